@@ -5,7 +5,6 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
-import { clockVariables } from "../../src/local/servers/watchdog.ts";
 import { type CommandTask, END } from "./command-process.ts";
 
 const RELEASE = fileURLToPath(new URL("../..", import.meta.url));
@@ -91,6 +90,12 @@ export function start(
 export function environment(): Record<string, string> {
   const { PATH = "", HOME = "/tmp", NODE_COMPILE_CACHE = "" } = process.env;
   return { PATH, HOME, NODE_COMPILE_CACHE, USAGE_ENV_FILE: "/dev/null", ...clockVariables() };
+}
+
+/** What moves the clock of the tests (`npm run test:clock`): all processes of a run need the same. */
+export function clockVariables(): Record<string, string> {
+  const { LD_PRELOAD, CLOCK_OFFSET } = process.env;
+  return LD_PRELOAD === undefined || CLOCK_OFFSET === undefined ? {} : { LD_PRELOAD, CLOCK_OFFSET };
 }
 
 /** What a command reads of its environment. What Node or the system read must be there when a process starts. */

@@ -4,7 +4,8 @@ import type { AddressInfo } from "node:net";
 import pg from "pg";
 import type { TestProject } from "vitest/node";
 import { UnreachableError } from "../../src/errors.ts";
-import { resolvePostgres, resolveRedis, type Service } from "../../src/local/servers/resolve.ts";
+import { resolvePostgres, resolveRedis } from "../../src/local/servers/resolve.ts";
+import type { Service } from "../../src/local/servers/start-server.ts";
 
 /**
  * One Postgres, one Redis and one browser for a whole run, each started when the first test asks for it: a run of unit

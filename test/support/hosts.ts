@@ -4,7 +4,7 @@ import { sql } from "kysely";
 import { onTestFinished } from "vitest";
 import { startLocalPostgres } from "../../src/local/servers/local-postgres.ts";
 import { startLocalRedis } from "../../src/local/servers/local-redis.ts";
-import type { Service } from "../../src/local/servers/service.ts";
+import type { Service } from "../../src/local/servers/start-server.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
 

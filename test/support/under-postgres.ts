@@ -5,10 +5,10 @@ import { join } from "node:path";
 import pg from "pg";
 import {
   COMMON_SETTINGS,
+  serverUser,
   TEST_CLUSTER_OPTIONS,
   TEST_SETTINGS,
 } from "../../src/local/servers/local-postgres.ts";
-import { serverUser } from "../../src/local/servers/postgres-programs.ts";
 import { freePort } from "./listen.ts";
 import { poll } from "./poll.ts";
 
@@ -89,7 +89,7 @@ function install(major: string): string {
 }
 
 async function start(programs: string) {
-  const user = serverUser(() => {});
+  const user = serverUser();
   const folder = mkdtempSync(join(tmpdir(), "usage-etl-versions-"));
   const data = join(folder, "data");
   const password = join(folder, "password");

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { UnreachableError, UsageError } from "../../src/errors.ts";
-import { namedPostgres, namedRedis } from "../../src/local/servers/service.ts";
+import { namedPostgres, namedRedis } from "../../src/local/servers/resolve.ts";
 import { withoutPassword } from "../../src/url.ts";
 import { temporaryFile } from "../support/temporary.ts";
 

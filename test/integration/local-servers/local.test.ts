@@ -8,7 +8,8 @@ import { expect, onTestFinished, test } from "vitest";
 import { UnreachableError, UsageError } from "../../../src/errors.ts";
 import { startLocalPostgres } from "../../../src/local/servers/local-postgres.ts";
 import { startLocalRedis } from "../../../src/local/servers/local-redis.ts";
-import { resolvePostgres, resolveRedis, type Service } from "../../../src/local/servers/resolve.ts";
+import { resolvePostgres, resolveRedis } from "../../../src/local/servers/resolve.ts";
+import type { Service } from "../../../src/local/servers/start-server.ts";
 
 // Local servers, even if DATABASE_URL and REDIS_URL name others.
 const env: NodeJS.ProcessEnv = { ...process.env, DATABASE_URL: undefined, REDIS_URL: undefined };
@@ -103,7 +104,8 @@ test("a data directory of another Postgres version is refused and left untouched
   const versionFile = join(dataDir, "postgres/data/PG_VERSION");
   writeFileSync(versionFile, "15\n");
   await expect(startLocalPostgres({ ...input, dataDir })).rejects.toMatchObject({
-    code: "data_directory_version",
+    code: "postgres_start_failed",
+    message: expect.stringContaining("initialized by PostgreSQL version 15"),
   });
   expect(readFileSync(versionFile, "utf8")).toBe("15\n");
 });

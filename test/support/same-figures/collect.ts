@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { resolvePostgres } from "../../../src/local/servers/resolve.ts";
-import { clockVariables } from "../../../src/local/servers/watchdog.ts";
+import { clockVariables } from "../cli.ts";
 import { openDemo } from "./demo.ts";
 import { buildHistories } from "./histories.ts";
 import { readPages } from "./pages.ts";
