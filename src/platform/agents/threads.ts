@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type Clock, systemClock } from "../../clock.ts";
 import { PlatformError } from "../../errors.ts";
-import { orAbsent, unlessAbsent } from "../http/errors.ts";
+import { orAbsent } from "../http/errors.ts";
 import type { Asking, PlatformHttp } from "../http/http.ts";
 import { pollUntil } from "../http/poll.ts";
 import { getJson, sendJson } from "../http/read-body.ts";
@@ -90,15 +90,6 @@ export function createThreadsClient(http: PlatformHttp, clock: Clock = systemClo
       const request = { method: "POST", path, body, secrets: text, effect, ...io } as const;
       return fromWireRun(await sendJson(http, request, runSchema), threadId);
     },
-    /** Undefined if there is none, as after a rollback. */
-    run: (of: RunOf, io: Asking = {}) => unlessAbsent(readRun(http, of, io)),
-    runs: (threadId: string, io?: Asking) => listRuns(http, threadId, io),
-    cancel: async (of: RunOf, io?: Asking) => {
-      const effect = `The run may have been cancelled. Look at GET ${runPath(of)} of the deployment.`;
-      const request = { method: "POST", path: `${runPath(of)}/cancel`, body: {}, effect, ...io } as const;
-      const { body } = await http.send(request);
-      body.discard();
-    },
     /**
      * The run once it has ended. Throws `DeadlineError` if it has not in time. Joins again after a lost connection. The
      * specification does not describe a join's body, so it is only read to its end, and the run is read after it.
@@ -136,7 +127,7 @@ async function readRun(http: PlatformHttp, of: RunOf, { signal }: Asking): Promi
   return fromWireRun(await getJson(http, { path: runPath(of), signal }, runSchema), of.threadId);
 }
 
-async function listRuns(http: PlatformHttp, threadId: string, { signal }: Asking = {}): Promise<Run[]> {
+async function listRuns(http: PlatformHttp, threadId: string, { signal }: Asking): Promise<Run[]> {
   const path = `${threadPath(threadId)}/runs`;
   const query = new URLSearchParams({ limit: `${LISTED}` });
   const listed = await getJson(http, { path, query, signal }, z.array(runSchema));

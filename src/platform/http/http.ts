@@ -31,7 +31,7 @@ export interface PlatformHttpOptions {
   readonly connections?: number;
   /** Name of the variable that holds `baseUrl`, for the next steps of errors. Default `USAGE_BASE_URL`. */
   readonly variable?: string;
-  /** Called for every request, redirects too, with the status of its answer, or undefined if none came. */
+  /** Called for every request with the status of its answer, or undefined if none came. */
   readonly onAnswer?: (status: number | undefined) => void;
   /** For deadlines, and for a `Retry-After` that is a date. Default: the system's. */
   readonly clock?: Partial<Clock>;
@@ -75,10 +75,7 @@ export interface PlatformAnswer {
   readonly context: RequestContext;
 }
 
-const MAX_REDIRECTS = 3;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-/** These keep method and body; another one would turn the request into a GET. */
-const KEEPING = new Set([307, 308]);
 /** 202 and 204 have nothing to say. */
 const SENT_WELL = new Set([200, 201, 202, 204]);
 /** Read of a refusal's body: more than an excerpt needs, and all of any 422. */
@@ -143,8 +140,7 @@ export class PlatformHttp {
   }
 
   /**
-   * The answer of a GET with status 200, its body unread. Follows up to three redirects within the origin. Throws
-   * `PlatformError`, or the signal's reason unchanged.
+   * The answer of a GET with status 200, its body unread. Throws `PlatformError`, or the signal's reason unchanged.
    */
   get(request: GetRequest): Promise<PlatformAnswer> {
     return this.#ask(request, "GET");
@@ -160,22 +156,22 @@ export class PlatformHttp {
 
   async #ask(request: GetRequest | SendRequest, method: Method): Promise<PlatformAnswer> {
     const query = request.query?.toString() ?? "";
-    let target = new URL(this.#prefix + request.path + (query === "" ? "" : `?${query}`), this.#base.origin);
-    for (let redirects = 0; ; redirects += 1) {
-      const context = this.#contextOf(target, request);
-      const { status, location, retryAfter, date, body } = await this.#send(target, request, context);
-      const isEmptyWell = method !== "GET" || request.mayBeEmpty === true;
-      if (status === 200 || (isEmptyWell && SENT_WELL.has(status))) return { body, context };
-      if ((method === "GET" ? REDIRECTS : KEEPING).has(status)) {
-        body.discard();
-        target = this.#redirectTarget({ target, location, redirects, status, context });
-        continue;
-      }
-      throw statusError(
-        { status, retryAfter, date, body: await beginningOf(body), now: this.#clock.now() },
-        context,
-      );
+    const target = new URL(
+      this.#prefix + request.path + (query === "" ? "" : `?${query}`),
+      this.#base.origin,
+    );
+    const context = this.#contextOf(target, request);
+    const { status, location, retryAfter, date, body } = await this.#send(target, request, context);
+    const isEmptyWell = method !== "GET" || request.mayBeEmpty === true;
+    if (status === 200 || (isEmptyWell && SENT_WELL.has(status))) return { body, context };
+    if (REDIRECTS.has(status)) {
+      body.discard();
+      throw this.#redirectRefused(status, location, context);
     }
+    throw statusError(
+      { status, retryAfter, date, body: await beginningOf(body), now: this.#clock.now() },
+      context,
+    );
   }
 
   /** Ends every connection at once; a running request fails with `network` or `answer_cut`. */
@@ -250,37 +246,21 @@ export class PlatformHttp {
     return secret;
   }
 
-  /** The redirect's address. The key never leaves its origin. */
-  #redirectTarget(answer: {
-    target: URL;
-    location: string | undefined;
-    redirects: number;
-    status: number;
-    context: RequestContext;
-  }): URL {
-    const { target, location, status, context } = answer;
-    const to = location === undefined ? null : URL.parse(location, target.href);
-    const refuse = (why: string, next: string) =>
-      new PlatformError({
-        code: "redirect_refused",
-        message: `${context.method} ${context.url} answered ${status}: ${this.#redact(why)}`,
-        next: this.#redact(next),
-        method: context.method,
-        url: context.url,
-        status,
-      });
-    const check = `Set ${this.#variable} to the address that answers without a redirect.`;
-    if (to === null) throw refuse("a redirect that names no address", check);
-    if (to.origin !== target.origin) {
-      throw refuse(
-        `a redirect from ${target.origin} to ${to.protocol}//${to.host}, not followed: the key is only for ${target.host}`,
-        `If ${to.host} is the platform too, set ${this.#variable} to its address; otherwise find out who redirects.`,
-      );
-    }
-    if (answer.redirects >= MAX_REDIRECTS) throw refuse(`more than ${MAX_REDIRECTS} redirects`, check);
-    to.username = "";
-    to.password = "";
-    return to;
+  /** No redirect is followed: the key is only for the host that was configured. */
+  #redirectRefused(status: number, location: string | undefined, context: RequestContext): PlatformError {
+    const { method, url, effect } = context;
+    const to = location === undefined ? null : URL.parse(location, this.#base.href);
+    const where =
+      to === null ? "a redirect that names no address" : `a redirect to ${to.protocol}//${to.host}`;
+    const next = `Set ${this.#variable} to the address that answers without a redirect, if that is the platform too.`;
+    return new PlatformError({
+      code: "redirect_refused",
+      message: `${method} ${url} answered ${status}: ${this.#redact(where)}, not followed`,
+      next: [next, effect].join(" ").trim(),
+      method,
+      url,
+      status,
+    });
   }
 
   #contextOf(target: URL, request: GetRequest | SendRequest): RequestContext {
