@@ -63,12 +63,8 @@ function fromValues(
     databaseUrl: values.DATABASE_URL,
     /** Undefined: migrations too go to `databaseUrl`. */
     databaseMigrateUrl: values.DATABASE_MIGRATE_URL,
-    /** Of the main pool of a process. */
-    pool: {
-      maxConnections: values.DATABASE_POOL_SIZE,
-      connectMs: values.DATABASE_CONNECT_TIMEOUT,
-      transactionStatementMs: values.DATABASE_STATEMENT_TIMEOUT,
-    },
+    /** Connections of the main pool of a process. */
+    maxConnections: values.DATABASE_POOL_SIZE,
     /** As it was given. */
     redisUrl: values.REDIS_URL,
     redis,
@@ -104,7 +100,6 @@ function fromValues(
     files: {
       address: values.USAGE_EXPORT_DIR,
       views: values.USAGE_EXPORT_VIEWS,
-      keepMs: values.USAGE_EXPORT_KEEP,
     },
     /** Undefined: an owner file has to be named. */
     ownersFile: values.USAGE_OWNERS_FILE,

@@ -121,14 +121,6 @@ export const SETTINGS = {
     wholeNumber.min(2, "must be at least 2").max(1_000, "must be 1000 or less").default(10),
     "Connections of a process to Postgres. Pages use up to four more.",
   ),
-  DATABASE_CONNECT_TIMEOUT: setting(
-    duration.prefault("PT10S").refine((ms) => ms >= 1000 && ms <= 60_000, "must be a second to a minute"),
-    "How long the program waits to connect to Postgres, or for a free connection.",
-  ),
-  DATABASE_STATEMENT_TIMEOUT: setting(
-    duration.prefault("PT10M").refine((ms) => ms >= 60_000 && ms <= DAY_MS, "must be a minute to a day"),
-    "How long one statement of a load may take.",
-  ),
   REDIS_URL: secret(
     redisUrl,
     "Redis for the queue. Several hosts, comma-separated, are a cluster. Commands with --inline do not need it.",
@@ -243,10 +235,6 @@ export const SETTINGS = {
   USAGE_EXPORT_VIEWS: setting(
     commaList.pipe(z.array(z.string().regex(/^[a-z0-9_]+$/, "is not the name of a view"))),
     "Views to write as files, comma-separated. Empty: the daily facts, their dimensions and the bill.",
-  ),
-  USAGE_EXPORT_KEEP: setting(
-    duration.prefault("P7D"),
-    "How long replaced files stay, for readers that opened them before.",
   ),
   USAGE_KEEP_HISTORY: setting(
     duration.prefault("P400D"),

@@ -33,11 +33,7 @@ interface PagesInput {
 /** What the pages need of the service, and what closes it. */
 export function pageServices(given: PagesInput): WebServices & { close(): Promise<void> } {
   const { config, store, redis, log } = given;
-  const reader = openStore({
-    url: requireDatabaseUrl(config),
-    connectMs: config.pool.connectMs,
-    ...PAGES_POOL,
-  });
+  const reader = openStore({ url: requireDatabaseUrl(config), ...PAGES_POOL });
   const slugs = requireSources(config).map(({ slug }) => slug);
   return {
     config,

@@ -116,7 +116,7 @@ function refused(root: string, cause: NodeJS.ErrnoException): UsageError {
     code: "files_place_refused",
     message: `The folder ${root} cannot be used: ${isFull ? "no space is left" : cause.message}. The last manifest there stays true.`,
     next: isFull
-      ? "Free some space, or set USAGE_EXPORT_KEEP to less."
+      ? "Free some space. Files that were replaced are deleted after a week."
       : "Check USAGE_EXPORT_DIR and who may write there.",
     cause,
   });

@@ -22,11 +22,7 @@ export function define(command: Command): void {
 async function run(session: Session, { masked = false }: { masked?: boolean }): Promise<undefined> {
   const { config, signal, output, onClose } = session;
   const log = createLogger(config.logLevel, "stderr");
-  const store = openStore({
-    url: requireDatabaseUrl(config),
-    connectMs: config.pool.connectMs,
-    ...PAGES_POOL,
-  });
+  const store = openStore({ url: requireDatabaseUrl(config), ...PAGES_POOL });
   onClose(() => store.close());
   await checkReachable(store);
   await requireSchema(store);

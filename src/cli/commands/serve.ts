@@ -36,7 +36,7 @@ async function run(session: Session, options: { role: Role }): Promise<undefined
   const log = createLogger(config.logLevel, "stdout");
   const store = openStore({
     url: databaseUrl,
-    ...config.pool,
+    maxConnections: config.maxConnections,
     onSilent: (connections) => log.warn({ code: "postgres_silent", connections }, "connection"),
   });
   onClose(() => store.close());

@@ -121,17 +121,20 @@ export function createSession(given: Pick<Session, "config" | "output" | "signal
   const { config, onClose } = given;
   let opened: Promise<Store> | undefined;
   const store = () => {
-    opened ??= openChecked({ url: requireDatabaseUrl(config), ...config.pool }, onClose);
+    opened ??= openChecked(
+      { url: requireDatabaseUrl(config), maxConnections: config.maxConnections },
+      onClose,
+    );
     return opened;
   };
   return {
     ...given,
     store,
     storeToMigrate: () => {
-      const { databaseMigrateUrl: url, pool } = config;
+      const { databaseMigrateUrl: url, maxConnections } = config;
       return url === undefined
         ? store()
-        : openChecked({ url, variable: "DATABASE_MIGRATE_URL", ...pool }, onClose);
+        : openChecked({ url, variable: "DATABASE_MIGRATE_URL", maxConnections }, onClose);
     },
     migratedStore: async () => {
       const ready = await store();

@@ -59,7 +59,7 @@ function duckDb(address: string, sources: readonly string[], views: readonly Eng
   const manifests = sources.map((source) => literal(`${address}/manifest/${source}.json`)).join(", ");
   return [
     "-- Run it at the start of each session: it fixes the set of files that all views read, as of one instant for each source.",
-    "-- Files of a set stay for USAGE_EXPORT_KEEP after it was replaced.",
+    "-- Files of a set stay for a week after it was replaced.",
     "SET TimeZone = 'UTC';",
     "-- A file never changes under its name, so what it says of its content is kept for the next query.",
     "SET parquet_metadata_cache = true;",

@@ -43,7 +43,7 @@ const manifestSchema = z.object({
   /** All files show what Postgres showed at this instant. */
   as_of: z.iso.datetime(),
   datasets: z.record(z.string(), datasetSchema),
-  /** Files of earlier sets, which are deleted USAGE_EXPORT_KEEP after they were replaced. */
+  /** Files of earlier sets, which are deleted a week after they were replaced. */
   replaced: z.array(z.object({ path: z.string(), since: z.iso.datetime() })),
 });
 

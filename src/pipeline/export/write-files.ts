@@ -1,5 +1,6 @@
 import type pg from "pg";
 import { monthsOfDays } from "../../domain/time/days.ts";
+import { DAY_MS } from "../../domain/time/stride.ts";
 import { EtlError, UsageError } from "../../errors.ts";
 import type { Store } from "../../store/db/database.ts";
 import { nameOfDatabase } from "../../store/db/database-name.ts";
@@ -27,8 +28,6 @@ export interface FilesSettings {
   readonly address: string;
   /** Names of views; empty: the daily facts and their dimensions. */
   readonly views: readonly string[];
-  /** How long files of earlier sets stay. */
-  readonly keepMs: number;
   /** Its slug. */
   readonly source: string;
   readonly release: string;
@@ -36,8 +35,13 @@ export interface FilesSettings {
   readonly takeOver?: boolean;
 }
 
+/** Files of earlier sets stay for a week, for readers that began before: no query of a warehouse takes longer. */
+const KEEP_MS = 7 * DAY_MS;
+
 interface Wanted extends ReadingAccess, Omit<FilesSettings, "address"> {
   readonly place: Place;
+  /** Default: a week. */
+  readonly keepMs?: number;
 }
 
 export interface FilesWritten {
@@ -92,7 +96,7 @@ export async function writeFiles(
         };
         onProgress({ done: at + 1, total: datasets.length });
       }
-      const { replaced, old } = replacedBy({ sets, there, before, asOf, keepMs: wanted.keepMs });
+      const { replaced, old } = replacedBy({ sets, there, before, asOf, keepMs: wanted.keepMs ?? KEEP_MS });
       const manifest: Manifest = {
         format: FORMAT,
         source_id: source,

@@ -54,10 +54,6 @@ export interface StoreOptions {
   /** The setting that `url` comes from, for errors. Default: DATABASE_URL. */
   readonly variable?: string;
   readonly maxConnections?: number;
-  /** For a connection to be made, or to be free. Default: that of `limits`. */
-  readonly connectMs?: number;
-  /** The longest statement of a transaction of `Store.transaction`. Default: ten minutes. */
-  readonly transactionStatementMs?: number;
   /** After so long Postgres ends a statement (SQLSTATE 57014). Default: never. */
   readonly statementTimeoutMs?: number;
   readonly limits?: SilenceLimits;
@@ -71,7 +67,6 @@ const ENDING_CONNECT_MS = 1_000;
 /** Opens a pool; connects on first use. */
 export function openStore(options: StoreOptions): Store {
   const { url: address, variable = "DATABASE_URL", limits = SILENCE_LIMITS, onSilent = () => {} } = options;
-  const { transactionStatementMs: statementMs = 600_000 } = options;
   const silence = watchSilence(address, limits, onSilent);
   const limit: SessionLimit = { ms: options.statementTimeoutMs, isRefused: false };
   const settings = {
@@ -80,7 +75,7 @@ export function openStore(options: StoreOptions): Store {
     closeMs: limits.answerMs,
     max: options.maxConnections ?? 10,
     limit,
-    connectionTimeoutMillis: options.connectMs ?? limits.connectMs,
+    connectionTimeoutMillis: limits.connectMs,
     // A host that is cut off never learns that Postgres closed its connection: without keepalives its query and job would
     // hang forever. The connection ends after 10 s of silence and ten probes, one a second.
     keepAlive: true,
@@ -106,7 +101,7 @@ export function openStore(options: StoreOptions): Store {
     db,
     address,
     variable,
-    transaction: (work, of) => again(() => runOnce({ pool, db, statementMs, ...of }, work)),
+    transaction: (work, of) => again(() => runOnce({ pool, db, ...of }, work)),
     statement: (work) => again(() => work(db)),
     hurry: () => {
       isEnding = true;

@@ -33,13 +33,11 @@ const OUTCOME_EVERY_MS = 100;
 // there only the user timeout applies (15 minutes by default).
 // A managed Postgres may end any transaction early (transaction_timeout, from version 17): the limits here are for each part.
 // keeps_digests: a change of records takes away the digests of its time; the changes of others end all digests.
+// One statement of a load takes seconds; one that takes ten minutes waits for something that does not come.
 const beginOf = ({
-  statementMs,
   isOneInstant = false,
-}: {
-  statementMs: number;
-} & TransactionOptions) => `BEGIN${isOneInstant ? " ISOLATION LEVEL REPEATABLE READ" : ""}; SET LOCAL lock_timeout = '60s';
-  SET LOCAL statement_timeout = ${statementMs};
+}: TransactionOptions) => `BEGIN${isOneInstant ? " ISOLATION LEVEL REPEATABLE READ" : ""}; SET LOCAL lock_timeout = '60s';
+  SET LOCAL statement_timeout = '10min';
   SET LOCAL idle_in_transaction_session_timeout = '30s';
   SET LOCAL tcp_keepalives_idle = 5; SET LOCAL tcp_keepalives_interval = 5; SET LOCAL tcp_keepalives_count = 3;
   SET LOCAL tcp_user_timeout = '20s'; SET LOCAL usage.keeps_digests = 'on';
@@ -55,7 +53,7 @@ interface Identity {
 
 /** Runs `work` in one transaction on a connection of the pool. `db`: the same pool, for a lookup. */
 export async function runOnce<T>(
-  { pool, db, ...options }: { pool: Pool; db: Database; statementMs: number } & TransactionOptions,
+  { pool, db, ...options }: { pool: Pool; db: Database } & TransactionOptions,
   work: (transaction: Transaction) => Promise<T>,
 ): Promise<T> {
   const client = await pool.connect();

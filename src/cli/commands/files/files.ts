@@ -64,7 +64,6 @@ async function write(session: Session, options: FilesOptions): Promise<number> {
   for (const { source, sourceId } of await sourcesOf(session, options)) {
     const settings = {
       views: config.files.views,
-      keepMs: config.files.keepMs,
       source,
       address,
       release: releaseOf(),
