@@ -114,8 +114,6 @@ function fromValues(
     webUrl: values.USAGE_WEB_URL,
     httpHost: values.HTTP_HOST,
     httpPort: values.HTTP_PORT,
-    /** Undefined: no bull-board page. */
-    bullBoardToken: values.USAGE_BULL_BOARD_TOKEN,
     /** Undefined: the pages are open on this machine, and off elsewhere. */
     webToken: values.USAGE_WEB_TOKEN,
     webReadToken: values.USAGE_WEB_READ_TOKEN,

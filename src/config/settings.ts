@@ -252,13 +252,9 @@ export const SETTINGS = {
     wholeNumber.min(0, "must be 0 to 65535").max(65_535, "must be 0 to 65535").default(9464),
     "Port where the service serves health, metrics and pages.",
   ),
-  USAGE_BULL_BOARD_TOKEN: secret(
-    webToken,
-    "Password of the page /queues (bull-board), 16 characters or more. Unset: the page is not served.",
-  ),
   USAGE_WEB_TOKEN: secret(
     webToken,
-    "Token of operators for the pages, 16 characters or more. Unset: the pages are open on 127.0.0.1, and off elsewhere.",
+    "Token of operators for the pages, and password of /queues (bull-board), 16 characters or more. Unset: the pages are open on 127.0.0.1, and off elsewhere.",
   ),
   USAGE_WEB_READ_TOKEN: secret(
     webToken,

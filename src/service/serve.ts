@@ -122,7 +122,7 @@ async function startHttp(
   const redis = { server, queues };
   const pages = servesPages ? pageServices({ config, store, redis, log }) : undefined;
   if (pages !== undefined) defer(pages.close);
-  const token = config.bullBoardToken?.reveal();
+  const token = config.webToken?.reveal();
   const http = await startHttpServer({
     host: config.httpHost,
     port: config.httpPort,

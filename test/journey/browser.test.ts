@@ -13,7 +13,7 @@ import { daysAgo, type ServiceBench, setupService } from "../support/service.ts"
 inBrowser();
 
 const DAYS = 4;
-const BOARD = "boards-password-4714";
+const OPERATOR = "operators-token-4714";
 
 /** Presses Tab until it is there: at most once around the page. */
 async function tabTo(page: Page, target: Locator): Promise<void> {
@@ -50,7 +50,7 @@ test("a gap is found, selected, previewed, started and loaded by keyboard alone,
     open = resolve;
   });
   const proxy = await startProxy(bench.standin.url, () => undefined);
-  const url = await serveWithGap(bench, { USAGE_BASE_URL: proxy.url, USAGE_BULL_BOARD_TOKEN: BOARD });
+  const url = await serveWithGap(bench, { USAGE_BASE_URL: proxy.url, USAGE_WEB_TOKEN: OPERATOR });
   let asked = 0;
   proxy.rewrite = async ({ url: { pathname } }) => {
     if (pathname.endsWith("/granular-usage") && ++asked > 2) await gate;
@@ -58,7 +58,10 @@ test("a gap is found, selected, previewed, started and loaded by keyboard alone,
   };
   const opened = await openPage(url, { scheme: "dark" });
   const { page } = opened;
-  await opened.go("/");
+  await opened.go("/login");
+  await page.getByLabel("Token").fill(OPERATOR);
+  await page.keyboard.press("Enter");
+  await page.waitForURL((at) => at.pathname === "/");
 
   // From what is not loaded to the earliest gap.
   await enter(page, page.locator("dd a[href^='/coverage']"), /\/coverage\?/);
@@ -106,7 +109,7 @@ test("a gap is found, selected, previewed, started and loaded by keyboard alone,
 
   // Beside the pages, under a policy of its own, the board shows its scripts and the queue that did the work.
   const board = await openPage(url);
-  await board.page.setExtraHTTPHeaders({ authorization: `Basic ${btoa(`:${BOARD}`)}` });
+  await board.page.setExtraHTTPHeaders({ authorization: `Basic ${btoa(`:${OPERATOR}`)}` });
   await board.go("/queues/");
   await board.page.getByText("fetch").first().waitFor();
   // It asks for a font of another host. Its policy refuses that before anything is sent.

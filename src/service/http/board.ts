@@ -12,7 +12,7 @@ const PATH = "/queues";
 const NONE = ["'none'"];
 const OWN = ["'self'"];
 
-/** Serves bull-board at `/queues`, guarded by the token as the password of basic authentication. */
+/** Serves bull-board at `/queues`, guarded by the token of operators as the password of basic authentication. */
 export function addBoard(
   app: FastifyInstance,
   { token, queues, clock }: { token: string; queues: readonly Queue[]; clock: Clock },
@@ -56,7 +56,7 @@ export function addBoard(
       if (authorization !== undefined) wrong.note(request.ip);
       await reply.code(401).header("www-authenticate", 'Basic realm="usage-etl"').send({
         error: "unauthorized",
-        next: "Give USAGE_BULL_BOARD_TOKEN as the password; any user name will do.",
+        next: "Give USAGE_WEB_TOKEN as the password; any user name will do.",
       });
     });
     guarded.register(adapter.registerPlugin(), { prefix: PATH });

@@ -21,7 +21,7 @@ import { setupMigrated } from "../../support/store.ts";
 /** The service on a Redis Cluster and behind Sentinels, with TLS and passwords, whose primary is killed under load. */
 
 const PREFIX = "team-a";
-const BOARD = "a-token-of-the-board";
+const OPERATOR = "a-token-of-the-board";
 
 test.each([
   ["cluster", () => startCluster(`{${PREFIX}}`)],
@@ -34,7 +34,7 @@ test.each([
 
     const { store, url: databaseUrl } = await setupMigrated();
     const servers = { store, databaseUrl, redisUrl: "redis://127.0.0.1:1" };
-    const environment = { ...redis.environment, REDIS_PREFIX: PREFIX, USAGE_BULL_BOARD_TOKEN: BOARD };
+    const environment = { ...redis.environment, REDIS_PREFIX: PREFIX, USAGE_WEB_TOKEN: OPERATOR };
     const bench = await setupService({ servers, environment, days: 5, workspaces: 2 });
     const service = await bench.serve();
     await poll(async () => (await bench.count("SELECT count(*) FROM usage.fetch")) > 3, {
@@ -59,7 +59,7 @@ test.each([
     expect(names.filter((name) => !name.startsWith(`{${PREFIX}}:`))).toEqual([]);
 
     const [, address = ""] = /health and metrics on (\S+);/.exec(service.said.stderr) ?? [];
-    const authorization = `Basic ${Buffer.from(`x:${BOARD}`).toString("base64")}`;
+    const authorization = `Basic ${Buffer.from(`x:${OPERATOR}`).toString("base64")}`;
     const board = await fetch(`${address}/queues/api/queues?activeQueue=fetch-default&page=1`, {
       headers: { authorization },
     });

@@ -10,14 +10,13 @@ import { setupMigrated } from "../../support/store.ts";
 
 /** What is served beside the pages, whoever may look at them. */
 
-const BOARD = "boards-password-4714";
 const WEB = "operators-token-4711";
 const HEALTH = ["/livez", "/readyz", "/metrics"];
 
-/** The HTTP side of a service, with pages as the settings say, or without any. */
+/** The HTTP side of a service as the settings say, with or without pages. */
 async function setup() {
   const { store, url: databaseUrl } = await setupMigrated();
-  return async (settings: Record<string, string> | undefined) => {
+  return async (settings: Record<string, string>, hasPages = true) => {
     const config = readConfig({
       ...{ DATABASE_URL: databaseUrl, USAGE_BASE_URL: "http://127.0.0.1:9", USAGE_API_KEY: "platform-key" },
       ...settings,
@@ -35,8 +34,8 @@ async function setup() {
         async () => [],
         async () => [],
       ),
-      ...(settings === undefined ? {} : { addPages: (app) => addPages(app, services) }),
-      board: { token: BOARD, queues: [] },
+      ...(hasPages ? { addPages: (app) => addPages(app, services) } : {}),
+      board: config.webToken === undefined ? undefined : { token: config.webToken.reveal(), queues: [] },
     });
     onTestFinished(close);
     return (path: string, headers: Record<string, string> = {}) =>
@@ -59,7 +58,7 @@ test("health and metrics answer the same without pages, and with pages that are 
     });
     return Promise.all(answers);
   };
-  const bare = await answersOf(await serve(undefined));
+  const bare = await answersOf(await serve({}, false));
   expect(bare.map(({ status }) => status)).toEqual([200, 200, 200]);
   for (const settings of [{}, { HTTP_HOST: "0.0.0.0" }, { HTTP_HOST: "0.0.0.0", USAGE_WEB_TOKEN: WEB }]) {
     const ask = await serve(settings);
@@ -71,30 +70,41 @@ test("health and metrics answer the same without pages, and with pages that are 
   }
 });
 
-test("the board of queues has a password of its own, which opens no page, and a policy that lets it ask no other host", async () => {
+test("the board of queues is served with the operators' token alone", async () => {
   const serve = await setup();
-  const open = await serve({});
-  const behindToken = await serve({ HTTP_HOST: "0.0.0.0", USAGE_WEB_TOKEN: WEB });
-  for (const ask of [open, behindToken, await serve({ HTTP_HOST: "0.0.0.0" })]) {
-    const statuses = [{}, password(WEB), password(""), password(BOARD)].map(async (headers) => {
+  for (const ask of [await serve({ USAGE_WEB_TOKEN: WEB }), await serve({ USAGE_WEB_TOKEN: WEB }, false)]) {
+    const statuses = [{}, password(""), password("guess"), password(WEB)].map(async (headers) => {
       return (await ask("/queues/", headers)).status;
     });
     expect(await Promise.all(statuses)).toEqual([401, 401, 401, 200]);
-    const refused = await ask("/queues/");
-    expect(refused.headers.get("www-authenticate")).toContain("Basic");
-    // Nothing of another host, such as the font that its pages ask for.
-    const policy = (await ask("/queues/", password(BOARD))).headers.get("content-security-policy");
-    expect(policy).toContain("default-src 'none'");
-    expect(policy).not.toContain("//");
+    expect((await ask("/queues/")).headers.get("www-authenticate")).toContain("Basic");
   }
-  const page = await behindToken("/", { accept: "text/html", ...password(BOARD) });
-  expect([page.status, page.headers.get("location")]).toEqual([303, "/login?next=%2F"]);
+  expect((await (await serve({}))("/queues/")).status).toBe(404);
+});
 
-  // Guesses have a bound. A browser that asks without a password before it asks the person makes none.
-  const guessed = await serve({});
-  const statusOf = async (headers: Record<string, string>) => (await guessed("/queues/", headers)).status;
+test("the board of queues asks no other host", async () => {
+  const serve = await setup();
+  const ask = await serve({ USAGE_WEB_TOKEN: WEB });
+  // Such as for the font of its pages.
+  const policy = (await ask("/queues/", password(WEB))).headers.get("content-security-policy");
+  expect(policy).toContain("default-src 'none'");
+  expect(policy).not.toContain("//");
+});
+
+test("the password of the board opens no page", async () => {
+  const serve = await setup();
+  const ask = await serve({ USAGE_WEB_TOKEN: WEB });
+  const page = await ask("/", { accept: "text/html", ...password(WEB) });
+  expect([page.status, page.headers.get("location")]).toEqual([303, "/login?next=%2F"]);
+});
+
+test("guesses of the board's password have a bound", async () => {
+  const serve = await setup();
+  const ask = await serve({ USAGE_WEB_TOKEN: WEB });
+  const statusOf = async (headers: Record<string, string>) => (await ask("/queues/", headers)).status;
+  // A browser that asks without a password before it asks the person makes none.
   for (let i = 0; i < 12; i++) expect(await statusOf({})).toBe(401);
-  for (let i = 0; i < 12; i++) expect(await statusOf(password(BOARD))).toBe(200);
+  for (let i = 0; i < 12; i++) expect(await statusOf(password(WEB))).toBe(200);
   for (let i = 0; i < 10; i++) expect(await statusOf(password(`guess ${i}`))).toBe(401);
-  expect([await statusOf(password("guess")), await statusOf(password(BOARD))]).toEqual([429, 429]);
+  expect([await statusOf(password("guess")), await statusOf(password(WEB))]).toEqual([429, 429]);
 });

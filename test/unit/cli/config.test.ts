@@ -22,7 +22,7 @@ test.each([
   ["USAGE_API_KEY", "https://secret.example", "[redacted]"],
   ["USAGE_API_KEY", "secret", "[redacted]"],
   ["USAGE_ALERT_WEBHOOK_URL", "https://hooks.example/services/secret", "https://hooks.example/[redacted]"],
-  ["USAGE_BULL_BOARD_TOKEN", "secret-secret-secret", "[redacted]"],
+  ["USAGE_WEB_TOKEN", "secret-secret-secret", "[redacted]"],
   ["USAGE_WEB_TOKEN", "secret-secret-secret", "[redacted]"],
   ["USAGE_BASE_URL", "https://me:secret@host", "(not valid)"],
   ["USAGE_WORKSPACE_IDS", "secret", "(not valid)"],
