@@ -20,7 +20,7 @@ const FAULTS: readonly { code: string; by: RegExp; next: string; passes?: boolea
   {
     code: "redis_refused",
     by: /^(WRONGPASS|NOAUTH|NOPERM)/,
-    next: "Correct REDIS_URL, or REDIS_USERNAME and REDIS_PASSWORD. Their files are read again for each login.",
+    next: "Correct REDIS_URL or REDIS_PASSWORD. Their files are read again for each login.",
   },
   { code: "redis_read_only", by: /^READONLY/, next: "See whether it failed over." },
   { code: "redis_full", by: /^(OOM|MISCONF)/, next: "Give it memory or disk." },

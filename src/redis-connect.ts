@@ -201,13 +201,13 @@ const FAULTS: readonly Fault[] = [
     by: REFUSED,
     says: "refuses the login",
     next: ({ kind }) =>
-      `Correct REDIS_URL, or REDIS_USERNAME and REDIS_PASSWORD${kind === "sentinel" ? "; REDIS_SENTINEL_PASSWORD is for the Sentinels" : ""}.`,
+      `Correct REDIS_URL or REDIS_PASSWORD${kind === "sentinel" ? "; REDIS_SENTINEL_PASSWORD is for the Sentinels" : ""}.`,
   },
   {
     code: "redis_tls",
     by: /wrong version number|packet length too long|unexpected message|tlsv1 alert|socket disconnected before secure/i,
     says: "was asked with TLS, and does not answer so",
-    next: () => "If it speaks no TLS, use redis:// and REDIS_TLS=off.",
+    next: () => "If it speaks no TLS, begin REDIS_URL with redis in place of rediss.",
   },
   {
     code: "redis_tls",
@@ -220,7 +220,8 @@ const FAULTS: readonly Fault[] = [
     code: "redis_no_primary",
     by: /invalid reply: null|no such master/i,
     says: "has no primary",
-    next: ({ primary }) => `Set REDIS_SENTINEL_NAME to a name that they watch: they know no "${primary}".`,
+    next: ({ primary }) =>
+      `Name in REDIS_URL, after the hosts, a primary that they watch: they know no "${primary}".`,
   },
 ];
 
@@ -252,7 +253,7 @@ function notCluster(where: string): UsageError {
   return new UsageError({
     code: "redis_not_cluster",
     message: `${where} is no cluster: cluster support is off.`,
-    next: "Name one host in REDIS_URL, and leave REDIS_CLUSTER out.",
+    next: "Name one host in REDIS_URL, and begin it with redis:// or rediss://.",
   });
 }
 
@@ -262,6 +263,6 @@ export function isCluster(server: RedisServer, reason: string): UsageError | und
   return new UsageError({
     code: "redis_is_cluster",
     message: `${describeRedis(server)} is a node of a cluster.`,
-    next: "Set REDIS_CLUSTER=on.",
+    next: "Begin REDIS_URL with redis+cluster:// or rediss+cluster://, or name several nodes.",
   });
 }

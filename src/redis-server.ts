@@ -9,7 +9,7 @@ export interface RedisServer {
   readonly kind: "single" | "cluster" | "sentinel";
   /** The one server, nodes of the cluster to ask first, or the Sentinels. */
   readonly hosts: readonly RedisHost[];
-  /** Of the primary, by which Sentinels know it. */
+  /** Name by which Sentinels know the primary; empty for other kinds. */
   readonly primary: string;
   readonly database: number;
   /** Other options of the URL, such as `family`. */
@@ -35,88 +35,85 @@ interface RedisAccess {
 /** The settings as they were given. */
 export interface RedisGiven {
   readonly url?: string | undefined;
-  readonly isCluster?: boolean | undefined;
-  readonly sentinels?: readonly RedisHost[];
-  readonly primary?: string;
   /** Without braces. */
   readonly prefix?: string;
-  readonly username?: string | undefined;
+  /** In place of the one of the URL. */
   readonly password?: string | undefined;
-  readonly sentinelUsername?: string | undefined;
   readonly sentinelPassword?: string | undefined;
-  readonly isEncrypted?: boolean | undefined;
   readonly ca?: string | undefined;
 }
 
 const PORT = 6379;
+const SENTINEL_PORT = 26_379;
 
-/**
- * Several hosts make a cluster. A user and a password of their own go before those of the URL. `now` gives the settings as
- * they are at present: only logins may change.
- */
+/** `now` gives the settings as they are at present: only logins may change. */
 export function redisServerOf(given: RedisGiven, now: () => RedisGiven = () => given): RedisServer {
-  const { sentinels = [], primary = "mymaster", prefix = "usage-etl", isCluster, ca } = given;
+  const { prefix = "usage-etl", ca } = given;
   const url = given.url === undefined ? undefined : parseRedisUrl(given.url);
-  const isEncrypted = given.isEncrypted ?? url?.isEncrypted ?? ca !== undefined;
-  const hosts = sentinels.length > 0 ? sentinels : (url?.hosts ?? []);
-  const inCluster = isCluster ?? hosts.length > 1;
+  const { sentinelUsername, ...options } = url?.options ?? {};
   return {
-    kind: sentinels.length > 0 ? "sentinel" : inCluster ? "cluster" : "single",
-    hosts,
-    primary,
+    kind: url?.kind ?? "single",
+    hosts: url?.hosts ?? [],
+    primary: url?.primary ?? "",
     database: url?.database ?? 0,
-    options: url?.options ?? {},
+    options,
     prefix: `{${prefix}}`,
     access: () => {
       const latest = now();
       const { username, password } = latest.url === undefined ? {} : parseRedisUrl(latest.url);
       return {
-        username: latest.username ?? (username || undefined),
+        username: username || undefined,
         password: latest.password ?? (password || undefined),
-        sentinelUsername: latest.sentinelUsername,
+        sentinelUsername: sentinelUsername?.toString(),
         sentinelPassword: latest.sentinelPassword,
-        tls: isEncrypted ? (ca === undefined ? {} : { ca }) : undefined,
+        tls: url?.isEncrypted ? (ca === undefined ? {} : { ca }) : undefined,
       };
     },
   };
 }
 
 /**
- * Reads `redis://user:password@host:6379,host2:6380/0`, and the same with a whole URL for each host. Throws a `TypeError` for
- * anything else.
+ * Reads `redis://user:password@host:6379/0`, with `rediss` for TLS. Several hosts, comma-separated, or `redis+cluster://` for
+ * the one address of a cluster, are a cluster; each host may be a whole URL. `redis+sentinel://user:password@host:26379,host2/mymaster/0`
+ * names Sentinels and the primary that they watch. Throws a `TypeError` for anything else.
  */
 export function parseRedisUrl(text: string) {
   const [first = "", ...others] = text.split(/,(?=rediss?:\/\/)/);
-  const [, scheme = "", login = "", authority = "", rest = ""] =
-    /^(rediss?):\/\/(.*@)?([^/?#]*)(.*)$/.exec(first) ?? [];
+  const [, scheme = "", kind, login = "", authority = "", rest = ""] =
+    /^(rediss?)(?:\+(cluster|sentinel))?:\/\/(.*@)?([^/?#]*)(.*)$/.exec(first) ?? [];
   const [host = "", ...more] = authority.split(",");
   const url = new URL(`${scheme}://${login}${host}${rest}`);
+  const port = kind === "sentinel" ? SENTINEL_PORT : PORT;
   const hosts = [
-    hostOf(url),
-    ...more.map((one) => hostOf(new URL(`${scheme}://${one}`))),
-    ...others.map((one) => hostOf(new URL(one))),
+    hostOf(url, port),
+    ...more.map((one) => hostOf(new URL(`${scheme}://${one}`), port)),
+    ...others.map((one) => hostOf(new URL(one), port)),
   ];
+  const path = url.pathname.split("/").slice(1);
+  const primary = kind === "sentinel" ? decodeURIComponent(path.shift() || "mymaster") : "";
+  const database = Number(path.join("/") || 0);
+  if (!Number.isInteger(database)) throw new TypeError(`not a number of a database: ${path.join("/")}`);
   const options = [...url.searchParams].map(([name, value]) => {
     return [name, name === "family" ? Number.parseInt(value, 10) : value] as const;
   });
   return {
+    kind: kindOf(kind, hosts),
     isEncrypted: scheme === "rediss",
     hosts,
+    primary,
     username: decodeURIComponent(url.username),
     password: decodeURIComponent(url.password),
-    database: Number(url.pathname.slice(1) || 0),
+    database,
     options: Object.fromEntries(options),
   };
 }
 
-/** An address without a scheme, such as `10.0.0.1:26379`. Throws a `TypeError` for anything else. */
-export function parseHost(text: string, port = PORT): RedisHost {
-  const url = new URL(`redis://${text}`);
-  if (url.username !== "" || url.pathname.length > 1) throw new TypeError(`not a host: ${url.host}`);
-  return hostOf(url, port);
+function kindOf(named: string | undefined, hosts: readonly RedisHost[]): RedisServer["kind"] {
+  if (named === "sentinel") return "sentinel";
+  return named === "cluster" || hosts.length > 1 ? "cluster" : "single";
 }
 
-function hostOf({ hostname, port }: URL, byDefault = PORT): RedisHost {
+function hostOf({ hostname, port }: URL, byDefault: number): RedisHost {
   if (hostname === "") throw new TypeError("no host");
   return { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || byDefault) };
 }

@@ -71,9 +71,7 @@ function fromValues(
     /** By their settings. They are read again for each login. */
     redisSecrets: {
       REDIS_URL: values.REDIS_URL,
-      REDIS_USERNAME: values.REDIS_USERNAME,
       REDIS_PASSWORD: values.REDIS_PASSWORD,
-      REDIS_SENTINEL_USERNAME: values.REDIS_SENTINEL_USERNAME,
       REDIS_SENTINEL_PASSWORD: values.REDIS_SENTINEL_PASSWORD,
     },
     sources,
@@ -192,21 +190,14 @@ export function requireDatabaseUrl(config: Config): Secret {
 
 /** The Redis of the settings; undefined if none is named. Adds to `problems` what contradicts itself. */
 function redisFrom(values: Values, problems: string[]): RedisServer | undefined {
-  const { REDIS_URL, REDIS_SENTINELS: sentinels, REDIS_CLUSTER: cluster, REDIS_CA_FILE: caFile } = values;
-  // Undefined where the setting has a problem of its own.
-  if (REDIS_URL === undefined && (sentinels ?? []).length === 0) return undefined;
+  const { REDIS_URL: url, REDIS_PREFIX: prefix, REDIS_CA_FILE: caFile } = values;
+  if (url === undefined) return undefined;
   const ca = caFile === undefined ? undefined : readSecretFile(caFile, "REDIS_CA_FILE", problems);
   const read = () => ({
-    url: REDIS_URL?.reveal(),
-    isCluster: cluster === undefined ? undefined : cluster === "on",
-    sentinels,
-    primary: values.REDIS_SENTINEL_NAME,
-    prefix: values.REDIS_PREFIX,
-    username: values.REDIS_USERNAME?.reveal(),
+    url: url.reveal(),
+    prefix,
     password: values.REDIS_PASSWORD?.reveal(),
-    sentinelUsername: values.REDIS_SENTINEL_USERNAME?.reveal(),
     sentinelPassword: values.REDIS_SENTINEL_PASSWORD?.reveal(),
-    isEncrypted: values.REDIS_TLS === undefined ? undefined : values.REDIS_TLS === "on",
     ca,
   });
   const server = redisServerOf(read(), read);
@@ -214,13 +205,7 @@ function redisFrom(values: Values, problems: string[]): RedisServer | undefined 
     problems.push("REDIS_CA_FILE holds no certificate in PEM form");
   }
   if (ca !== undefined && server.access().tls === undefined) {
-    problems.push("REDIS_CA_FILE is for TLS, which is off: use rediss:// or REDIS_TLS=on");
-  }
-  if (server.kind === "sentinel" && (REDIS_URL !== undefined || cluster === "on")) {
-    problems.push("REDIS_SENTINELS says where Redis is; leave REDIS_URL and REDIS_CLUSTER out");
-  }
-  if (server.kind === "single" && server.hosts.length > 1) {
-    problems.push("REDIS_URL names several hosts, and REDIS_CLUSTER is off; name one");
+    problems.push("REDIS_CA_FILE is for TLS: begin REDIS_URL with rediss");
   }
   if (server.kind === "cluster" && server.database !== 0) {
     problems.push("REDIS_URL names a database, and a cluster has only database 0");

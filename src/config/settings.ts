@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { DateTime, Duration } from "../luxon.ts";
-import { parseHost, parseRedisUrl } from "../redis-server.ts";
+import { parseRedisUrl } from "../redis-server.ts";
 import { Secret } from "./secret.ts";
 
 /** What values of settings may be, with messages that say what is wrong. */
@@ -51,18 +51,13 @@ const parses = (parse: () => unknown) => {
 const postgresUrl = serverUrl("postgresql://user:password@host:5432/database", ["postgresql:", "postgres:"]);
 const redisUrl = z
   .string()
-  .refine((text) => parses(() => parseRedisUrl(text)), "is not of the form redis://host:6379");
+  .refine(
+    (text) => parses(() => parseRedisUrl(text)),
+    "is not of the form redis://host:6379 or redis+sentinel://host:26379/mymaster",
+  );
 const listed = (text: string) => text.split(",").flatMap((word) => word.trim() || []);
 /** Words, comma-separated; none by default. */
 const commaList = z.string().default("").transform(listed);
-const redisHosts = z
-  .string()
-  .transform(listed)
-  .refine(
-    (hosts) => hosts.every((host) => parses(() => parseHost(host))),
-    "is not of the form host:26379,host:26379",
-  )
-  .transform((hosts) => hosts.map((host) => parseHost(host, 26_379)));
 const onOrOff = z.enum(["on", "off"], { error: "must be on or off" });
 // Any hexadecimal digits in UUID form: Postgres and Python accept such ids, whatever variant RFC 9562 requires.
 // The message does not repeat the value: who pastes the key in the wrong place must not find it in a log.
@@ -123,25 +118,10 @@ export const SETTINGS = {
   ),
   REDIS_URL: secret(
     redisUrl,
-    "Redis for the queue. Several hosts, comma-separated, are a cluster. Commands with --inline do not need it.",
+    "Redis for the queue: redis://user:password@host:6379, rediss:// for TLS. Several hosts, comma-separated, or redis+cluster:// are a cluster; redis+sentinel://host:26379,host/mymaster are Sentinels. Commands with --inline do not need it.",
   ),
-  REDIS_CLUSTER: setting(
-    onOrOff.optional(),
-    "Whether REDIS_URL is a cluster. Unset: on if it names several hosts.",
-  ),
-  REDIS_SENTINELS: setting(
-    redisHosts.default([]),
-    "Hosts of the Sentinels, comma-separated. The default port is 26379.",
-  ),
-  REDIS_SENTINEL_NAME: setting(z.string().default("mymaster"), "Name of the primary at the Sentinels."),
-  REDIS_USERNAME: secret(z.string(), "User of Redis. Unset: the user in REDIS_URL."),
   REDIS_PASSWORD: secret(z.string(), "Password of Redis. Unset: the password in REDIS_URL."),
-  REDIS_SENTINEL_USERNAME: secret(z.string(), "User of the Sentinels. Unset: none."),
   REDIS_SENTINEL_PASSWORD: secret(z.string(), "Password of the Sentinels. Unset: none."),
-  REDIS_TLS: setting(
-    onOrOff.optional(),
-    "Whether connections to Redis and its Sentinels use TLS. Unset: on with rediss:// or REDIS_CA_FILE.",
-  ),
   REDIS_CA_FILE: setting(
     z.string().optional(),
     "PEM file with the certificate authorities for Redis. Unset: those of Node.",

@@ -185,9 +185,7 @@ export async function startSentinel(): Promise<RedisKind> {
   await poll(knows, { deadlineMs: 30_000, everyMs: 100 });
   return {
     environment: {
-      REDIS_URL: "",
-      REDIS_SENTINELS: `${HOST}:1,${HOST}:${sentinelPort}`,
-      REDIS_SENTINEL_NAME: "usage",
+      REDIS_URL: `rediss+sentinel://${HOST}:1,${HOST}:${sentinelPort}/usage`,
       REDIS_PASSWORD: PASSWORD,
       REDIS_SENTINEL_PASSWORD: PASSWORD,
       REDIS_CA_FILE: join(folder.dir, "ca.pem"),

@@ -118,7 +118,8 @@ export function describeConfig(environment: Environment, own = environment): Des
 
 /** Where a server is may be seen; the path of a webhook is its password. */
 function withoutSecret(value: string, setting: SettingName): string {
-  if (setting === "REDIS_URL" && value.includes(",")) return describeRedis(redisServerOf({ url: value }));
+  const redis = setting === "REDIS_URL" ? redisServerOf({ url: value }) : undefined;
+  if (redis !== undefined && redis.kind !== "single") return describeRedis(redis);
   if (!URL.canParse(value)) return HIDDEN;
   const { protocol, username, password, host, pathname } = new URL(value);
   if (host === "" || !setting.endsWith("_URL")) return HIDDEN;

@@ -72,9 +72,7 @@ export async function announceDemo(
 
 /** Of the environment if it names a Redis, else of the demo's own. */
 function redisSettings(environment: Environment, url: string): Record<string, string> {
-  const isNamed = ["REDIS_URL", "REDIS_URL_FILE", "REDIS_SENTINELS"].some((name) =>
-    environment[name]?.trim(),
-  );
+  const isNamed = ["REDIS_URL", "REDIS_URL_FILE"].some((name) => environment[name]?.trim());
   return isNamed ? settingsIn(environment, (name) => name.startsWith("REDIS_")) : { REDIS_URL: url };
 }
 

@@ -4,7 +4,6 @@ import { readRedis } from "../../config/config.ts";
 import { readSetting } from "../../config/variables.ts";
 import { reasonOf, UnreachableError, UsageError } from "../../errors.ts";
 import { askRedis } from "../../redis-connect.ts";
-import { describeRedis } from "../../redis-server.ts";
 import { withoutPassword } from "../../url.ts";
 import { pingPostgres, startLocalPostgres, TEST_CLUSTER_OPTIONS, TEST_SETTINGS } from "./local-postgres.ts";
 import { pingRedis, startLocalRedis } from "./local-redis.ts";

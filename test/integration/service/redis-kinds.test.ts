@@ -75,12 +75,12 @@ test.each([
 );
 
 test("a server that is no cluster is named so, by the service and by doctor", async () => {
-  const environment = { REDIS_URL: await startRedis(), REDIS_CLUSTER: "on" };
+  const environment = { REDIS_URL: (await startRedis()).replace("redis:", "redis+cluster:") };
   const refused = checkRedis(readRedis(environment) as RedisServer);
   await expect(refused).rejects.toMatchObject({
     code: "redis_not_cluster",
     message: expect.stringContaining("is no cluster"),
-    next: expect.stringContaining("leave REDIS_CLUSTER out"),
+    next: expect.stringContaining("begin it with redis://"),
   });
   const doctor = await usageEtl(["doctor", "--json"], environment);
   const checks = JSON.parse(doctor.stdout) as { check: string; status: string; code: string }[];
@@ -131,19 +131,22 @@ async function namesWrongSettings({ environment, otherCa }: RedisKind, kind: str
     expect.stringMatching(/certificate that is not trusted.*Set REDIS_CA_FILE/),
   ];
   expect(await problemWith({ REDIS_CA_FILE: otherCa })).toEqual(untrusted);
-  expect(await problemWith({ REDIS_CA_FILE: "", REDIS_TLS: "on" })).toEqual(untrusted);
+  expect(await problemWith({ REDIS_CA_FILE: "" })).toEqual(untrusted);
   const refused = ["redis_refused", expect.stringMatching(/refuses the login.*REDIS_PASSWORD/)];
   expect(await problemWith({ REDIS_PASSWORD: "wrong" })).toEqual(refused);
   if (kind === "cluster") {
     const [, ...nodes] = (environment.REDIS_URL ?? "").replace("rediss://", "").split(",");
     const found = await Promise.all(nodes.map((node) => problemWith({ REDIS_URL: `rediss://${node}` })));
-    const isCluster = ["redis_is_cluster", expect.stringMatching(/node of a cluster.*REDIS_CLUSTER=on/)];
+    const isCluster = ["redis_is_cluster", expect.stringMatching(/node of a cluster.*redis\+cluster:/)];
     // The node that holds the keys of the prefix answers as a single server does.
     expect(found.filter(([code]) => code !== "none")).toEqual([isCluster, isCluster]);
+    // One address is enough where it is named as a cluster's.
+    expect(await problemWith({ REDIS_URL: `rediss+cluster://${nodes[0]}` })).toEqual(["none", " "]);
     return;
   }
   expect(await problemWith({ REDIS_SENTINEL_PASSWORD: "wrong" })).toEqual(refused);
-  expect(await problemWith({ REDIS_SENTINEL_NAME: "other" })).toEqual([
+  const other = (environment.REDIS_URL ?? "").replace(/usage$/, "other");
+  expect(await problemWith({ REDIS_URL: other })).toEqual([
     "redis_no_primary",
     expect.stringMatching(/has no primary.*they know no "other"/),
   ]);

@@ -18,6 +18,8 @@ test.each([
   ["DATABASE_URL", "postgres://db/usage", "postgres://db/usage"],
   ["REDIS_URL", "redis://:secret@cache:6379/1", "redis://:[redacted]@cache:6379/1"],
   ["REDIS_URL", "redis://secret@cache:6379", "redis://[redacted]@cache:6379"],
+  ["REDIS_URL", "redis+cluster://:secret@cache", "The Redis cluster of cache:6379"],
+  ["REDIS_URL", "redis+sentinel://:secret@a,b:1/usage", 'Redis "usage" of the Sentinels a:26379, b:1'],
   ["REDIS_URL", "secret", "(not valid)"],
   ["USAGE_API_KEY", "https://secret.example", "[redacted]"],
   ["USAGE_API_KEY", "secret", "[redacted]"],

@@ -198,6 +198,9 @@ describe("readConfig refuses", () => {
     ["DATABASE_URL", "localhost/usage"],
     ["DATABASE_URL", "mysql://me:hunter2@host/usage"],
     ["REDIS_URL", "cache:6379"],
+    ["REDIS_URL", "redis://cache:6379/mymaster"],
+    ["REDIS_URL", "redis+sentinel:///mymaster"],
+    ["REDIS_URL", "redis+ring://cache"],
   ])("%s=%j without repeating it", (name, value) => {
     const [problem, ...more] = problemsOf({ [name]: value });
     expect(problem).toMatch(new RegExp(`^${name} is not of the form \\w+://`));
