@@ -85,7 +85,7 @@ function fromValues(
       bearerToken: values.USAGE_BEARER_TOKEN,
     },
     /** What syncs load, as far as the server counts it. */
-    meters: metersOf(values),
+    meters: values.USAGE_METERS,
     settleAfterMs: values.USAGE_SETTLE_AFTER,
     hourlyForMs: values.USAGE_HOURLY_FOR,
     /** Undefined: hours are kept forever. */
@@ -120,20 +120,6 @@ function fromValues(
     userEmail: values.USAGE_USER_EMAIL,
     logLevel: values.USAGE_LOG_LEVEL,
   };
-}
-
-function metersOf({ USAGE_KINDS: kinds, USAGE_TIERS: tiers }: Values) {
-  const isLoaded = {
-    traces: true,
-    longlived: tiers.includes("longlived"),
-    shortlived: tiers.includes("shortlived"),
-    deployments: kinds.includes("langsmith_deployments"),
-    sandboxes: kinds.includes("sandboxes"),
-    evaluators: kinds.includes("evaluators"),
-  };
-  return (["traces", "longlived", "shortlived", "deployments", "sandboxes", "evaluators"] as const).filter(
-    (meter) => isLoaded[meter],
-  );
 }
 
 function contradictions(values: Values, environment: Environment): string[] {

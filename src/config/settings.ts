@@ -81,14 +81,15 @@ const displayName = z
   .min(1, "is blank")
   .max(200, "must have 200 characters or less")
   .regex(/^\P{Cc}*$/u, "has a control character");
-/** Words of a list, comma-separated. One of them cannot be left out: everything else is compared with it. */
-const listOf = <const W extends string>(words: readonly W[], required: NoInfer<W>) =>
-  z
-    .string()
-    .default(words.join())
-    .transform(listed)
-    .pipe(z.array(z.enum(words, { error: `is not one of ${words.join(", ")}` })))
-    .refine((given) => given.includes(required), `must name ${required}`);
+const METERS = ["traces", "longlived", "shortlived", "deployments", "sandboxes", "evaluators"] as const;
+/** In the order of `METERS`. Traces cannot be left out: all else is compared with them. Those that are not long-lived are short-lived. */
+const meters = z
+  .string()
+  .default("traces,longlived,deployments,sandboxes,evaluators")
+  .transform(listed)
+  .pipe(z.array(z.enum(METERS, { error: `is not one of ${METERS.join(", ")}` })))
+  .refine((given) => given.includes("traces"), "must name traces")
+  .transform((given) => METERS.filter((meter) => given.includes(meter)));
 const webToken = z.string().min(16, "must have 16 characters or more");
 const answerLimit = wholeNumber.min(1, "must be at least 1").max(1_048_576, "must be 1048576 or less");
 
@@ -162,13 +163,9 @@ export const SETTINGS = {
     organizationId.optional(),
     "Organization id (X-Organization-Id). Unset: not sent.",
   ),
-  USAGE_KINDS: setting(
-    listOf(["traces", "langsmith_deployments", "sandboxes", "evaluators"], "traces"),
-    "Kinds of usage to load, comma-separated. The default is all of them, if the server reports them.",
-  ),
-  USAGE_TIERS: setting(
-    listOf(["all", "longlived", "shortlived"], "all").prefault("all,longlived"),
-    "Retention tiers to load, comma-separated: all, longlived, shortlived. Short-lived traces follow from the other two.",
+  USAGE_METERS: setting(
+    meters,
+    "Meters to load, comma-separated: traces, longlived, shortlived, deployments, sandboxes, evaluators. Unset: all but shortlived, as far as the server counts them.",
   ),
   USAGE_DATA_START: setting(
     day.default("2026-01-05"),

@@ -43,8 +43,7 @@ const environment: Environment = {
   USAGE_API_KEY: "bench-key",
   USAGE_DATA_START: new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10),
   USAGE_HOURLY_FOR: `P${hours}D`,
-  USAGE_TIERS: "all",
-  USAGE_KINDS: "traces",
+  USAGE_METERS: "traces",
   USAGE_RATE_LIMIT: "1000000",
 };
 

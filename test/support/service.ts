@@ -82,8 +82,7 @@ export async function setupService(options: ServiceOptions = {}): Promise<Servic
     USAGE_WORKSPACE_IDS: workspaceIds.join(","),
     USAGE_HOURLY_FOR: "P1D",
     // What else a server counts has tests of its own (test/integration/pipeline/sync/meters.test.ts).
-    USAGE_KINDS: "traces",
-    USAGE_TIERS: "all",
+    USAGE_METERS: "traces",
     USAGE_SYNC_EVERY: "PT3S",
     USAGE_RATE_LIMIT: "5000",
     USAGE_LOG_LEVEL: "info",

@@ -20,7 +20,7 @@ CREATE TABLE usage.source (
   -- The workspaces that the configuration names, by the platform's ids, as of the last contact. Empty: all that the platform
   -- lists. Planner, request budget, status and close read them here.
   workspace_ids text[] NOT NULL DEFAULT '{}',
-  -- What the configuration asks syncs to keep (USAGE_KINDS, USAGE_TIERS). A close is about these meters, as far as the server
+  -- What the configuration asks syncs to keep (USAGE_METERS). A close is about these meters, as far as the server
   -- counts them.
   wanted_meters text[] NOT NULL DEFAULT '{traces,longlived,shortlived,deployments,sandboxes,evaluators}',
   -- A digest of key and configuration: a change clears kept failures and a refused key. Never the key itself.

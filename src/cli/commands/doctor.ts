@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { requireSources, type SourceConfig } from "../../config/config.ts";
 import { describeCosts } from "../../domain/bill/price.ts";
-import { METER, METER_NAME, METERS, type Meter } from "../../domain/usage/meter.ts";
+import { METER_NAME, METERS, type Meter } from "../../domain/usage/meter.ts";
 import { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import { describeAdded, knownSyncBudget } from "../../pipeline/sync/sync-budget.ts";
 import { billingClientOf } from "../../platform/clients.ts";
@@ -243,7 +243,7 @@ function describeMeter(
   if (!wanted.includes(meter))
     return meter === "shortlived" && wanted.includes("longlived")
       ? `${name}: traces less the long-lived ones`
-      : `${name}: not loaded (${METER[meter].kind === "traces" ? "USAGE_TIERS" : "USAGE_KINDS"})`;
+      : `${name}: not loaded (USAGE_METERS)`;
   if (learned === undefined) return `${name}: not asked for yet; a sync does`;
   const { isAvailable, evidence, learnedAt } = learned;
   const state = isAvailable ? "counted" : "not available";

@@ -23,7 +23,7 @@ const CLOSE: Readonly<Record<OtherState, string>> = {
   checked: "checked too",
   not_counted: "not in the close, since the server is not known to count it",
   not_known: "not in the close, since no sync has learned yet whether the server counts it",
-  not_wanted: "not checked for gaps, since it is no longer kept (USAGE_KINDS, USAGE_TIERS)",
+  not_wanted: "not checked for gaps, since it is no longer kept (USAGE_METERS)",
 };
 
 /** What a close does with a meter. */

@@ -67,12 +67,12 @@ export async function namedPostgres(env: NodeJS.ProcessEnv): Promise<Service | u
   return { url, origin: "named", close: async () => {} };
 }
 
-/** The Redis of REDIS_URL or REDIS_SENTINELS. Errors: those of `askRedis`. */
+/** The Redis of REDIS_URL. Errors: those of `askRedis`. */
 export async function namedRedis(env: NodeJS.ProcessEnv): Promise<Service | undefined> {
   const redis = readRedis(env);
   if (redis === undefined) return undefined;
   await askRedis(redis, (connection) => connection.ping());
-  const url = readSetting(env, "REDIS_URL")?.reveal() ?? describeRedis(redis);
+  const url = readSetting(env, "REDIS_URL")?.reveal() ?? "";
   return { url, origin: "named", close: async () => {} };
 }
 
