@@ -689,7 +689,7 @@ CREATE TABLE usage.route (
   CONSTRAINT route_mail_ends CHECK ((((type = 'email'::text) = (sender IS NOT NULL)) AND ((type = 'email'::text) = (cardinality(recipients) > 0)))),
   CONSTRAINT route_name_form CHECK (((name ~ '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$'::text) AND (length(name) <= 63) AND (name <> 'default'::text))),
   CONSTRAINT route_setting_form CHECK ((setting ~ '^USAGE_ROUTE_[A-Z0-9_]*[A-Z0-9]$'::text)),
-  CONSTRAINT route_type_known CHECK ((type = ANY (ARRAY['webhook'::text, 'slack'::text, 'pagerduty'::text, 'email'::text])))
+  CONSTRAINT route_type_known CHECK ((type = ANY (ARRAY['webhook'::text, 'slack'::text, 'teams'::text, 'google_chat'::text, 'pagerduty'::text, 'email'::text])))
 );
 
 CREATE TABLE usage.route_state (

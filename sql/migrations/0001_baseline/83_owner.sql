@@ -89,7 +89,7 @@ CREATE TABLE usage.route (
   severities text[],
   -- The route of USAGE_ALERT_WEBHOOK_URL is in no file.
   CONSTRAINT route_name_form CHECK (name ~ '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$' AND length(name) <= 63 AND name <> 'default'),
-  CONSTRAINT route_type_known CHECK (type IN ('webhook', 'slack', 'pagerduty', 'email')),
+  CONSTRAINT route_type_known CHECK (type IN ('webhook', 'slack', 'teams', 'google_chat', 'pagerduty', 'email')),
   CONSTRAINT route_setting_form CHECK (setting ~ '^USAGE_ROUTE_[A-Z0-9_]*[A-Z0-9]$'),
   CONSTRAINT route_mail_ends CHECK ((type = 'email') = (sender IS NOT NULL) AND (type = 'email') = (cardinality(recipients) > 0))
 );

@@ -17,7 +17,7 @@ export type AlertKind = (typeof ALERT_KINDS)[number];
 export const SEVERITIES = ["critical", "warning"] as const;
 export type Severity = (typeof SEVERITIES)[number];
 
-export const ROUTE_TYPES = ["webhook", "slack", "pagerduty", "email"] as const;
+export const ROUTE_TYPES = ["webhook", "slack", "teams", "google_chat", "pagerduty", "email"] as const;
 export type RouteType = (typeof ROUTE_TYPES)[number];
 
 export interface Route {

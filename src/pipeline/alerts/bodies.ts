@@ -23,6 +23,34 @@ export function slackBody({ alerts }: Message) {
   };
 }
 
+/** Google Chat has Slack's links and no entities: a name with `<users/all>` in it would call everybody (developers.google.com/chat). */
+export function googleChatBody({ alerts }: Message) {
+  const harmless = (line: string) => line.replaceAll("<", "‹").replaceAll(">", "›");
+  return {
+    text: chatText(alerts, (line, link) => harmless(line) + (link === null ? "" : ` <${link}|Show it>`)),
+  };
+}
+
+/** Teams' Workflows take an Adaptive Card alone (learn.microsoft.com, Create and send messages). Its text blocks read Markdown. */
+export function teamsBody({ alerts }: Message) {
+  const plain = (line: string) => line.replace(/[\\*_~`[\]()#<>]/g, String.raw`\$&`);
+  const text = chatText(alerts, (line, link) => plain(line) + (link === null ? "" : ` [Show it](${link})`));
+  return {
+    type: "message",
+    attachments: [
+      {
+        contentType: "application/vnd.microsoft.card.adaptive",
+        content: {
+          $schema: "http://adaptivecards.io/schemas/adaptive-card.json",
+          type: "AdaptiveCard",
+          version: "1.4",
+          body: text.split("\n").map((line) => ({ type: "TextBlock", text: line, wrap: true })),
+        },
+      },
+    ],
+  };
+}
+
 function chatText(alerts: readonly Alert[], shown: (line: string, link: string | null) => string): string {
   const lines: string[] = [];
   let length = 0;

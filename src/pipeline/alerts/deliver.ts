@@ -1,4 +1,4 @@
-import { pagerDutyEvent, slackBody, webhookBody } from "./bodies.ts";
+import { googleChatBody, pagerDutyEvent, slackBody, teamsBody, webhookBody } from "./bodies.ts";
 import type { Message } from "./message.ts";
 import { DeliveryError, type Receiver, type Sending, unanswered } from "./receiver.ts";
 
@@ -38,11 +38,21 @@ async function send(message: Message, sending: Sending, ends: AbortSignal): Prom
 type WebReceiver = Exclude<Receiver, { type: "email" }>;
 
 function bodyOf(message: Message, receiver: WebReceiver): object {
-  if (receiver.type === "pagerduty") return pagerDutyEvent(message, receiver.key);
-  return receiver.type === "slack" ? slackBody(message) : webhookBody(message);
+  switch (receiver.type) {
+    case "pagerduty":
+      return pagerDutyEvent(message, receiver.key);
+    case "slack":
+      return slackBody(message);
+    case "google_chat":
+      return googleChatBody(message);
+    case "teams":
+      return teamsBody(message);
+    case "webhook":
+      return webhookBody(message);
+  }
 }
 
-/** Slack and PagerDuty may refuse a message with status 200. A webhook's text does not matter, nor whether it ends. */
+/** Slack and PagerDuty may refuse a message with status 200. The text of the others does not matter, nor whether it ends. */
 const IS_TAKEN: Partial<Record<WebReceiver["type"], RegExp>> = {
   slack: /^\s*ok\s*$|"ok"\s*:\s*true/,
   pagerduty: /"status"\s*:\s*"success"/,

@@ -7,7 +7,7 @@ import type { Database } from "../../store/db/database.ts";
 
 /** Where a message goes. Its secrets must not reach an error. */
 export type Receiver =
-  | { readonly type: "webhook" | "slack"; readonly url: string }
+  | { readonly type: "webhook" | "slack" | "teams" | "google_chat"; readonly url: string }
   | { readonly type: "pagerduty"; readonly url: string; readonly key: string }
   | {
       readonly type: "email";

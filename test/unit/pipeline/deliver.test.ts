@@ -53,6 +53,8 @@ async function listen(mail?: Parameters<typeof openReceivers>[1]) {
   const urls: Readonly<Record<RouteType, string>> = {
     webhook: `${receivers.webUrl}/webhook?key=${SECRET}`,
     slack: `${receivers.webUrl}/slack`,
+    teams: `${receivers.webUrl}/teams`,
+    google_chat: `${receivers.webUrl}/google-chat`,
     pagerduty: `${receivers.webUrl.replace("//", `//${SECRET}@`)}/pagerduty`,
     email: `smtp://127.0.0.1:${receivers.smtpPort}`,
   };
@@ -71,6 +73,30 @@ async function listen(mail?: Parameters<typeof openReceivers>[1]) {
   };
   return { send, got, answers, smtpPort: receivers.smtpPort };
 }
+
+test("Teams gets an Adaptive Card, and Google Chat a text, in which names are only text", async () => {
+  const { send, got } = await listen();
+  for (const type of ["teams", "google_chat"] as const) expect(await send(type)).toBe("answered 200");
+  const [teams, chat] = got.map(({ body }) => JSON.parse(body));
+  const link = "https://usage.example.com/owners?source=default";
+  expect(teams.attachments).toMatchObject([
+    {
+      contentType: "application/vnd.microsoft.card.adaptive",
+      content: {
+        type: "AdaptiveCard",
+        body: [
+          {
+            type: "TextBlock",
+            text: `ALERT usage-etl default: Budget of owner \\<!channel\\> & co: used up. [Show it](${link})`,
+          },
+        ],
+      },
+    },
+  ]);
+  expect(chat).toEqual({
+    text: `ALERT usage-etl default: Budget of owner ‹!channel› & co: used up. <${link}|Show it>`,
+  });
+});
 
 test("each receiver gets what it reads", async () => {
   const { send, got } = await listen();
@@ -146,14 +172,14 @@ test.each([
 
 test("one that fails once and then answers has taken it", async () => {
   const { send, got, answers } = await listen();
-  for (const type of ["webhook", "slack", "pagerduty", "email"] as const) {
+  for (const type of ["webhook", "slack", "teams", "google_chat", "pagerduty", "email"] as const) {
     answers.push("refuses");
     expect(await send(type)).toMatch(/^answered 2/);
   }
-  expect(got).toHaveLength(8);
+  expect(got).toHaveLength(12);
 });
 
-test.each(["webhook", "slack", "pagerduty", "email"] as const)(
+test.each(["webhook", "slack", "teams", "google_chat", "pagerduty", "email"] as const)(
   "a %s that never answers is given up in time",
   async (type) => {
     const { send, answers } = await listen();
@@ -233,7 +259,7 @@ test.each([
 
 test("a test message says so, in each form", async () => {
   const { send, got } = await listen();
-  for (const type of ["webhook", "slack", "pagerduty", "email"] as const)
+  for (const type of ["webhook", "slack", "teams", "google_chat", "pagerduty", "email"] as const)
     await send(type, { message: testMessage("one", "firing", 1) });
   for (const { body } of got) expect(body.replace(/=\n/g, "")).toContain("TEST of");
 });
