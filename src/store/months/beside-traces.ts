@@ -1,8 +1,8 @@
 import { sql } from "kysely";
 import type { ProviderMonth } from "../../domain/bill/provider.ts";
 import type { Interval } from "../../domain/time/window.ts";
-import { providerMonthIn } from "../bill/month-sums.ts";
 import { lacksPriceIn } from "../bill/prices.ts";
+import { providerMonthIn } from "../bill/provider-month.ts";
 import type { Database } from "../db/database.ts";
 import { inOrder, type OtherUsage, otherUsageIn } from "./other-usage.ts";
 

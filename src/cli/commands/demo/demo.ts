@@ -17,7 +17,7 @@ import { resolvePostgres, resolveRedis } from "../../../local/servers/resolve.ts
 import { freePort } from "../../../local/servers/start-server.ts";
 import { billEarlier, DEPLOYMENT_PROJECT } from "../../../local/standin/engine/meter.ts";
 import { type Standin, startStandin } from "../../../local/standin/server.ts";
-import { createLogger, type Logger } from "../../../log.ts";
+import { createLogger } from "../../../log.ts";
 import { conditionSettingsOf } from "../../../pipeline/alerts/conditions.ts";
 import { sendAlerts } from "../../../pipeline/alerts/send-alerts.ts";
 import { readResourceTags } from "../../../pipeline/bill/read-terms.ts";
@@ -122,7 +122,8 @@ async function startAll(given: Session, { once = false, inline = false, dataDir,
   const earlier = { source: healthy.slug, project: DEPLOYMENT_PROJECT };
   for (const { at, traces } of await hourlyTracesOf(store.db, earlier))
     billEarlier(standin, { at, runs: traces });
-  const log = quietAbout([PLANTED, BILLED], createLogger(config.logLevel, output.logTo));
+  // What is planted must not look like a defect of the program.
+  const log = createLogger("error", output.logTo);
   // No scheduler yet: a scheduled sync would fetch again what the first sync counts.
   const service =
     redis === undefined
@@ -210,18 +211,6 @@ function threeToTry(pages: string, database: string): string {
     "2. Ask how far the figures can be trusted, in another terminal: `usage-etl status`",
     `3. Query: psql '${database}' -c "${question}"`,
   ].join("\n");
-}
-
-/** What is planted, and what a server is made to lack, must not look like a defect: of these sources only errors are logged. */
-function quietAbout(slugs: readonly string[], log: Logger): Logger {
-  const { child } = log;
-  const level = log.isLevelEnabled("error") ? "error" : log.level;
-  return Object.assign(log, {
-    child: (bindings: { source?: string }) =>
-      slugs.includes(bindings.source ?? "")
-        ? child.call(log, bindings, { level })
-        : child.call(log, bindings),
-  });
 }
 
 type Ports = readonly [number, number, number, number];

@@ -11,7 +11,6 @@ import { checkTotals } from "../../../pipeline/proof/check-totals.ts";
 import { reconcile } from "../../../pipeline/proof/reconcile.ts";
 import type { OpenSource } from "../../../pipeline/source/source.ts";
 import { planSource } from "../../../pipeline/sync/plan.ts";
-import { monthOfBill } from "../../../store/bill/month-sums.ts";
 import { appliedOwners } from "../../../store/bill/owners.ts";
 import { listPrices } from "../../../store/bill/prices.ts";
 import { storeNow } from "../../../store/load/fetch-ledger.ts";
@@ -146,29 +145,17 @@ export function describePlanted(
   ].join("\n");
 }
 
-/** Loads all that the server counts, proves it, and holds its months against the billing provider's totals. Returns what to say about it. */
+/** Loads all that the server counts, proves it, and compares its months with the billing provider's totals. Returns a description. */
 export async function loadBill(source: OpenSource, loader: Loader): Promise<string> {
-  const { store, config } = source;
   await loader.sync(source);
   await compare(source, { repair: true });
   await checkAll(source);
   const bill = await readBill(source, { reach: "quarter", isPatient: false });
-  const month = monthBefore(monthAt(await storeNow(store.db)));
-  const { traces, longlived, agentRuns, nodesExecuted } = await monthOfBill(store.db, {
-    source: config.slug,
-    monthStart: month.start,
-  });
-  const share = longlived === null || !traces ? "not known" : `${((longlived / traces) * 100).toFixed(1)} %`;
+  const month = monthBefore(monthAt(await storeNow(source.store.db)));
   return [
     `Source ${BILLED} shows the whole bill, from a server that counts retention tiers, deployments, sandboxes and evaluators.`,
-    `- In ${month.name}, ${count(longlived)} of ${count(traces)} traces were long-lived (${share}), which cost more.`,
-    `- Deployments ran ${count(agentRuns)} agent runs of ${count(nodesExecuted)} nodes, counted apart from traces.`,
     `- In the bill (\`usage-etl bill ${month.name} --source ${BILLED}\`) one part is not proved: the sum of a sandbox was made to differ from its hours.`,
     `- The billing provider's own totals. ${DRIFT} traces too many were planted in one of them:`,
     describeBill(BILLED, bill).replace(/^/gm, "    "),
   ].join("\n");
-}
-
-function count(number: number | null): string {
-  return number === null ? "an unknown number" : number.toLocaleString("en-US");
 }

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { fewestRequests } from "../../../../src/domain/planning/request.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { METER, METERS } from "../../../../src/domain/usage/meter.ts";
 import { learnMeters } from "../../../../src/pipeline/source/learn-meters.ts";
 import { planSource, routineDemand } from "../../../../src/pipeline/sync/plan.ts";
 import { storeNow } from "../../../../src/store/load/fetch-ledger.ts";
+import { fewestRequests } from "../../../support/fewest-requests.ts";
 import {
   ALL,
   answered,

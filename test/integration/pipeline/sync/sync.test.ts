@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { fewestRequests } from "../../../../src/domain/planning/request.ts";
 import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
 import { planSource, routineDemand } from "../../../../src/pipeline/sync/plan.ts";
 import { openStore } from "../../../../src/store/db/database.ts";
 import { storeNow } from "../../../../src/store/load/fetch-ledger.ts";
+import { fewestRequests } from "../../../support/fewest-requests.ts";
 import { type Bench, senderOn, setup } from "../../../support/source.ts";
 import { booked, differences, dump, inStore, totals, wrongFigures } from "../../../support/tables.ts";
 
@@ -41,7 +41,7 @@ test("a sync stores exactly the ledger's usage in the fewest requests", async ()
   );
 });
 
-test("the plan meets the bound shown as `fewest possible`", async () => {
+test("the plan has the fewest requests that are possible", async () => {
   const bench = await setup({ days: 40, hourlyForMs: 3 * DAY_MS, workspaces: [0, 1] });
   const source = await bench.open();
   const wanted = routineDemand(source, await storeNow(bench.store.db));

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
   batchesOf,
-  fewestRequests,
   requestsFor,
   scopeIdsOf,
   type UsageRequest,
@@ -9,6 +8,7 @@ import {
 } from "../../../../src/domain/planning/request.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import type { GroupBy } from "../../../../src/domain/usage/record.ts";
+import { fewestRequests } from "../../../support/fewest-requests.ts";
 
 const members = (count: number) =>
   Array.from({ length: count }, (_, i) => ({ workspaceId: `w${i}`, scopeId: 100 + i }));
