@@ -6,7 +6,6 @@ const PATH = "/api/v2/sandboxes/usage/costs";
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const WEEK = { start_time: "2026-06-01T00:00:00Z", end_time: "2026-06-08T00:00:00Z" };
-const BY_RESOURCE = { granularity: "RESOURCE" };
 
 interface Item {
   resource_id: string;
@@ -67,84 +66,6 @@ function millionths(text: string): number {
   const [whole, digits = ""] = text.split(".");
   return Number(whole) * 1_000_000 + Number(digits.padEnd(6, "0"));
 }
-
-describe("sandbox costs", () => {
-  test("an item has these fields, and further ones that are not available", async () => {
-    const { items, organisation } = await bench();
-    const always = ["resource_id", "resource_type", "period_start", "lcu", "lsu"];
-    const none = ["compute_standard_units", "storage_standard_units"];
-    const [hour] = await items();
-    expect(Object.keys(hour ?? {})).toEqual([...always, ...none]);
-    expect(hour?.period_start).toBe(WEEK.start_time);
-    const [sum] = await items({ ...WEEK, ...BY_RESOURCE });
-    const more = ["vcpu_hours", "memory_gib_hours", "storage_gib_hours"];
-    expect(Object.keys(sum ?? {})).toEqual([...always, ...none, ...more]);
-    expect([...none, ...more].map((name) => sum?.[name])).toEqual([null, null, null, null, null]);
-    expect(organisation.sandboxes.map(({ id }) => id)).toContain(sum?.resource_id);
-  });
-
-  test("up to 100 resources can be named; one of another workspace is left out", async () => {
-    const { items, organisation, workspaceId, refused } = await bench();
-    const own = organisation.sandboxes.filter(({ workspace }) => workspace.id === workspaceId);
-    const other = organisation.sandboxes.find(({ workspace }) => workspace.id !== workspaceId);
-    const named = own.slice(0, 2).map(({ id }) => id);
-    const all = await items();
-    const some = await items({ ...WEEK, resource_ids: [...named, other?.id ?? ""] });
-    expect(some).toEqual(all.filter((one) => named.includes(one.resource_id)));
-    const many = Array.from({ length: 101 }, () => own[0]?.id ?? "");
-    await items({ ...WEEK, resource_ids: many.slice(1) });
-    expect(await refused({ ...WEEK, resource_ids: many })).toEqual([422, ["query", "resource_ids"]]);
-  });
-});
-
-describe("what is refused", () => {
-  test.each([
-    [{ start_time: "x" }, "start_time"],
-    [{ end_time: "x" }, "end_time"],
-    [{ end_time: WEEK.start_time }, "end_time"],
-    [{ end_time: "2026-05-31T00:00:00Z" }, "end_time"],
-    [{ end_time: "2026-07-02T00:00:01Z" }, "end_time"],
-    [{ granularity: "DAY" }, "granularity"],
-    [{ page_size: "0" }, "page_size"],
-    [{ page_size: "1001" }, "page_size"],
-    [{ page_size: "1.5" }, "page_size"],
-    [{ page_size: ["5", "6"] }, "page_size"],
-    [{ resource_ids: "x" }, "resource_ids"],
-    [{ resource_type: "sandbox" }, "resource_type"],
-    [{ group_by: "workspace" }, "group_by"],
-  ] as [Query, string][])("%j is 422", async (given, name) => {
-    const { refused } = await bench();
-    expect(await refused({ ...WEEK, ...given })).toEqual([422, ["query", name]]);
-  });
-
-  test("a range needs both ends, and may have 31 days", async () => {
-    const { refused, ask } = await bench();
-    expect(await refused({ end_time: WEEK.end_time })).toEqual([422, ["query", "start_time"]]);
-    expect(await refused({ start_time: WEEK.start_time })).toEqual([422, ["query", "end_time"]]);
-    expect((await ask({ ...WEEK, end_time: "2026-07-02T00:00:00Z" })).status).toBe(200);
-  });
-
-  test("a cursor fits its query alone", async () => {
-    const { page, refused, organisation } = await bench();
-    const cursor = (await page()).next_cursor ?? "";
-    expect(cursor).not.toBe("");
-    expect((await page({ ...WEEK, cursor })).items).toHaveLength(100);
-    // What is written out is the same query as the default.
-    expect((await page({ ...WEEK, cursor, page_size: "100", granularity: "HOUR" })).items).toHaveLength(100);
-    const invalid = [400, "Invalid cursor"];
-    for (const other of [
-      { page_size: "99" },
-      { end_time: "2026-06-09T00:00:00Z" },
-      { resource_type: "SANDBOX" },
-      BY_RESOURCE,
-    ])
-      expect(await refused({ ...WEEK, ...other, cursor })).toEqual(invalid);
-    for (const none of ["", "x", Buffer.from("{}").toString("base64url"), cursor.slice(0, -3)])
-      expect(await refused({ ...WEEK, cursor: none })).toEqual(invalid);
-    const another = { "x-tenant-id": organisation.workspaces[1]?.id ?? "" };
-    expect(await refused({ ...WEEK, cursor }, another)).toEqual(invalid);
-  });
-});
 
 describe("usage that changes afterwards", () => {
   const at = Date.parse("2026-06-02T10:00:00Z");

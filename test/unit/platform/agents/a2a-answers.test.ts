@@ -146,32 +146,4 @@ describe("an answer", () => {
     }
     await expect(refused(streamOf([]))).resolves.toMatchObject({ code: "answer_cut" });
   });
-
-  test.each([
-    ["a long message", { code: -32603, message: `${"x".repeat(1000)}end` }, /-32603: x{100,300}\.\.\.$/],
-    ["no code", { message: "no code" }, /without a code: no code$/],
-    [
-      "a nested message",
-      { code: 1, message: { deep: "nested" } },
-      /\{"code":1,"message":\{"deep":"nested"\}\}$/,
-    ],
-    ["a text alone", "only a text", /"only a text"$/],
-  ])("with an error of %s is shown in some hundred characters", async (_what, error, shown) => {
-    const { code, message } = await refused(sent({ error }));
-    expect([code, message]).toEqual(["rpc_error", expect.stringMatching(shown)]);
-  });
-});
-
-test("a card may have nulls", async () => {
-  const card = { name: "a", skills: null, defaultInputModes: null, description: null };
-  const server = await agentServer((response) => json(response, card), { hasCard: true });
-  expect(await deploymentOf(server.url).a2a.card("agent")).toEqual({
-    name: "a",
-    description: null,
-    url: null,
-    skills: [],
-    inputModes: [],
-    outputModes: [],
-    protocol: "0.3",
-  });
 });

@@ -4,7 +4,7 @@ import { createA2aClient } from "../../../../src/platform/agents/a2a.ts";
 import { createControlPlaneClient } from "../../../../src/platform/agents/control-plane.ts";
 import { agentServer, json } from "../../../support/agent-server.ts";
 import { rawServer, status } from "../http/raw-server.ts";
-import { answered, deploymentOf, httpOf, refused, setup } from "./clients.ts";
+import { deploymentOf, httpOf, refused, setup } from "./clients.ts";
 
 describe("requests that change something", () => {
   test.each([500, 503, 429])("are not retried after %d", async (code) => {
@@ -71,76 +71,7 @@ describe("requests that change something", () => {
       expect.stringContaining("no assistant agent-7"),
     ]);
   });
-
-  const calls: [string, RegExp, (url: string) => Promise<unknown>][] = [
-    ["creating", /may have been created\. Look for it/, (url) => planeOf(url).createDeployment(body)],
-    [
-      "updating",
-      /may have been changed\. .*deployment get d1`/,
-      (url) => planeOf(url).updateDeployment({ id: "d1", body }),
-    ],
-    [
-      "renaming",
-      /may have been renamed\. .*template get new`/,
-      (url) => planeOf(url).renameTemplate({ name: "old", to: "new" }),
-    ],
-    [
-      "a thread",
-      /may have been created, which costs nothing/,
-      (url) => deploymentOf(url).threads.createThread(),
-    ],
-    [
-      "a run",
-      /may have begun.*GET \/threads\/t\/runs/,
-      (url) => deploymentOf(url).threads.createRun({ threadId: "t", assistantId: "a", text: "x" }),
-    ],
-    [
-      "a message",
-      /may have arrived.*newest traces/,
-      (url) => deploymentOf(url).a2a.send({ assistantId: "a", text: "x" }),
-    ],
-    [
-      "a later message",
-      /may have arrived.*GET \/threads\/4340c6dc-[^/]+\/state/,
-      (url) => deploymentOf(url).a2a.send({ assistantId: "a", text: "x", contextId: CONTEXT }),
-    ],
-    [
-      "looking at a task",
-      /changes nothing/,
-      (url) => deploymentOf(url).a2a.task({ assistantId: "a", taskId: "t" }),
-    ],
-  ];
-  const faults: [string, Parameters<typeof rawServer>[0]][] = [
-    ["408", () => status("408 X", "")],
-    ["502", () => status("502 X", "")],
-    ["a reset", () => ({ bytes: "", closing: "reset" })],
-    ["a cut", () => ({ bytes: "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{", closing: "end" })],
-    ["half a document", () => answered('{"id":')],
-    ["another page", () => answered("<html>")],
-    ["an answer that is elsewhere", () => status("303 X", "")],
-  ];
-  test.each(calls)("say what may have happened to %s, and how to see it", async (_what, next, call) => {
-    for (const [, answer] of faults) {
-      const server = await rawServer(answer);
-      const error = await refused(call(server.url));
-      expect(error.next).toMatch(next);
-      expect(error.next).not.toContain("is retried");
-      expect(changing(server.requests)).toHaveLength(1);
-    }
-    const gone = await refused(call("http://127.0.0.1:1"));
-    expect([gone.code, gone.next]).toEqual(["network", expect.not.stringMatching(next)]);
-  });
-
-  test("nothing says that a request is retried where it is not", async () => {
-    for (const [, answer] of faults) {
-      const server = await rawServer(answer);
-      expect((await refused(planeOf(server.url).deployment("d"))).next).not.toContain("is retried");
-    }
-  });
 });
 
 /** Without the agent card, which is read first. */
 const changing = (requests: readonly string[]) => requests.filter((head) => !head.startsWith("GET "));
-const CONTEXT = "4340c6dc-954e-4ef4-a1e8-f73cc1826017";
-
-const planeOf = (url: string) => createControlPlaneClient(httpOf(url));

@@ -25,25 +25,6 @@ describe("control plane", () => {
     expect(await refused(plane.template("node"))).toMatchObject({ status: 404, code: "request_refused" });
   });
 
-  test("names the workspace of an organization's key, and says so where it is missing", async () => {
-    const bare = await setup({ organizationScoped: true });
-    for (const asked of [bare.plane.template("node"), bare.plane.deployment("d")]) {
-      const error = await refused(asked);
-      expect([error.status, error.next]).toEqual([403, expect.stringContaining("Set USAGE_WORKSPACE_ID")]);
-    }
-    const [workspace] = bare.standin.organisation.workspaces;
-    const named = await setup({ organizationScoped: true }, { workspaceId: `${workspace?.id}` });
-    expect(await named.plane.template("node")).toMatchObject({ name: "node" });
-    expect(await named.plane.renameTemplate({ name: "node", to: "node-24" })).toMatchObject({
-      name: "node-24",
-    });
-    const { id } = await named.plane.createDeployment({ name: "d", source: "external_docker" });
-    expect(await named.plane.deployment(id)).toMatchObject({ id });
-    const wrong = await setup({ organizationScoped: true }, { workspaceId: KEY });
-    const error = await refused(wrong.plane.template("node"));
-    expect([error.status, error.next]).toEqual([403, expect.stringContaining("USAGE_WORKSPACE_ID")]);
-  });
-
   test("sends the bearer token with templates alone, and the workspace with every call but the deployment's", async () => {
     const template = answered(JSON.stringify({ name: "t", image: "i", resources: {} }));
     const created = answered('{"id":"d","thread_id":"t"}');
@@ -88,32 +69,6 @@ describe("control plane", () => {
     for (const error of errors) expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(token);
   });
 
-  test("a server without templates says so, and one that lacks a name does not", async () => {
-    const { plane } = await setup({ templates: false });
-    for (const asked of [plane.template("node"), plane.renameTemplate({ name: "node", to: "n" })]) {
-      const error = await refused(asked);
-      expect(error).toMatchObject({ code: "templates_missing", retryable: false });
-      expect(error.message).toMatch(/^This control plane has no sandbox templates.*answered 40[45]/);
-      expect(error.next).toContain("snapshots");
-    }
-    const answers: [string, string][] = [
-      ["404 Not Found", "404 page not found"],
-      ["404 Not Found", '{"detail":"Not Found"}'],
-      ["404 Not Found", '{"detail":{"error":null}}'],
-      ["404 Not Found", "null"],
-      ["405 Method Not Allowed", ""],
-      ["404 Not Found", '{"detail":{"error":"NotFound","message":"Template \'t\' not found"}}'],
-      ["409 Conflict", '{"detail":{"error":"Conflict","message":"taken"}}'],
-      ["403 Forbidden", "{}"],
-    ];
-    const server = await rawServer((_head, index) => status(...(answers[index] ?? ["500 X", ""])));
-    const client = createControlPlaneClient(httpOf(server.url, "USAGE_CONTROL_PLANE_URL"));
-    const codes = [];
-    for (const _ of answers) codes.push((await refused(client.template("t"))).code);
-    const gone = Array.from({ length: 5 }, () => "templates_missing");
-    expect(codes).toEqual([...gone, "request_refused", "request_refused", "forbidden"]);
-  });
-
   test.each(["n".repeat(64), "Node", "3node", "nöde", "", "node-", "a_b"])(
     "the client does not send the name %j",
     async (to) => {
@@ -124,27 +79,6 @@ describe("control plane", () => {
       expect(standin.requests.count).toBe(0);
     },
   );
-
-  test("a template may have free-form limits and proxies, but no proxy rule without hosts", async () => {
-    const template = { name: "t", image: "i", resources: { gpus: 8 }, proxy_config: { mode: "none" } };
-    const answer = (proxy: unknown) => JSON.stringify({ ...template, proxy_config: proxy });
-    const rule = { name: "r", match_hosts: [] as string[], inject_headers: {} };
-    const bodies = [
-      answer({ mode: "none" }),
-      answer({ rules: [rule] }),
-      answer({ rules: [] }),
-      answer({ rules: [{ ...rule, match_hosts: ["*"] }] }),
-    ];
-    const server = await rawServer((_head, index) => answered(bodies[index] ?? ""));
-    const client = createControlPlaneClient(httpOf(server.url, "USAGE_CONTROL_PLANE_URL"));
-    expect((await client.template("t")).proxyConfig).toEqual({ mode: "none" });
-    const error = await refused(client.template("t"));
-    expect(error.code).toBe("answer_invalid");
-    expect(error.message).toContain("proxy_config.rules.0.match_hosts");
-    expect(error.next).toContain("USAGE_CONTROL_PLANE_URL");
-    expect((await refused(client.template("t"))).message).toContain("proxy_config.rules");
-    expect((await client.template("t")).proxyConfig).toMatchObject({ rules: [{ match_hosts: ["*"] }] });
-  });
 
   test("waiting for a revision reports each status and returns a failed one", async () => {
     const { standin } = await setup({ apiKey: KEY });
