@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../src/domain/time/stride.ts";
+import { now } from "../support/clock.ts";
 import { eachRecord, startProxy } from "../support/proxy.ts";
 import { setup } from "../support/source.ts";
 import { booked, differences, dump, inStore, wrongFigures } from "../support/tables.ts";
@@ -166,7 +167,7 @@ describe("a sync that the platform or the caller interrupts", () => {
     const { planSource, routineDemand } = await import("../../src/pipeline/sync/plan.ts");
     const { runInline } = await import("../../src/pipeline/extract/run-inline.ts");
     const tasks = await planSource(source, {
-      wanted: routineDemand(source, Date.now()),
+      wanted: routineDemand(source, now()),
       reprocess: "missing",
     });
     const reason = new Error("enough");

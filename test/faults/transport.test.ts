@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { HOUR_MS } from "../../src/domain/time/stride.ts";
 import type { FaultStep } from "../../src/local/standin/faults.ts";
 import type { StandinOptions } from "../../src/local/standin/server.ts";
+import { now } from "../support/clock.ts";
 import { seed } from "../support/drawn.ts";
 import { type Bench, setup } from "../support/source.ts";
 import { dump } from "../support/tables.ts";
@@ -16,7 +17,7 @@ let undisturbed: { hour: number; now: number; tables: Awaited<ReturnType<typeof 
 /** Syncs from a server that `disturb` made faulty. Returns its tables, and as `expected` those of an undisturbed sync. */
 async function disturbed(disturb: (bench: Bench) => void, standin: Omit<StandinOptions, "now"> = {}) {
   const workspaces = [0, 1];
-  const hour = Math.floor(Date.now() / HOUR_MS);
+  const hour = Math.floor(now() / HOUR_MS);
   if (undisturbed?.hour !== hour) {
     const calm = await setup({ workspaces });
     await calm.sync();

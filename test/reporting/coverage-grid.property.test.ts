@@ -19,6 +19,7 @@ import {
 } from "../../src/store/coverage/coverage-cells.ts";
 import { daysByStride } from "../../src/store/coverage/coverage-lines.ts";
 import { enterSource, type StoreBundle, setupStore } from "../integration/store/setup.ts";
+import { now } from "../support/clock.ts";
 import { seed, times } from "../support/drawn.ts";
 import { state, WORKSPACES, write } from "./coverage-states.ts";
 
@@ -216,7 +217,7 @@ async function check(bundle: StoreBundle, about: string): Promise<void> {
     [...(await viewDays(bundle, stride))].map(([key, { status }]) => [`${stride} ${key}`, status]),
   );
   expect(Object.fromEntries((await Promise.all(shown)).flat()), `${about}: rules`).toEqual(
-    Object.fromEntries(byRules(await readTables(bundle), Date.now())),
+    Object.fromEntries(byRules(await readTables(bundle), now())),
   );
   expect(await daysByStride(bundle.store.db, "default"), `${about}: totals`).toEqual(
     await viewTotals(bundle),
@@ -259,7 +260,7 @@ async function check(bundle: StoreBundle, about: string): Promise<void> {
     }
     expect([...counted].filter(([key, { count }]) => unitsOf(count) > 0 && !expected.has(key))).toEqual([]);
   }
-  const end = floorToGrid(Date.now(), DAY_MS) + DAY_MS;
+  const end = floorToGrid(now(), DAY_MS) + DAY_MS;
   const coverage = (await sourceCoverage(bundle.store.db, {
     source: "default",
     stride: "hour",
@@ -286,7 +287,7 @@ test(`the grid is the view, day by day, by month and by hour (seed ${SEED}, ${RU
 
 test("a workspace that was never planned is missing on each of its days, also where no sync would plan it", async () => {
   const bundle = await setupStore();
-  const dataStart = floorToGrid(Date.now(), DAY_MS) - 3 * DAY_MS;
+  const dataStart = floorToGrid(now(), DAY_MS) - 3 * DAY_MS;
   const sourceId = await enterSource(bundle, { workspaceIds: [], dataStart });
   await registerWorkspaces(bundle.store.db, { sourceId, workspaceIds: WORKSPACES });
   await ensureScopes(bundle.store.db, { sourceId, groupings: [], strides: [] });
@@ -302,7 +303,7 @@ test("a workspace that was never planned is missing on each of its days, also wh
 
 test("a source that begins today has days of each stride, none of which has ended", async () => {
   const bundle = await setupStore();
-  const dataStart = floorToGrid(Date.now(), DAY_MS);
+  const dataStart = floorToGrid(now(), DAY_MS);
   await enterSource(bundle, { workspaceIds: WORKSPACES, dataStart });
   const none = { final: 0, provisional: 0, missing: 0, failed: 0, unverified: 0 };
   const expected = [

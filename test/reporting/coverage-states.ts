@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../../src/domain/time/stride.ts";
 import { enterSource, type StoreBundle } from "../integration/store/setup.ts";
+import { now } from "../support/clock.ts";
 
 /** Random states of the tables that decide how time is loaded: they overlap in every way. */
 
@@ -40,7 +41,7 @@ type State = typeof state extends fc.Arbitrary<infer T> ? T : never;
 
 /** Begins ten days before the data start, and may end after today. */
 export async function write(bundle: StoreBundle, given: State): Promise<void> {
-  const dataStart = floorToGrid(Date.now(), DAY_MS) - DAYS * DAY_MS;
+  const dataStart = floorToGrid(now(), DAY_MS) - DAYS * DAY_MS;
   const sourceId = await enterSource(bundle, { workspaceIds: WORKSPACES, dataStart });
   const { reader } = bundle;
   await reader.query("UPDATE usage.source SET hourly_hours = $1", [given.hourlyDays * 24]);
@@ -109,8 +110,8 @@ function rowsOf(
   };
   const bucketOf = (day: number, hour: number) => first + day * DAY_MS + (isDay ? 0 : hour * HOUR_MS);
   const loaded = placed(given.coverage);
-  const now = time(Date.now());
-  const fetched = { fetch_number: 1, fetched_at: now };
+  const fetchedAt = time(now());
+  const fetched = { fetch_number: 1, fetched_at: fetchedAt };
   const records = given.records.flatMap(([day, hour, traces]) => {
     const at = bucketOf(day, hour);
     const length = isDay ? DAY_MS : HOUR_MS;
@@ -132,29 +133,29 @@ function rowsOf(
     [isDay ? "dated_record" : "hourly_record"]: records,
     coverage: loaded.map((one) => ({
       ...strip(one),
-      final: one.value === "final" && one.end <= Date.now(),
+      final: one.value === "final" && one.end <= now(),
       ...fetched,
       traced: `{${tracedIn(one.start, one.end).join()}}`,
     })),
     failure: placed(given.failures).map((one) => ({
       ...{ ...strip(one), state: one.value, code: "network", message: "cut", attempts: 1 },
-      ...{ fetch_number: 1, failed_at: now, retry_at: now },
+      ...{ fetch_number: 1, failed_at: fetchedAt, retry_at: fetchedAt },
     })),
     reconciled: placed(given.reconciled).map((one) => ({
       ...strip(one),
       fetch_number: 1,
-      reconciled_at: now,
+      reconciled_at: fetchedAt,
     })),
     matched_total: !isDay
       ? []
       : placed(given.matched).map((one) => ({
-          ...{ ...strip(one), fetch_number: 1, matched_at: now },
+          ...{ ...strip(one), fetch_number: 1, matched_at: fetchedAt },
           ...{ total_start: one.period_start, total_end: one.period_end },
         })),
     reconciliation_difference: given.differences.map(([day, hour, how]) => ({
       ...{ scope_id, external_id: "u1", bucket_start: time(bucketOf(day, hour)), kind: "traces_differ" },
-      ...{ stored_traces: 1, export_traces: 2, state: how, ...fetched, found_at: now },
-      closed_at: how === "closed" ? now : null,
+      ...{ stored_traces: 1, export_traces: 2, state: how, ...fetched, found_at: fetchedAt },
+      closed_at: how === "closed" ? fetchedAt : null,
     })),
     control_difference: !isDay
       ? []
@@ -164,7 +165,7 @@ function rowsOf(
             kind: "stride_total",
             external_id: "",
           },
-          ...{ state: "platform_disagrees", fetch_number: 1, found_at: now },
+          ...{ state: "platform_disagrees", fetch_number: 1, found_at: fetchedAt },
         })),
   };
 }

@@ -5,6 +5,7 @@ import { openStore, type Store } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
 import { copyRows, csvForm } from "../../src/store/export/view-rows.ts";
 import { usageEtl } from "../support/cli.ts";
+import { now } from "../support/clock.ts";
 import { createTestDatabase, pastPooler } from "../support/database.ts";
 import { addSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
@@ -164,7 +165,7 @@ describe("--as-of", () => {
   const columns = "usage_date,workspace_id,project_id,traces";
 
   test("gives what was final at the instant", async () => {
-    const asOf = Date.now() - 2 * HOUR_MS;
+    const asOf = now() - 2 * HOUR_MS;
     expect(await linesOf("reader", { view, columns, asOf, workspace: [ALPHA] })).toEqual([
       `2026-03-01,${ALPHA},'=project,7`,
     ]);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type FileMetaData, parquetMetadata, parquetReadObjects } from "hyparquet";
 import { describe, expect, test } from "vitest";
 import { listViews } from "../../src/store/export/views.ts";
+import { now } from "../support/clock.ts";
 import { connectPlain } from "../support/reporting.ts";
 import { inSchema } from "../support/views.ts";
 import { setup } from "./export-setup.ts";
@@ -129,7 +130,7 @@ describe("the requested range", () => {
     const periods = ["--view", "focus_1_4_billing_period", "--columns", "x_BillingMonth"];
     const { stdout: months } = await run(...periods, "--from", "2026-04-01", "--to", "2026-06-01");
     expect(months.trim().split("\n")).toEqual(["x_BillingMonth", "2026-04-01", "2026-05-01"]);
-    const hour = Math.floor(Date.now() / 3_600_000 - 20) * 3_600_000;
+    const hour = Math.floor(now() / 3_600_000 - 20) * 3_600_000;
     const at = (minutes: number) => new Date(hour + minutes * 60_000).toISOString();
     const range = ["--from", at(30), "--to", at(90)];
     const { stdout } = await run("--view", "fct_usage_workspace_hourly", "--columns", "usage_hour", ...range);

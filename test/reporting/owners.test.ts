@@ -6,6 +6,7 @@ import { amountOf } from "../../src/domain/usage/amount.ts";
 import { applyOwners } from "../../src/pipeline/bill/apply-owners.ts";
 import { ownedState } from "../../src/store/bill/owners.ts";
 import { CLOSE_MARCH, enterMonths, enterPrices } from "../support/charges.ts";
+import { now } from "../support/clock.ts";
 import { runHere } from "../support/in-process.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, untilLockWaits, windowOf } from "../support/store.ts";
@@ -198,7 +199,7 @@ test("what is claimed of a month is about each of its days, also those without u
     ...{ workspaces: 2, daysMissing: 0, daysUndivided: 31, missing: [] },
   });
   // Zero today, which may change.
-  const today = nowDay(Date.now());
+  const today = nowDay(now());
   const window = windowOf("day", today, addDays(today, 1));
   for (const workspaceId of WORKSPACES) {
     for (const groupBy of ["workspace", "project"] as const) {

@@ -5,14 +5,14 @@ import { DAY_MS } from "../../src/domain/time/stride.ts";
 import type { ExportRow } from "../../src/domain/usage/export.ts";
 import { lockScopes, scopesOf } from "../../src/store/catalog/scopes.ts";
 import { withdrawZeros } from "../../src/store/catalog/withdraw-zeros.ts";
-import { noteAccess } from "../../src/store/catalog/workspace-access.ts";
 import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
 import { compareExport } from "../../src/store/proof/compare-export.ts";
 import { type Finding, keepFindings } from "../../src/store/proof/control-findings.ts";
 import { compareTotals } from "../../src/store/proof/control-totals.ts";
 import { pruneHistory } from "../../src/store/retention/prune.ts";
 import { enterSource, type StoreBundle } from "../integration/store/setup.ts";
-import { loadRows } from "../support/store.ts";
+import { now } from "../support/clock.ts";
+import { loadRows, proveAccess } from "../support/store.ts";
 
 /** Drawn histories of what proves days and of what ends that, and a model that knows only what was compared and what has changed. */
 
@@ -76,7 +76,7 @@ let early: FetchStamp[];
 export async function begin(given: StoreBundle): Promise<void> {
   bundle = given;
   sourceId = await enterSource(bundle, { workspaceIds: WORKSPACES, dataStart: START });
-  await noteAccess(bundle.store, { sourceId, asked: WORKSPACES, named: WORKSPACES, at: Date.now() });
+  await proveAccess(bundle.store, { sourceId, workspaceIds: WORKSPACES });
   scopes = [];
   for (const workspaceId of WORKSPACES) {
     for (const stride of STRIDES) {
@@ -238,7 +238,7 @@ async function withdraw(scope: Scope) {
     await lockScopes(db, [scope.scopeId]);
     await withdrawZeros(db, {
       time: sql`select ${scope.scopeId}::integer, '{(,)}'::tstzmultirange, '-infinity'::timestamptz`,
-      noticedAt: Date.now(),
+      noticedAt: now(),
     });
   });
   for (const [day, one] of scope.days.entries()) {

@@ -1,6 +1,7 @@
 import type pg from "pg";
 import { beforeEach, describe, expect, test } from "vitest";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
+import { now } from "../support/clock.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
 import { inSchema } from "../support/views.ts";
@@ -8,7 +9,7 @@ import { inSchema } from "../support/views.ts";
 const [WORKSPACE] = WORKSPACES;
 const USER = "12345678-0000-4000-8000-00000000000b";
 const EMAIL = "jane.doe@example.test";
-const BEFORE_TODAY = new Date(Date.now() - 2 * 3_600_000).toISOString();
+const BEFORE_TODAY = new Date(now() - 2 * 3_600_000).toISOString();
 
 let url: string;
 let owner: pg.Client;

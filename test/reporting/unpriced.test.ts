@@ -4,6 +4,7 @@ import { describeCosts } from "../../src/domain/bill/price.ts";
 import { endingPrices, listPrices, unpricedUsage } from "../../src/store/bill/prices.ts";
 import { CLOSE_MARCH, enterMonths, enterPrices } from "../support/charges.ts";
 import { usageEtl } from "../support/cli.ts";
+import { now } from "../support/clock.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 
 const [WORKSPACE, OTHER] = WORKSPACES;
@@ -77,7 +78,7 @@ test("days with usage and without a price are listed, counted and named; zeros a
 
 test("prices that end soon or ended are named by what they count; one that goes on, or that no invoice counts any more, is not", async () => {
   const bench = await setupSource();
-  const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+  const day = (days: number) => new Date(now() + days * 86_400_000).toISOString().slice(0, 10);
   const ending = () => endingPrices(bench.store.db, { sourceId: bench.sourceId, withinDays: 31 });
   await enterPrices(bench.store, [
     { unitPrice: "1", sku: "gone", measure: "longlived", to: "2026-04-01" },

@@ -1,6 +1,7 @@
 import { DAY_MS } from "../../src/domain/time/stride.ts";
 import { METER, type Meter } from "../../src/domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../src/domain/usage/record.ts";
+import { now } from "./clock.ts";
 import { type Bench, setup } from "./source.ts";
 
 export const ALL = { settings: { meters: ["traces", "longlived", "deployments"] } } as const;
@@ -10,8 +11,7 @@ export const DAYS_OF_DEPLOYMENTS = 9;
 export async function setupAll(
   standin: NonNullable<Parameters<typeof setup>[0]>["standin"] = {},
 ): Promise<Bench> {
-  const now = Date.now();
-  const deploymentStart = new Date(now - DAYS_OF_DEPLOYMENTS * DAY_MS).toISOString().slice(0, 10);
+  const deploymentStart = new Date(now() - DAYS_OF_DEPLOYMENTS * DAY_MS).toISOString().slice(0, 10);
   return setup({ standin: { contract: "day-granular", deploymentStart, ...standin } });
 }
 

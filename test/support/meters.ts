@@ -4,6 +4,7 @@ import { METER, type Meter } from "../../src/domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../src/domain/usage/record.ts";
 import type { DeploymentMeasure } from "../../src/local/standin/engine/ledger.ts";
 import type { Standin } from "../../src/local/standin/server.ts";
+import { now } from "./clock.ts";
 import { type Bench, setup } from "./source.ts";
 import type { Figures } from "./tables.ts";
 
@@ -33,7 +34,7 @@ export async function seeLateChanges({ sql }: Pick<Bench, "sql">, ageHours: numb
 /** The same, but nothing was seen yet of how late tiers change. */
 export async function setupUnwatched(options: Parameters<typeof setup>[0] = {}): Promise<Bench> {
   const { days = 6 } = options;
-  const deploymentStart = new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10);
+  const deploymentStart = new Date(now() - days * DAY_MS).toISOString().slice(0, 10);
   const standin = { contract: "day-granular", deploymentStart, ...options.standin } as const;
   return setup({ workspaces: [0, 1], ...options, standin });
 }

@@ -8,7 +8,7 @@ export async function poll<T>(
   condition: () => T | Promise<T>,
   { deadlineMs = 20_000, everyMs = 10 }: { deadlineMs?: number; everyMs?: number } = {},
 ): Promise<T> {
-  const deadline = Date.now() + deadlineMs;
+  const deadline = performance.now() + deadlineMs;
   for (;;) {
     let reason: unknown = new Error(`not within ${deadlineMs} ms: ${condition}`);
     try {
@@ -17,7 +17,7 @@ export async function poll<T>(
     } catch (error) {
       reason = error;
     }
-    if (Date.now() > deadline) throw reason;
+    if (performance.now() > deadline) throw reason;
     await pause(everyMs);
   }
 }

@@ -4,11 +4,10 @@ import type { Stride } from "../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { ensureScopes } from "../../src/store/catalog/scopes.ts";
 import { registerSource } from "../../src/store/catalog/sources.ts";
-import { noteAccess } from "../../src/store/catalog/workspace-access.ts";
 import { registerWorkspaces } from "../../src/store/catalog/workspaces.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { pastPooler } from "./database.ts";
-import { setupMigrated } from "./store.ts";
+import { proveAccess, setupMigrated } from "./store.ts";
 
 /** Workspaces of every test's source. */
 export const WORKSPACES = [
@@ -49,7 +48,7 @@ export async function addSource(
     ...names,
   });
   await registerWorkspaces(store.db, { sourceId, workspaceIds });
-  await noteAccess(store, { sourceId, asked: workspaceIds, named: workspaceIds, at: Date.now() });
+  await proveAccess(store, { sourceId, workspaceIds: workspaceIds });
   await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides });
   return sourceId;
 }

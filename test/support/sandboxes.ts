@@ -1,6 +1,7 @@
 import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
 import type { SandboxHour } from "../../src/local/standin/engine/sandboxes.ts";
 import type { FaultStep } from "../../src/local/standin/faults.ts";
+import { now } from "./clock.ts";
 import { type Bench, setup } from "./source.ts";
 
 /** Sandbox usage of the stand-in, and of the views that shall equal it. */
@@ -8,7 +9,7 @@ import { type Bench, setup } from "./source.ts";
 export const ALL = { settings: { meters: ["traces", "sandboxes"] } } as const;
 
 export async function setupSandboxes(options: Parameters<typeof setup>[0] = {}): Promise<Bench> {
-  const start = new Date(Date.now() - (options.days ?? 6) * DAY_MS).toISOString().slice(0, 10);
+  const start = new Date(now() - (options.days ?? 6) * DAY_MS).toISOString().slice(0, 10);
   return setup({
     workspaces: [0, 1],
     // Hours of traces are not what this is about.

@@ -20,6 +20,7 @@ import { createBillingClient } from "../../src/platform/billing/billing.ts";
 import { PlatformHttp } from "../../src/platform/http/http.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { storeNow } from "../../src/store/load/fetch-ledger.ts";
+import { now as currentTime } from "./clock.ts";
 import { poll } from "./poll.ts";
 import { setupMigrated } from "./store.ts";
 
@@ -158,7 +159,7 @@ export async function openBench(
       },
       log,
       clock: {
-        now: Date.now,
+        now: currentTime,
         wait: async (ms, signal) => {
           signal?.throwIfAborted();
           waits.push(ms);
@@ -289,7 +290,7 @@ export function beginProject(
 
 /** A sync takes seconds; one that runs into the next hour needs one window more. */
 export async function farFromTheNextHour(marginMs = 10_000): Promise<number> {
-  return poll(() => (Date.now() % HOUR_MS < HOUR_MS - marginMs ? Date.now() : 0), {
+  return poll(() => (currentTime() % HOUR_MS < HOUR_MS - marginMs ? currentTime() : 0), {
     deadlineMs: marginMs + 5_000,
     everyMs: 100,
   });

@@ -6,9 +6,10 @@ import { AnswerCollector } from "../../src/domain/usage/answer.ts";
 import { METER, type Meter } from "../../src/domain/usage/meter.ts";
 import type { GroupBy, UsageRecord } from "../../src/domain/usage/record.ts";
 import { scopesOf } from "../../src/store/catalog/scopes.ts";
+import { noteAccess } from "../../src/store/catalog/workspace-access.ts";
 import { openStore, type Store } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
-import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
+import { drawStamp, storeNow } from "../../src/store/load/fetch-ledger.ts";
 import { type LoadResult, loadAnswer } from "../../src/store/load/load.ts";
 import { createTestDatabase, ensureTemplate } from "./database.ts";
 import { poll } from "./poll.ts";
@@ -29,6 +30,19 @@ export async function setupMigrated(
     await database.drop();
   });
   return { store, url: database.url };
+}
+
+/** Workspaces become readable, as of now by the store's clock. */
+export async function proveAccess(
+  store: Store,
+  { sourceId, workspaceIds }: { sourceId: number; workspaceIds: readonly string[] },
+): Promise<void> {
+  await noteAccess(store, {
+    sourceId,
+    asked: workspaceIds,
+    named: workspaceIds,
+    at: await storeNow(store.db),
+  });
 }
 
 /** Rows of an answer: bucket (ISO), id, traces, and a name where it has one. */

@@ -11,6 +11,7 @@ import { openStore } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
 import { listViews, type View } from "../../src/store/export/views.ts";
 import { enterPrices } from "../support/charges.ts";
+import { now } from "../support/clock.ts";
 import { createTestDatabase, pastPooler } from "../support/database.ts";
 import { addSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
@@ -65,7 +66,7 @@ let countedIn: number | undefined;
 
 /** With each hour some views have one more row of each workspace. */
 beforeEach(async () => {
-  const hour = Math.floor(Date.now() / 3_600_000);
+  const hour = Math.floor(now() / 3_600_000);
   if (countedIn === hour) return;
   countedIn = hour;
   const client = new pg.Client({ connectionString: database.href });

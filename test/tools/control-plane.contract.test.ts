@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import {
   LangSmithResourceNameConflictError,
   LangSmithResourceNotFoundError,
@@ -60,7 +61,7 @@ describe.skipIf(untested("CONTROL_PLANE_URL"))("control plane", () => {
 
   test("langsmith renames a template there and back, and nothing but its name changes", async () => {
     const before = template.parse(await client.getTemplate(TEMPLATE));
-    const other = `contract-${Date.now().toString(36)}`;
+    const other = `contract-${randomUUID().slice(0, 8)}`;
     const renamed = template.parse(await client.updateTemplate(TEMPLATE, { newName: other }));
     try {
       expect({ ...renamed, updated_at: null }).toEqual({ ...before, name: other, updated_at: null });

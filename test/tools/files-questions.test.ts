@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { QUESTIONS } from "../bench/views-questions.ts";
+import { now } from "../support/clock.ts";
 import { connectPlain, WORKSPACES } from "../support/reporting.ts";
 import { FIRST, manifestOf, PROJECTS, SECOND, setupFiles } from "./files.ts";
 import { startClickHouse, withClickHouse, withDuckDb } from "./warehouse.ts";
@@ -9,8 +10,8 @@ import { startClickHouse, withClickHouse, withDuckDb } from "./warehouse.ts";
 const DAYS: Readonly<Record<string, string>> = {
   "2026-03-01": FIRST,
   "2026-03-08": SECOND,
-  "2026-03-15": new Date(Date.now() + 86_400_000).toISOString().slice(0, 10),
-  "2026-04-01": new Date(Date.now() + 86_400_000).toISOString().slice(0, 10),
+  "2026-03-15": new Date(now() + 86_400_000).toISOString().slice(0, 10),
+  "2026-04-01": new Date(now() + 86_400_000).toISOString().slice(0, 10),
 };
 /** Files leave out when something was proved. */
 const NOT_IN_FILES = /proved_at/;

@@ -7,13 +7,14 @@ import { checkFiles, type Manifest, readManifest } from "../../src/pipeline/expo
 import { writeFiles } from "../../src/pipeline/export/write-files.ts";
 import { openPlace, type Place } from "../../src/warehouse/place.ts";
 import { enterPrices } from "../support/charges.ts";
+import { now } from "../support/clock.ts";
 import { addSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, setupMigrated, windowOf } from "../support/store.ts";
 import { temporaryFolder } from "../support/temporary.ts";
 
 export const DAY_MS = 86_400_000;
 /** Files are written up to today, so usage begins a few days ago. */
-export const FIRST = new Date(Date.now() - 6 * DAY_MS).toISOString().slice(0, 10);
+export const FIRST = new Date(now() - 6 * DAY_MS).toISOString().slice(0, 10);
 export const SECOND = nextDay(FIRST);
 export const PROJECTS = [1, 2, 3].map((n) => `00000000-0000-4000-8000-00000000000${n}`);
 /** Few, so that many writes take seconds. */

@@ -12,10 +12,10 @@ afterEach(() => void vi.useRealTimers());
 /** A log whose lines are kept with the second they were written in. */
 function setupLog() {
   const lines: { at: number; code?: string; leftOut?: number; n?: number; msg?: string }[] = [];
-  const start = Date.now();
+  const start = performance.now();
   const log = pino(
     { base: null, hooks: { logMethod: limitLines(Date, (about) => log.warn(about, "lines left out")) } },
-    { write: (line) => void lines.push({ ...JSON.parse(line), at: Date.now() - start }) },
+    { write: (line) => void lines.push({ ...JSON.parse(line), at: performance.now() - start }) },
   );
   return { log, lines };
 }

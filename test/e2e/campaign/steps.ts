@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import type { FaultStep } from "../../../src/local/standin/faults.ts";
+import { now } from "../../support/clock.ts";
 import { differences, inLedger, inStore } from "../../support/tables.ts";
 import {
   checkClosed,
@@ -22,7 +23,7 @@ async function sync(world: World): Promise<void> {
   const to = dayOf(world.bench.today + DAY_MS);
   const from = await dataStart(world);
   const kept = Number.parseInt(world.env.USAGE_HOURLY_FOR?.slice(1) ?? "0", 10) * DAY_MS;
-  const hoursFrom = dayOf(Date.now() - kept);
+  const hoursFrom = dayOf(now() - kept);
   await checkLoad(world, ended, { from, to, stride: "day", dimensions: DIMENSIONS, hoursFrom });
 }
 

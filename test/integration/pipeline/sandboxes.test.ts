@@ -8,6 +8,7 @@ import { closeSources } from "../../../src/pipeline/months/close.ts";
 import { checkTotals } from "../../../src/pipeline/proof/check-totals.ts";
 import { viewLines } from "../../../src/store/figures/costs.ts";
 import { enterPrices } from "../../support/charges.ts";
+import { now } from "../../support/clock.ts";
 import { ALL, fault, hoursOf, inLedger, inViews, PATH, setupSandboxes } from "../../support/sandboxes.ts";
 
 /** Sandbox usage from the platform's pages to the bill, against the stand-in's own ledger. */
@@ -93,7 +94,7 @@ test("sums by resource prove the days, and one that differs is a finding in its 
 test("a close names what its costs leave out, before and after an import", async () => {
   // All of the calendar month before this one.
   const start = DateTime.utc().startOf("month").minus({ months: 1 });
-  const days = Math.ceil((Date.now() - start.toMillis()) / DAY_MS);
+  const days = Math.ceil((now() - start.toMillis()) / DAY_MS);
   const bench = await setupSandboxes({ days, workspaces: [0] });
   await bench.sync(ALL);
   const month = start.toFormat("yyyy-MM");

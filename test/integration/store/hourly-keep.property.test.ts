@@ -4,16 +4,16 @@ import { DAY_MS, floorToGrid, HOUR_MS } from "../../../src/domain/time/stride.ts
 import { GROUPINGS } from "../../../src/domain/usage/record.ts";
 import type { OpenSource } from "../../../src/pipeline/source/source.ts";
 import { planSource, routineDemand } from "../../../src/pipeline/sync/plan.ts";
-import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
 import { dropOldHours } from "../../../src/store/retention/prune.ts";
+import { now } from "../../support/clock.ts";
 import { times } from "../../support/drawn.ts";
 import { connect } from "../../support/reporting.ts";
-import { type AnswerRow, loadRows } from "../../support/store.ts";
+import { type AnswerRow, loadRows, proveAccess } from "../../support/store.ts";
 import { inSchema } from "../../support/views.ts";
 import { enterSource, setupStore } from "./setup.ts";
 
 const DAYS = 10;
-const START = floorToGrid(Date.now(), DAY_MS) - (DAYS + 1) * DAY_MS;
+const START = floorToGrid(now(), DAY_MS) - (DAYS + 1) * DAY_MS;
 const WORKSPACE = "00000000-0000-4000-8000-000000000001";
 
 /** A load of `length` buckets or six hours apiece, from the `at`-th on; every `gap`-th bucket has a record. */
@@ -73,7 +73,7 @@ test("old hours are removed with their coverage if their day is loaded, and no f
     keepDays: number,
   ) => {
     const sourceId = await enterSource(bundle, { workspaceIds: [WORKSPACE], dataStart: START });
-    await noteAccess(store, { sourceId, asked: [WORKSPACE], named: [WORKSPACE], at: Date.now() });
+    await proveAccess(store, { sourceId, workspaceIds: [WORKSPACE] });
     for (const { stride, at, length, gap, traces, groupBy, isFresh } of loads) {
       const [unit, size] = stride === "hour" ? [6 * HOUR_MS, HOUR_MS] : [DAY_MS, DAY_MS];
       const start = stride === "hour" ? START + at * unit : START + Math.floor(at / 4) * unit;
@@ -93,11 +93,10 @@ test("old hours are removed with their coverage if their day is loaded, and no f
       ...{ capabilities: new Set(), strideRetries: new Set(), meters: new Map([["traces", START]]) },
       settings: { hourlyForMs: keepDays * DAY_MS, meters: ["traces"] },
     } as unknown as OpenSource;
-    const plan = () =>
-      planSource(source, { wanted: routineDemand(source, Date.now()), reprocess: "missing" });
+    const plan = () => planSource(source, { wanted: routineDemand(source, now()), reprocess: "missing" });
 
     const before = { shown: await everything(), records: await records(), plan: await plan() };
-    const cut = (floorToGrid(Date.now(), DAY_MS) - keepDays * DAY_MS) / HOUR_MS;
+    const cut = (floorToGrid(now(), DAY_MS) - keepDays * DAY_MS) / HOUR_MS;
     const days = new Set(await covered("day"));
     const old = new Set(await covered("hour", 7));
     const isDropped = (bucket: string) =>

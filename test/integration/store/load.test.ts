@@ -2,11 +2,11 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { DAY_MS, HOUR_MS, type Stride } from "../../../src/domain/time/stride.ts";
 import { AnswerCollector } from "../../../src/domain/usage/answer.ts";
 import { scopesOf } from "../../../src/store/catalog/scopes.ts";
-import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
 import { applyListing } from "../../../src/store/catalog/workspaces.ts";
 import { failScopes } from "../../../src/store/load/failures.ts";
 import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
 import { type Load, type LoadResult, loadAnswer } from "../../../src/store/load/load.ts";
+import { proveAccess } from "../../support/store.ts";
 import { FIRST_DAY, type StoreBundle, setupSource } from "./setup.ts";
 
 /** What a load returns and stores, one rule at a time. The model (model/model.property.test.ts) checks all of them together. */
@@ -220,7 +220,7 @@ describe("an answer that would delete all of a workspace's window", () => {
     const scopes = { sourceId, groupBy: "project" as const, stride: "day" as const, workspaceIds: [A, B] };
     const [scopeOfA, scopeOfB] = await scopesOf(store.db, scopes);
     const since = (await drawStamp(store.db)).fetchedAt;
-    await noteAccess(store, { sourceId, asked: [A, B], named: [A, B], at: Date.now() });
+    await proveAccess(store, { sourceId, workspaceIds: [A, B] });
     const unconfirmed = { outcome: "unconfirmed", ...NOTHING, unverified: [], fullyDeleted: [scopeOfA] };
     expect(await load([[1, B, "r", 9]])).toEqual(unconfirmed);
     expect(await load([[1, B, "r", 9]], { confirms: { fullyDeleted: [scopeOfB as number], since } })).toEqual(
@@ -281,7 +281,7 @@ test("zeros alone delete other usage than traces, so they need a second answer; 
     // One count that stays is enough.
     expect(await load(withA(1, 0), { meter })).toMatchObject({ outcome: "loaded", updated: 2 });
     const since = (await drawStamp(store.db)).fetchedAt;
-    await noteAccess(store, { sourceId, asked: [A, B], named: [A, B], at: Date.now() });
+    await proveAccess(store, { sourceId, workspaceIds: [A, B] });
     expect(await load(zeros, { meter })).toMatchObject({ outcome: "unconfirmed", fullyDeleted });
     expect(await load(zeros, { meter, confirms: { fullyDeleted, since } })).toMatchObject({
       ...{ outcome: "loaded", updated: 1, unchanged: 2 },

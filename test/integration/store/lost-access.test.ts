@@ -4,8 +4,9 @@ import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
 import { applyListing } from "../../../src/store/catalog/workspaces.ts";
 import { listedOnly, lostWorkspaces } from "../../../src/store/coverage/withdrawn-zeros.ts";
 import { beginFetch, drawStamp, finishFetch } from "../../../src/store/load/fetch-ledger.ts";
+import { now } from "../../support/clock.ts";
 import { poll } from "../../support/poll.ts";
-import { type AnswerRow, loadRows } from "../../support/store.ts";
+import { type AnswerRow, loadRows, proveAccess } from "../../support/store.ts";
 import { intercepted } from "./model/statements.ts";
 import { FIRST_DAY, type StoreBundle, setupSource } from "./setup.ts";
 
@@ -114,7 +115,7 @@ test("a proof that was asked for before an answer had come does not confirm its 
 test("an answer from before access came back proves no zero, one from after it does", async () => {
   const { sourceId, store } = bundle;
   await list([OTHER]);
-  const before = { sourceId, asked: [], named: [WORKSPACE], at: Date.now() - 60_000 };
+  const before = { sourceId, asked: [], named: [WORKSPACE], at: now() - 60_000 };
   await noteAccess(store, before);
   expect((await load([])).outcome).toBe("unverified");
   const asked = await drawStamp(store.db);
@@ -133,7 +134,7 @@ test("an answer from before access came back proves no zero, one from after it d
 
 test("an answer from before an answer over all of time took access away restores none", async () => {
   const { sourceId, store } = bundle;
-  const at = Date.now();
+  const at = now();
   expect(await noteAccess(store, { sourceId, asked: [WORKSPACE], named: [], at })).toEqual([
     { workspaceId: WORKSPACE, isNewlyUnlisted: false, zeros: 0 },
   ]);
@@ -218,12 +219,11 @@ test("a listing is no proof for a workspace that an answer ever named", async ()
 
 test("an answer over all of time takes access away from what it should have named, and from nothing else", async () => {
   const { sourceId, store } = bundle;
-  const hour = Math.floor(Date.now() / HOUR_MS) * HOUR_MS;
+  const hour = Math.floor(now() / HOUR_MS) * HOUR_MS;
   const usedBefore = (at: string) => rowsOf("UPDATE usage.workspace SET used_before = $1", [at]);
   const proven = (at: number) => rowsOf("UPDATE usage.workspace SET readable_at = $1", [new Date(at)]);
   const answer = async () =>
-    (await noteAccess(store, { sourceId, asked: [WORKSPACE], named: [], at: Date.now(), until: hour }))
-      .length;
+    (await noteAccess(store, { sourceId, asked: [WORKSPACE], named: [], at: now(), until: hour })).length;
   await rowsOf("UPDATE usage.workspace SET used_before = NULL");
   expect(await answer()).toBe(0);
   // Named by a shorter answer alone, in time that this one may not be about.
@@ -233,7 +233,7 @@ test("an answer over all of time takes access away from what it should have name
   await proven(hour - HOUR_MS);
   expect(await answer()).toBe(1);
   await usedBefore(new Date(hour + 1).toISOString());
-  await proven(Date.now());
+  await proven(now());
   expect(await answer()).toBe(0);
   await usedBefore(new Date(hour).toISOString());
   expect(await answer()).toBe(1);
@@ -256,6 +256,6 @@ test("a listing is no proof for a deleted workspace", async () => {
   expect((await load([])).outcome).toBe("unverified");
   expect(await shown()).toEqual(UNVERIFIED);
   const { sourceId, store } = bundle;
-  await noteAccess(store, { sourceId, asked: [WORKSPACE], named: [WORKSPACE], at: Date.now() });
+  await proveAccess(store, { sourceId, workspaceIds: [WORKSPACE] });
   expect((await load([])).outcome).toBe("loaded");
 });

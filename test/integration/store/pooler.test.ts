@@ -2,13 +2,12 @@ import { sql } from "kysely";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
 import { openStore } from "../../../src/store/db/database.ts";
 import { migrate } from "../../../src/store/db/migrate.ts";
 import { inSnapshot } from "../../../src/store/db/snapshot.ts";
 import { createTestDatabase } from "../../support/database.ts";
 import { hasPgBouncer, startPgBouncer } from "../../support/pgbouncer.ts";
-import { loadRows } from "../../support/store.ts";
+import { loadRows, proveAccess } from "../../support/store.ts";
 import { enterSource, FIRST_DAY } from "./setup.ts";
 
 /** All tests of the store run through it with `npm run test:pgbouncer`. */
@@ -42,7 +41,7 @@ test("three migrations at once, a load and a page's limit work through PgBouncer
   const workspaceId = "00000000-0000-4000-8000-000000000001";
   const source = { workspaceIds: [workspaceId], dataStart: FIRST_DAY };
   const sourceId = await enterSource({ url, store, reader: direct }, source);
-  await noteAccess(store, { sourceId, asked: [workspaceId], named: [workspaceId], at: Date.now() });
+  await proveAccess(store, { sourceId, workspaceIds: [workspaceId] });
   const load = (traces: number) =>
     loadRows(store, {
       sourceId,

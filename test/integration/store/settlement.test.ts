@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import type { Store } from "../../../src/store/db/database.ts";
 import { pruneHistory } from "../../../src/store/retention/prune.ts";
+import { now } from "../../support/clock.ts";
 import { type AnswerRow, loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
 
@@ -52,7 +53,7 @@ describe("as of", () => {
         await client.query("SET LOCAL ROLE usage_reader");
         return (await client.query(text, [iso(at)])).rows;
       });
-    const hourAgo = Date.now() - HOUR_MS;
+    const hourAgo = now() - HOUR_MS;
     expect(await asReader(call, hourAgo)).toEqual([
       { usage_date: "2026-03-01", project_id: PROJECT, traces: 5 },
     ]);
@@ -74,7 +75,7 @@ describe("as of", () => {
     expect(
       await rows(
         "SELECT usage_date::text, traces FROM reporting_detail.usage_workspace_daily_as_of($1) ORDER BY 1",
-        [iso(Date.now() - HOUR_MS)],
+        [iso(now() - HOUR_MS)],
       ),
     ).toEqual([
       { usage_date: "2026-03-01", traces: 0 },
@@ -83,7 +84,7 @@ describe("as of", () => {
   });
 
   test.each([
-    ["a minute ahead", () => iso(Date.now() + 60_000), /running loads may still change/],
+    ["a minute ahead", () => iso(now() + 60_000), /running loads may still change/],
     ["null", () => null, /is null/],
   ])("%s is refused", async (_, at, message) => {
     await expect(rows(call, [at()])).rejects.toThrow(message);
@@ -99,7 +100,7 @@ describe("as of", () => {
            b AS (UPDATE usage.restatement SET restated_at = restated_at - interval '50 days')
       UPDATE usage.source SET created_at = created_at - interval '60 days'`);
     await load("2026-03-01", "2026-03-02", [["2026-03-01", PROJECT, 8]]);
-    const tenDaysAgo = iso(Date.now() - 10 * DAY_MS);
+    const tenDaysAgo = iso(now() - 10 * DAY_MS);
     const before = await rows(call, [tenDaysAgo]);
     expect(before).toEqual([{ usage_date: "2026-03-01", project_id: PROJECT, traces: 6 }]);
 
@@ -108,7 +109,7 @@ describe("as of", () => {
       finalRanges: 1,
     });
     expect(await rows(call, [tenDaysAgo])).toEqual(before);
-    await expect(rows(call, [iso(Date.now() - 31 * DAY_MS)])).rejects.toThrow(/the history begins/);
+    await expect(rows(call, [iso(now() - 31 * DAY_MS)])).rejects.toThrow(/the history begins/);
   });
 });
 
@@ -118,7 +119,7 @@ describe("late changes", () => {
       "SELECT stride, was_final, age_hours, changes, traces_moved FROM usage.late_change ORDER BY was_final, age_hours",
     );
   /** Days that ended so many hours ago, in the answer at hand. */
-  const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+  const today = Math.floor(now() / DAY_MS) * DAY_MS;
   const day = (ago: number) => iso(today - ago * DAY_MS).slice(0, 10);
 
   test("are counted by age, separately for final and provisional counts", async () => {
@@ -141,7 +142,7 @@ describe("late changes", () => {
       ],
       20 * DAY_MS,
     );
-    const hoursToday = Math.floor((Date.now() - today) / HOUR_MS);
+    const hoursToday = Math.floor((now() - today) / HOUR_MS);
     const classOf = (hours: number) =>
       [1, 2, 3, 6, 12, 24, 36, 48, 72, 96, 120, 144, 168].find((end) => hours < end);
     const found = await late();

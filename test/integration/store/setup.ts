@@ -4,11 +4,11 @@ import { DAY_MS, floorToGrid } from "../../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../../src/domain/usage/record.ts";
 import { ensureScopes } from "../../../src/store/catalog/scopes.ts";
 import { registerSource } from "../../../src/store/catalog/sources.ts";
-import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
 import { registerWorkspaces } from "../../../src/store/catalog/workspaces.ts";
 import type { Store } from "../../../src/store/db/database.ts";
+import { now } from "../../support/clock.ts";
 import { pastPooler } from "../../support/database.ts";
-import { setupMigrated } from "../../support/store.ts";
+import { proveAccess, setupMigrated } from "../../support/store.ts";
 import { expectTrueState } from "./state.ts";
 
 /** The strides that these tests load. */
@@ -59,7 +59,7 @@ export async function setupSource(
   const bundle = await setupStore(options);
   const sourceId = await enterSource(bundle, source);
   const { workspaceIds: asked } = source;
-  await noteAccess(bundle.store, { sourceId, asked, named: asked, at: Date.now() });
+  await proveAccess(bundle.store, { sourceId, workspaceIds: asked });
   return { ...bundle, sourceId };
 }
 
@@ -100,7 +100,7 @@ export async function enterSource(
 }
 
 /** The start of the tests' data, six UTC days before today: the views count days up to the real today. */
-export const FIRST_DAY = floorToGrid(Date.now(), DAY_MS) - 6 * DAY_MS;
+export const FIRST_DAY = floorToGrid(now(), DAY_MS) - 6 * DAY_MS;
 
 /** In an order that foreign keys allow. */
 const EMPTIED = [

@@ -9,6 +9,7 @@ import { lookAtMonth } from "../../../../src/pipeline/months/look.ts";
 import { checkTotals } from "../../../../src/pipeline/proof/check-totals.ts";
 import { learnMeters } from "../../../../src/pipeline/source/learn-meters.ts";
 import { listDifferences } from "../../../../src/store/proof/difference-list.ts";
+import { now } from "../../../support/clock.ts";
 import { seed } from "../../../support/drawn.ts";
 import { type Bench, senderOn, setup } from "../../../support/source.ts";
 
@@ -18,9 +19,9 @@ const SEED = seed();
 
 /** Two workspaces with every day of two whole months that the platform's books have closed, at least. */
 async function loaded(): Promise<Bench & { months: CalendarMonth[] }> {
-  const last = monthBefore(monthAt(Date.now() - 4 * DAY_MS));
+  const last = monthBefore(monthAt(now() - 4 * DAY_MS));
   const first = monthBefore(last);
-  const today = Math.floor(Date.now() / DAY_MS);
+  const today = Math.floor(now() / DAY_MS);
   const days = today - Date.parse(first.start) / DAY_MS + 3;
   const bench = await setup({ days, workspaces: [0, 1], standin: { scale: 0.34 } });
   await load(bench);
@@ -243,8 +244,8 @@ function dice(seed: number): (n: number) => number {
 }
 
 test("extended traces are compared with long-lived ones: a late upgrade is loaded again, a drift is named with its tier", async () => {
-  const month = monthBefore(monthAt(Date.now() - 4 * DAY_MS));
-  const days = Math.floor(Date.now() / DAY_MS) - Date.parse(month.start) / DAY_MS + 1;
+  const month = monthBefore(monthAt(now() - 4 * DAY_MS));
+  const days = Math.floor(now() / DAY_MS) - Date.parse(month.start) / DAY_MS + 1;
   const standin = { scale: 0.34, contract: "day-granular" } as const;
   const bench = await setup({ days, workspaces: [0], standin });
   const all = { settings: { meters: ["traces", "longlived"] } } as const;

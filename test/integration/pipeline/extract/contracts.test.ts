@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../../src/domain/time/stride.ts";
+import { now } from "../../../support/clock.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 import { differences, dump, inLedger, inStore, together, wrongFigures } from "../../../support/tables.ts";
 
@@ -184,7 +185,7 @@ test("a day that is not loaded itself is the sum of its hours, counted once", as
 
 test.each(["window", "epoch"] as const)("every stride on a server that aligns to the %s", async (align) => {
   const start = Date.UTC(2022, 5, 15);
-  const days = Math.floor(Date.now() / DAY_MS) - start / DAY_MS;
+  const days = Math.floor(now() / DAY_MS) - start / DAY_MS;
   const bench = await setup({ days, workspaces: [0], standin: { align } });
   for (const stride of ["week", "month", "year"] as Stride[]) {
     const length = { hour: 0, day: 0, week: 60, month: 200, year: days }[stride];

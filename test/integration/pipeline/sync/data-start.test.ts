@@ -4,6 +4,7 @@ import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
 import { syncBudget } from "../../../../src/pipeline/sync/sync-budget.ts";
 import { moveDataStart } from "../../../../src/store/catalog/data-start.ts";
+import { now } from "../../../support/clock.ts";
 import { type Bench, beginProject, setup } from "../../../support/source.ts";
 
 const BY = { name: "ada", role: "operator", via: "command" } as const;
@@ -26,7 +27,7 @@ const statuses = (bench: Bench, of = "") =>
 
 /** Without usage on the first three of six days. */
 const quietAtFirst = async () => {
-  const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+  const today = Math.floor(now() / DAY_MS) * DAY_MS;
   const bench = await setup({ days: 6, workspaces: [0], standin: { dataStart: dayOf(today - 3 * DAY_MS) } });
   return { bench, start: bench.dataStart, later: dayOf(bench.dataStart + 3 * DAY_MS) };
 };

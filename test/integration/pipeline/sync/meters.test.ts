@@ -4,6 +4,7 @@ import { METER, METERS } from "../../../../src/domain/usage/meter.ts";
 import { learnMeters } from "../../../../src/pipeline/source/learn-meters.ts";
 import { planSource, routineDemand } from "../../../../src/pipeline/sync/plan.ts";
 import { storeNow } from "../../../../src/store/load/fetch-ledger.ts";
+import { now } from "../../../support/clock.ts";
 import { fewestRequests } from "../../../support/fewest-requests.ts";
 import {
   ALL,
@@ -188,7 +189,7 @@ test("an update to a server that tracks no long-lived traces leaves what is stor
 });
 
 test("deployment usage that begins later than traces is asked for from then on alone", async () => {
-  const late = new Date(Date.now() - 2 * DAY_MS).toISOString().slice(0, 10);
+  const late = new Date(now() - 2 * DAY_MS).toISOString().slice(0, 10);
   const bench = await setup({ standin: { contract: "day-granular", deploymentStart: late } });
   await bench.sync(ALL);
   expect((await meters(bench))[0]).toMatchObject({ meter: "deployments", starts_on: late });
