@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { PROBE_TRACES } from "../../../src/pipeline/proof/probe.ts";
+import { hourlyTracesOf } from "../../../src/store/figures/load-totals.ts";
 import { setupProbe as setup } from "../../support/probe.ts";
 
 /** The probe against a meter that is right, late or away. */
@@ -124,4 +125,12 @@ test("a platform that is away at the deadline gives no verdict", async () => {
   const away = { fault: { kind: "status", status: 503 }, times: 100_000 } as const;
   const probing = probe({ within: 700, onReading: once(() => standin.faults.script(away)) });
   await expect(probing).rejects.toMatchObject({ status: 503 });
+});
+
+test("the stored hours hold what the next demo has to bill again", async () => {
+  const { probe, sync, store, now } = await setup();
+  await probe();
+  await sync();
+  const stored = await hourlyTracesOf(store.db, { source: "default", project: "agent-server" });
+  expect(stored).toEqual([{ at: Math.floor(now / HOUR_MS) * HOUR_MS, traces: PROBE_TRACES }]);
 });
