@@ -82,9 +82,20 @@ for (const of of options.of.length === 0 ? [7000] : options.of) lines.push(await
 process.stdout.write(
   `Syncs every 15 minutes, ${options.active * 100} % of the workspaces active in each, ${options.rate} requests per 10 s, USAGE_REFRESH_AFTER ${refresh} min; ages in minutes, median and worst\n${table(
     [
-      ...["workspaces", "hours", "requests a sync", "by workspace", "days", "hours", "most", "allowed"],
-      ...["syncs late", "put off"],
-      ...["age by workspace", "of days", "of hours", "s"],
+      "workspaces",
+      "hours",
+      "requests a sync",
+      "by workspace",
+      "days",
+      "hours",
+      "most",
+      "allowed",
+      "syncs late",
+      "put off",
+      "age by workspace",
+      "of days",
+      "of hours",
+      "s",
     ],
     lines,
   )}\n\n${workspaces} workspaces were run, seed ${options.seed}. ${databases.version} (${databases.settings}), Node ${process.version}.\n`,
@@ -207,14 +218,14 @@ async function day(stoodFor: number): Promise<(string | number)[]> {
   const scale = stoodFor / workspaces;
   const mean = spent.reduce((sum, one) => sum + one, 0) / spent.length;
   return [
-    ...[
-      stoodFor,
-      (spent.length * QUARTER_MS) / HOUR_MS,
-      Math.round(mean * scale),
-      ...[sent?.workspace, sent?.days, sent?.hours].map((n = 0) => Math.round((n * scale) / spent.length)),
-      Math.round(Math.max(...spent) * scale),
-    ],
-    ...[Math.round((fetch.max * QUARTER_MS) / fetch.duration), late, Math.round(mostPutOff * scale)],
+    stoodFor,
+    (spent.length * QUARTER_MS) / HOUR_MS,
+    Math.round(mean * scale),
+    ...[sent?.workspace, sent?.days, sent?.hours].map((n = 0) => Math.round((n * scale) / spent.length)),
+    Math.round(Math.max(...spent) * scale),
+    Math.round((fetch.max * QUARTER_MS) / fetch.duration),
+    late,
+    Math.round(mostPutOff * scale),
     ...[ages.workspace, ages.day, ages.hour].map((of) => `${middleOf(of)}, ${Math.max(...of.keys())}`),
     Math.round((performance.now() - startedAt) / 1000),
   ];

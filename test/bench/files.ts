@@ -44,7 +44,12 @@ async function measure(ofDay: number): Promise<(string | number)[][]> {
       const task: WriteFiles = { what: "files", databaseUrl, folder, views: [VIEW] };
       const a = await runChild<Written>("./measured.ts", task, options.nodeOption);
       return [
-        ...[ofDay, writing, a.rows, a.files, a.written, (a.bytes / 1e6).toFixed(1)],
+        ofDay,
+        writing,
+        a.rows,
+        a.files,
+        a.written,
+        (a.bytes / 1e6).toFixed(1),
         ...[a.ms / 1000, a.cpuMs / 1000, a.idleMb, a.peakMb].map((value) => value.toFixed(0)),
       ];
     };

@@ -86,8 +86,18 @@ try {
     [
       table(
         [
-          ...["shape", "table", "records", "answers", "s", "floor s", "x"],
-          ...["records/s", "answers/s", "CPU s", "idle MB", "peak MB"],
+          "shape",
+          "table",
+          "records",
+          "answers",
+          "s",
+          "floor s",
+          "x",
+          "records/s",
+          "answers/s",
+          "CPU s",
+          "idle MB",
+          "peak MB",
         ],
         lines,
       ),

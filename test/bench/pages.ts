@@ -84,15 +84,13 @@ try {
       table(
         ["page", "status", "median ms", "p95 ms", "CPU of Node", "of Postgres", "statements", "kB"],
         [floor, ...lines].map((one) => [
-          ...[
-            shortened(one.page),
-            one.status,
-            one.medianMs,
-            one.p95Ms,
-            one.nodeMs,
-            one.postgresMs ?? null,
-            one.statements,
-          ],
+          shortened(one.page),
+          one.status,
+          one.medianMs,
+          one.p95Ms,
+          one.nodeMs,
+          one.postgresMs ?? null,
+          one.statements,
           Math.round(one.bytes / 1000),
         ]),
       ),

@@ -119,8 +119,13 @@ try {
     `Workers, ${options.seconds} s each, latency ${options.latency} ms`,
     ["workers", "requests/s", "hours for all", "records/s", "CPU ms a request", "peak MB", "Redis MB"],
     runs.map(({ workers, rate, records, cpuMs, peakMb, redisMb: most }) => [
-      ...[workers, rate.toFixed(1), hoursAt(rate), Math.round(records / options.seconds)],
-      ...[cpuMs.toFixed(0), Math.round(peakMb), most.toFixed(1)],
+      workers,
+      rate.toFixed(1),
+      hoursAt(rate),
+      Math.round(records / options.seconds),
+      cpuMs.toFixed(0),
+      Math.round(peakMb),
+      most.toFixed(1),
     ]),
   );
 

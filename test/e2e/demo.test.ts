@@ -243,8 +243,11 @@ async function checkBill(url: string): Promise<void> {
     const expected = [...sums.keys()].sort().map((measure) => {
       const cost = costs[measure];
       return {
-        ...{ measure, line: lineOf(measure), quantity: decimal(sum(measure)) },
-        ...{ cost: cost === undefined ? null : decimal(cost), proved: isProved(measure) },
+        measure,
+        line: lineOf(measure),
+        quantity: decimal(sum(measure)),
+        cost: cost === undefined ? null : decimal(cost),
+        proved: isProved(measure),
       };
     });
     // In the first days of a month the newest final one is not the one in which that is planted.

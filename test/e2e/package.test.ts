@@ -25,7 +25,12 @@ test("a package holds what runs without a clone, and nothing of this machine", (
     .map((one) => join(one.parentPath, one.name).slice(home.length + 1));
   const top = files.filter((file) => !packed.some((part) => file === part || file.startsWith(`${part}/`)));
   expect(top.sort()).toEqual([
-    ...["CHANGELOG.md", "LICENSE", "README.md", "SECURITY.md", "npm-shrinkwrap.json", "package.json"],
+    "CHANGELOG.md",
+    "LICENSE",
+    "README.md",
+    "SECURITY.md",
+    "npm-shrinkwrap.json",
+    "package.json",
   ]);
   expect(files.filter((file) => /\.tsx?$|\.env$|\.png$/.test(file))).toEqual([]);
   for (const part of ["src", "jobs"]) {
@@ -62,7 +67,9 @@ test("a package holds what runs without a clone, and nothing of this machine", (
   const run = (...args: string[]) => {
     const env = { PATH: process.env.PATH, HOME: folder };
     const { status, stdout, stderr } = spawnSync(process.execPath, [join(folder, "usage-etl"), ...args], {
-      ...{ cwd: folder, env, encoding: "utf8" },
+      cwd: folder,
+      env,
+      encoding: "utf8",
     });
     return { status, said: `${stdout}${stderr}` };
   };

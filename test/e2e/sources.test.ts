@@ -13,7 +13,10 @@ describe("several sources", () => {
   }
   async function second(made: Bench) {
     const standin = await startStandin({
-      ...{ seed: 2, apiKey: KEY, now: () => made.now, dataStart: dayOf(made.dataStart) },
+      seed: 2,
+      apiKey: KEY,
+      now: () => made.now,
+      dataStart: dayOf(made.dataStart),
     });
     onTestFinished(() => standin.close());
     return standin;
@@ -61,7 +64,8 @@ describe("several sources", () => {
     const one = await run(["status", "--source", "us", "--json"], more);
     expect([one.code, document(one)]).toEqual([0, [expect.objectContaining({ source: "us" })]]);
     expect(await run(["status", "--source", "nobody"], more)).toMatchObject({
-      ...{ code: 2, stderr: expect.stringContaining("Source nobody is neither stored nor configured.") },
+      code: 2,
+      stderr: expect.stringContaining("Source nobody is neither stored nor configured."),
     });
     // One that is configured and was never opened is not called unknown, nor are the others.
     const never = await run(["status", "--source", "new"], more);

@@ -47,7 +47,10 @@ test("sync, coverage, status, doctor, reconcile and backfill each print one JSON
   const day = { from: new Date(made.dataStart).toISOString().replace(".000Z", "Z") };
   expect(dry).toMatchObject([
     {
-      ...{ source: "default", workspaces: 2, total: 7, windows: [{ stride: "day", requests: 7, ...day }] },
+      source: "default",
+      workspaces: 2,
+      total: 7,
+      windows: [{ stride: "day", requests: 7, ...day }],
       loaded: expect.arrayContaining([
         expect.objectContaining({ groupBy: "user", status: "missing", buckets: 2, ...day }),
       ]),
@@ -66,11 +69,13 @@ test("sync, coverage, status, doctor, reconcile and backfill each print one JSON
   ).toEqual([
     { ...order, action: "sync.start", detail: "inline" },
     {
-      ...{ ...order, action: "reconcile.repair" },
+      ...order,
+      action: "reconcile.repair",
       detail: expect.stringMatching(/^\S+ to \S+, workspace, project, user, api_key$/),
     },
     {
-      ...{ ...order, action: "backfill.start" },
+      ...order,
+      action: "backfill.start",
       detail: expect.stringMatching(/^inline: \S+ to \S+ by day, .*, 2 workspaces, missing, 7 fetch tasks$/),
     },
   ]);

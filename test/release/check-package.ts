@@ -61,7 +61,9 @@ function checkOn(version: string, tarball: string): void {
   mkdirSync(empty);
   for (const [exit, says, ...args] of runs) {
     const { status, stdout, stderr } = spawnSync("usage-etl", args, {
-      ...{ env, cwd: empty, encoding: "utf8" },
+      env,
+      cwd: empty,
+      encoding: "utf8",
       ...NOBODY,
     });
     // Node 22 calls the SQLite that locks the demo's folder experimental.

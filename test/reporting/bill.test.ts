@@ -125,8 +125,11 @@ test("a closed month keeps its bill, and what changes later is in the first open
   await enterPrices(bench.store, [{ unitPrice: "2" }]);
   await bench.owner.query(CLOSE_MARCH);
   await loadRows(bench.store, {
-    ...{ sourceId: bench.sourceId, workspaceId: WORKSPACE, groupBy: "workspace" as const },
-    ...{ window: windowOf("day", "2026-03-01", "2026-03-02"), rows: [["2026-03-01", WORKSPACE, 8]] },
+    sourceId: bench.sourceId,
+    workspaceId: WORKSPACE,
+    groupBy: "workspace" as const,
+    window: windowOf("day", "2026-03-01", "2026-03-02"),
+    rows: [["2026-03-01", WORKSPACE, 8]],
   });
   expect(await bench.bill("2026-03")).toEqual([
     "charge | traces | traces | traces | 2 | USD | - | 9 | 18 | final closed",
@@ -154,7 +157,9 @@ test("deployment usage is a line of each measure, until one of them is priced; f
     for (const month of ["2026-03", "2026-10"]) {
       const end = month === "2026-03" ? "2026-04-01" : "2026-11-01";
       await loadDeploymentRows(bench.store, {
-        ...{ sourceId: bench.sourceId, workspaceId, groupBy: "workspace" as const },
+        sourceId: bench.sourceId,
+        workspaceId,
+        groupBy: "workspace" as const,
         window: windowOf("day", `${month}-01`, end),
         rows: workspaceId === WORKSPACE ? [[`${month}-02`, WORKSPACE, [5, 2, 60]]] : [],
       });

@@ -88,8 +88,15 @@ test("what is spent of a budget is what the views say, and a day that is not loa
   // Of these, one has the rest of a workspace.
   expect(found.flatMap(({ mayBeLess }, at) => (mayBeLess ? [at] : []))).toEqual([1]);
   expect(found.map(describeBudgeted)).toEqual([
-    ...["owner search", "owner chat", `workspace ${WORKSPACE}`, `workspace ${OTHER}`, "project a"],
-    ...["project a of source default", "everything", "everything", "everything of source elsewhere"],
+    "owner search",
+    "owner chat",
+    `workspace ${WORKSPACE}`,
+    `workspace ${OTHER}`,
+    "project a",
+    "project a of source default",
+    "everything",
+    "everything",
+    "everything of source elsewhere",
   ]);
   expect(found.map(({ passed }) => passed)).toEqual([100, 80, null, null, 100, 90, null, null, null]);
   // Of the first of them: the day on which the sum of the view passes 100.

@@ -137,7 +137,10 @@ test("hours that complete a day while another transaction takes its own figure a
   const day = { ...bench, groupBy: "workspace" as const, workspaceId: WORKSPACE };
   await enterPrices(bench.store, [{ unitPrice: "1" }]);
   const scopeIds = await scopesOf(bench.store.db, {
-    ...{ sourceId: bench.sourceId, groupBy: "workspace", stride: "day", workspaceIds: [WORKSPACE] },
+    sourceId: bench.sourceId,
+    groupBy: "workspace",
+    stride: "day",
+    workspaceIds: [WORKSPACE],
   });
   const period = windowOf("day", dayOf(3), dayOf(4));
   const failure = { scopeIds, period, code: "server_error", message: "test" } as const;
@@ -145,7 +148,8 @@ test("hours that complete a day while another transaction takes its own figure a
   const client = await connectPlain(bench.url);
   await client.query("BEGIN; UPDATE usage.failure SET state = 'failed'; SET CONSTRAINTS ALL IMMEDIATE");
   const loading = loadRows(bench.store, {
-    ...{ ...day, window: windowOf("hour", dayOf(3), dayOf(4)) },
+    ...day,
+    window: windowOf("hour", dayOf(3), dayOf(4)),
     rows: [[`${dayOf(3)}T05:00Z`, WORKSPACE, 7]],
   });
   await untilLockWaits(bench.store);

@@ -47,7 +47,10 @@ const step = fc.oneof(
     weight: 8,
     arbitrary: fc.record({
       do: fc.constant("load" as const),
-      ...{ workspaceId, at: place, used, settleAfterMs },
+      workspaceId,
+      at: place,
+      used,
+      settleAfterMs,
       meter: fc.constantFrom(
         "traces" as const,
         "traces" as const,
@@ -61,14 +64,20 @@ const step = fc.oneof(
     weight: 2,
     arbitrary: fc.record({
       do: fc.constant("hours" as const),
-      ...{ workspaceId, at: place, used, settleAfterMs, groupBy },
+      workspaceId,
+      at: place,
+      used,
+      settleAfterMs,
+      groupBy,
     }),
   },
   {
     weight: 3,
     arbitrary: fc.record({
       do: fc.constant("fail" as const),
-      ...{ workspaceId, at: place, days: fc.integer({ min: 1, max: 5 }) },
+      workspaceId,
+      at: place,
+      days: fc.integer({ min: 1, max: 5 }),
       state: fc.constantFrom("failed" as const, "unverified" as const),
       meter: fc.constantFrom("traces" as const, "longlived" as const),
       groupBy,
@@ -156,7 +165,9 @@ async function take({ store, sourceId }: Bench, client: pg.Client, one: Step): P
         scopeIds: await scopesOf(store.db, { ...scope, workspaceIds: [workspaceId] }),
         period: windowOf("day", dayOf(at), dayOf(at + days)),
         stamp: await drawStamp(store.db),
-        ...{ state, code: "server_error", message: "test" },
+        state,
+        code: "server_error",
+        message: "test",
       });
       return;
     }
@@ -241,8 +252,11 @@ const NOT_BILLED = `
   SELECT 'lacking', to_jsonb(x)::text FROM ((TABLE lacking EXCEPT TABLE said) UNION ALL (TABLE said EXCEPT TABLE lacking)) x`;
 
 const LOADED = {
-  ...{ do: "load" as const, meter: "traces" as const },
-  ...{ at: 0, used: [60, 70, 80], settleAfterMs: 0 },
+  do: "load" as const,
+  meter: "traces" as const,
+  at: 0,
+  used: [60, 70, 80],
+  settleAfterMs: 0,
 };
 const HOURS = { do: "hours" as const, at: 10, used: [5, 6], settleAfterMs: 0 };
 const FAILED = { do: "fail" as const, at: 22, days: 5, state: "failed" as const };
@@ -282,7 +296,9 @@ test(`stored charges are those that usage, prices and closes say, after each ste
       }
     }),
     {
-      ...{ seed: SEED, numRuns: times(3), endOnFailure: true },
+      seed: SEED,
+      numRuns: times(3),
+      endOnFailure: true,
       examples: [
         // A month that is closed and corrected, and closed no more.
         [

@@ -138,8 +138,14 @@ function rowsOf(
       traced: `{${tracedIn(one.start, one.end).join()}}`,
     })),
     failure: placed(given.failures).map((one) => ({
-      ...{ ...strip(one), state: one.value, code: "network", message: "cut", attempts: 1 },
-      ...{ fetch_number: 1, failed_at: fetchedAt, retry_at: fetchedAt },
+      ...strip(one),
+      state: one.value,
+      code: "network",
+      message: "cut",
+      attempts: 1,
+      fetch_number: 1,
+      failed_at: fetchedAt,
+      retry_at: fetchedAt,
     })),
     reconciled: placed(given.reconciled).map((one) => ({
       ...strip(one),
@@ -149,23 +155,33 @@ function rowsOf(
     matched_total: !isDay
       ? []
       : placed(given.matched).map((one) => ({
-          ...{ ...strip(one), fetch_number: 1, matched_at: fetchedAt },
-          ...{ total_start: one.period_start, total_end: one.period_end },
+          ...strip(one),
+          fetch_number: 1,
+          matched_at: fetchedAt,
+          total_start: one.period_start,
+          total_end: one.period_end,
         })),
     reconciliation_difference: given.differences.map(([day, hour, how]) => ({
-      ...{ scope_id, external_id: "u1", bucket_start: time(bucketOf(day, hour)), kind: "traces_differ" },
-      ...{ stored_traces: 1, export_traces: 2, state: how, ...fetched, found_at: fetchedAt },
+      scope_id,
+      external_id: "u1",
+      bucket_start: time(bucketOf(day, hour)),
+      kind: "traces_differ",
+      stored_traces: 1,
+      export_traces: 2,
+      state: how,
+      ...fetched,
+      found_at: fetchedAt,
       closed_at: how === "closed" ? fetchedAt : null,
     })),
     control_difference: !isDay
       ? []
       : given.totals.map(([day, length]) => ({
-          ...{
-            ...part(first + day * DAY_MS, first + (day + length) * DAY_MS),
-            kind: "stride_total",
-            external_id: "",
-          },
-          ...{ state: "platform_disagrees", fetch_number: 1, found_at: fetchedAt },
+          ...part(first + day * DAY_MS, first + (day + length) * DAY_MS),
+          kind: "stride_total",
+          external_id: "",
+          state: "platform_disagrees",
+          fetch_number: 1,
+          found_at: fetchedAt,
         })),
   };
 }

@@ -15,14 +15,22 @@ setUpEachSource();
 
 const load = (groupBy: GroupBy, [from, to]: readonly [string, string], rows: readonly DeploymentRow[]) =>
   loadDeploymentRows(store, {
-    ...{ sourceId, groupBy, workspaceId: WORKSPACE, window: windowOf("day", from, to), rows },
+    sourceId,
+    groupBy,
+    workspaceId: WORKSPACE,
+    window: windowOf("day", from, to),
+    rows,
   });
 
 const MEASURES = "nodes_executed, agent_runs, agent_uptime_seconds";
 
 test("deployment usage begins where its own history begins, and is zero only where it is loaded", async () => {
   await learnMeter(store.db, {
-    ...{ sourceId, meter: "deployments", state: "available", evidence: "test", startsOn: "2026-03-04" },
+    sourceId,
+    meter: "deployments",
+    state: "available",
+    evidence: "test",
+    startsOn: "2026-03-04",
   });
   await load(
     "workspace",
@@ -75,7 +83,11 @@ test("deployment usage begins where its own history begins, and is zero only whe
 
 test("it may begin before the traces of its source", async () => {
   await learnMeter(store.db, {
-    ...{ sourceId, meter: "deployments", state: "available", evidence: "test", startsOn: "2026-01-20" },
+    sourceId,
+    meter: "deployments",
+    state: "available",
+    evidence: "test",
+    startsOn: "2026-01-20",
   });
   await load(
     "user",
@@ -95,11 +107,17 @@ test("it may begin before the traces of its source", async () => {
 test("a deployment is no project, whatever its id; users and keys are those of traces", async () => {
   const days = ["2026-03-01", "2026-03-03"] as const;
   await loadRows(store, {
-    ...{ sourceId, groupBy: "project", workspaceId: WORKSPACE, window: windowOf("day", ...days) },
+    sourceId,
+    groupBy: "project",
+    workspaceId: WORKSPACE,
+    window: windowOf("day", ...days),
     rows: [["2026-03-01", SHARED_ID, 7, "a project"]],
   });
   await loadRows(store, {
-    ...{ sourceId, groupBy: "user", workspaceId: WORKSPACE, window: windowOf("day", ...days) },
+    sourceId,
+    groupBy: "user",
+    workspaceId: WORKSPACE,
+    window: windowOf("day", ...days),
     rows: [["2026-03-01", ADA as string, 7, "ada@example.test"]],
   });
   await load("project", days, [

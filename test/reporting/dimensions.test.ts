@@ -49,7 +49,10 @@ test("a bridge names the workspaces of each id, and a day is final once all that
     stride: "day" | "hour" = "day",
   ) =>
     loadRows(store, {
-      ...{ sourceId, groupBy, workspaceId, rows },
+      sourceId,
+      groupBy,
+      workspaceId,
+      rows,
       window: windowOf(stride, "2026-03-05", "2026-03-07"),
     });
   const final = async () =>
@@ -118,8 +121,10 @@ test("each day has exactly one name, that of the answers about it, and the last 
   const dayAt = (at: number) => new Date(Date.UTC(2026, 2, 1 + at)).toISOString().slice(0, 10);
   const names = fc.uniqueArray(
     fc.record({
-      ...{ name: fc.constantFrom("a", "b", "c", "d"), fetch: fc.integer({ min: 1, max: 9 }) },
-      ...{ day: fc.integer({ min: 0, max: 12 }), hour: fc.integer({ min: 0, max: 23 }) },
+      name: fc.constantFrom("a", "b", "c", "d"),
+      fetch: fc.integer({ min: 1, max: 9 }),
+      day: fc.integer({ min: 0, max: 12 }),
+      hour: fc.integer({ min: 0, max: 23 }),
     }),
     { minLength: 1, selector: ({ name }) => name },
   );

@@ -27,7 +27,9 @@ beforeAll(async () => {
   const direct = await pastPooler(url);
   const as = (role: string) => `${direct}${direct.includes("?") ? "&" : "?"}options=-c%20role%3D${role}`;
   urls = {
-    ...{ owner: url, reader: as("usage_reader"), masked: as("usage_reader_masked") },
+    owner: url,
+    reader: as("usage_reader"),
+    masked: as("usage_reader_masked"),
     nobody: as("pg_monitor"),
   };
   owner = openStore({ url });
@@ -39,7 +41,10 @@ beforeAll(async () => {
       const id = groupBy === "workspace" ? workspaceId : groupBy === "user" ? USER : `=${groupBy}`;
       const name = groupBy === "workspace" ? names[workspaceId] : groupBy === "user" ? EMAIL : "named";
       await loadRows(owner, {
-        ...{ sourceId, workspaceId, groupBy, window: windowOf("day", "2026-03-01", "2026-03-02") },
+        sourceId,
+        workspaceId,
+        groupBy,
+        window: windowOf("day", "2026-03-01", "2026-03-02"),
         rows: [["2026-03-01", id, workspaceId === ALPHA ? 7 : 3, name ?? ""]],
       });
     }
@@ -95,10 +100,13 @@ describe("--where", () => {
   test("keeps rows with one of the values of each column", async () => {
     const where = (...pairs: [string, string][]) => linesOf("reader", { view, columns, where: pairs });
     expect(await where(["group_by", "project"])).toEqual([
-      ...[`project,${ALPHA},7`, `project,${OTHER},3`, `project,${THIRD},3`],
+      `project,${ALPHA},7`,
+      `project,${OTHER},3`,
+      `project,${THIRD},3`,
     ]);
     expect(await where(["group_by", "project"], ["group_by", "user"], ["traces", "7"])).toEqual([
-      ...[`project,${ALPHA},7`, `user,${ALPHA},7`],
+      `project,${ALPHA},7`,
+      `user,${ALPHA},7`,
     ]);
     expect(await where(["period_start", "2026-03-01"], ["is_final", "yes"], ["traces", "007"])).toHaveLength(
       4,
@@ -107,7 +115,7 @@ describe("--where", () => {
     // A column that is not written.
     expect(
       await linesOf("reader", { view, columns: "traces", where: [["dimension_id", "=project"]] }),
-    ).toEqual([...["7", "3", "3"]]);
+    ).toEqual(["7", "3", "3"]);
   });
 
   test("takes any text as a value and none as SQL", async () => {
@@ -155,7 +163,8 @@ describe("--workspace", () => {
     expect(await of(view, "workspace_id,traces", "alpha's = 1")).toEqual([`${ALPHA},7`]);
     expect(await of(view, "workspace_id,traces", "ALPHA'S = 1")).toEqual([`${ALPHA},7`]);
     expect(await of(view, "workspace_id,traces", OTHER.toUpperCase(), "alpha's = 1")).toEqual([
-      ...[`${ALPHA},7`, `${OTHER},3`],
+      `${ALPHA},7`,
+      `${OTHER},3`,
     ]);
   });
 });
@@ -171,7 +180,10 @@ describe("--as-of", () => {
     ]);
     expect(await linesOf("reader", { view, columns, asOf: asOf - 2 * HOUR_MS })).toEqual([]);
     const masked = await linesOf("masked", {
-      ...{ view: "usage_user_daily_as_of_masked", columns: "user_email", asOf, workspace: [ALPHA] },
+      view: "usage_user_daily_as_of_masked",
+      columns: "user_email",
+      asOf,
+      workspace: [ALPHA],
     });
     expect(masked).toEqual([`user ${USER}`]);
   });

@@ -15,7 +15,10 @@ export async function setup() {
   const bench = await setupSource();
   const load = (groupBy: "workspace" | "project", day: string, next: string, traces: number, name: string) =>
     loadRows(bench.store, {
-      ...{ sourceId: bench.sourceId, workspaceId: WORKSPACE, groupBy, window: windowOf("day", day, next) },
+      sourceId: bench.sourceId,
+      workspaceId: WORKSPACE,
+      groupBy,
+      window: windowOf("day", day, next),
       rows: [[day, groupBy === "workspace" ? WORKSPACE : PROJECT, traces, name]],
     });
   await load("workspace", "2026-03-01", "2026-03-02", BIG, HOSTILE);

@@ -16,8 +16,11 @@ describe("which price applies", () => {
     const bench = await setupSource();
     await enterMonths(bench, ...USED);
     await loadRows(bench.store, {
-      ...{ sourceId: bench.sourceId, workspaceId: OTHER, groupBy: "workspace" },
-      ...{ window: windowOf("day", dayOf(0), dayOf(1)), settleAfterMs: 10 * 365 * 86_400_000 },
+      sourceId: bench.sourceId,
+      workspaceId: OTHER,
+      groupBy: "workspace",
+      window: windowOf("day", dayOf(0), dayOf(1)),
+      settleAfterMs: 10 * 365 * 86_400_000,
       rows: [[dayOf(0), OTHER, 11]],
     });
     await enterPrices(bench.store, [
@@ -34,15 +37,27 @@ describe("which price applies", () => {
       `Estimate: ${traces} traces of ${workspace} on ${day} at ${price} USD each (traces)`;
     expect(rows).toEqual([
       {
-        ...{ day: dayOf(0), traces: "5", cost: "0.0025000000", final: "t", status: "ok" },
+        day: dayOf(0),
+        traces: "5",
+        cost: "0.0025000000",
+        final: "t",
+        status: "ok",
         words: words(5, WORKSPACE, dayOf(0), "0.0005"),
       },
       {
-        ...{ day: dayOf(3), traces: "7", cost: "0.0042000000", final: "t", status: "ok" },
+        day: dayOf(3),
+        traces: "7",
+        cost: "0.0042000000",
+        final: "t",
+        status: "ok",
         words: words(7, WORKSPACE, dayOf(3), "0.0006"),
       },
       {
-        ...{ day: dayOf(0), traces: "11", cost: "0.0055000000", final: "f", status: "provisional" },
+        day: dayOf(0),
+        traces: "11",
+        cost: "0.0055000000",
+        final: "f",
+        status: "provisional",
         words: words(11, OTHER, dayOf(0), "0.0005"),
       },
     ]);

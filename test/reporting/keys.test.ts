@@ -61,7 +61,11 @@ async function fill(store: Store, slug: string): Promise<void> {
       for (const meter of ["deployments", "sandboxes", "evaluators"] as const) {
         if (!METER[meter].groupings.includes(groupBy)) continue;
         await loadDeploymentRows(store, {
-          ...{ meter, sourceId, groupBy, workspaceId, window: windowOf("day", "2026-02-25", "2026-03-02") },
+          meter,
+          sourceId,
+          groupBy,
+          workspaceId,
+          window: windowOf("day", "2026-02-25", "2026-03-02"),
           rows: ids.map((id) => ["2026-02-26", id, [1, 2, 3]] as const),
         });
       }

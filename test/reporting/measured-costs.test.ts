@@ -171,7 +171,9 @@ test("a close keeps the final charges of tiers and deployments; others become ch
     { sku: "runs", unitPrice: "3", measure: "agent_runs" },
   ]);
   const closed = await closeMonth(store, {
-    ...{ sourceId, monthStart: "2026-03-01", settleAfterMs: 0 },
+    sourceId,
+    monthStart: "2026-03-01",
+    settleAfterMs: 0,
     by: { name: "ada", role: "operator", via: "command" },
   });
   expect(closed).toMatchObject({ state: "closed" });

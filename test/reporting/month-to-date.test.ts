@@ -82,7 +82,10 @@ test("the month to date names its final and provisional part, the same days befo
       const traces = (new Date(day).getUTCDate() * 7919 + new Date(day).getUTCMonth() * 13) % 1000;
       figures.set(day, traces);
       await loadRows(store, {
-        ...{ sourceId: id, workspaceId, groupBy: "workspace", settleAfterMs: SETTLE_MS },
+        sourceId: id,
+        workspaceId,
+        groupBy: "workspace",
+        settleAfterMs: SETTLE_MS,
         window: windowOf("day", iso(day), iso(day + DAY_MS)),
         rows: traces === 0 ? [] : [[iso(day), workspaceId, traces]],
       });

@@ -22,7 +22,10 @@ async function loadMonth(groupBy: GroupBy, ids: readonly string[], hours: { sett
     traces: number,
   ) =>
     loadRows(store, {
-      ...{ sourceId, workspaceId: WORKSPACE, groupBy, window: windowOf(stride, from, to) },
+      sourceId,
+      workspaceId: WORKSPACE,
+      groupBy,
+      window: windowOf(stride, from, to),
       rows: buckets.flatMap((bucket) => ids.map((id): AnswerRow => [bucket, id, traces])),
       ...(stride === "hour" ? hours : {}),
     });
@@ -64,7 +67,10 @@ describe("a complete month with a day that is made of hours", () => {
   test("counts the day itself once it is loaded, and its hours no more", async () => {
     await loadMonth("project", ["a"]);
     await loadRows(store, {
-      ...{ sourceId, workspaceId: WORKSPACE, groupBy: "project", window: windowOf("day", BY_HOURS, NEXT) },
+      sourceId,
+      workspaceId: WORKSPACE,
+      groupBy: "project",
+      window: windowOf("day", BY_HOURS, NEXT),
       rows: [[BY_HOURS, "a", 30]],
     });
     expect(await march("project", "project_id")).toEqual([{ id: "a", traces: "32", ...WHOLE }]);

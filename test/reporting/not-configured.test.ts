@@ -64,7 +64,9 @@ async function setup() {
       ),
     required: async (month: string, end: string) => {
       const [checked] = await openDaysOf(bench.store.db, {
-        ...{ sourceId: bench.sourceId, without: [], acceptDisagreements: false },
+        sourceId: bench.sourceId,
+        without: [],
+        acceptDisagreements: false,
         ranges: [{ start: Date.parse(month), end: Date.parse(end) }],
       });
       return (checked?.required ?? []).map(({ workspaceId, access }) => `${workspaceId.slice(-1)} ${access}`);
@@ -85,8 +87,11 @@ test("a workspace that is no longer configured is expected in the months in whic
   await registerWorkspaces(store.db, { sourceId, workspaceIds: [KEPT] });
   // March is as before, April is final.
   expect(await bench.statements()).toEqual([
-    ...[...MARCH, "cost 03-26 1 f", "cost 04-10 1 t"],
-    ...["final days 03-01 03-19 19", "final days 04-01 04-30 30"],
+    ...MARCH,
+    "cost 03-26 1 f",
+    "cost 04-10 1 t",
+    "final days 03-01 03-19 19",
+    "final days 04-01 04-30 30",
   ]);
   expect(await bench.shown()).toEqual([
     "fct_usage_workspace_daily 03-01 03-31 31",

@@ -60,8 +60,12 @@ async function fail(
     workspaceIds: WORKSPACES,
   });
   await failScopes(store, {
-    ...{ scopeIds, period: windowOf("day", ...days), stamp: await drawStamp(store.db) },
-    ...{ state: "failed", code: "test", message: "test" },
+    scopeIds,
+    period: windowOf("day", ...days),
+    stamp: await drawStamp(store.db),
+    state: "failed",
+    code: "test",
+    message: "test",
   });
 }
 
@@ -69,7 +73,11 @@ async function fail(
 async function loadOthers(): Promise<void> {
   await learnMeter(store.db, { sourceId, meter: "longlived", state: "available", evidence: "test" });
   await learnMeter(store.db, {
-    ...{ sourceId, meter: "deployments", state: "available", evidence: "test", startsOn: "2026-02-20" },
+    sourceId,
+    meter: "deployments",
+    state: "available",
+    evidence: "test",
+    startsOn: "2026-02-20",
   });
   for (const groupBy of GROUPINGS) {
     const answer = { sourceId, groupBy, workspaceId: WORKSPACE };
@@ -84,7 +92,8 @@ async function loadOthers(): Promise<void> {
         await loadRows(store, { ...answer, meter, window, rows });
       }
       await loadDeploymentRows(store, {
-        ...{ ...answer, window: windowOf("day", "2026-02-20", "2026-03-20") },
+        ...answer,
+        window: windowOf("day", "2026-02-20", "2026-03-20"),
         rows: [[DAY, id, [traces, 1, 86_400], "name"]],
       });
     }
@@ -131,11 +140,9 @@ async function everything(asOf: string): Promise<Record<string, unknown>> {
   });
   read.required = checked?.required;
   read.toClose = await totalsToClose(db, {
-    ...{
-      sourceId,
-      monthStart: MARCH[0],
-      workspaces: (read.required as { entityId: number }[]).map((one) => one.entityId),
-    },
+    sourceId,
+    monthStart: MARCH[0],
+    workspaces: (read.required as { entityId: number }[]).map((one) => one.entityId),
   });
   return read;
 }

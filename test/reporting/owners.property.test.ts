@@ -70,7 +70,12 @@ const anyRule = (divideBy: DividingDimension): fc.Arbitrary<OwnerRule> =>
       const rule = { of: null, name: null, tag: null, ...about };
       const isFromTag = rule.tag !== null && rule.tag.value === null;
       return {
-        ...{ line: 1, source, workspace, ...rule, from, to: isReversed ? null : to },
+        line: 1,
+        source,
+        workspace,
+        ...rule,
+        from,
+        to: isReversed ? null : to,
         shares: isFromTag
           ? [{ owner: null, costCenter, share: 10_000 }]
           : shares.map((part, n) => ({ owner: owners[n] as string, costCenter, share: part })),
@@ -313,7 +318,10 @@ test(`owners have what the first rule gives them, and together all there is [see
   const drawn = fc.constantFrom("project" as const, "user" as const).chain((divideBy) =>
     fc.record({
       divideBy: fc.constant(divideBy),
-      ...{ usage: anyUsage, prices: anyPrices, isClosed: fc.boolean(), leavesOut: fc.boolean() },
+      usage: anyUsage,
+      prices: anyPrices,
+      isClosed: fc.boolean(),
+      leavesOut: fc.boolean(),
       lost: fc.nat(),
       rules: fc.array(fc.array(anyRule(divideBy), { maxLength: 8 }), { minLength: 3, maxLength: 3 }),
     }),
@@ -337,7 +345,8 @@ test(`owners have what the first rule gives them, and together all there is [see
       );
       const fifths = Array.from({ length: 12 }, (_, at) => at * 5);
       await enterDimension(bench, divideBy, {
-        ...{ workspaces: Object.keys(usage), records },
+        workspaces: Object.keys(usage),
+        records,
         leftOut: { [OTHER]: fifths },
       });
       const window = windowOf("day", dayOf(0), dayOf(DAYS));

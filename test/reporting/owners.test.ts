@@ -60,14 +60,16 @@ beforeEach(async () => {
   const of = { sourceId: bench.sourceId, workspaceId: WORKSPACE, groupBy: "project" as const };
   const march = windowOf("day", "2026-03-01", "2026-04-01");
   await loadRows(bench.store, {
-    ...{ ...of, window: march },
+    ...of,
+    window: march,
     rows: [
       ["2026-03-01", TAGGED, 60, "checkout-agent"],
       ["2026-03-01", PLAIN, 30, "two\nlines"],
     ],
   });
   await loadRows(bench.store, {
-    ...{ ...of, window: windowOf("day", "2026-04-01", "2026-05-01") },
+    ...of,
+    window: windowOf("day", "2026-04-01", "2026-05-01"),
     rows: [["2026-04-05", PLAIN, 50, "two\nlines"]],
   });
   await client.query(
@@ -196,7 +198,10 @@ test("what is claimed of a month is about each of its days, also those without u
     ownedState(store.db, { source: "default", range: { from, to }, before: { from, to: from } });
   // The other workspace is not loaded by project.
   expect(await stateOf("2026-03-01", "2026-04-01")).toMatchObject({
-    ...{ workspaces: 2, daysMissing: 0, daysUndivided: 31, missing: [] },
+    workspaces: 2,
+    daysMissing: 0,
+    daysUndivided: 31,
+    missing: [],
   });
   // Zero today, which may change.
   const today = nowDay(now());
@@ -210,7 +215,12 @@ test("what is claimed of a month is about each of its days, also those without u
     }
   }
   expect(await stateOf(today, addDays(today, 1))).toEqual({
-    ...{ workspaces: 2, daysMissing: 0, daysMissingBefore: 0, daysUndivided: 0, missing: [], open: [today] },
+    workspaces: 2,
+    daysMissing: 0,
+    daysMissingBefore: 0,
+    daysUndivided: 0,
+    missing: [],
+    open: [today],
   });
 });
 

@@ -213,8 +213,12 @@ test("the command imports and lists prices, and notes SKUs that charge the same 
   const file = fileOf(`${HEADER}base,0.0005,USD,2026-01-01,,,\nretention,0.0045,USD,2026-01-01,,,\n`);
   const imported = await usageEtl(["prices", "import", file, "--json"], env);
   expect(JSON.parse(imported.stdout)).toEqual({
-    ...{ added: 2, unchanged: 0, removed: 0, stored: 2 },
-    ...{ charges: 0, chargesChanged: 0 },
+    added: 2,
+    unchanged: 0,
+    removed: 0,
+    stored: 2,
+    charges: 0,
+    chargesChanged: 0,
   });
   expect(imported.stderr).toContain("The SKUs base and retention are valid on the same days");
   const listed = await usageEtl(["prices", "list", "--json"], env);
@@ -242,8 +246,12 @@ test("the command imports and lists prices, and notes SKUs that charge the same 
   );
   const gone = await usageEtl(["prices", "import", empty, "--replace", "--yes", "--json"], env);
   expect(JSON.parse(gone.stdout)).toEqual({
-    ...{ added: 0, unchanged: 0, removed: 1, stored: 0 },
-    ...{ charges: 0, chargesChanged: 0 },
+    added: 0,
+    unchanged: 0,
+    removed: 1,
+    stored: 0,
+    charges: 0,
+    chargesChanged: 0,
   });
   const refused = await usageEtl(["prices", "import", fileOf(`${HEADER}base,-1,USD,2026-01-01,,,\n`)], env);
   expect(refused.code).toBe(2);

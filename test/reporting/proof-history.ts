@@ -81,7 +81,9 @@ export async function begin(given: StoreBundle): Promise<void> {
   for (const workspaceId of WORKSPACES) {
     for (const stride of STRIDES) {
       const [scopeId] = await scopesOf(bundle.store.db, {
-        ...{ sourceId, groupBy: "project", stride },
+        sourceId,
+        groupBy: "project",
+        stride,
         workspaceIds: [workspaceId],
       });
       const days = Array.from({ length: DAYS }, (): Day => ({ final: false, differing: new Set() }));
@@ -116,7 +118,10 @@ async function load(scope: Scope, step: Step, how: { stamp?: FetchStamp; settleA
   const [from, to] = range(step);
   const stamp = how.stamp ?? (await drawStamp(bundle.store.db));
   const { outcome } = await loadRows(bundle.store, {
-    ...{ sourceId, groupBy: "project", workspaceId: scope.workspaceId, stamp },
+    sourceId,
+    groupBy: "project",
+    workspaceId: scope.workspaceId,
+    stamp,
     settleAfterMs: how.settleAfterMs ?? 0,
     window: { stride: scope.stride, start: at(from), end: at(to) },
     rows: window.flatMap(({ day, figures }) => [...figures].map(([id, n]) => [iso(day), id, n] as const)),
@@ -154,17 +159,27 @@ async function compare(scope: Scope, step: Step, stamp: FetchStamp) {
   const exported = figuresOf(scope, [from, to], step.change);
   const { workspaceId, stride, scopeId } = scope;
   const result = await compareExport(bundle.store, {
-    ...{ sourceId, groupBy: "project", stamp, workspaceIds: [workspaceId], scopeIds: [scopeId] },
+    sourceId,
+    groupBy: "project",
+    stamp,
+    workspaceIds: [workspaceId],
+    scopeIds: [scopeId],
     window: { stride, start: at(from), end: at(to) },
-    ...{ whole: step.n % 4 !== 0, withNames: false },
+    whole: step.n % 4 !== 0,
+    withNames: false,
     rows: async function* () {
       let line = 1;
       const length = stride === "hour" ? DAY_MS / 24 : DAY_MS;
       for (const { day, figures } of exported) {
         yield [...figures].map(
           ([dimensionId, traces]): ExportRow => ({
-            ...{ bucketStart: at(day), bucketEnd: at(day) + length, workspaceId: null, dimensionId },
-            ...{ dimensionName: null, traces, line: ++line },
+            bucketStart: at(day),
+            bucketEnd: at(day) + length,
+            workspaceId: null,
+            dimensionId,
+            dimensionName: null,
+            traces,
+            line: ++line,
           }),
         );
       }
@@ -199,11 +214,15 @@ async function total(scope: Scope, step: Step) {
   });
   const { scopeId } = scope;
   const { compared, differences } = await compareTotals(bundle.store, {
-    ...{ stamp, scopeIds: [scopeId] },
+    stamp,
+    scopeIds: [scopeId],
     parts: parts.map(([start, end]) => ({ start: at(start), end: at(end) })),
     totals: sums.flatMap(({ theirs }, n) =>
       [...theirs].map(([dimensionId, traces]) => ({
-        ...{ scopeId, part: n, dimensionId, traces },
+        scopeId,
+        part: n,
+        dimensionId,
+        traces,
         measure: "traces" as const,
       })),
     ),

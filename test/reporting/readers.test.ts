@@ -24,7 +24,10 @@ beforeEach(async () => {
     const name = groupBy === "user" ? EMAIL : `a ${groupBy}`;
     const load = (window: ReturnType<typeof windowOf>, bucket: string, traces: number) =>
       loadRows(bench.store, {
-        ...{ sourceId: bench.sourceId, workspaceId: WORKSPACE, groupBy, window },
+        sourceId: bench.sourceId,
+        workspaceId: WORKSPACE,
+        groupBy,
+        window,
         rows: [[bucket, id, traces, name]],
       });
     await load(windowOf("day", "2026-03-01", "2026-03-02"), "2026-03-01", 3);
@@ -84,7 +87,9 @@ describe.each(["usage_reader", "usage_reader_masked"])("%s", (role) => {
       ...relations.map((name) => `TRUNCATE ${name}`),
       ...functions.map((name) => `SELECT ${name}`),
       ...sequences.map((name) => `SELECT nextval('${name}')`),
-      ...["SELECT * FROM usage.kysely_migration", "CREATE TABLE usage.mine ()", "DROP SCHEMA usage CASCADE"],
+      "SELECT * FROM usage.kysely_migration",
+      "CREATE TABLE usage.mine ()",
+      "DROP SCHEMA usage CASCADE",
     ];
     const allowed: Record<string, string> = {};
     for (const attempt of attempts) {
@@ -100,11 +105,9 @@ describe.each(["usage_reader", "usage_reader_masked"])("%s", (role) => {
     const reader = await connectPlain(url, role);
     const attempts = [
       ...(await namesOf(owner, VIEWS)).map((name) => `DELETE FROM ${inSchema(name)}`),
-      ...[
-        "CREATE TABLE reporting.mine ()",
-        "CREATE VIEW public.mine AS SELECT 1",
-        "DROP VIEW reporting.dim_date",
-      ],
+      "CREATE TABLE reporting.mine ()",
+      "CREATE VIEW public.mine AS SELECT 1",
+      "DROP VIEW reporting.dim_date",
     ];
     for (const attempt of attempts)
       expect(["done: 0", "done: null"]).not.toContain(await refusal(reader, attempt));
@@ -113,13 +116,11 @@ describe.each(["usage_reader", "usage_reader_masked"])("%s", (role) => {
 
 describe("views with e-mail addresses", () => {
   const WITH_ADDRESSES = [
-    ...[
-      "dim_user",
-      "fct_usage_user_daily",
-      "fct_usage_user_hourly",
-      "fct_month_close_by_dimension",
-      "usage_record",
-    ],
+    "dim_user",
+    "fct_usage_user_daily",
+    "fct_usage_user_hourly",
+    "fct_month_close_by_dimension",
+    "usage_record",
   ];
 
   test("show them to usage_reader, who reads every view", async () => {
@@ -189,7 +190,9 @@ describe("views with e-mail addresses", () => {
   test("name each user by a label of its own, however alike their ids are", async () => {
     const ids = [USER, `${USER.slice(0, -1)}c`];
     await loadRows(bench.store, {
-      ...{ sourceId: bench.sourceId, workspaceId: WORKSPACE, groupBy: "user" },
+      sourceId: bench.sourceId,
+      workspaceId: WORKSPACE,
+      groupBy: "user",
       window: windowOf("day", "2026-03-03", "2026-03-04"),
       rows: ids.map((id) => ["2026-03-03", id, 3, `${id}@example.test`]),
     });

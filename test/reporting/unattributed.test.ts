@@ -13,7 +13,11 @@ setUpEachSource();
 
 const load = (groupBy: GroupBy, rows: readonly AnswerRow[], settleAfterMs = 0) =>
   loadRows(store, {
-    ...{ sourceId, workspaceId: WORKSPACE, groupBy, window: windowOf("day", DAY, NEXT), rows },
+    sourceId,
+    workspaceId: WORKSPACE,
+    groupBy,
+    window: windowOf("day", DAY, NEXT),
+    rows,
     settleAfterMs,
   });
 
@@ -57,7 +61,11 @@ test("hours that make up a day are attributed alike", async () => {
       [from, "", 3],
     ];
     await loadRows(store, {
-      ...{ sourceId, workspaceId: WORKSPACE, groupBy: "project", window: windowOf("hour", from, to), rows },
+      sourceId,
+      workspaceId: WORKSPACE,
+      groupBy: "project",
+      window: windowOf("hour", from, to),
+      rows,
     });
   }
   expect(await dayByProject()).toEqual([

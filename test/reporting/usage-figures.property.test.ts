@@ -125,7 +125,10 @@ async function enter(
       rows: (readonly [string, string, number])[],
     ) =>
       loadRows(store, {
-        ...{ sourceId, groupBy, workspaceId, rows },
+        sourceId,
+        groupBy,
+        workspaceId,
+        rows,
         window: windowOf(stride, from, to),
         // Far more than any of these days is old: what is loaded stays provisional.
         settleAfterMs: final ? 0 : 40_000 * DAY_MS,

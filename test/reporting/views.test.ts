@@ -46,8 +46,12 @@ test("a day is ok with usage, empty without, or says why it is not final, and ke
   ] as const) {
     const stamp = await drawStamp(store.db);
     await failScopes(store, {
-      ...{ scopeIds, period: windowOf("day", from, to), stamp },
-      ...{ state, code: "test", message: "test" },
+      scopeIds,
+      period: windowOf("day", from, to),
+      stamp,
+      state,
+      code: "test",
+      message: "test",
     });
   }
   const days = await query(
@@ -55,8 +59,17 @@ test("a day is ok with usage, empty without, or says why it is not final, and ke
      FROM reporting.fct_usage_workspace_daily WHERE workspace_id = '${WORKSPACE}' AND usage_date <= '2026-03-11' ORDER BY 1`,
   );
   expect(days.map(({ day }) => day)).toEqual([
-    ...["01 1 ok t", "02 0 empty t", "03 3 failed f", "04 4 unverified f", "05 0 empty t", "06 6 ok t"],
-    ...["07 7 provisional f", "08 - failed f", "09 - unverified f", "10 - missing f", "11 0 provisional f"],
+    "01 1 ok t",
+    "02 0 empty t",
+    "03 3 failed f",
+    "04 4 unverified f",
+    "05 0 empty t",
+    "06 6 ok t",
+    "07 7 provisional f",
+    "08 - failed f",
+    "09 - unverified f",
+    "10 - missing f",
+    "11 0 provisional f",
   ]);
 });
 
@@ -78,7 +91,8 @@ test("a day that is not loaded itself is made of its 24 hours, and of none of th
     found.push(await traces());
   }
   await load({
-    ...{ groupBy: "project", window: windowOf("day", "2026-03-01", "2026-03-02") },
+    groupBy: "project",
+    window: windowOf("day", "2026-03-01", "2026-03-02"),
     rows: [["2026-03-01", "p", 50]],
   });
   expect([...found, await traces()]).toEqual([null, null, "6", "50"]);

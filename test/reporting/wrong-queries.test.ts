@@ -19,7 +19,8 @@ async function setup() {
       const all = [3, 40].flatMap((at) => Object.entries(ids).map((one) => [dayOf(at), ...one] as const));
       await loadRows(store, { ...given, rows: all.map(([day, id, n]): AnswerRow => [day, id, n]) });
       await loadRows(store, {
-        ...{ ...given, meter: "longlived" },
+        ...given,
+        meter: "longlived",
         rows: all.map(([day, id, n]): AnswerRow => [day, id, n / 2]),
       });
       await loadDeploymentRows(store, {

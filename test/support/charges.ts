@@ -32,10 +32,15 @@ function linesOf(given: readonly GivenPrice[]) {
   return given.map((one, at) => ({
     where: `line ${at}`,
     price: {
-      ...{ sku: one.sku ?? "traces", unitPrice: one.unitPrice, currency: one.currency ?? "USD" },
-      ...{ validFrom: one.from ?? "2026-01-01", validTo: one.to ?? null },
-      ...{ source: one.source ?? null, workspace: one.workspace ?? null },
-      ...{ fromQuantity: one.fromQuantity ?? 0, countedOver: one.countedOver ?? null },
+      sku: one.sku ?? "traces",
+      unitPrice: one.unitPrice,
+      currency: one.currency ?? "USD",
+      validFrom: one.from ?? "2026-01-01",
+      validTo: one.to ?? null,
+      source: one.source ?? null,
+      workspace: one.workspace ?? null,
+      fromQuantity: one.fromQuantity ?? 0,
+      countedOver: one.countedOver ?? null,
       ...(one.measure === undefined ? {} : { measure: one.measure }),
     },
   }));

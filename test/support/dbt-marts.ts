@@ -52,12 +52,14 @@ export function dbtMarts(views: readonly View[]): string {
   const dimension = (by: GroupBy) => {
     const { id, name, title } = DIMENSIONS[by];
     return model({
-      ...{ name: by, of: `dim_${by}` },
+      name: by,
+      of: `dim_${by}`,
       description: `Grain: ${title} (key: ${by}_key). With its current name; names are not unique.`,
       semantic_model: { enabled: true, name: `usage_${by}s` },
       columns: [
         {
-          ...{ name: `${by}_key`, description: `source_id and ${id}.` },
+          name: `${by}_key`,
+          description: `source_id and ${id}.`,
           entity: { type: "primary", name: `usage_${by}` },
           data_tests: ["not_null", "unique"],
         },
@@ -82,7 +84,8 @@ export function dbtMarts(views: readonly View[]): string {
       keyColumn(by, true),
     ];
     return model({
-      ...{ name: `${by}_daily`, of },
+      name: `${by}_daily`,
+      of,
       description: `${grain} Only final days; a later restatement replaces its day.${empty} Traces add up over all of these.${isWhole ? "" : ` ${never}`}`,
       ...fact(`usage_by_${by}`, `usage_${by}_day`),
       data_tests: [test],
@@ -127,13 +130,17 @@ export function dbtMarts(views: readonly View[]): string {
   const models = [
     ...GROUPINGS.map(dimension),
     model({
-      ...{ name: "time_spine", of: "dim_date", time_spine: { standard_granularity_column: "usage_date" } },
+      name: "time_spine",
+      of: "dim_date",
+      time_spine: { standard_granularity_column: "usage_date" },
       description: "Grain: UTC day (key: usage_date). The time spine of the semantic layer.",
       columns: [{ name: "usage_date", granularity: "day", data_tests: ["not_null", "unique"] }],
     }),
     ...GROUPINGS.map(usage),
     model({
-      ...{ name: "unattributed_daily", of: unattributed, isFinal: true },
+      name: "unattributed_daily",
+      of: unattributed,
+      isFinal: true,
       ...fact("usage_unattributed", "usage_unattributed_day"),
       data_tests: [keyed(unattributed).test],
       columns: [
@@ -144,7 +151,8 @@ export function dbtMarts(views: readonly View[]): string {
           data_tests: [{ accepted_values: { arguments: { values: ["project", "user", "api_key"] } } }],
         },
         ...["workspace_traces", "attributed_traces", "unattributed_traces"].map((name) => ({
-          ...{ name, data_tests: ["not_null"] },
+          name,
+          data_tests: ["not_null"],
         })),
       ],
       // No semantic dimension: each metric is of one of them.
@@ -158,7 +166,8 @@ export function dbtMarts(views: readonly View[]): string {
       ),
     }),
     model({
-      ...{ name: "cost_daily", of: cost },
+      name: "cost_daily",
+      of: cost,
       ...fact("usage_cost", "usage_cost_day"),
       data_tests: [keyed(cost).test],
       columns: [
@@ -180,9 +189,11 @@ export function dbtMarts(views: readonly View[]): string {
       ),
     }),
     model({
-      ...{ name: "month_close", of: "fct_month_close_by_dimension" },
+      name: "month_close",
+      of: "fct_month_close_by_dimension",
       columns: ["month_start", "closed_traces", "adjustment_traces", "current_traces"].map((name) => ({
-        ...{ name, data_tests: ["not_null"] },
+        name,
+        data_tests: ["not_null"],
       })),
     }),
   ];
@@ -190,7 +201,10 @@ export function dbtMarts(views: readonly View[]): string {
 }
 
 const DAY: Column = {
-  ...{ name: "usage_date", granularity: "day", dimension: { type: "time" }, data_tests: ["not_null"] },
+  name: "usage_date",
+  granularity: "day",
+  dimension: { type: "time" },
+  data_tests: ["not_null"],
 };
 
 function keyColumn(by: GroupBy, tested = false): Column {
@@ -204,7 +218,9 @@ function keyColumn(by: GroupBy, tested = false): Column {
 }
 
 const fact = (name: string, primary_entity: string) => ({
-  ...{ semantic_model: { enabled: true, name }, primary_entity, agg_time_dimension: "usage_date" },
+  semantic_model: { enabled: true, name },
+  primary_entity,
+  agg_time_dimension: "usage_date",
 });
 
 function metric(

@@ -96,7 +96,12 @@ export async function openPages(
   const log = pino({ level: "debug", base: null }, { write: (line) => void logs.push(JSON.parse(line)) });
   const app = newApp();
   await pagesOf({
-    ...{ config, store, reader: reader.db, clock: systemClock, log, lookAtQueues: undefined },
+    config,
+    store,
+    reader: reader.db,
+    clock: systemClock,
+    log,
+    lookAtQueues: undefined,
     enqueue: async (slug) => void enqueued.push(slug),
     ...options.services,
   })(app);
@@ -121,7 +126,10 @@ export async function openPages(
   };
   const get: PagesBench["get"] = (path, headers = {}) => send(path, { headers });
   return {
-    ...{ url, enqueued, logs, get },
+    url,
+    enqueued,
+    logs,
+    get,
     read: async (path) => {
       const { status, text } = await get(path);
       return { ...readPage(text), status };

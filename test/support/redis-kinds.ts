@@ -56,7 +56,8 @@ async function makeFolder(): Promise<Folder> {
     "port 0",
     `bind ${HOST}`,
     ...files.map((line) => `tls-${line.replace(" ", ` ${dir}/`)}`),
-    ...["tls-auth-clients no", "tls-replication yes"],
+    "tls-auth-clients no",
+    "tls-replication yes",
   ];
   return { dir, tls: { ca: readFileSync(file("ca.pem"), "utf8") }, lines };
 }
@@ -177,7 +178,8 @@ export async function startSentinel(): Promise<RedisKind> {
   const watch = [
     `sentinel monitor usage ${HOST} ${primaryPort} 1`,
     `sentinel auth-pass usage ${PASSWORD}`,
-    ...["sentinel down-after-milliseconds usage 1000", "sentinel failover-timeout usage 4000"],
+    "sentinel down-after-milliseconds usage 1000",
+    "sentinel failover-timeout usage 4000",
   ];
   const sentinel = await startNode(folder, sentinelPort, watch, "--sentinel");
   const knows = async () =>

@@ -71,13 +71,11 @@ export async function loadRows(
   given: GivenAnswer & { meter?: Meter; rows: readonly AnswerRow[] },
 ): Promise<LoadResult> {
   const records = given.rows.map(([bucket, dimensionId, traces, name]) => ({
-    ...{
-      bucketStart: Date.parse(bucket),
-      workspaceId: null,
-      dimensionId,
-      dimensionName: name ?? null,
-      traces,
-    },
+    bucketStart: Date.parse(bucket),
+    workspaceId: null,
+    dimensionId,
+    dimensionName: name ?? null,
+    traces,
   }));
   return loadRecords(store, { ...given, meter: given.meter ?? "traces" }, records);
 }
@@ -90,8 +88,12 @@ export async function loadDeploymentRows(
   const { meter = "deployments" } = given;
   const records = given.rows.flatMap(([bucket, dimensionId, measures, name]) =>
     METER[meter].measures.map((measure, at) => ({
-      ...{ bucketStart: Date.parse(bucket), workspaceId: null, dimensionId, dimensionName: name ?? null },
-      ...{ traces: measures[at] ?? 0, measure },
+      bucketStart: Date.parse(bucket),
+      workspaceId: null,
+      dimensionId,
+      dimensionName: name ?? null,
+      traces: measures[at] ?? 0,
+      measure,
     })),
   );
   return loadRecords(store, { ...given, meter }, records);
@@ -107,7 +109,12 @@ async function loadRecords(
   answer.add(records);
   const scopes = { sourceId, meter, groupBy, stride: window.stride, workspaceIds: [workspaceId] };
   return loadAnswer(store, {
-    ...{ sourceId, meter, groupBy, window, answer, settleAfterMs },
+    sourceId,
+    meter,
+    groupBy,
+    window,
+    answer,
+    settleAfterMs,
     stamp: given.stamp ?? (await drawStamp(store.db)),
     scopeIds: await scopesOf(store.db, scopes),
   });

@@ -78,12 +78,15 @@ function ownersOf(workspace: string): OwnerFile {
     ],
     routes: [
       {
-        ...{ line: 1, name: "one", type: "slack", setting: "USAGE_ROUTE_ONE", sender: null, recipients: [] },
-        ...{
-          owners: [HOSTILE.person],
-          kinds: ["budget"],
-          severities: null,
-        },
+        line: 1,
+        name: "one",
+        type: "slack",
+        setting: "USAGE_ROUTE_ONE",
+        sender: null,
+        recipients: [],
+        owners: [HOSTILE.person],
+        kinds: ["budget"],
+        severities: null,
       },
     ],
     rules: [{ ...none, line: 1, workspace, shares }],
@@ -96,7 +99,13 @@ async function tell(store: ReturnType<typeof openStore>, url: string, now: numbe
   // Four projects in each workspace: enough for all names.
   const scale = 0.6;
   const bench = await openBench({
-    ...{ store, url, now, days, workspaces: [0, 1], hourlyForMs: 3 * DAY_MS, standin: { scale } },
+    store,
+    url,
+    now,
+    days,
+    workspaces: [0, 1],
+    hourlyForMs: 3 * DAY_MS,
+    standin: { scale },
   });
   try {
     const { standin } = bench;
@@ -143,7 +152,11 @@ async function tell(store: ReturnType<typeof openStore>, url: string, now: numbe
     const sourceId = source?.source_id ?? 0;
     await store.transaction(({ db }) => replaceOwners(db, ownersOf(first.id)));
     const closed = await closeMonth(store, {
-      ...{ sourceId, monthStart: iso(month.start), settleAfterMs: 3 * DAY_MS, withoutCosts: true, by: ACTOR },
+      sourceId,
+      monthStart: iso(month.start),
+      settleAfterMs: 3 * DAY_MS,
+      withoutCosts: true,
+      by: ACTOR,
     });
     if (closed.state !== "closed") throw new Error(`the month is ${JSON.stringify(closed)}`);
     standin.ledger.change(senderOn(standin, 0, story.restated.start), 25);
@@ -164,7 +177,10 @@ async function tell(store: ReturnType<typeof openStore>, url: string, now: numbe
 
     const { start: differing } = story.differing;
     standin.discrepancies.push({
-      ...{ format: "csv", stride: "day", delta: 7, cell: senderOn(standin, 1, differing) },
+      format: "csv",
+      stride: "day",
+      delta: 7,
+      cell: senderOn(standin, 1, differing),
     });
     await bench.reconcile({ range: { start: today - 5 * DAY_MS, end: today - 3 * DAY_MS } });
 
@@ -175,7 +191,11 @@ async function tell(store: ReturnType<typeof openStore>, url: string, now: numbe
     });
     await createBackfill(store, {
       meter: "traces",
-      ...{ sourceId, range: gap, stride: "day", reprocess: "missing", tasks },
+      sourceId,
+      range: gap,
+      stride: "day",
+      reprocess: "missing",
+      tasks,
       groupings: ["workspace", "project", "user", "api_key"],
       workspaceIds: [first.id, second.id],
       by: ACTOR,

@@ -53,7 +53,9 @@ class Span {
     }));
     const span = {
       ...this.#sent,
-      ...{ traceId, spanId, attributes },
+      traceId,
+      spanId,
+      attributes,
       status: this.#error === undefined ? {} : { code: 2, message: this.#error },
     };
     const body = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] });

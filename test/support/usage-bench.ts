@@ -22,7 +22,8 @@ export async function setupUsage({
   await bench.fetch({ wanted: [want(gap, gap + DAY_MS)], reprocess: "missing", workspaceIds: others });
   await bench.fetch({
     wanted: [{ stride: "hour", range: { start: today - 2 * DAY_MS, end: today } }],
-    ...{ reprocess: "missing", groupings: ["workspace"] },
+    reprocess: "missing",
+    groupings: ["workspace"],
   });
   return { ...bench, from: dayOf(dataStart), to: dayOf(today), gap: dayOf(gap) };
 }

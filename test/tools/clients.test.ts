@@ -182,9 +182,13 @@ describe("ODBC", () => {
       "SET TIME ZONE 'UTC'",
     ];
     const connection = [
-      ...[`DRIVER={${driver}}`, `SERVER=${database.hostname}`, `PORT=${database.port}`],
-      ...[`DATABASE=${database.pathname.slice(1)}`, `UID=${decodeURIComponent(database.username)}`],
-      ...[`PWD=${decodeURIComponent(database.password)}`, "BoolsAsChar=0"],
+      `DRIVER={${driver}}`,
+      `SERVER=${database.hostname}`,
+      `PORT=${database.port}`,
+      `DATABASE=${database.pathname.slice(1)}`,
+      `UID=${decodeURIComponent(database.username)}`,
+      `PWD=${decodeURIComponent(database.password)}`,
+      "BoolsAsChar=0",
       `ConnSettings=${settings.join("%3B").replaceAll("=", "%3D")}`,
     ].join(";");
     const isql = async (statements: readonly string[]) => {
@@ -269,8 +273,11 @@ describe("a driver of Node, in a process of the zone", () => {
   /** Runs a program with the connection, the views and the queries as JSON in its argument; it prints JSON. */
   async function inZone<T>(zone: string, program: string, driver: string): Promise<T> {
     const connection = {
-      ...{ host: database.hostname, port: Number(database.port), database: database.pathname.slice(1) },
-      ...{ user: decodeURIComponent(database.username), password: decodeURIComponent(database.password) },
+      host: database.hostname,
+      port: Number(database.port),
+      database: database.pathname.slice(1),
+      user: decodeURIComponent(database.username),
+      password: decodeURIComponent(database.password),
       options: "-c role=usage_reader",
     };
     const given = JSON.stringify({

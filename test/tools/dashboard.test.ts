@@ -67,12 +67,10 @@ async function filledStore(): Promise<{ store: Store; url: string }> {
   }
   // A whole month, which upgrades are shown of.
   await loadRows(store, {
-    ...{
-      sourceId,
-      workspaceId: WORKSPACE,
-      groupBy: "project",
-      window: windowOf("day", "2026-03-04", "2026-04-01"),
-    },
+    sourceId,
+    workspaceId: WORKSPACE,
+    groupBy: "project",
+    window: windowOf("day", "2026-03-04", "2026-04-01"),
     rows: [],
   });
   // Provisional.
@@ -183,8 +181,12 @@ test("the month under way is compared with the same days of the month before, an
     // As many traces as the day of the month says, times ten in the month under way; today's never count.
     const rows = days.map((at) => [day(at), WORKSPACE, at.day * (at < first ? 1 : 10)] as const);
     return loadRows(store, {
-      ...{ sourceId, workspaceId: WORKSPACE, groupBy: "workspace" },
-      ...{ window: windowOf("day", day(from), day(to)), rows, settleAfterMs },
+      sourceId,
+      workspaceId: WORKSPACE,
+      groupBy: "workspace",
+      window: windowOf("day", day(from), day(to)),
+      rows,
+      settleAfterMs,
     });
   };
   await load(start, before, 0);

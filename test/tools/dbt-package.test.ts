@@ -222,7 +222,9 @@ test("the package's tests pass, its metrics give the figures of the views, and a
     usage_user_traces: "48",
     usage_api_key_traces: "48",
     // Of each source its own.
-    ...{ usage_active_projects: "4", usage_active_users: "4", usage_active_api_keys: "4" },
+    usage_active_projects: "4",
+    usage_active_users: "4",
+    usage_active_api_keys: "4",
     usage_unattributed_project_traces: "12",
     usage_unattributed_user_traces: "12",
     usage_unattributed_api_key_traces: "12",

@@ -25,8 +25,11 @@ test.skipIf(clickHouse === undefined)(
     expect(await write({ place })).toMatchObject({ removed: 0 });
 
     const made = await usageEtl(["files", "views", "clickhouse", "--to", place.address], {
-      ...{ DATABASE_URL: databaseUrl, AWS_ENDPOINT_URL_S3: url, AWS_REGION: "us-east-1" },
-      ...{ AWS_ACCESS_KEY_ID: "S3RVER", AWS_SECRET_ACCESS_KEY: "S3RVER" },
+      DATABASE_URL: databaseUrl,
+      AWS_ENDPOINT_URL_S3: url,
+      AWS_REGION: "us-east-1",
+      AWS_ACCESS_KEY_ID: "S3RVER",
+      AWS_SECRET_ACCESS_KEY: "S3RVER",
     });
     expect(made.stdout).toContain("'s3://usage/warehouse/manifest/");
     const here = made.stdout

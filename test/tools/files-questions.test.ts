@@ -57,7 +57,8 @@ test.each(ENGINES)(
       for (const query of asked) {
         const { columns, rows } = await run(query);
         const { fields, rows: expected } = await client.query<(string | null)[]>({
-          ...{ text: query, rowMode: "array" },
+          text: query,
+          rowMode: "array",
           types: { getTypeParser: () => (text: string) => text },
         });
         // Of SELECT *, the columns that files have.

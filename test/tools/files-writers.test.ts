@@ -34,8 +34,11 @@ test("a set of another database is replaced only by who says so", async () => {
   // The command says it, doctor too, and the order to take over is the command's.
   const run = (args: string[]) =>
     usageEtl(args, {
-      ...{ DATABASE_URL: second.url, USAGE_EXPORT_DIR: folder, USAGE_EXPORT_VIEWS: views[0] as string },
-      ...{ USAGE_API_KEY: "lsv2_sk_none", USAGE_BASE_URL: "http://127.0.0.1:9" },
+      DATABASE_URL: second.url,
+      USAGE_EXPORT_DIR: folder,
+      USAGE_EXPORT_VIEWS: views[0] as string,
+      USAGE_API_KEY: "lsv2_sk_none",
+      USAGE_BASE_URL: "http://127.0.0.1:9",
     });
   expect(await run(["files", "write"])).toMatchObject({
     code: 2,

@@ -100,7 +100,10 @@ test("only days whose figures changed are written again, and old files go after 
     datasets.fct_usage_workspace_daily?.files.find((file) => file.usage_date === day);
   const after = await manifestOf(place);
   expect(fileOf(after, SECOND)).toMatchObject({
-    ...{ rows: 2, sums: { traces: "9" }, is_final: false, coverage: ["missing", "ok"] },
+    rows: 2,
+    sums: { traces: "9" },
+    is_final: false,
+    coverage: ["missing", "ok"],
   });
   expect(after.replaced.map(({ path }) => path).sort()).toEqual(
     [
@@ -144,7 +147,8 @@ test("a bucket holds the same files, and what keeps it from being written is sai
   expect(await wrongFiles(bucket)).toEqual([]);
   const missing = await openPlace("s3://nobody-has-it", { signal });
   await expect(write({ place: missing })).rejects.toMatchObject({
-    ...{ code: "files_place_refused", message: expect.stringContaining("NoSuchBucket") },
+    code: "files_place_refused",
+    message: expect.stringContaining("NoSuchBucket"),
   });
   process.env.AWS_ACCESS_KEY_ID = "nobody";
   const refused = await openPlace("s3://usage/warehouse", { signal });
@@ -169,7 +173,8 @@ test("the command writes, checks, and says what is wrong", async () => {
   const copy = join(folder, "copy");
   await cp(join(to, "manifest"), join(copy, "manifest"), { recursive: true });
   expect(await run(["check", "--to", copy], views)).toMatchObject({
-    ...{ code: 4, stdout: expect.stringContaining("missing fct_usage_workspace_daily/source_id=default/") },
+    code: 4,
+    stdout: expect.stringContaining("missing fct_usage_workspace_daily/source_id=default/"),
   });
   const misnamed = await run(["write"], { ...views, USAGE_EXPORT_VIEWS: "fct_usage_workspace_hourly" });
   expect([misnamed.code, misnamed.stderr]).toEqual([2, expect.stringContaining("files_view_unusable")]);

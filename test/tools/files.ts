@@ -35,8 +35,14 @@ export async function setupFiles() {
   const place = await openPlace(folder, { signal });
   const write = (options: { place?: Place; views?: string[]; keepMs?: number } = {}) =>
     writeFiles({
-      ...{ store, signal, source: "default", release: "test" },
-      ...{ place, views: SOME, keepMs: DAY_MS, ...options },
+      store,
+      signal,
+      source: "default",
+      release: "test",
+      place,
+      views: SOME,
+      keepMs: DAY_MS,
+      ...options,
     });
   const load = (
     groupBy: "workspace" | "project",
@@ -45,7 +51,9 @@ export async function setupFiles() {
     at = 0,
   ) =>
     loadRows(store, {
-      ...{ sourceId, workspaceId: WORKSPACES[at] as string, groupBy },
+      sourceId,
+      workspaceId: WORKSPACES[at] as string,
+      groupBy,
       window: windowOf("day", day, nextDay(day)),
       rows: rows.map(([id, traces]) => [day, id, traces, `name of ${id}`]),
     });
@@ -72,14 +80,19 @@ export async function wrongFiles(place: Place) {
 export async function startBucketServer(): Promise<{ url: string }> {
   const root = await mkdtemp(join(tmpdir(), "bucket-"));
   const server = new S3rver({
-    ...{ port: 0, address: "127.0.0.1", silent: true, directory: root },
+    port: 0,
+    address: "127.0.0.1",
+    silent: true,
+    directory: root,
     configureBuckets: [{ name: "usage", configs: [] }],
   });
   const { port } = await server.run();
   const url = `http://127.0.0.1:${port}`;
   const environment = {
-    ...{ AWS_ENDPOINT_URL_S3: url, AWS_REGION: "us-east-1" },
-    ...{ AWS_ACCESS_KEY_ID: "S3RVER", AWS_SECRET_ACCESS_KEY: "S3RVER" },
+    AWS_ENDPOINT_URL_S3: url,
+    AWS_REGION: "us-east-1",
+    AWS_ACCESS_KEY_ID: "S3RVER",
+    AWS_SECRET_ACCESS_KEY: "S3RVER",
   };
   for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
   onTestFinished(async () => {

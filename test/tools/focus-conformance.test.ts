@@ -65,7 +65,8 @@ describe("the rows", () => {
     const another = { slug: "another", workspaceIds: ["00000000-0000-4000-8000-000000000003"] };
     const sourceId = await addSource(bench.store, {
       ...another,
-      ...{ providerName: "Agents Inc", invoiceIssuerName: "Market" },
+      providerName: "Agents Inc",
+      invoiceIssuerName: "Market",
     });
     await loadDay({ ...bench, sourceId }, "2026-03-01", another.workspaceIds[0] ?? "", 1);
     const { rows } = await bench.reader.query(`
@@ -98,7 +99,10 @@ test("a column is null exactly where its condition does not hold", async () => {
   const shares = ["a", "b"].map((owner) => ({ owner, costCenter: null, share: 5000 }));
   await bench.store.transaction(({ db }) =>
     replaceOwners(db, {
-      ...{ content: "", divideBy: "project", budgets: [], routes: [] },
+      content: "",
+      divideBy: "project",
+      budgets: [],
+      routes: [],
       rules: [{ ...shared, line: 1, tag: null, from: null, to: null, shares }],
     }),
   );

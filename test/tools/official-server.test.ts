@@ -51,7 +51,11 @@ test.each([
   });
   expect(server.bodies.map(({ method }) => method)).toEqual([send, get, send, send, stream]);
   expect(server.bodies.map(({ params }) => params.message?.taskId)).toEqual([
-    ...[undefined, undefined, first.taskId, undefined, undefined],
+    undefined,
+    undefined,
+    first.taskId,
+    undefined,
+    undefined,
   ]);
   // A stream is refused with a document in place of events.
   const other = await a2a.send(message);

@@ -32,8 +32,13 @@ const stateOn = (today: string, of: (day: string) => string | number | null) =>
 test("what is spent, final apart from provisional, and when it will be used up", () => {
   const state = stateOn("2026-11-11", (day) => (day < "2026-11-11" ? 40 : 0));
   expect(state).toMatchObject({
-    ...{ spent: amountOf(400), final: amountOf(280), daysMissing: 0, percent: 40, percentOfTime: 33 },
-    ...{ passed: null, reached: { day: "2026-11-25", isSure: false } },
+    spent: amountOf(400),
+    final: amountOf(280),
+    daysMissing: 0,
+    percent: 40,
+    percentOfTime: 33,
+    passed: null,
+    reached: { day: "2026-11-25", isSure: false },
   });
   expect(state.forecast).toBeCloseTo(1200, 6);
 });
@@ -76,8 +81,13 @@ test("days that are over are counted by the calendar, wherever the data starts, 
 
 test("of a month that has not begun nothing is said", () => {
   expect(stateOn("2026-10-31", () => 900)).toMatchObject({
-    ...{ spent: 0n, percent: 0, percentOfTime: 0, countedFrom: null },
-    ...{ forecast: null, reached: null, passed: null },
+    spent: 0n,
+    percent: 0,
+    percentOfTime: 0,
+    countedFrom: null,
+    forecast: null,
+    reached: null,
+    passed: null,
   });
 });
 
@@ -86,7 +96,8 @@ test("where a day that is not loaded may take something away, nothing after it i
     budgetState(
       { ...BUDGET, mayBeLess: true },
       {
-        ...{ period: MONTH, today: "2026-11-11" },
+        period: MONTH,
+        today: "2026-11-11",
         days: days("2026-11-11", (day) => (day === missing ? null : 200)),
       },
     ).reached;
@@ -98,18 +109,18 @@ test("a month that is over has no forecast", () => {
   expect(
     budgetState(BUDGET, { days: days("2026-11-30", () => 40), period: MONTH, today: "2026-12-05" }),
   ).toMatchObject({
-    ...{
-      spent: amountOf(1200),
-      percentOfTime: 100,
-      forecast: null,
-      percent: 120,
-      reached: { day: "2026-11-25", isSure: true },
-    },
+    spent: amountOf(1200),
+    percentOfTime: 100,
+    forecast: null,
+    percent: 120,
+    reached: { day: "2026-11-25", isSure: true },
   });
   expect(
     budgetState(BUDGET, { days: days("2026-11-30", () => 30), period: MONTH, today: "2026-12-05" }),
   ).toMatchObject({
-    ...{ percent: 90, passed: 90, reached: null },
+    percent: 90,
+    passed: 90,
+    reached: null,
   });
 });
 
@@ -118,8 +129,11 @@ test("a billing period is counted by its own days, across months", () => {
   const of = (today: string, amount = 40) =>
     budgetState(BUDGET, { days: days(today, () => amount), period, today });
   expect(of("2026-11-11")).toMatchObject({
-    ...{ spent: amountOf(23 * 40), percentOfTime: 70, countedFrom: "2026-10-20", isOver: false },
-    ...{ reached: { day: "2026-11-13", isSure: false } },
+    spent: amountOf(23 * 40),
+    percentOfTime: 70,
+    countedFrom: "2026-10-20",
+    isOver: false,
+    reached: { day: "2026-11-13", isSure: false },
   });
   expect(of("2026-11-11").forecast).toBeCloseTo(31 * 40, 6);
   expect(of("2026-11-20")).toMatchObject({

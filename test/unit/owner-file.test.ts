@@ -35,11 +35,19 @@ rules:
   expect(file.content.startsWith("# Who pays.")).toBe(true);
   expect(file.rules).toEqual([
     {
-      ...{ ...none, line: 4, source: "default", workspace: "w1", of: { dimension: "user", id: "007" } },
-      ...{ from: "2026-10-01", to: "2026-11-01", shares: whole("search", "100") },
+      ...none,
+      line: 4,
+      source: "default",
+      workspace: "w1",
+      of: { dimension: "user", id: "007" },
+      from: "2026-10-01",
+      to: "2026-11-01",
+      shares: whole("search", "100"),
     },
     {
-      ...{ ...none, line: 5, tag: { key: "Team", value: "red" } },
+      ...none,
+      line: 5,
+      tag: { key: "Team", value: "red" },
       shares: [
         { owner: "a", costCenter: null, share: 6000 },
         { owner: "b", costCenter: "c", share: 4000 },
@@ -149,7 +157,11 @@ budgets:
 `);
   expect(budgets).toEqual([
     {
-      ...{ line: 3, source: null, of: { kind: "owner", id: "search" }, currency: "USD", amount: "2500.5" },
+      line: 3,
+      source: null,
+      of: { kind: "owner", id: "search" },
+      currency: "USD",
+      amount: "2500.5",
       per: "month",
       warnAt: [80, 100],
     },
@@ -198,18 +210,24 @@ routes:
     severities: [critical, warning]
 `);
   const none = {
-    ...{ sender: null, recipients: [], owners: null, kinds: null, severities: null },
+    sender: null,
+    recipients: [],
+    owners: null,
+    kinds: null,
+    severities: null,
   };
   expect(routes).toEqual([
     { ...none, line: 3, name: "all", type: "webhook", setting: "USAGE_ROUTE_ALL" },
     {
-      ...{ line: 4, name: "search-team", type: "email", setting: "USAGE_ROUTE_SMTP" },
-      ...{ sender: "usage@example.com", recipients: ["search@example.com"] },
-      ...{
-        owners: ["search", "(unallocated)"],
-        kinds: ["budget", "unusual"],
-        severities: ["critical", "warning"],
-      },
+      line: 4,
+      name: "search-team",
+      type: "email",
+      setting: "USAGE_ROUTE_SMTP",
+      sender: "usage@example.com",
+      recipients: ["search@example.com"],
+      owners: ["search", "(unallocated)"],
+      kinds: ["budget", "unusual"],
+      severities: ["critical", "warning"],
     },
   ]);
 });

@@ -46,9 +46,17 @@ async function backfill(world: World): Promise<void> {
   };
   const ended = await command(
     world,
-    ...["backfill", "--inline", "--from", from, "--to", to, "--stride", stride],
+    "backfill",
+    "--inline",
+    "--from",
+    from,
+    "--to",
+    to,
+    "--stride",
+    stride,
     ...(dimension === undefined ? [] : ["--group-by", dimension]),
-    ...["--reprocess", dice.next() < 0.5 ? "missing" : "all"],
+    "--reprocess",
+    dice.next() < 0.5 ? "missing" : "all",
   );
   await checkLoad(world, ended, asked);
 }
@@ -219,8 +227,10 @@ export async function heal(world: World): Promise<void> {
   // A stride that a fault made not available is asked about again after a day.
   await passTime(world);
   Object.assign(env, {
-    ...{ USAGE_SETTLE_AFTER: "P3D", USAGE_HOURLY_FOR: "P2D" },
-    ...{ USAGE_WORKSPACE_IDS: bench.workspaceIds.join(), USAGE_DATA_START: dayOf(bench.dataStart) },
+    USAGE_SETTLE_AFTER: "P3D",
+    USAGE_HOURLY_FOR: "P2D",
+    USAGE_WORKSPACE_IDS: bench.workspaceIds.join(),
+    USAGE_DATA_START: dayOf(bench.dataStart),
   });
   await sync(world);
   const [from, to] = [dayOf(bench.dataStart), dayOf(bench.today + DAY_MS)];

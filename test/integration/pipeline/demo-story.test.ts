@@ -92,7 +92,10 @@ test("the demo plants a gap, a failure, a restatement, a difference, a closed mo
     uncounted: days.map((day) => ({ day })),
     restated: dimensions.map((group_by) => ({ group_by, day: restated, more: 120 })),
     differences: dimensions.map((group_by) => ({
-      ...{ group_by, day: differing, state: "platform_disagrees", more: 25 },
+      group_by,
+      day: differing,
+      state: "platform_disagrees",
+      more: 25,
     })),
     closed: [{ month: story.closed, adjusted: 120 }],
     costs: [{ priced: true }],
@@ -101,7 +104,8 @@ test("the demo plants a gap, a failure, a restatement, a difference, a closed mo
     waiting: [{ waits: true }],
   });
   const next = await closeMonth(bench.store, {
-    ...{ sourceId: source.sourceId, settleAfterMs: source.settings.settleAfterMs },
+    sourceId: source.sourceId,
+    settleAfterMs: source.settings.settleAfterMs,
     monthStart: `${differing.slice(0, 7)}-01`,
     by: { name: null, role: "operator", via: "command" },
   });

@@ -70,7 +70,8 @@ test("days by workspace and rule are those of the platform, to the last digit", 
   expect(await inViews(bench, "run_rule")).toEqual(inLedger(bench, "run_rule"));
   const last = ledgerOf(bench).findLast(({ evaluator }) => evaluator.type === "llm") as EvaluatorDay;
   bench.standin.evaluatorLedger.change({
-    ...{ ruleId: last.rule.id, at: last.day },
+    ruleId: last.rule.id,
+    at: last.day,
     ...({ measure: "spend_usd", delta: 123_456_789 } as const),
   });
   await bench.sync(ALL);

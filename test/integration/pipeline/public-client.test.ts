@@ -23,8 +23,17 @@ async function report({ standin, dataStart, today }: Bench, ...level: string[]) 
   const output = join(folder, "report.csv");
   await promisify(execFile)("python3", [
     CLIENT ?? "",
-    ...["--base-url", standin.url, "--api-key", standin.apiKey, "--output", output],
-    ...["--start", day(dataStart), "--end", day(today), ...level],
+    "--base-url",
+    standin.url,
+    "--api-key",
+    standin.apiKey,
+    "--output",
+    output,
+    "--start",
+    day(dataStart),
+    "--end",
+    day(today),
+    ...level,
   ]);
   return parse(await readFile(output, "utf8"), { columns: true }) as Record<string, string>[];
 }

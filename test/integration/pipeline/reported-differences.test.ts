@@ -88,7 +88,11 @@ test("status, alerts, metrics, pages and advice tell of a difference of every me
   let before: Awaited<ReturnType<typeof listDifferences>>[number]["cursor"] | undefined;
   for (;;) {
     const [row] = await listDifferences(db, {
-      ...{ source: "default", onlyLeft: true, most: 1, masked: false, before },
+      source: "default",
+      onlyLeft: true,
+      most: 1,
+      masked: false,
+      before,
     });
     if (row === undefined) break;
     expect([row.storedTraces, row.otherTraces]).toEqual(row.says === "export" ? [4, 5] : [6, 7]);

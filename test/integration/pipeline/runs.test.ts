@@ -86,7 +86,9 @@ test("a backfill never says done alone where a fetch task failed, and each faile
   const range = { start: bench.dataStart, end: bench.dataStart + DAY_MS };
   const groupings = ["project" as const];
   const tasks = await planSource(source, {
-    ...{ wanted: [{ stride: "day", range }], groupings, reprocess: "all" },
+    wanted: [{ stride: "day", range }],
+    groupings,
+    reprocess: "all",
     workspaceIds: lost,
   });
   const wanted = { sourceId, range, stride: "day" as const, groupings, workspaceIds: lost };

@@ -159,8 +159,14 @@ test("compute and storage units are charged to the last digit, by workspace, san
       bench.store.db,
       { sourceId, source: "default", by, workspaceId: null },
       {
-        ...{ from: "2020-01-01", to: "2100-01-01", before: { from: "2020-01-01", to: "2020-01-01" } },
-        ...{ per: "month", currency: "USD", top: 1, masked: true, sort: "amount" },
+        from: "2020-01-01",
+        to: "2100-01-01",
+        before: { from: "2020-01-01", to: "2020-01-01" },
+        per: "month",
+        currency: "USD",
+        top: 1,
+        masked: true,
+        sort: "amount",
       },
     );
     const shown = lines

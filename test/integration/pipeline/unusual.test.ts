@@ -99,7 +99,9 @@ async function flat(given: Readonly<Record<number, readonly [a: number, b: numbe
     const days = Array.from({ length: from - to }, (_, n) => from - n);
     const used = (ago: number) => given[ago] ?? [600, 400];
     await loadRows(store, {
-      ...{ sourceId, groupBy, workspaceId: WORKSPACE },
+      sourceId,
+      groupBy,
+      workspaceId: WORKSPACE,
       window: windowOf("day", addDays(today, -from), addDays(today, -to)),
       rows: days.flatMap((ago): AnswerRow[] => {
         const [a, b] = used(ago);

@@ -47,7 +47,13 @@ test("two workers share a backfill of 1,200 tasks, and Redis holds 1,000 at most
   );
   const { code, said } = await backfill(
     bench,
-    ...["--from", daysAgo(76), "--to", daysAgo(5), "--stride", "hour", "--wait"],
+    "--from",
+    daysAgo(76),
+    "--to",
+    daysAgo(5),
+    "--stride",
+    "hour",
+    "--wait",
   );
   isOver = true;
   await sampling;
@@ -66,7 +72,13 @@ test("several processes that enqueue at once keep to 1,000 messages together", a
   const bench = await setupService({ days: 90 });
   const entered = await backfill(
     bench,
-    ...["--from", daysAgo(86), "--to", daysAgo(5), "--stride", "hour", "--detach"],
+    "--from",
+    daysAgo(86),
+    "--to",
+    daysAgo(5),
+    "--stride",
+    "hour",
+    "--detach",
   );
   expect(entered).toMatchObject({ code: 0, said: { state: "running", done: 0 } });
   const queue = await bench.openQueue("fetch");
@@ -146,7 +158,13 @@ test("a paused backfill stops, a resumed one goes on, a cancelled one stays canc
   const service = await bench.serve();
   const entered = await backfill(
     bench,
-    ...["--from", daysAgo(38), "--to", daysAgo(5), "--stride", "hour", "--detach"],
+    "--from",
+    daysAgo(38),
+    "--to",
+    daysAgo(5),
+    "--stride",
+    "hour",
+    "--detach",
   );
   const id = String(entered.said.backfillId);
   const done = () =>

@@ -129,7 +129,9 @@ function work(
     limiter,
     clockOff: createHold(),
     connect: queues.connectWorker,
-    ...{ prefix: queues.prefix, telemetry: {}, warn: ignore },
+    prefix: queues.prefix,
+    telemetry: {},
+    warn: ignore,
     watcher: { onAnswer, onTaken: ignore, onDone: ignore, onFailed: ignore, onWork: () => ignore },
   });
   onTestFinished(close);
@@ -139,7 +141,10 @@ const contextOf = (source: object) =>
   ({
     log: { warn: ignore, child: () => ({ info: ignore }) },
     gate: { ...createHold(), note: () => false },
-    ...{ clock: systemClock, signal: new AbortController().signal, alerts: {}, source },
+    clock: systemClock,
+    signal: new AbortController().signal,
+    alerts: {},
+    source,
   }) as unknown as JobContext;
 
 test("a worker that gets no job is known to be alive", async () => {
@@ -207,7 +212,10 @@ test("a job that comes every few seconds is logged at level info only where it d
   const log = { info: noteAt("info"), debug: noteAt("debug"), child: () => log };
   const { fetch } = queues.of("default");
   const context = {
-    ...{ log, clock: systemClock, signal: new AbortController().signal, fetchQueue: fetchQueueOf(fetch) },
+    log,
+    clock: systemClock,
+    signal: new AbortController().signal,
+    fetchQueue: fetchQueueOf(fetch),
     source: { known: async () => ({ store, sourceId: 1 }) },
     userEmail: "keep",
   } as unknown as JobContext;

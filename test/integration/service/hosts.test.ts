@@ -93,7 +93,8 @@ test.skipIf(reason !== undefined)(
     await bench.enterBackfill("--from", daysAgo(7), "--to", daysAgo(3), "--stride", "hour");
     const ended = "SELECT bool_and(state = 'done') FROM usage.backfill";
     await poll(async () => jobsOf(gone) > early + 5 && (await bench.value(ended)), {
-      ...{ deadlineMs: 120_000, everyMs: 100 },
+      deadlineMs: 120_000,
+      everyMs: 100,
     });
     expect(gone.process.exitCode).toBeNull();
   },

@@ -47,7 +47,9 @@ test.each([
   const server = readRedis({
     ...environment,
     REDIS_PREFIX: PREFIX,
-    ...{ REDIS_PASSWORD: "", REDIS_PASSWORD_FILE: file, ...ofSentinels },
+    REDIS_PASSWORD: "",
+    REDIS_PASSWORD_FILE: file,
+    ...ofSentinels,
   }) as RedisServer;
   const { prefix } = server;
   const producer = producerConnection(server);

@@ -83,7 +83,8 @@ test("doctor and status show a healthy service, one without workers, and which o
   ]);
   const left = await doctor(bench);
   expect([left.code, left.of("fail"), left.of("warn")]).toEqual([
-    ...[6, ["workers"]],
+    6,
+    ["workers"],
     ["redis_eviction", "schedules"],
   ]);
 

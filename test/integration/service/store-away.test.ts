@@ -83,7 +83,9 @@ test("while Postgres cannot keep an answer the platform is not asked, and work g
     standin: { scale: 1 },
     // Some four requests a second, so that work is left in every part of the test.
     environment: {
-      ...{ USAGE_RATE_LIMIT: "40", USAGE_SYNC_EVERY: "PT5M", USAGE_HOURLY_FOR: "P1D" },
+      USAGE_RATE_LIMIT: "40",
+      USAGE_SYNC_EVERY: "PT5M",
+      USAGE_HOURLY_FOR: "P1D",
       // Shows that it looked for tasks, also where there are none.
       USAGE_LOG_LEVEL: "debug",
     },

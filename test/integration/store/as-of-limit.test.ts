@@ -33,7 +33,10 @@ async function connect(options = ""): Promise<pg.Client> {
 
 const load = (traces: number) =>
   loadRows(bundle.store, {
-    ...{ sourceId: bundle.sourceId, groupBy: "project", workspaceId: WORKSPACE, window },
+    sourceId: bundle.sourceId,
+    groupBy: "project",
+    workspaceId: WORKSPACE,
+    window,
     rows: [["2026-03-01", "a", traces]],
   });
 

@@ -73,7 +73,10 @@ test("a load counts from its very instant on, and not a microsecond before", asy
   const rowsOf = async (text: string, values: unknown[] = []) => (await reader.query(text, values)).rows;
   const load = (groupBy: "workspace" | "project", traces: number) =>
     loadRows(store, {
-      ...{ sourceId, groupBy, workspaceId, window: windowOf("day", "2026-03-01", "2026-03-02") },
+      sourceId,
+      groupBy,
+      workspaceId,
+      window: windowOf("day", "2026-03-01", "2026-03-02"),
       rows: [["2026-03-01", workspaceId, traces]],
     });
   for (const groupBy of ["workspace", "project"] as const) {

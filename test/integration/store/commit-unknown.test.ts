@@ -19,7 +19,9 @@ test("a load that runs again because nobody knows whether it committed finds its
   };
   const load = (through: Store) =>
     loadRows(through, {
-      ...{ sourceId, workspaceId, rows },
+      sourceId,
+      workspaceId,
+      rows,
       groupBy: "project",
       window: windowOf("day", "2026-03-01", "2026-03-03"),
     });

@@ -35,7 +35,16 @@ interface Change {
 
 const change: fc.Arbitrary<Change> = fc.record({
   what: fc.constantFrom(
-    ...["more", "none", "zero", "gone", "new", "new zero", "swap", "move", "big swap", "compensate"],
+    "more",
+    "none",
+    "zero",
+    "gone",
+    "new",
+    "new zero",
+    "swap",
+    "move",
+    "big swap",
+    "compensate",
   ),
   side: fc.constantFrom("stored" as const, "exported" as const),
   id: fc.nat({ max: IDS.length - 1 }),
@@ -91,7 +100,10 @@ test.each(["day", "hour"] as const)(
     );
     const all = [...IDS, ...IDS.map((id) => `another ${id}`)];
     await loadRows(store, {
-      ...{ sourceId, groupBy: "project", workspaceId: WORKSPACE, window },
+      sourceId,
+      groupBy: "project",
+      workspaceId: WORKSPACE,
+      window,
       rows: all.map((id) => [new Date(window.start).toISOString(), id, 1]),
     });
     const scopeIds = await scopesOf(store.db, {
@@ -166,7 +178,12 @@ test.each(["day", "hour"] as const)(
         expect(exported.length).toBeGreaterThan(1_000);
         let read = 0;
         const result = await compareExport(store, {
-          ...{ sourceId, groupBy: "project", window, workspaceIds: [WORKSPACE], scopeIds, whole: true },
+          sourceId,
+          groupBy: "project",
+          window,
+          workspaceIds: [WORKSPACE],
+          scopeIds,
+          whole: true,
           stamp: await drawStamp(store.db),
           rows: async function* () {
             read++;

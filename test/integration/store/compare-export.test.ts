@@ -191,7 +191,11 @@ test("a scope that is not final all over the window is not compared, and is said
   const [final = 0, provisional = 0] = await scopesOf(store.db, scopes);
   const load = (workspaceId: string, within = window, settleAfterMs = 0) =>
     loadRows(store, {
-      ...{ sourceId, groupBy, workspaceId, window: within, settleAfterMs },
+      sourceId,
+      groupBy,
+      workspaceId,
+      window: within,
+      settleAfterMs,
       rows: [[new Date(within.start).toISOString(), workspaceId, 5]],
     });
   await load(WORKSPACE);
@@ -221,7 +225,10 @@ test.each([1, 5_000])(
     const week = windowOf("week", "2026-02-05T00:00:00Z", "2026-02-19T00:00:00Z");
     const ids = Array.from({ length: many }, (_, i) => `id ${i}`);
     await loadRows(bundle.store, {
-      ...{ sourceId, groupBy: "project", workspaceId: WORKSPACE, window: week },
+      sourceId,
+      groupBy: "project",
+      workspaceId: WORKSPACE,
+      window: week,
       rows: ids.map((id): AnswerRow => ["2026-02-05T00:00:00Z", id, 2]),
     });
     const batches = function* () {
@@ -292,8 +299,13 @@ describe("an export that a load overtook", () => {
       [2, "a", 5],
     ];
     expect(await compare(bundle, sourceId, () => [old], { stamp })).toMatchObject({
-      ...{ outcome: "outdated", open: 0, compared: 0, rows: 2, traces: 7 },
-      ...{ unverified: [], notFinal: [] },
+      outcome: "outdated",
+      open: 0,
+      compared: 0,
+      rows: 2,
+      traces: 7,
+      unverified: [],
+      notFinal: [],
     });
     await nothingKept(bundle);
   });
@@ -303,7 +315,10 @@ describe("an export that a load overtook", () => {
     const { store } = bundle;
     const load = (workspaceId: string, traces: number, within = window) =>
       loadRows(store, {
-        ...{ sourceId, groupBy: "workspace", workspaceId, window: within },
+        sourceId,
+        groupBy: "workspace",
+        workspaceId,
+        window: within,
         rows: [[bucket(2), workspaceId, traces]],
       });
     await load(WORKSPACE, 5);

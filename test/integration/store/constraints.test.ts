@@ -126,7 +126,9 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   provider_total_meter_known: copyOf("provider_total", { metric_id: "'m2'", meter: "'deployments'" }),
   provider_total_value_range: copyOf("provider_total", { metric_id: "'m2'", value: "-1" }),
   provider_total_outcome_known: copyOf("provider_total", {
-    ...{ metric_id: "'m2'", outcome: "'guessed'", stored_traces: "NULL::bigint" },
+    metric_id: "'m2'",
+    outcome: "'guessed'",
+    stored_traces: "NULL::bigint",
   }),
   provider_total_compared_when: copyOf("provider_total", { metric_id: "'m2'", outcome: "'not_final'" }),
   usage_limit_value_range: copyOf("usage_limit", { limit_type: "'other'", limit_value: "-1" }),
@@ -152,11 +154,15 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   source_slug_key: copyOf("source", { source_id: "2" }),
   source_slug_form: copyOf("source", { source_id: "2", slug: "'No Slug'" }),
   source_wanted_meters_known: copyOf("source", {
-    ...{ source_id: "2", slug: "'other'", wanted_meters: "ARRAY['nights']" },
+    source_id: "2",
+    slug: "'other'",
+    wanted_meters: "ARRAY['nights']",
   }),
   source_provider_name_form: copyOf("source", { source_id: "2", slug: "'other'", provider_name: "' '" }),
   source_invoice_issuer_name_form: copyOf("source", {
-    ...{ source_id: "2", slug: "'other'", invoice_issuer_name: "''" },
+    source_id: "2",
+    slug: "'other'",
+    invoice_issuer_name: "''",
   }),
   source_refusal_whole: copyOf("source", { source_id: "2", slug: "'other'", refused_at: "now()" }),
   source_fact_known: copyOf("source_fact", { fact: "'no_minute'" }),
@@ -242,11 +248,16 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   }),
   route_state_claimed_until_when: copyOf("route_state", { route: "'other'", claim: "NULL::text" }),
   route_state_failures_not_negative: copyOf("route_state", {
-    ...{ route: "'other'", failures: "-1", problem: "NULL::text", next_try_at: "NULL::timestamptz" },
+    route: "'other'",
+    failures: "-1",
+    problem: "NULL::text",
+    next_try_at: "NULL::timestamptz",
   }),
   route_state_problem_when: copyOf("route_state", { route: "'other'", failures: "0" }),
   route_state_waits_after_failure: copyOf("route_state", {
-    ...{ route: "'other'", failures: "0", problem: "NULL::text" },
+    route: "'other'",
+    failures: "0",
+    problem: "NULL::text",
   }),
   route_name_form: copyOf("route", { name: "'default'" }),
   route_type_known: copyOf("route", {

@@ -39,8 +39,15 @@ async function setupFindings() {
 
 function finding(scopeId: number, given: Partial<Finding> = {}): Finding {
   return {
-    ...{ scopeId, kind: "stride_total", state: "platform_disagrees", start: day(0), end: day(7) },
-    ...{ dimensionId: "a", measure: "traces", storedTraces: 1, controlTraces: 2 },
+    scopeId,
+    kind: "stride_total",
+    state: "platform_disagrees",
+    start: day(0),
+    end: day(7),
+    dimensionId: "a",
+    measure: "traces",
+    storedTraces: 1,
+    controlTraces: 2,
     ...given,
   };
 }

@@ -35,7 +35,10 @@ async function setupTotals() {
     { groupBy = "project", settleAfterMs = 0 }: { groupBy?: GroupBy; settleAfterMs?: number } = {},
   ) =>
     loadRows(store, {
-      ...{ sourceId, groupBy, workspaceId, settleAfterMs },
+      sourceId,
+      groupBy,
+      workspaceId,
+      settleAfterMs,
       window: { ...window, start: day(from), end: day(to) },
       rows: rows.map(([nth, id, traces]) => [iso(nth), id, traces]),
     });
@@ -79,13 +82,20 @@ test("totals are compared with the days of their part by id, and parts that agre
   await load(OTHER, [0, 6], [[0, "a", 5]]);
   const compare = async (totals: readonly ControlTotal[], stamp?: FetchStamp) =>
     compareTotals(store, {
-      ...{ scopeIds: [other, one], parts: PARTS, totals },
+      scopeIds: [other, one],
+      parts: PARTS,
+      totals,
       stamp: stamp ?? (await drawStamp(store.db)),
     });
   const equal = [
-    ...[total(one, 0, "a", 3), total(one, 0, "b", 4), total(one, 1, "a", 8), total(one, 1, "c", 16)],
+    total(one, 0, "a", 3),
+    total(one, 0, "b", 4),
+    total(one, 1, "a", 8),
+    total(one, 1, "c", 16),
     // A total of zero and none are equal.
-    ...[total(other, 0, "a", 2), total(other, 0, "a", 3), total(other, 1, "x", 0)],
+    total(other, 0, "a", 2),
+    total(other, 0, "a", 3),
+    total(other, 1, "x", 0),
   ];
   const first = await drawStamp(store.db);
   expect(await compare(equal, first)).toEqual({ compared: [one, other], differences: [] });
@@ -124,7 +134,9 @@ test("a scope is compared only if it is final over all parts, and not loaded sin
   const [one, other] = await scopes("project");
   const compare = async (stamp?: FetchStamp) =>
     compareTotals(store, {
-      ...{ scopeIds: [one, other], parts: PARTS, totals: [total(one, 0, "a", 7)] },
+      scopeIds: [one, other],
+      parts: PARTS,
+      totals: [total(one, 0, "a", 7)],
       stamp: stamp ?? (await drawStamp(store.db)),
     });
   const differs = { compared: [one], differences: [{ ...PARTS[0], storedTraces: null, controlTraces: 7 }] };
@@ -173,7 +185,8 @@ test("the sum by a dimension is compared with the sum by workspace, on each day 
   await load(ONE, [5, 6], [[5, ONE, 2]], { groupBy: "workspace", settleAfterMs: NEVER_FINAL });
   const compare = (from: number, to: number) =>
     compareGroupings(store, {
-      ...{ scopeIds: [project, user, workspace], measures: ["traces"] },
+      scopeIds: [project, user, workspace],
+      measures: ["traces"],
       range: { start: day(from), end: day(to) },
     });
   const found = (scopeId: number, nth: number, storedTraces: number, controlTraces: number) => {

@@ -57,11 +57,11 @@ class Loads {
               ? []
               : [
                   {
-                    ...{
-                      bucketStart: FIRST_DAY + day * DAY_MS,
-                      workspaceId: WORKSPACES[workspace] as string,
-                    },
-                    ...{ dimensionId: `project ${project}`, dimensionName: null, traces },
+                    bucketStart: FIRST_DAY + day * DAY_MS,
+                    workspaceId: WORKSPACES[workspace] as string,
+                    dimensionId: `project ${project}`,
+                    dimensionName: null,
+                    traces,
                   },
                 ],
           ),
@@ -70,15 +70,15 @@ class Loads {
     }
     const scopes = { sourceId, groupBy: "project" as const, stride: "day" as const, workspaceIds };
     const whole = {
-      ...{
-        sourceId,
-        meter: "traces" as const,
-        groupBy: "project" as const,
-        window,
-        answer,
-        settleAfterMs: 0,
-      },
-      ...{ stamp: await drawStamp(store.db), scopeIds: await scopesOf(store.db, scopes), ...options },
+      sourceId,
+      meter: "traces" as const,
+      groupBy: "project" as const,
+      window,
+      answer,
+      settleAfterMs: 0,
+      stamp: await drawStamp(store.db),
+      scopeIds: await scopesOf(store.db, scopes),
+      ...options,
     };
     this.statements = [];
     const before = async ({ text }: { text: string }) => void this.statements.push(text);
@@ -197,7 +197,11 @@ describe("an answer that is known by its digest", () => {
     // Of a window that begins and ends within what is stored, whose middle differs.
     (loads.truth[2]?.[0] as number[])[1] = 78;
     expect(await loads.load({ ...ALL, from: 1, days: 3 })).toMatchObject({
-      ...{ unchanged: 11, updated: 1, retired: 0, inserted: 0, restated: 1 },
+      unchanged: 11,
+      updated: 1,
+      retired: 0,
+      inserted: 0,
+      restated: 1,
     });
     expect(await loads.stored()).toEqual(loads.truth);
   });
@@ -242,7 +246,8 @@ const step = fc.oneof(
       day: fc.nat(DAYS - 1),
       workspace: fc.nat(1),
       // The second project may vanish; the first always has a count.
-      ...{ project: fc.nat(1), traces: fc.integer({ min: -1, max: 3 }) },
+      project: fc.nat(1),
+      traces: fc.integer({ min: -1, max: 3 }),
     }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("tamper" as const), day: fc.nat(DAYS - 1) }) },

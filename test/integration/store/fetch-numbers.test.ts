@@ -105,8 +105,17 @@ test("a request is kept as it was asked, and as it ended", async () => {
       )
     ).rows;
   const running = {
-    ...{ group_by: "project", stride: "day", is_window: true, run_id: null, outcome: "running" },
-    ...{ code: null, status: null, records: null, traces: null, ended: false, limited: false },
+    group_by: "project",
+    stride: "day",
+    is_window: true,
+    run_id: null,
+    outcome: "running",
+    code: null,
+    status: null,
+    records: null,
+    traces: null,
+    ended: false,
+    limited: false,
   };
   const [load, other] = [
     { ...running, purpose: "load", kind: "traces", trace_tier: "longlived", workspaces: 3 },

@@ -51,7 +51,8 @@ async function load({ store }: StoreBundle, sourceId: number, workspaceId: strin
   await loadRows(store, { ...common, groupBy: "workspace", rows: [["2026-03-01", workspaceId, 5, "name"]] });
   const projects = ["shared", `p-${workspaceId}`];
   await loadRows(store, {
-    ...{ ...common, groupBy: "project" },
+    ...common,
+    groupBy: "project",
     rows: projects.map((id) => ["2026-03-01", id, 5, `name of ${id}`]),
   });
 }
@@ -63,10 +64,16 @@ async function enterSecond(bundle: StoreBundle, sourceId: number) {
   await prove(bundle, sourceId, [B]);
   await load(bundle, sourceId, B);
   const [scopeA = 0, scopeB = 0] = await scopesOf(store.db, {
-    ...{ sourceId, groupBy: "workspace", stride: "day", workspaceIds: [A, B] },
+    sourceId,
+    groupBy: "workspace",
+    stride: "day",
+    workspaceIds: [A, B],
   });
   await loadRows(store, {
-    ...{ sourceId, groupBy: "workspace", workspaceId: B, window: DAYS },
+    sourceId,
+    groupBy: "workspace",
+    workspaceId: B,
+    window: DAYS,
     rows: [["2026-03-01", B, 6]],
   });
   const stamp = await drawStamp(store.db);
@@ -85,8 +92,14 @@ async function enterSecond(bundle: StoreBundle, sourceId: number) {
   await enterTasks(store.db, { sourceId, tasks });
   const range = { start: period.start, end: period.end };
   const backfill = await createBackfill(store, {
-    ...{ sourceId, meter: "traces", range, tasks, stride: "day", groupings: ["workspace"] },
-    ...{ workspaceIds: [A, B], reprocess: "missing" },
+    sourceId,
+    meter: "traces",
+    range,
+    tasks,
+    stride: "day",
+    groupings: ["workspace"],
+    workspaceIds: [A, B],
+    reprocess: "missing",
     by: { name: "ada", role: "operator", via: "command" },
   });
   await reader.query(
@@ -119,8 +132,14 @@ test("a workspace goes with all that depends on it and nothing else", async () =
     message: expect.stringMatching(/holds 3 records, 1 restatements, 1 prices/),
   });
   const held = {
-    ...{ records: 3, restatements: 1, failures: 1, differences: 2, fetchTasks: 4, prices: 1 },
-    ...{ closedMonths: [], leftOutMonths: [] },
+    records: 3,
+    restatements: 1,
+    failures: 1,
+    differences: 2,
+    fetchTasks: 4,
+    prices: 1,
+    closedMonths: [],
+    leftOutMonths: [],
   };
   expect(await forget({ dryRun: true })).toMatchObject({ forgotten: false, held });
   expect(await rowCounts(bundle)).toEqual(full);
@@ -180,7 +199,10 @@ test("a load that was on its way stores nothing for a workspace that was forgott
   const bundle = await setup();
   const { store, sourceId, reader } = bundle;
   const scopeIds = await scopesOf(store.db, {
-    ...{ sourceId, groupBy: "workspace", stride: "day", workspaceIds: [A] },
+    sourceId,
+    groupBy: "workspace",
+    stride: "day",
+    workspaceIds: [A],
   });
   const stamp = await drawStamp(store.db);
   // The load waits for the scopes, behind the one that forgets them.
@@ -195,7 +217,11 @@ test("a load that was on its way stores nothing for a workspace that was forgott
   });
   await untilLockWaits(bundle.store, 1);
   const loading = loadRows(store, {
-    ...{ sourceId, groupBy: "workspace", workspaceId: A, stamp, window: DAYS },
+    sourceId,
+    groupBy: "workspace",
+    workspaceId: A,
+    stamp,
+    window: DAYS,
     rows: [["2026-03-02", A, 7]],
   });
   await untilLockWaits(bundle.store, 2);

@@ -89,8 +89,13 @@ test("old hours are removed with their coverage if their day is loaded, and no f
       );
     }
     const source = {
-      ...{ store, sourceId, dataStart: START, workspaces: [{ workspaceId: WORKSPACE }] },
-      ...{ capabilities: new Set(), strideRetries: new Set(), meters: new Map([["traces", START]]) },
+      store,
+      sourceId,
+      dataStart: START,
+      workspaces: [{ workspaceId: WORKSPACE }],
+      capabilities: new Set(),
+      strideRetries: new Set(),
+      meters: new Map([["traces", START]]),
       settings: { hourlyForMs: keepDays * DAY_MS, meters: ["traces"] },
     } as unknown as OpenSource;
     const plan = () => planSource(source, { wanted: routineDemand(source, now()), reprocess: "missing" });

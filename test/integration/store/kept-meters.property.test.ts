@@ -93,7 +93,10 @@ const scenario: fc.Arbitrary<Scenario> = fc.record({
 
 const scenarioOf = (...flaws: Omit<Flawed, "workspace" | "groupBy">[]): Scenario => ({
   flaws: flaws.map((one) => ({ ...one, workspace: WORKSPACES[0] as string, groupBy: "workspace" })),
-  ...{ wanted: KEPT, available: [...OTHERS], startsOn: -9, accepts: false },
+  wanted: KEPT,
+  available: [...OTHERS],
+  startsOn: -9,
+  accepts: false,
 });
 /** Those that chance may leave out. */
 const EXAMPLES: readonly Scenario[] = [
@@ -166,8 +169,13 @@ function coverageOf(flaws: readonly Flawed[]) {
         }
         const { kind, tier } = METER[meter];
         return runs.map(({ first, last, final }) => ({
-          ...{ kind, tier, groupBy, workspace, final },
-          ...{ from: dayOf(first), to: dayOf(last + 1) },
+          kind,
+          tier,
+          groupBy,
+          workspace,
+          final,
+          from: dayOf(first),
+          to: dayOf(last + 1),
         }));
       }),
     ),
@@ -195,15 +203,14 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
   const plant = async (given: Scenario) => {
     // Emptying them by TRUNCATE takes seconds.
     for (const table of [
-      ...[
-        "coverage",
-        "failure",
-        "reconciled",
-        "reconciliation_difference",
-        "control_difference",
-        "source_meter",
-      ],
-      ...["closed_workspace", "month_close"],
+      "coverage",
+      "failure",
+      "reconciled",
+      "reconciliation_difference",
+      "control_difference",
+      "source_meter",
+      "closed_workspace",
+      "month_close",
     ])
       await sql`delete from ${sql.table(`usage.${table}`)}`.execute(db);
     await sql`update usage.source set wanted_meters = ${[...given.wanted]}::text[]`.execute(db);
@@ -265,7 +272,11 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
 
   const close = (acceptDisagreements: boolean) =>
     closeMonth(store, {
-      ...{ sourceId, monthStart: MONTH, settleAfterMs: 0, acceptDisagreements, withoutCosts: true },
+      sourceId,
+      monthStart: MONTH,
+      settleAfterMs: 0,
+      acceptDisagreements,
+      withoutCosts: true,
       by: { name: null, role: "operator", via: "command" },
     });
   let closes = 0;
@@ -335,7 +346,9 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
       );
     }),
     {
-      ...{ seed: SEED, numRuns: RUNS + EXAMPLES.length, endOnFailure: true },
+      seed: SEED,
+      numRuns: RUNS + EXAMPLES.length,
+      endOnFailure: true,
       examples: EXAMPLES.map((one): [Scenario] => [one]),
     },
   );

@@ -80,13 +80,12 @@ test("loads of full batches and listings never wait for each other in a circle",
   const failed = (error: unknown) => void errors.push(error);
   await intercepted({ failed }, () =>
     Promise.all([
-      ...[
-        load("workspace", "hour"),
-        load("workspace", "day"),
-        load("project", "hour"),
-        load("project", "day"),
-      ],
-      ...[list(), list()],
+      load("workspace", "hour"),
+      load("workspace", "day"),
+      load("project", "hour"),
+      load("project", "day"),
+      list(),
+      list(),
     ]),
   );
   expect(errors).toEqual([]);

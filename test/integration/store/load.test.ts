@@ -41,7 +41,11 @@ async function load(
   const answer = new AnswerCollector({ window, groupBy: "project", workspaceIds: workspaces });
   answer.add(
     rows.map(([day, workspaceId, dimensionId, traces]) => ({
-      ...{ bucketStart: at(day), workspaceId, dimensionId, dimensionName: null, traces },
+      bucketStart: at(day),
+      workspaceId,
+      dimensionId,
+      dimensionName: null,
+      traces,
     })),
   );
   const { meter } = options;
@@ -53,7 +57,12 @@ async function load(
     workspaceIds: workspaces,
   };
   return loadAnswer(store, {
-    ...{ sourceId, meter: "traces", groupBy: "project", window, answer, settleAfterMs: 0 },
+    sourceId,
+    meter: "traces",
+    groupBy: "project",
+    window,
+    answer,
+    settleAfterMs: 0,
     stamp: options.stamp ?? (await drawStamp(store.db)),
     scopeIds: await scopesOf(store.db, scopes),
     ...options,
@@ -117,8 +126,12 @@ describe("a window that was loaded before", () => {
     // A new count of 0 changes no figure.
     expect(again).toEqual({ outcome: "loaded", ...NOTHING, ...counts, restated: 4, unverified: [] });
     expect(await stored()).toEqual([
-      ...["1 p day0 5", "1 p day1 9", "1 p day2 1", "1 s day1 2"],
-      ...["2 r day0 8", "2 r day1 0"],
+      "1 p day0 5",
+      "1 p day1 9",
+      "1 p day2 1",
+      "1 s day1 2",
+      "2 r day0 8",
+      "2 r day1 0",
     ]);
     expect(await months()).toEqual(["25 6"]);
     expect(await restated()).toEqual(["- 1", "- 2", "6 9", "7 -"]);
@@ -129,7 +142,10 @@ describe("a window that was loaded before", () => {
     await load(FIRST);
     const stamp = await drawStamp(bundle.store.db);
     expect(await load(FIRST, { stamp })).toEqual({
-      ...{ outcome: "loaded", ...NOTHING, unchanged: 4, unverified: [] },
+      outcome: "loaded",
+      ...NOTHING,
+      unchanged: 4,
+      unverified: [],
     });
     expect(await covered(", v.fetch_number")).toEqual([
       `1 day0 3 true ${stamp.fetchNumber}`,
@@ -158,9 +174,7 @@ describe("a window that was loaded before", () => {
     await load([[0, A, "p", 5]], { window: windowOf(0, 2), workspaces: [A] });
     await load([[0, B, "r", 8]], { window: windowOf(0, 1), workspaces: [B] });
     await load(FIRST, { settleAfterMs: 30 * DAY_MS });
-    expect(await covered()).toEqual([
-      ...["1 day0 2 true", "1 day2 1 false", "2 day0 1 true", "2 day1 2 false"],
-    ]);
+    expect(await covered()).toEqual(["1 day0 2 true", "1 day2 1 false", "2 day0 1 true", "2 day1 2 false"]);
     // A's second day was empty and final; B's was not loaded.
     expect(await restated()).toEqual(["- 6"]);
   });
@@ -171,7 +185,11 @@ describe("a window that was loaded before", () => {
     const scopeIds = await scopesOf(store.db, { ...scopes, workspaceIds: [A] });
     const fail = async (period: { start: number; end: number }) =>
       failScopes(store, {
-        ...{ scopeIds, period, state: "failed", code: "x", message: "x" },
+        scopeIds,
+        period,
+        state: "failed",
+        code: "x",
+        message: "x",
         stamp: await drawStamp(store.db),
       });
     const left = () => lines("SELECT (period_start AT TIME ZONE 'UTC')::date FROM usage.failure ORDER BY 1");
@@ -190,8 +208,11 @@ describe("a window that was loaded before", () => {
     const scopes = { sourceId, groupBy: "project" as const, stride: "day" as const };
     const fail = async (workspaceIds: readonly string[], from: number, to: number) =>
       failScopes(store, {
-        ...{ period: windowOf(from, to), state: "failed", code: "x", message: "x" },
-        ...{ scopeIds: await scopesOf(store.db, { ...scopes, workspaceIds }) },
+        period: windowOf(from, to),
+        state: "failed",
+        code: "x",
+        message: "x",
+        scopeIds: await scopesOf(store.db, { ...scopes, workspaceIds }),
         stamp: await drawStamp(store.db),
       });
     for (const _ of [1, 2]) await fail([A], 0, 1);
@@ -230,7 +251,11 @@ describe("an answer that would delete all of a workspace's window", () => {
 
     const confirms = { fullyDeleted: [scopeOfA as number], since };
     expect(await load([[1, B, "r", 9]], { confirms })).toMatchObject({
-      ...{ outcome: "loaded", retired: 1, updated: 1, restated: 2, fullyDeleted: [] },
+      outcome: "loaded",
+      retired: 1,
+      updated: 1,
+      restated: 2,
+      fullyDeleted: [],
     });
     expect(await stored()).toEqual(["2 r day1 9"]);
     // And not of another one: B goes as well now.
@@ -241,15 +266,23 @@ describe("an answer that would delete all of a workspace's window", () => {
     const { store, sourceId } = bundle;
     await load(BOTH);
     await applyListing(store, {
-      ...{ sourceId, workspaces: [{ workspaceId: B, name: null, isDeleted: false }] },
+      sourceId,
+      workspaces: [{ workspaceId: B, name: null, isDeleted: false }],
       stamp: await drawStamp(store.db),
     });
     const [scopeOfA] = await scopesOf(store.db, {
-      ...{ sourceId, groupBy: "project", stride: "day", workspaceIds: [A] },
+      sourceId,
+      groupBy: "project",
+      stride: "day",
+      workspaceIds: [A],
     });
     const [, hadB] = await covered();
     expect(await load([[1, B, "r", 9]])).toEqual({
-      ...{ outcome: "loaded", ...NOTHING, updated: 1, restated: 1, unverified: [scopeOfA] },
+      outcome: "loaded",
+      ...NOTHING,
+      updated: 1,
+      restated: 1,
+      unverified: [scopeOfA],
     });
     expect(await stored()).toEqual(["1 p day0 5", "2 r day1 9"]);
     // Its records stay, its zeros do not.
@@ -258,7 +291,9 @@ describe("an answer that would delete all of a workspace's window", () => {
       expect.stringMatching(`^${scopeOfA} unverified workspace_unverified .*the key may have no access`),
     ]);
     expect(await load([], { workspaces: [A] })).toEqual({
-      ...{ outcome: "unverified", ...NOTHING, unverified: [scopeOfA] },
+      outcome: "unverified",
+      ...NOTHING,
+      unverified: [scopeOfA],
     });
   });
 });
@@ -284,7 +319,9 @@ test("zeros alone delete other usage than traces, so they need a second answer; 
     await proveAccess(store, { sourceId, workspaceIds: [A, B] });
     expect(await load(zeros, { meter })).toMatchObject({ outcome: "unconfirmed", fullyDeleted });
     expect(await load(zeros, { meter, confirms: { fullyDeleted, since } })).toMatchObject({
-      ...{ outcome: "loaded", updated: 1, unchanged: 2 },
+      outcome: "loaded",
+      updated: 1,
+      unchanged: 2,
     });
   }
 });
@@ -312,14 +349,19 @@ test("a zero that was withdrawn is a restatement once its time has a count", asy
   await load([], { workspaces: [A] });
   const list = async (ids: readonly string[]) =>
     applyListing(store, {
-      ...{ sourceId, workspaces: ids.map((workspaceId) => ({ workspaceId, name: null, isDeleted: false })) },
+      sourceId,
+      workspaces: ids.map((workspaceId) => ({ workspaceId, name: null, isDeleted: false })),
       stamp: await drawStamp(store.db),
     });
   await list([B]);
   await list([A, B]);
   expect(await covered()).toEqual([]);
   expect(await load([[1, A, "p", 4]], { workspaces: [A] })).toEqual({
-    ...{ outcome: "loaded", ...NOTHING, inserted: 1, restated: 1, unverified: [] },
+    outcome: "loaded",
+    ...NOTHING,
+    inserted: 1,
+    restated: 1,
+    unverified: [],
   });
   expect(await restated()).toEqual(["- 4"]);
 });

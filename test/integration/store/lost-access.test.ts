@@ -24,7 +24,10 @@ beforeEach(async () => {
 
 const load = (rows: readonly AnswerRow[], groupBy: "workspace" | "project" = "workspace") =>
   loadRows(bundle.store, {
-    ...{ sourceId: bundle.sourceId, groupBy, workspaceId: WORKSPACE, rows },
+    sourceId: bundle.sourceId,
+    groupBy,
+    workspaceId: WORKSPACE,
+    rows,
     window: { stride: "day", start: FIRST_DAY, end: FIRST_DAY + DAY_MS },
   });
 const list = async (ids: readonly string[], isDeleted = false) =>
@@ -36,7 +39,9 @@ const list = async (ids: readonly string[], isDeleted = false) =>
 /** An answer over all of time that names these, of all that were asked for. */
 const name = async (named: readonly string[]) =>
   noteAccess(bundle.store, {
-    ...{ sourceId: bundle.sourceId, asked: [WORKSPACE, OTHER], named },
+    sourceId: bundle.sourceId,
+    asked: [WORKSPACE, OTHER],
+    named,
     at: (await drawStamp(bundle.store.db)).fetchedAt,
   });
 const rowsOf = async (text: string, values: unknown[] = []) => (await bundle.reader.query(text, values)).rows;
@@ -122,7 +127,10 @@ test("an answer from before access came back proves no zero, one from after it d
   await list([WORKSPACE, OTHER]);
   await name([WORKSPACE]);
   const late = {
-    ...{ sourceId, groupBy: "workspace" as const, workspaceId: WORKSPACE, rows: [] },
+    sourceId,
+    groupBy: "workspace" as const,
+    workspaceId: WORKSPACE,
+    rows: [],
     window: { stride: "day" as const, start: FIRST_DAY, end: FIRST_DAY + DAY_MS },
   };
   // A millisecond may hold both.
@@ -141,7 +149,9 @@ test("an answer from before an answer over all of time took access away restores
   const stamp = { ...(await drawStamp(store.db)), fetchedAt: at - 1 };
   const named = { sourceId, groupBy: "workspace" as const, workspaceId: WORKSPACE, stamp };
   const days = (from: number) => ({
-    ...{ stride: "day" as const, start: FIRST_DAY + from * DAY_MS, end: FIRST_DAY + (from + 1) * DAY_MS },
+    stride: "day" as const,
+    start: FIRST_DAY + from * DAY_MS,
+    end: FIRST_DAY + (from + 1) * DAY_MS,
   });
   const rows: AnswerRow[] = [[new Date(FIRST_DAY + DAY_MS).toISOString(), WORKSPACE, 5]];
   expect((await loadRows(store, { ...named, rows, window: days(1) })).outcome).toBe("loaded");
@@ -167,15 +177,13 @@ test("a zero withdrawn from a closed month is named, and becomes an adjustment",
   await list([OTHER]);
   expect(await lostWorkspaces(bundle.store.db)).toEqual([
     {
-      ...{
-        source: "default",
-        workspaceId: WORKSPACE,
-        isUnread: true,
-        isUnlisted: true,
-        zeros: 2,
-        firstDay: DAY,
-        lastDay: DAY,
-      },
+      source: "default",
+      workspaceId: WORKSPACE,
+      isUnread: true,
+      isUnlisted: true,
+      zeros: 2,
+      firstDay: DAY,
+      lastDay: DAY,
       closedMonths: [DAY.slice(0, 7)],
     },
   ]);

@@ -16,7 +16,10 @@ test("actions are recorded with who gave them and how they ended, and outlive th
   await recordAction(store.db, ADA, { sourceId, action: "backfill.start", detail: "backfill 1" });
   await recordAction(store.db, BOB, { sourceId: null, action: "prices.import", detail: "prices.csv" });
   await recordAction(store.db, ADA, {
-    ...{ sourceId, action: "month.close", detail: "2026-03", outcome: "refused" },
+    sourceId,
+    action: "month.close",
+    detail: "2026-03",
+    outcome: "refused",
   });
 
   expect(await listActions(store.db, { most: 9 })).toMatchObject([

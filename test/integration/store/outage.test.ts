@@ -56,8 +56,13 @@ async function due(): Promise<string[]> {
 
 describe("after an outage", () => {
   test.each([
-    ...["server_error", "network", "timeout", "answer_cut"],
-    ...["answer_too_large", "answer_invalid", "redirect_refused"],
+    "server_error",
+    "network",
+    "timeout",
+    "answer_cut",
+    "answer_too_large",
+    "answer_invalid",
+    "redirect_refused",
   ])("failures with %s are due at once", async (code) => {
     await fetched(60, "loaded");
     for (const workspace of WORKSPACES) await gaveUp(30, { code, workspace });

@@ -162,8 +162,13 @@ test("hours are counted as hours, and workspaces together", async () => {
   const lines = await statusOf(workspaceIds, "hour", [0, 12 * HOUR_MS]);
   expect(
     lines.map(({ meter, groupBy, stride, status, buckets, first, end }) => [
-      ...[meter, groupBy, stride, status, buckets],
-      ...[(first - DATA_START) / HOUR_MS, (end - DATA_START) / HOUR_MS],
+      meter,
+      groupBy,
+      stride,
+      status,
+      buckets,
+      (first - DATA_START) / HOUR_MS,
+      (end - DATA_START) / HOUR_MS,
     ]),
   ).toEqual([
     ["traces", "user", "hour", "failed", 2, 5, 7],

@@ -75,7 +75,9 @@ test(`each day has the tags of its last reading, and all time before the first h
           ago++;
         }
         await keepWorkspaceTags(store, {
-          ...{ sourceId, workspaceId: WORKSPACE, tags },
+          sourceId,
+          workspaceId: WORKSPACE,
+          tags,
           refused: isWhole ? [] : ["0.tag_key is nothing"],
         });
       }

@@ -65,13 +65,21 @@ test("a total of short-lived traces is compared with what the long-lived ones le
     compared,
     differences: [
       {
-        ...{ ...parts[1], scopeId: first.scopeId, dimensionId: ONE, measure: "traces" },
-        ...{ storedTraces: 3, controlTraces: 4 },
+        ...parts[1],
+        scopeId: first.scopeId,
+        dimensionId: ONE,
+        measure: "traces",
+        storedTraces: 3,
+        controlTraces: 4,
       },
       {
-        ...{ ...parts[0], scopeId: second.scopeId, dimensionId: OTHER, measure: "traces" },
+        ...parts[0],
+        scopeId: second.scopeId,
+        dimensionId: OTHER,
+        measure: "traces",
         // No total is a total of zero.
-        ...{ storedTraces: 8, controlTraces: 0 },
+        storedTraces: 8,
+        controlTraces: 0,
       },
     ],
   });

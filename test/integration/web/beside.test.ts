@@ -18,15 +18,25 @@ async function setup() {
   const { store, url: databaseUrl } = await setupMigrated();
   return async (settings: Record<string, string>, hasPages = true) => {
     const config = readConfig({
-      ...{ DATABASE_URL: databaseUrl, USAGE_BASE_URL: "http://127.0.0.1:9", USAGE_API_KEY: "platform-key" },
+      DATABASE_URL: databaseUrl,
+      USAGE_BASE_URL: "http://127.0.0.1:9",
+      USAGE_API_KEY: "platform-key",
       ...settings,
     });
     const services = {
-      ...{ config, store, reader: store.db, clock: systemClock, log: createLogger("silent", "stderr") },
-      ...{ lookAtQueues: undefined, enqueue: async () => {} },
+      config,
+      store,
+      reader: store.db,
+      clock: systemClock,
+      log: createLogger("silent", "stderr"),
+      lookAtQueues: undefined,
+      enqueue: async () => {},
     };
     const { url, close } = await startHttpServer({
-      ...{ host: "127.0.0.1", port: 0, reader: store.db, clock: systemClock },
+      host: "127.0.0.1",
+      port: 0,
+      reader: store.db,
+      clock: systemClock,
       state: processState(Date.now()),
       redisTime: async () => Date.now(),
       metrics: createMetrics(

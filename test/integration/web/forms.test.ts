@@ -20,8 +20,13 @@ async function serve(environment: Record<string, string> = {}) {
   );
   await createBackfill(store, {
     meter: "traces",
-    ...{ sourceId: 1, range: { start: 0, end: 86_400_000 }, stride: "day", groupings: ["project"] },
-    ...{ workspaceIds: [], reprocess: "missing", tasks: [] },
+    sourceId: 1,
+    range: { start: 0, end: 86_400_000 },
+    stride: "day",
+    groupings: ["project"],
+    workspaceIds: [],
+    reprocess: "missing",
+    tasks: [],
     by: { name: null, role: "operator", via: "command" },
   });
   await sql("UPDATE usage.backfill SET state = 'running', finished_at = NULL");
@@ -121,8 +126,14 @@ test("whoever sends a form after their login ended comes back to its page, fille
   await pages.post("/logout");
   const asked = "from=2026-01-05&to=2026-01-07&stride=day&group_by=project&group_by=user";
   const fields = {
-    ...{ from: "2026-01-05", to: "2026-01-07", stride: "day", group_by: ["project", "user"] },
-    ...{ _csrf: token, digest: "d".repeat(64), shown_at: "1", windows: "w".repeat(100_000) },
+    from: "2026-01-05",
+    to: "2026-01-07",
+    stride: "day",
+    group_by: ["project", "user"],
+    _csrf: token,
+    digest: "d".repeat(64),
+    shown_at: "1",
+    windows: "w".repeat(100_000),
   };
   const address = (path: string) => `${pages.url}${path}`;
   const cases: [path: string, referer: string | undefined, page: string][] = [
@@ -146,7 +157,12 @@ test("whoever sends a form after their login ended comes back to its page, fille
     const next = to.searchParams.get("next") ?? "";
     const queryOf = (one: string) => [...new URL(one, pages.url).searchParams].sort();
     expect([path, referer, answer.status, to.pathname, next.split("?")[0], queryOf(next)]).toEqual([
-      ...[path, referer, 303, "/login", page.split("?")[0], queryOf(page)],
+      path,
+      referer,
+      303,
+      "/login",
+      page.split("?")[0],
+      queryOf(page),
     ]);
     expect(String(answer.headers.location)).not.toMatch(/_csrf|digest|windows/);
   }

@@ -99,7 +99,9 @@ test("the workbook has the lines of both files, with numbers as numbers, times a
   const names = [...NAMES, ...given];
   const workspaceId = bench.standin.organisation.workspaces[0]?.id ?? "";
   await loadRows(bench.store, {
-    ...{ sourceId: 1, groupBy: "project", workspaceId },
+    sourceId: 1,
+    groupBy: "project",
+    workspaceId,
     window: windowOf("day", bench.gap, addDays(bench.gap, 1)),
     rows: names.map((name, n) => {
       const id = `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`;

@@ -60,7 +60,10 @@ export async function loadDay(
   const next = new Date(Date.parse(day) + 86_400_000).toISOString().slice(0, 10);
   const row: AnswerRow = name === undefined ? [day, workspaceId, traces] : [day, workspaceId, traces, name];
   await loadRows(store, {
-    ...{ sourceId, workspaceId, groupBy: "workspace", window: windowOf("day", day, next) },
+    sourceId,
+    workspaceId,
+    groupBy: "workspace",
+    window: windowOf("day", day, next),
     rows: [row],
   });
 }

@@ -68,7 +68,9 @@ export async function openPage(base: string, view: View = {}): Promise<Opened> {
   const forbidScripts = (value: boolean) => session.send("Emulation.setScriptExecutionDisabled", { value });
   if (!javascript) await forbidScripts(true);
   return {
-    ...{ page, context, problems },
+    page,
+    context,
+    problems,
     go: async (path, status = 200) => {
       const url = new URL(path, base).href;
       if (status >= 400) expected.add(url);

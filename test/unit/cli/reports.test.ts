@@ -7,8 +7,15 @@ import { GROUPINGS } from "../../../src/domain/usage/grouping.ts";
 
 const DAY = Date.UTC(2026, 0, 5);
 const line = (status: LoadStatus, stride: RangeLine["stride"] = "day"): RangeLine => ({
-  ...{ meter: "traces", groupBy: "user", stride, status, code: null, buckets: 2, retryAt: null },
-  ...{ first: DAY, end: DAY + 2 * 86_400_000 },
+  meter: "traces",
+  groupBy: "user",
+  stride,
+  status,
+  code: null,
+  buckets: 2,
+  retryAt: null,
+  first: DAY,
+  end: DAY + 2 * 86_400_000,
 });
 
 test("the statement says what is loaded, what the server does not answer, and what is left to load", () => {

@@ -117,7 +117,9 @@ describe("readConfig refuses", () => {
   test("settings of routes have names that the owner file chooses", () => {
     const file = temporaryFile("https://hooks.example/search");
     const { routeSecrets } = readConfig({
-      ...{ USAGE_ROUTE_ALL: "a key", USAGE_ROUTE_SEARCH_FILE: file, USAGE_ROUTE_NONE: "" },
+      USAGE_ROUTE_ALL: "a key",
+      USAGE_ROUTE_SEARCH_FILE: file,
+      USAGE_ROUTE_NONE: "",
       USAGE_ALERT_WEBHOOK_URL: "https://hooks.example/all",
     });
     expect([...routeSecrets].map(([name, secret]) => [name, secret.reveal()])).toEqual([

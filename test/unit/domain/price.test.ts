@@ -74,8 +74,13 @@ test.each([
   [["2026-01-01", null], ["2020-01-01", "2026-01-02"], true],
 ] as const)("%j and %j share a day: %s", (one, other, share) => {
   const price = ([validFrom, validTo]: readonly [string, string | null]): Price => ({
-    ...{ sku: "traces", unitPrice: "1", currency: "USD", source: null, workspace: null },
-    ...{ validFrom, validTo },
+    sku: "traces",
+    unitPrice: "1",
+    currency: "USD",
+    source: null,
+    workspace: null,
+    validFrom,
+    validTo,
   });
   expect(overlaps(price(one), price(other))).toBe(share);
   expect(overlaps(price(other), price(one))).toBe(share);
@@ -83,8 +88,13 @@ test.each([
 
 describe("prices of a scope", () => {
   const PRICE: Price = {
-    ...{ sku: "traces", unitPrice: "0.5", currency: "USD", source: null, workspace: null },
-    ...{ validFrom: "2026-01-01", validTo: null },
+    sku: "traces",
+    unitPrice: "0.5",
+    currency: "USD",
+    source: null,
+    workspace: null,
+    validFrom: "2026-01-01",
+    validTo: null,
   };
   const of = (source: string | null, workspace: string | null = null): Price => ({
     ...PRICE,

@@ -4,12 +4,18 @@ import { meterOfMetric, type ProviderReading, totalsOfMonth } from "../../../src
 const month = { start: Date.parse("2026-03-01"), end: Date.parse("2026-04-01") };
 const MIDDLE = Date.parse("2026-03-15");
 const reading = (changed: Partial<ProviderReading> = {}): ProviderReading => ({
-  ...{ customerId: "c", metricId: "m", metricName: "LangSmith Traces (Base Charge)", ...month, value: 12 },
+  customerId: "c",
+  metricId: "m",
+  metricName: "LangSmith Traces (Base Charge)",
+  ...month,
+  value: 12,
   workspaces: new Map([["a", 12]]),
   ...changed,
 });
 const extended = {
-  ...{ metricId: "x", metricName: "LangSmith Traces (Extended Data Retention Upgrades)", value: 0 },
+  metricId: "x",
+  metricName: "LangSmith Traces (Extended Data Retention Upgrades)",
+  value: 0,
   workspaces: new Map(),
 };
 const outcomes = (readings: readonly ProviderReading[], known = ["a"]) =>

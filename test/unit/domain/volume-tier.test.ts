@@ -6,8 +6,14 @@ function linesOf(...prices: readonly Partial<PriceLine["price"]>[]): PriceLine[]
   return prices.map((given, at) => ({
     where: `line ${at + 2}`,
     price: {
-      ...{ sku: "traces", unitPrice: "1", currency: "USD", validFrom: "2026-01-01", validTo: null },
-      ...{ source: null, workspace: null, ...given },
+      sku: "traces",
+      unitPrice: "1",
+      currency: "USD",
+      validFrom: "2026-01-01",
+      validTo: null,
+      source: null,
+      workspace: null,
+      ...given,
     },
   }));
 }

@@ -24,7 +24,10 @@ const flags =
 const values = [
   ...`2026-03-01 2026-03-08 0001-01-01 9999-12-31 -1 NaN P1D PT0S P99999999Y hour day user 2026-03 0000-00
   9999-99 99999999999999999999 1 9007199254740991 2147483648 __proto__ /nowhere /dev/null é🚀`.split(/\s+/),
-  ...["", " ", "a\nb", "\u0000"],
+  "",
+  " ",
+  "a\nb",
+  "\u0000",
 ];
 const argument = fc.oneof(fc.constantFrom(...flags), fc.constantFrom(...values));
 const line = fc

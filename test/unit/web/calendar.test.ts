@@ -79,12 +79,22 @@ test(`each day says what a slow count of all cells says, and the worst of it (se
     const perDay = DAY_MS / unitMs;
     const given = cells.map(({ access, units }, n) => ({ access, n, units: units.slice(0, DAYS * perDay) }));
     const shown = await shownBy({
-      ...{ source: "s", stride, dataStart: FIRST, now: NOW, isUnavailable: false },
+      source: "s",
+      stride,
+      dataStart: FIRST,
+      now: NOW,
+      isUnavailable: false,
       cells: given.map(({ access, n, units }): CoverageCell => {
         const parts = partsOf(units, unitMs);
         return {
-          ...{ workspaceId: String(n), workspaceName: null, access, groupBy: "workspace", scopeId: n },
-          ...{ hourScopeId: null, daysOfHours: [], differs: [] },
+          workspaceId: String(n),
+          workspaceName: null,
+          access,
+          groupBy: "workspace",
+          scopeId: n,
+          hourScopeId: null,
+          daysOfHours: [],
+          differs: [],
           ...(stride === "day" ? { days: parts, hours: undefined } : { days: none, hours: parts }),
         };
       }),
@@ -127,7 +137,8 @@ test(`each day says what a slow count of all cells says, and the worst of it (se
       const some = proved === 0 ? "not proved" : `${proved} of ${all.length} ${figures} proved`;
       const text = [...words, ...(isUnproved ? [some] : marks)].join(", ");
       expected.set(new Date(FIRST + day * DAY_MS).toISOString().slice(0, 10), {
-        ...{ class: isUnproved ? "unproved" : worst === "final" ? (isEmpty ? "empty" : "ok") : worst, text },
+        class: isUnproved ? "unproved" : worst === "final" ? (isEmpty ? "empty" : "ok") : worst,
+        text,
         hasGap: kinds.some((kind) => ["failed", "missing", "unverified"].includes(kind)),
       });
     }

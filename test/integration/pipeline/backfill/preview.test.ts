@@ -137,15 +137,18 @@ test("what was previewed is what is started, and a plan without requests is refu
   const { source, wish, now, preview } = await previewOf(bench, days(bench, 0, 3));
   const shown = { digest: preview.digest, shownAt: now, windows: windowsOf(preview.tasks) };
   expect(await startShown(bench.store, source, wish, { shown, by: ADA, now })).toMatchObject({
-    ...{ outcome: "started", backfillId: 1 },
+    outcome: "started",
+    backfillId: 1,
   });
   const tasks = await bench.sql(
     "SELECT group_by, stride, period_start, period_end, workspace_ids FROM usage.fetch_task",
   );
   expect(tasks).toEqual(
     preview.tasks.map(({ groupBy, window, members }) => ({
-      ...{ group_by: groupBy, stride: window.stride },
-      ...{ period_start: new Date(window.start), period_end: new Date(window.end) },
+      group_by: groupBy,
+      stride: window.stride,
+      period_start: new Date(window.start),
+      period_end: new Date(window.end),
       workspace_ids: members.map(({ workspaceId }) => workspaceId),
     })),
   );

@@ -14,14 +14,22 @@ const openWith = (bench: Bench, billing: Partial<OpenSource["billing"]>) =>
 
 const platformError = (status: number) =>
   new PlatformError({
-    ...{ code: `status_${status}`, message: `it says ${status}`, next: "x", retryable: false, status },
-    ...{ method: "GET", url: "https://x.example" },
+    code: `status_${status}`,
+    message: `it says ${status}`,
+    next: "x",
+    retryable: false,
+    status,
+    method: "GET",
+    url: "https://x.example",
   });
 
 test("what was never asked for is read, and an error that is not the platform's ends it", async () => {
   const bench = await setup({ workspaces: [0] });
   expect(await readBill(await bench.open(), ALL_PARTS)).toMatchObject({
-    ...{ period: { read: 1 }, limits: { read: 0, refusal: null }, provider: { refusal: null }, failed: [] },
+    period: { read: 1 },
+    limits: { read: 0, refusal: null },
+    provider: { refusal: null },
+    failed: [],
   });
   const broken = async () => {
     throw new TypeError("a bug");
@@ -102,7 +110,9 @@ test("limits of the organization are asked for once, and a workspace that alone 
   expect(asked).toEqual([first, second, third].map((id) => `rejection ${id}`));
 
   expect(await read({ ...ofWorkspaces, organizationLimits: refused })).toEqual({
-    ...{ read: 2, refusal: null, kept: [`${first} 7`, `${third} 7`].sort() },
+    read: 2,
+    refusal: null,
+    kept: [`${first} 7`, `${third} 7`].sort(),
   });
   // A server without these routes is asked about one workspace, and what was kept stays.
   const without = { organizationLimits: refused, workspaceLimits: refused, workspaceRejection: refused };

@@ -151,7 +151,10 @@ test("a difference is asked about twice once, stays while it is not compared, an
   expect(alerts.get("default")?.map(({ kind }) => kind)).toEqual(["provider_total"]);
   await bench.reconcile({ range: { start: dayOf(month, 0), end: Date.parse(month.end) } });
   const looked = await lookAtMonth(bench.store.db, {
-    ...{ month: month.name, without: [], acceptDisagreements: false, now: bench.now },
+    month: month.name,
+    without: [],
+    acceptDisagreements: false,
+    now: bench.now,
     source: {
       workspaceIds: bench.workspaceIds,
       sourceId,
@@ -213,7 +216,10 @@ test("a month that is not wholly loaded and final is not compared; a server that
     new Date(dayOf(month, 2)).toISOString(),
   ]);
   bench.standin.bill.drifts.push({
-    ...{ metric: "traces", workspaceId: workspaceOf(bench, 0), at: dayOf(month, 3), delta: 7 },
+    metric: "traces",
+    workspaceId: workspaceOf(bench, 0),
+    at: dayOf(month, 3),
+    delta: 7,
   });
   const result = await check(bench);
   expect(result.findings).toEqual([]);
@@ -277,7 +283,10 @@ test("extended traces are compared with long-lived ones: a late upgrade is loade
   expect(upgraded.restated).toBeGreaterThan(0);
 
   bench.standin.bill.drifts.push({
-    ...{ metric: "longlived", workspaceId: workspaceOf(bench, 0), at: sender.at, delta: 3 },
+    metric: "longlived",
+    workspaceId: workspaceOf(bench, 0),
+    at: sender.at,
+    delta: 3,
   });
   expect((await look()).own).toEqual(["longlived differs", "traces equal"]);
   const provider = await check(bench);
@@ -297,7 +306,10 @@ test("extended traces are compared with long-lived ones: a late upgrade is loade
   const { sourceId } = await bench.open(all);
   const dataStart = new Date(bench.dataStart).toISOString().slice(0, 10);
   const looked = await lookAtMonth(bench.store.db, {
-    ...{ month: month.name, without: [], acceptDisagreements: false, now: bench.now },
+    month: month.name,
+    without: [],
+    acceptDisagreements: false,
+    now: bench.now,
     source: { workspaceIds: bench.workspaceIds, sourceId, source: "default", dataStart },
   });
   const differing = looked.open.filter(({ reason }) => reason === "provider_differs");

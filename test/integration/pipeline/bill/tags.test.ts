@@ -77,7 +77,9 @@ test("what is no tag of a resource is left out, and nothing else is lost", async
 
   // A resource that is not known here is kept: it may have usage later.
   bench.standin.faults.script({
-    ...{ fault: { kind: "tags", wrong: "unknown-resource" }, match: { path: "/taggings" }, times: 1 },
+    fault: { kind: "tags", wrong: "unknown-resource" },
+    match: { path: "/taggings" },
+    times: 1,
   });
   await read(bench);
   expect((await inViews(bench, "projects")).filter((line) => !before.includes(line))).toHaveLength(1);
@@ -99,7 +101,8 @@ test("a plan without tags is asked once and told so; one workspace that is refus
   bench.standin.faults.script({
     fault: { kind: "status", status: 403 },
     match: { path: "/taggings" },
-    ...{ skip: 1, times: 1 },
+    skip: 1,
+    times: 1,
   });
   expect((await read(bench)).tags).toMatchObject({ refusal: null });
   expect(await inViews(bench, "projects")).toEqual(before);

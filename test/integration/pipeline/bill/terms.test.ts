@@ -141,7 +141,8 @@ test("each part of the bill stands for itself: what is refused is left alone, wh
   const source = await bench.open();
   const contact = bench.standin.requests.count;
   expect(await readBill(source, { reach: "month", isPatient: true })).toMatchObject({
-    ...{ provider: undefined, period: undefined },
+    provider: undefined,
+    period: undefined,
     limits: { read: 1 },
   });
   expect(contact).toBeGreaterThan(before);
@@ -151,7 +152,9 @@ test("each part of the bill stands for itself: what is refused is left alone, wh
   access.organizationManage = true;
   bill.limits.push({ workspaceId: null, limitType: "monthly_traces", value: -1 });
   expect(await read(bench)).toMatchObject({
-    ...{ limits: undefined, period: { read: 1 }, provider: { refusal: null } },
+    limits: undefined,
+    period: { read: 1 },
+    provider: { refusal: null },
     failed: [{ part: "usage_limits", code: "answer_invalid" }],
   });
   // What was read before stays.
@@ -188,8 +191,12 @@ test("a billing period begins where the one before it ended, and the start of th
   expect(await periods()).toEqual([
     {
       // The plan began with the data, a few days ago.
-      ...{ period_start: day(Math.max(start, bench.dataStart)), period_end: day(end) },
-      ...{ is_start_known: false, is_calendar_month: false, is_current: true, plan_tier: "plus" },
+      period_start: day(Math.max(start, bench.dataStart)),
+      period_end: day(end),
+      is_start_known: false,
+      is_calendar_month: false,
+      is_current: true,
+      plan_tier: "plus",
     },
   ]);
   bench.standin.setClock({ frozenAt: end + DAY_MS });
@@ -216,7 +223,10 @@ test("a billing period closes once all of its days are final and reconciled, and
   );
   const close = (on: number) =>
     closePeriods(bench.store, {
-      ...{ day: day(on), slugs: [], acceptDisagreements: false, settleAfterMs: 3 * DAY_MS },
+      day: day(on),
+      slugs: [],
+      acceptDisagreements: false,
+      settleAfterMs: 3 * DAY_MS,
       by: { name: null, role: "operator", via: "command" },
     });
   const code = (on: number) => close(on).catch(({ code }) => code);

@@ -66,7 +66,10 @@ describe("a month", () => {
     const [source] = await sourcesWithWorkspaces(bench.store.db);
     if (source === undefined) throw new Error("no source");
     const look = {
-      ...{ source, without: [], acceptDisagreements: false, now: bench.now },
+      source,
+      without: [],
+      acceptDisagreements: false,
+      now: bench.now,
       month: before.name,
     };
     expect(await refusal(lookAtMonth(bench.store.db, look))).toMatchObject({ code: "month_before_data" });
@@ -78,7 +81,11 @@ describe("a month", () => {
     const month = monthBefore(current());
     const at = (now: number) =>
       lookAtMonth(bench.store.db, {
-        ...{ source, without: [], acceptDisagreements: false, month: month.name, now },
+        source,
+        without: [],
+        acceptDisagreements: false,
+        month: month.name,
+        now,
       });
     expect(await refusal(at(Date.parse(month.end) - 1))).toMatchObject({ code: "month_not_over" });
     expect(await at(Date.parse(month.end))).toMatchObject({ month, closed: undefined });

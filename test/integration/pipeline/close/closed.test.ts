@@ -64,13 +64,11 @@ test("a month stays open until it is loaded and reconciled with the export, then
   });
   const inOrder = (expectedDigests: string[]) =>
     closeSources(bench.store, {
-      ...{
-        month: monthStart.slice(0, 7),
-        slugs: [],
-        settleAfterMs: 3 * DAY_MS,
-        withoutCosts: true,
-        expectedDigests,
-      },
+      month: monthStart.slice(0, 7),
+      slugs: [],
+      settleAfterMs: 3 * DAY_MS,
+      withoutCosts: true,
+      expectedDigests,
       by: { name: null, role: "operator", via: "command" },
     });
   await expect(inOrder(["another"])).rejects.toMatchObject({ code: "month_changed" });
@@ -85,7 +83,10 @@ test("a month stays open until it is loaded and reconciled with the export, then
   const { closed: sources } = await inOrder(["another", await digestToClose(db, about)]);
   expect(sources).toMatchObject([{ source: "default", asked: [], result: done, provider }]);
   expect(await look()).toMatchObject({
-    ...{ closed: { traces: booked(), accepted: 0 }, required: [], open: [], accepted: 0 },
+    closed: { traces: booked(), accepted: 0 },
+    required: [],
+    open: [],
+    accepted: 0,
   });
   const closed = booked();
   expect(await totals()).toEqual(
@@ -240,32 +241,38 @@ test("a close keeps the prices it was made with; a later price is an adjustment"
   const ofClose = (most: number) => closedCosts(bench.store.db, { ...closed, most });
   const rows = [
     {
-      ...{ unitPrice: "0.5", closedCost: String(cost), adjustmentCost: String(-cost), currentCost: "0" },
-      ...{ sku: "base", currency: "USD", workspaceId: bench.workspaceIds[0] },
+      unitPrice: "0.5",
+      closedCost: String(cost),
+      adjustmentCost: String(-cost),
+      currentCost: "0",
+      sku: "base",
+      currency: "USD",
+      workspaceId: bench.workspaceIds[0],
     },
     {
-      ...{ unitPrice: "0.25", closedCost: "0", currentCost: String(cost / 2) },
-      ...{ adjustmentCost: String(cost / 2), sku: "base", currency: "USD" },
+      unitPrice: "0.25",
+      closedCost: "0",
+      currentCost: String(cost / 2),
+      adjustmentCost: String(cost / 2),
+      sku: "base",
+      currency: "USD",
     },
   ];
   expect(await ofClose(10)).toMatchObject({ rows, total: 2 });
   expect(await ofClose(1)).toMatchObject({ rows: rows.slice(0, 1), total: 2 });
   expect(await closedCosts(bench.store.db, { ...closed, closeId: closed.closeId + 1, most: 1 })).toEqual({
-    ...{ rows: [], total: 0 },
+    rows: [],
+    total: 0,
   });
   expect(await costs()).toEqual([
-    ...[
-      {
-        unit_price: 0.25,
-        closed_traces: 0,
-        closed_cost: 0,
-        adjustment_cost: cost / 2,
-        current_cost: cost / 2,
-      },
-    ],
-    ...[
-      { unit_price: 0.5, closed_traces: traces, closed_cost: cost, adjustment_cost: -cost, current_cost: 0 },
-    ],
+    {
+      unit_price: 0.25,
+      closed_traces: 0,
+      closed_cost: 0,
+      adjustment_cost: cost / 2,
+      current_cost: cost / 2,
+    },
+    { unit_price: 0.5, closed_traces: traces, closed_cost: cost, adjustment_cost: -cost, current_cost: 0 },
   ]);
 });
 
@@ -301,8 +308,13 @@ test("a month without a price closes without costs only if asked, and has none a
         bench.store.db,
         { sourceId, source: "default", by: "project", workspaceId: null },
         {
-          ...{ from: from ?? "", to: to ?? "" },
-          ...{ per: "month", currency, top: 5, masked: false, sort: "amount" },
+          from: from ?? "",
+          to: to ?? "",
+          per: "month",
+          currency,
+          top: 5,
+          masked: false,
+          sort: "amount",
           before: { from: from ?? "", to: from ?? "" },
         },
       ),
@@ -330,12 +342,10 @@ test("a month without a price closes without costs only if asked, and has none a
 
   const cost = booked() / 2;
   expect(await withCosts()).toMatchObject({
-    ...{
-      state: "costs_closed",
-      costs: [{ currency: "USD", cost: String(cost), notInvoiced: "0" }],
-      accepted: 0,
-      without: [],
-    },
+    state: "costs_closed",
+    costs: [{ currency: "USD", cost: String(cost), notInvoiced: "0" }],
+    accepted: 0,
+    without: [],
   });
   const closed = { workspace: cost, project: cost, [`focus ${from}`]: cost, close: cost, page: cost };
   expect(await costs()).toEqual(closed);

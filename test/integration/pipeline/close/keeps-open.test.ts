@@ -77,7 +77,8 @@ describe("a workspace with ten days of the month", () => {
     partial = bench.workspaceIds[1] ?? "";
     const loadDays = (range: typeof month, index: number) =>
       bench.fetch({
-        ...{ wanted: [{ stride: "day", range }], reprocess: "all" },
+        wanted: [{ stride: "day", range }],
+        reprocess: "all",
         workspaceIds: bench.workspaceIds.slice(index, index + 1),
       });
     await loadDays(month, 0);
@@ -128,8 +129,10 @@ describe("a workspace with ten days of the month", () => {
     );
     expect(workspaces).toEqual([
       {
-        ...{ workspace_id: bench.workspaceIds[0], is_left_out: false },
-        ...{ closed_traces: booked(), settle_after_seconds: 259_200 },
+        workspace_id: bench.workspaceIds[0],
+        is_left_out: false,
+        closed_traces: booked(),
+        settle_after_seconds: 259_200,
       },
       { workspace_id: partial, is_left_out: true, closed_traces: null, settle_after_seconds: 259_200 },
     ]);

@@ -31,8 +31,13 @@ describe("without a stride", () => {
     await bench.sync();
     bench.standin.ledger.change(senderOn(bench.standin, 0, bench.today - 5 * DAY_MS), 9);
     const error = new PlatformError({
-      ...{ code: "server_error", message: "x", next: "x", retryable: false, status: 500 },
-      ...{ method: "GET", url: "https://x.example" },
+      code: "server_error",
+      message: "x",
+      next: "x",
+      retryable: false,
+      status: 500,
+      method: "GET",
+      url: "https://x.example",
     });
     for (const repair of [false, true]) {
       const result = await bench.reconcile(
@@ -93,7 +98,8 @@ describe("without a stride", () => {
       "UPDATE usage.coverage SET final = false WHERE scope_id IN (SELECT scope_id FROM usage.trace_scope WHERE group_by = 'user')",
     );
     expect(await bench.reconcile({ repair: true })).toMatchObject({
-      ...{ open: 1, repaired: { differences: 3, mended: 3, withdrawn: 0 } },
+      open: 1,
+      repaired: { differences: 3, mended: 3, withdrawn: 0 },
     });
   });
 

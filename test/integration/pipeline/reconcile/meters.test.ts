@@ -35,7 +35,12 @@ test("each measure of a deployment differs, is repaired and is contradicted by i
 
   // The export goes on to say another number of runs; the nodes were restated once.
   standin.discrepancies.push({
-    ...{ format: "csv", stride: "day", groupBy: "project", measure: "agent_runs", cell, delta: 5 },
+    format: "csv",
+    stride: "day",
+    groupBy: "project",
+    measure: "agent_runs",
+    cell,
+    delta: 5,
   });
   standin.deploymentLedger.change(cell, "nodes_executed", 7);
   const found = await reconcile();
@@ -184,7 +189,8 @@ test("an export that the key may not read, of other usage alone, keeps nothing e
   const bench = await setupMeters();
   await bench.sync(EVERYTHING);
   bench.standin.faults.script({
-    ...{ fault: { kind: "status", status: 403 }, times: 1000 },
+    fault: { kind: "status", status: 403 },
+    times: 1000,
     match: { path: "export", query: { trace_tier: "longlived" } },
   });
   const { strides, failures } = await bench.reconcile({ groupings: ["project"] }, EVERYTHING);

@@ -25,8 +25,17 @@ type Step = { readonly what: string; readonly n: number; readonly at: number; re
 const steps = fc.array(
   fc.record({
     what: fc.constantFrom(
-      ...["restate", "restate", "late", "late", "drop", "bring back", "rename"],
-      ...["stored count", "stored row gone", "stored row invented", "name forgotten"],
+      "restate",
+      "restate",
+      "late",
+      "late",
+      "drop",
+      "bring back",
+      "rename",
+      "stored count",
+      "stored row gone",
+      "stored row invented",
+      "name forgotten",
     ),
     n: fc.nat({ max: 9_999 }),
     at: fc.nat({ max: DAYS * 24 - 1 }),

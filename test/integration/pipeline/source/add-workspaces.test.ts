@@ -33,7 +33,8 @@ test.each([true, false])("a workspace is added if a listing (%s) or usage names 
   expect(await orders()).toEqual([`ada workspace.add done: workspace ${second}, ${third}`]);
   const before = bench.standin.requests.count;
   await expect(add([UNSEEN, second])).rejects.toMatchObject({
-    ...{ code: "workspace_not_shown", message: expect.stringContaining(`workspace ${UNSEEN}, which`) },
+    code: "workspace_not_shown",
+    message: expect.stringContaining(`workspace ${UNSEEN}, which`),
   });
   expect(bench.standin.requests.count).toBeGreaterThan(before);
   expect(await known()).not.toContain(UNSEEN);

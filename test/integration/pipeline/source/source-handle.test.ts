@@ -13,8 +13,13 @@ const SYNC_MS = 60_000;
 
 const refusal = (status: number) =>
   new PlatformError({
-    ...{ code: `status_${status}`, message: `it says ${status}`, next: "x", retryable: false, status },
-    ...{ method: "GET", url: "https://x.example" },
+    code: `status_${status}`,
+    message: `it says ${status}`,
+    next: "x",
+    retryable: false,
+    status,
+    method: "GET",
+    url: "https://x.example",
   });
 
 async function setupHandle() {
@@ -30,7 +35,8 @@ async function setupHandle() {
   });
   const deps = {
     ...source,
-    ...{ billing, clock: { ...source.clock, now: () => now } },
+    billing,
+    clock: { ...source.clock, now: () => now },
     config: { ...source.config, apiKey: Object.assign(new Secret("x"), { reveal: () => key }) },
   };
   const handle = createSourceHandle(deps, SYNC_MS);

@@ -24,7 +24,9 @@ test("each meter, dimension and workspace that was asked for has its lines, whoe
   expect(await lines()).toEqual(["traces user day missing 12"]);
   await bench.fetch({
     wanted: [{ stride: "day", range }],
-    ...{ groupings: ["user"], workspaceIds: [first], reprocess: "all" },
+    groupings: ["user"],
+    workspaceIds: [first],
+    reprocess: "all",
   });
   expect(await lines({ workspaceIds: [first] })).toEqual([
     "traces user day final 3",

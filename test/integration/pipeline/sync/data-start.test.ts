@@ -64,7 +64,8 @@ test("a data start that is configured earlier moves at contact, and the days bet
   expect(await statuses(bench)).toContainEqual({ status: "missing", days: 8, first: dayOf(bench.dataStart) });
   expect(bench.logs).toContainEqual(
     expect.objectContaining({
-      ...{ code: "data_start_moved", closedMonths: [expect.stringMatching(/-01$/)] },
+      code: "data_start_moved",
+      closedMonths: [expect.stringMatching(/-01$/)],
       msg: expect.stringMatching(/moved from \S+ to \S+\. Closed months keep their totals/),
     }),
   );

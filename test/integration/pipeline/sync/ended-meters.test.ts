@@ -42,7 +42,8 @@ test("a meter that the key may no longer read ends by itself, and traces go on",
   await bench.sync(ALL);
   const before = await stored(bench);
   bench.standin.faults.script({
-    ...{ fault: { kind: "status", status: 403 }, times: 1000 },
+    fault: { kind: "status", status: 403 },
+    times: 1000,
     match: { query: { trace_tier: "longlived" } },
   });
   const { run, source } = await bench.sync(ALL);
@@ -130,7 +131,9 @@ test("a zero that may be the end of a meter is stored once the server is seen to
   expect(again.run.failures).toEqual([]);
   const start = bench.today - DAYS_OF_DEPLOYMENTS * DAY_MS;
   const expected = await answered(bench, {
-    ...{ traces: bench.dataStart, longlived: bench.dataStart, deployments: start },
+    traces: bench.dataStart,
+    longlived: bench.dataStart,
+    deployments: start,
   });
   expect(await stored(bench)).toEqual(expected);
   expect(expected.size).toBeLessThan(before.size);

@@ -35,8 +35,15 @@ async function setupQueue() {
     );
   const backfill = () =>
     createBackfill(store, {
-      ...{ sourceId, meter: "traces", range, stride: "day", groupings: ["workspace"], reprocess: "all" },
-      ...{ workspaceIds: bench.workspaceIds, tasks, by: { name: "ada", role: "operator", via: "page" } },
+      sourceId,
+      meter: "traces",
+      range,
+      stride: "day",
+      groupings: ["workspace"],
+      reprocess: "all",
+      workspaceIds: bench.workspaceIds,
+      tasks,
+      by: { name: "ada", role: "operator", via: "page" },
     });
   const about = { sourceId, queue };
   return { bench, store, sourceId, tasks, messages, states, backfill, about };

@@ -97,7 +97,8 @@ test("late upgrades move traces between tiers without changing their sum", async
   expect(after.longlived).toBeGreaterThan(before.longlived as number);
   expect(await stored(bench)).toEqual(
     await answered(bench, {
-      ...{ traces: bench.dataStart, longlived: bench.dataStart },
+      traces: bench.dataStart,
+      longlived: bench.dataStart,
       deployments: bench.today - DAYS_OF_DEPLOYMENTS * DAY_MS,
     }),
   );
@@ -129,7 +130,8 @@ test("a tier that stays in sum is not asked for by other dimensions; an upgrade 
   expect([since("traces"), since("longlived")]).toEqual([again("traces"), 4]);
   expect(await stored(bench)).toEqual(
     await answered(bench, {
-      ...{ traces: bench.dataStart, longlived: bench.dataStart },
+      traces: bench.dataStart,
+      longlived: bench.dataStart,
       deployments: bench.today - DAYS_OF_DEPLOYMENTS * DAY_MS,
     }),
   );

@@ -82,7 +82,9 @@ test("a plan is what is wanted, but for final time, failures that are not due, a
         const asked = { wanted, groupings: GROUPINGS, reprocess, retry };
         const expected = (isFlying: boolean) =>
           planTasks({
-            ...{ meter: "traces", wanted, dataStart },
+            meter: "traces",
+            wanted,
+            dataStart,
             scopes: known.map((scope, i) => ({
               ...scope,
               missing: missingDays(scopes[i] as Scope, { reprocess, retry, isFlying }).map((day) => ({

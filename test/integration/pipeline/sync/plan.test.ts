@@ -70,7 +70,9 @@ const shown = (tasks: readonly UsageRequest[]) =>
 const plan = async (request: Partial<PlanRequest> = {}) =>
   shown(
     await planSource(source, {
-      ...{ wanted: [{ stride: "day", range: days(10, 20) }], reprocess: "missing", groupings: ["project"] },
+      wanted: [{ stride: "day", range: days(10, 20) }],
+      reprocess: "missing",
+      groupings: ["project"],
       ...request,
     }),
   );
@@ -88,13 +90,15 @@ describe("what is wanted", () => {
 
   test("in weeks takes days where no week fits, and hours are never planned for it", async () => {
     const tasks = await plan({
-      ...{ wanted: [{ stride: "week", range: days(0, 60) }], workspaceIds: bench.workspaceIds.slice(0, 1) },
+      wanted: [{ stride: "week", range: days(0, 60) }],
+      workspaceIds: bench.workspaceIds.slice(0, 1),
     });
     const strides = tasks.map((line) => line.split(" ")[1]);
     expect([...new Set(strides)].sort()).toEqual(["day", "week"]);
     await cover(ONE, days(0, 100), true);
     const weeksOnly = await plan({
-      ...{ wanted: [{ stride: "week", range: days(0, 60) }], workspaceIds: bench.workspaceIds.slice(0, 1) },
+      wanted: [{ stride: "week", range: days(0, 60) }],
+      workspaceIds: bench.workspaceIds.slice(0, 1),
     });
     expect(weeksOnly).toEqual(tasks.filter((line) => line.includes("week")));
   });

@@ -80,7 +80,8 @@ describe("the requests that a sync needs", () => {
     expect(await planSync(await bench.open(short))).toMatchObject({ putOff: entered });
     expect(warnings()).toMatchObject([
       {
-        ...{ level: 40, allowed: 0 },
+        level: 40,
+        allowed: 0,
         message: expect.stringMatching(
           /\d+ fetch tasks of syncs are put off \(\d+ by hour\)\. At the rate limit/,
         ),

@@ -130,8 +130,12 @@ test("short-lived traces that are not the rest are a finding of both numbers, an
     const known = await otherUsage(bench.store.db, { sourceId: 1, range });
     expect(known).toMatchObject([
       {
-        ...{ meter: "longlived", state: "checked", evidence: null },
-        ...{ finalDays: 57 * GROUPINGS.length, reconciledDays: 0, differences: 1 },
+        meter: "longlived",
+        state: "checked",
+        evidence: null,
+        finalDays: 57 * GROUPINGS.length,
+        reconciledDays: 0,
+        differences: 1,
       },
       // Smaller, this workspace has no deployment.
       { meter: "deployments" },

@@ -21,7 +21,10 @@ test("a total is kept by bucket where buckets tile the window, and as one sum wh
         const about = { workspaceId: null, dimensionName: null };
         onRecords(
           records.map(([at, dimensionId, traces]) => ({
-            ...{ ...about, bucketStart: start + at, dimensionId, traces },
+            ...about,
+            bucketStart: start + at,
+            dimensionId,
+            traces,
           })),
         );
         return { stride: "week" };

@@ -58,8 +58,16 @@ function cellRows(model: Model, cell: Cell, { firstDay, now }: { firstDay: numbe
       for (const [id, n] of figure.traces ?? []) traces.set(id, (traces.get(id) ?? 0) + n);
     }
     const row = (dimension: Value[], n: number | undefined, final: boolean, part = n) => [
-      ...[month, cell.workspaceId, model.nameOf("workspace", cell.workspaceId), ...dimension, n],
-      ...[expected.length, loaded.length, isComplete, final, part],
+      month,
+      cell.workspaceId,
+      model.nameOf("workspace", cell.workspaceId),
+      ...dimension,
+      n,
+      expected.length,
+      loaded.length,
+      isComplete,
+      final,
+      part,
     ];
     const sum = loaded.length > 0 ? [...traces.values()].reduce((a, b) => a + b, 0) : undefined;
     if (cell.groupBy === "workspace") return [row([], isComplete ? sum : undefined, isFinal, sum)];

@@ -33,17 +33,35 @@ function tables(model: Model): Record<string, Value[][]> {
     ),
     coverage: scopes.flatMap((s) =>
       [...s.buckets].map(([t, b]) => [
-        ...[s.stride, s.groupBy, s.workspaceId, b.final, b.fetchNumber, instant(b.fetchedAt), instant(t)],
+        s.stride,
+        s.groupBy,
+        s.workspaceId,
+        b.final,
+        b.fetchNumber,
+        instant(b.fetchedAt),
+        instant(t),
       ]),
     ),
     failure: scopes.flatMap((s) =>
       [...s.failures].map(([t, f]) => [
-        ...[s.stride, s.groupBy, s.workspaceId, f.state, f.attempts, f.fetchNumber],
+        s.stride,
+        s.groupBy,
+        s.workspaceId,
+        f.state,
+        f.attempts,
+        f.fetchNumber,
         ...[f.failedAt, f.retryAt, t].map(instant),
       ]),
     ),
     restatement: model.restatements.map(({ scope: s, id, bucket, before, after, fetchNumber }) => [
-      ...[s.stride, s.groupBy, s.workspaceId, id, instant(bucket), before, after, fetchNumber],
+      s.stride,
+      s.groupBy,
+      s.workspaceId,
+      id,
+      instant(bucket),
+      before,
+      after,
+      fetchNumber,
     ]),
     entity: entities.map((e) => [e.dimension, e.id, ...seen(e)]),
     name: entities.flatMap((e) =>
@@ -75,13 +93,27 @@ function recordViews(model: Model): Record<string, Value[][]> {
     "view usage_record": [...model.scopes.values()].flatMap((s) =>
       [...s.buckets].flatMap(([t, b]) =>
         [...b.traces].map(([id, n]) => [
-          ...[s.stride, s.groupBy, s.workspaceId, label(id), instant(t), instant(t + STRIDE_MS[s.stride])],
-          ...[model.nameOf(s.groupBy, id), n, b.final, instant(b.fetchedAt)],
+          s.stride,
+          s.groupBy,
+          s.workspaceId,
+          label(id),
+          instant(t),
+          instant(t + STRIDE_MS[s.stride]),
+          model.nameOf(s.groupBy, id),
+          n,
+          b.final,
+          instant(b.fetchedAt),
         ]),
       ),
     ),
     "view usage_restatement": model.restatements.map(({ scope: s, id, bucket, before, after }) => [
-      ...[s.stride, s.groupBy, s.workspaceId, label(id), instant(bucket), before, after],
+      s.stride,
+      s.groupBy,
+      s.workspaceId,
+      label(id),
+      instant(bucket),
+      before,
+      after,
     ]),
   };
 }
@@ -142,8 +174,13 @@ function worst(all: readonly string[]): string {
 function capabilityRows(model: Model, { groupBy, workspaceId }: Cell, figure: Figure): Value[][] {
   const { status, final, traces, fetchedAt } = figure;
   const row = (dimension: Value[], n: number | undefined, state: string) => [
-    ...[workspaceId, model.nameOf("workspace", workspaceId), ...dimension, n],
-    ...[final && (state === "ok" || state === "empty"), state, instant(fetchedAt)],
+    workspaceId,
+    model.nameOf("workspace", workspaceId),
+    ...dimension,
+    n,
+    final && (state === "ok" || state === "empty"),
+    state,
+    instant(fetchedAt),
   ];
   if (groupBy === "workspace") {
     const sum = traces && [...traces.values()].reduce((a, b) => a + b, 0);

@@ -118,8 +118,11 @@ export class Model {
     this.#zerosDelete = known.zerosDelete ?? false;
     for (const id of known.workspaceIds) {
       this.workspaces.set(id, {
-        ...{ readableAt: undefined, readableSince: undefined },
-        ...{ isDeleted: false, unlistedSince: undefined, usedBefore: undefined },
+        readableAt: undefined,
+        readableSince: undefined,
+        isDeleted: false,
+        unlistedSince: undefined,
+        usedBefore: undefined,
       });
       this.#entity("workspace", id);
     }

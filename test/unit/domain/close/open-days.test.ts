@@ -11,15 +11,13 @@ import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 const month = { name: "2026-03", start: "2026-03-01", end: "2026-04-01" };
 const day = (nth: number) => Date.parse(month.start) + (nth - 1) * DAY_MS;
 const open = (given: Partial<OpenDay> = {}): OpenDay => ({
-  ...{
-    day: day(1),
-    meter: "traces",
-    groupBy: "project",
-    workspaceId: "a",
-    access: "read",
-    reason: "missing",
-    ...given,
-  },
+  day: day(1),
+  meter: "traces",
+  groupBy: "project",
+  workspaceId: "a",
+  access: "read",
+  reason: "missing",
+  ...given,
 });
 const LOAD = "usage-etl backfill --from 2026-03-01 --to 2026-04-01";
 const stepsFor = (days: readonly OpenDay[], asked: Partial<AskedClose> = {}) =>

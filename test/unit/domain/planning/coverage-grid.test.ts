@@ -40,8 +40,16 @@ const time = (unitMs: number): fc.Arbitrary<Interval[]> => {
 const KINDS: readonly Kind[] = ["not_available", "failed", "missing", "unverified", "provisional", "final"];
 
 const NONE: Parts = {
-  ...{ not_available: [], failed: [], missing: [], unverified: [], provisional: [], final: [] },
-  ...{ reconciled: [], matched: [], loaded: [], traced: [] },
+  not_available: [],
+  failed: [],
+  missing: [],
+  unverified: [],
+  provisional: [],
+  final: [],
+  reconciled: [],
+  matched: [],
+  loaded: [],
+  traced: [],
 };
 
 describe("counts", () => {

@@ -17,7 +17,10 @@ function scopes(
 ): PlannedScope[] {
   const nth = GROUPINGS.indexOf(groupBy) * 100 + Number(workspaceId.slice(1)) * 10;
   return STRIDES.map((stride, i) => ({
-    ...{ groupBy, workspaceId, stride, scopeId: nth + i },
+    groupBy,
+    workspaceId,
+    stride,
+    scopeId: nth + i,
     missing: missing[stride] ?? [ALL_TIME],
   }));
 }
@@ -53,8 +56,12 @@ describe("tasks", () => {
     const tasks = planTasks({ meter: "traces", scopes: all, wanted, dataStart: WEEK0 });
     const hours = (groupBy: string) => new Array(3).fill(`${groupBy} hour`);
     expect(tasks.map(({ groupBy, window }) => `${groupBy} ${window.stride}`)).toEqual([
-      ...["workspace day", ...hours("workspace")],
-      ...["project day", "user day", ...hours("project"), ...hours("user")],
+      "workspace day",
+      ...hours("workspace"),
+      "project day",
+      "user day",
+      ...hours("project"),
+      ...hours("user"),
     ]);
   });
 

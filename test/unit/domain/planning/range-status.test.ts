@@ -7,8 +7,16 @@ const line = (
   buckets: number,
   of: Partial<Pick<RangeLine, "stride" | "meter">> = {},
 ): RangeLine => ({
-  ...{ meter: "traces", groupBy: "user", stride: "day", status, code: null, buckets, retryAt: null },
-  ...{ first: 0, end: 1, ...of },
+  meter: "traces",
+  groupBy: "user",
+  stride: "day",
+  status,
+  code: null,
+  buckets,
+  retryAt: null,
+  first: 0,
+  end: 1,
+  ...of,
 });
 
 test("what is loaded is added up by meter, stride and status, the longest stride first", () => {

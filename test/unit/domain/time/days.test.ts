@@ -20,7 +20,9 @@ test("days and months are counted over year ends and leap days", () => {
   expect(daysBetween(range("2028-02-28", "2028-03-01"))).toBe(2);
   expect(monthStart("2026-03-31")).toBe("2026-03-01");
   expect([addMonths("2026-11-30", 2), addMonths("2026-01-31", -1), addMonths("2026-01-31", 1)]).toEqual([
-    ...["2027-01-01", "2025-12-01", "2026-02-01"],
+    "2027-01-01",
+    "2025-12-01",
+    "2026-02-01",
   ]);
 });
 

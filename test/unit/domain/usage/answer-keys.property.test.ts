@@ -31,8 +31,12 @@ function modelOf(records: readonly UsageRecord[]) {
       const text = JSON.stringify([workspaceId, measure, dimensionId]);
       const known = keys.get(text);
       const key = known ?? {
-        ...{ measure, workspace: workspaceIds.indexOf(workspaceId as string), dimensionId },
-        ...{ firstHour: hour, lastHour: hour, names: [] },
+        measure,
+        workspace: workspaceIds.indexOf(workspaceId as string),
+        dimensionId,
+        firstHour: hour,
+        lastHour: hour,
+        names: [],
       };
       if (known === undefined) keys.set(text, key);
       else if (hour <= key.lastHour) isAscending = false;
@@ -61,7 +65,9 @@ test("keys in columns are those of a model with objects", () => {
     fc.property(fc.array(record, { maxLength: 900, size: "max" }), fc.boolean(), (drawn, isOrdered) => {
       const order = isOrdered ? drawn.toSorted((a, b) => a.day - b.day) : drawn;
       const records: UsageRecord[] = order.map(({ day, measure, ...more }) => ({
-        ...{ bucketStart: day * DAY_MS, traces: 1, ...more },
+        bucketStart: day * DAY_MS,
+        traces: 1,
+        ...more,
         ...(measure === undefined ? {} : { measure }),
       }));
       const window = { start: 0, end: DAYS * DAY_MS, stride: "day" } as const;

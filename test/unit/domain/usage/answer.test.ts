@@ -15,7 +15,11 @@ const requested = {
 };
 
 const record = (day: number, traces = 1, more: Partial<UsageRecord> = {}): UsageRecord => ({
-  ...{ bucketStart: START + day * DAY_MS, workspaceId: "w0", dimensionId: "u", dimensionName: null, traces },
+  bucketStart: START + day * DAY_MS,
+  workspaceId: "w0",
+  dimensionId: "u",
+  dimensionName: null,
+  traces,
   ...more,
 });
 

@@ -7,8 +7,14 @@ const HOUR0 = START / HOUR_MS;
 const DAYS = 20_000;
 
 const row = (day: number, more: Partial<ExportRow> = {}): ExportRow => ({
-  ...{ bucketStart: START + day * DAY_MS, bucketEnd: START + (day + 1) * DAY_MS, line: day + 2 },
-  ...{ workspaceId: "w0", dimensionId: "u", dimensionName: null, traces: 1, ...more },
+  bucketStart: START + day * DAY_MS,
+  bucketEnd: START + (day + 1) * DAY_MS,
+  line: day + 2,
+  workspaceId: "w0",
+  dimensionId: "u",
+  dimensionName: null,
+  traces: 1,
+  ...more,
 });
 
 const exportOf = (days = DAYS) =>

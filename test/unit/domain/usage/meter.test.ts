@@ -12,7 +12,8 @@ test("ids by project are projects, but for deployments, sandboxes and evaluators
   for (const meter of METERS) {
     const dimensions = GROUPINGS.map((groupBy) => dimensionOf(meter, groupBy));
     const others: Partial<Record<Meter, string>> = {
-      ...{ deployments: "deployment", sandboxes: "sandbox" },
+      deployments: "deployment",
+      sandboxes: "sandbox",
       evaluators: "run_rule",
     };
     const projects = others[meter] ?? "project";
@@ -24,14 +25,25 @@ test("no id is shown as (none), and an id that looks like it is told apart", () 
   const ids = [NO_ID, "(none)", "\\(none)", "\\\\(none)", "a (none)", "(none) a", "none", "w"];
   const shown = ids.map(shownId);
   expect(shown).toEqual([
-    ...["(none)", "\\(none)", "\\\\(none)", "\\\\\\(none)"],
-    ...["a (none)", "(none) a", "none", "w"],
+    "(none)",
+    "\\(none)",
+    "\\\\(none)",
+    "\\\\\\(none)",
+    "a (none)",
+    "(none) a",
+    "none",
+    "w",
   ]);
   expect(new Set(shown).size).toBe(ids.length);
 });
 
 test("a number is named by its meter, and by its measure where records carry several", () => {
   expect(METERS.map((meter) => numberName(meter, "agent_runs"))).toEqual([
-    ...["traces", "long-lived traces", "short-lived traces", "agent_runs", "agent_runs", "agent_runs"],
+    "traces",
+    "long-lived traces",
+    "short-lived traces",
+    "agent_runs",
+    "agent_runs",
+    "agent_runs",
   ]);
 });

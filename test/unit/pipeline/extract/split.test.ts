@@ -14,7 +14,12 @@ const task = (stride: Stride, length: number, workspaces = 1): UsageRequest => (
 });
 const refusal = (status: number | undefined, locations: string[] = [], code = "request_refused") =>
   new PlatformError({
-    ...{ code, message: "x", next: "x", method: "GET", url: "https://x.example", locations },
+    code,
+    message: "x",
+    next: "x",
+    method: "GET",
+    url: "https://x.example",
+    locations,
     ...(status === undefined ? {} : { status }),
   });
 const flaw = (kind: AnswerFlaw["kind"], code: AnswerFlaw["code"]): AnswerFlaw => ({

@@ -23,13 +23,18 @@ const isIn = (parts: readonly Interval[], at: number) =>
 const drawn = fc.constantFrom("day" as const, "hour" as const, "week" as const).chain((stride) => {
   const unit = stride === "hour" ? HOUR_MS : DAY_MS;
   return fc.record({
-    ...{ stride: fc.constant(stride), unit: fc.constant(unit), asked: list(unit) },
-    ...{ final: list(unit), provisional: list(unit), failed: list(unit) },
+    stride: fc.constant(stride),
+    unit: fc.constant(unit),
+    asked: list(unit),
+    final: list(unit),
+    provisional: list(unit),
+    failed: list(unit),
     now: fc.nat({ max: DAYS * 48 }).map((half) => START + half * 30 * 60_000),
     settleAfterMs: fc.constantFrom(0, 5 * HOUR_MS, DAY_MS, 3 * DAY_MS),
     hourlyForMs: fc.constantFrom(HOUR_MS, 2 * DAY_MS),
     dataStart: fc.constantFrom(START, START + DAY_MS),
-    ...{ isAvailable: fc.boolean(), isKept: fc.boolean() },
+    isAvailable: fc.boolean(),
+    isKept: fc.boolean(),
   });
 });
 

@@ -32,7 +32,9 @@ function source({
     workspaces: Array.from({ length: workspaces }, (_, n) => ({ workspaceId: `w${n}` })),
     config: { slug: "eu", rateLimit },
     settings: {
-      ...{ settleAfterMs: 3 * DAY_MS, hourlyForMs: 3_600_000, syncEveryMs },
+      settleAfterMs: 3 * DAY_MS,
+      hourlyForMs: 3_600_000,
+      syncEveryMs,
       meters: meters.map(([meter]) => meter),
     },
   };
@@ -80,7 +82,9 @@ test("too few requests until the next sync are a problem, with an interval that 
   expect(syncBudget(source({ syncEveryMs: 10_000 }), NOW)).toMatchObject({ allowed: 9, problem: undefined });
   expect(syncBudget(source({ syncEveryMs: 9_000 }), NOW)).toMatchObject({ allowed: 8, problem: undefined });
   expect(syncBudget(source({ syncEveryMs: 8_888 }), NOW)).toEqual({
-    ...{ needed: 8, added: [], allowed: 7 },
+    needed: 8,
+    added: [],
+    allowed: 7,
     putOff: { tasks: 1, byHour: 0, quiet: 0, until: "2026-03-10T05:20:04.444Z" },
     problem: {
       code: "rate_budget_short",
@@ -91,7 +95,8 @@ test("too few requests until the next sync are a problem, with an interval that 
   });
   const many = source({ workspaces: 10, syncEveryMs: 60_000 });
   expect(syncBudget(many, NOW)).toMatchObject({
-    ...{ needed: 62, allowed: 54 },
+    needed: 62,
+    allowed: 54,
     problem: { next: expect.stringContaining("PT2M") },
   });
   const longlived = [["longlived", DATA_START]] as [Meter, number][];
@@ -104,7 +109,10 @@ test("too few requests until the next sync are a problem, with an interval that 
 test("what is put off is named, with about when its turn comes; where nothing is, the limit is enough", () => {
   // As long as syncs find what they ask for unchanged, they send less than they may need.
   expect(syncBudget({ ...source({ syncEveryMs: 8_888 }), putOff: undefined }, NOW)).toMatchObject({
-    ...{ needed: 8, allowed: 7, putOff: null, problem: undefined },
+    needed: 8,
+    allowed: 7,
+    putOff: null,
+    problem: undefined,
   });
   // A first load waits for long, whatever a sync needs: a quarter of nine requests in ten seconds.
   const { putOff, problem } = syncBudget(

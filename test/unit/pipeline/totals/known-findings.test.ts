@@ -7,9 +7,15 @@ import type { Finding } from "../../../../src/store/proof/control-findings.ts";
 
 const FIRST = Date.UTC(2026, 0, 5);
 const finding = (from: number, to: number, error: number | null, more: Partial<Finding> = {}): Finding => ({
-  ...{ scopeId: 1, dimensionId: "a", measure: "traces", kind: "stride_total", state: "platform_disagrees" },
-  ...{ start: FIRST + from * DAY_MS, end: FIRST + to * DAY_MS },
-  ...{ storedTraces: 10, controlTraces: error === null ? null : 10 + error },
+  scopeId: 1,
+  dimensionId: "a",
+  measure: "traces",
+  kind: "stride_total",
+  state: "platform_disagrees",
+  start: FIRST + from * DAY_MS,
+  end: FIRST + to * DAY_MS,
+  storedTraces: 10,
+  controlTraces: error === null ? null : 10 + error,
   ...more,
 });
 const WEEK = finding(0, 7, 5);
