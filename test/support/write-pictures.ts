@@ -21,7 +21,7 @@ const PICTURES = [
   { name: "coverage", path: `/coverage?source=${PLANTED}`, height: 760 },
   { name: "usage", path: `/usage?source=${BILLED}&measure=cost&by=workspace`, height: 1000 },
   { name: "month", path: `/months/${monthBefore(monthAt(Date.now())).name}?source=${BILLED}`, height: 1000 },
-  { name: "owners", path: `/owners?source=${BILLED}`, height: 830 },
+  { name: "owners", path: `/owners?month=${monthBefore(monthAt(Date.now())).name}&source=${BILLED}`, height: 830 },
 ];
 /** Readers load them with the README. */
 const LARGEST_BYTES = 150_000;
