@@ -136,9 +136,9 @@ function ofNobody({ question, lines }: Report): Note | undefined {
   if (measure !== "cost" || apart === undefined || (apart.share ?? 0) < MUCH) return undefined;
   const why =
     by === "owner"
-      ? "no rule gives it to one"
-      : "traces that name none, and what the platform counts without it, such as sandboxes";
-  return info(`${percent(apart.share)} of this cost stands for no ${idWord({ by, measure })}: ${why}.`);
+      ? "no rule matches it"
+      : "it is from traces without one, or from usage that the platform counts without it, such as sandboxes";
+  return info(`${percent(apart.share)} of this cost has no ${idWord({ by, measure })}: ${why}.`);
 }
 
 function withoutPrice(report: Report): Note | undefined {
