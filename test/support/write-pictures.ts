@@ -16,12 +16,14 @@ import { poll } from "./poll.ts";
  * one that it starts for a minute or two. Look at them before you commit them.
  */
 const FOLDER = fileURLToPath(new URL("../../docs/pictures", import.meta.url));
+/** Pictures of a whole month have no notes on days that may still change. */
+const MONTH = monthBefore(monthAt(Date.now())).name;
 const PICTURES = [
   { name: "overview", path: "/", height: 860 },
   { name: "coverage", path: `/coverage?source=${PLANTED}`, height: 760 },
   { name: "usage", path: `/usage?source=${BILLED}&measure=cost&by=workspace`, height: 1000 },
-  { name: "month", path: `/months/${monthBefore(monthAt(Date.now())).name}?source=${BILLED}`, height: 1000 },
-  { name: "owners", path: `/owners?month=${monthBefore(monthAt(Date.now())).name}&source=${BILLED}`, height: 830 },
+  { name: "month", path: `/months/${MONTH}?source=${BILLED}`, height: 1000 },
+  { name: "owners", path: `/owners?month=${MONTH}&source=${BILLED}`, height: 830 },
 ];
 /** Readers load them with the README. */
 const LARGEST_BYTES = 150_000;
