@@ -18,9 +18,9 @@ interface UsageRow {
   readonly measured: Measured;
 }
 
+/** Sums by bucket of each measure, of one id of a dimension. */
 interface Group {
   readonly dimensions: Dimensions;
-  /** By bucket. */
   readonly sums: ReadonlyMap<Measure, Float64Array>;
 }
 
@@ -63,52 +63,29 @@ function usageOf(
   const right = contract === "day-granular" ? dayGranular(asked) : { range: asked, stride: strideOf(asked) };
   const stride = isCoarser ? coarser(right.stride) : right.stride;
   const { buckets, edges } = cut(right.range, stride, align);
-  const groups = new Groups(measuresOf(query), buckets.length);
+  const measures = query.kind === "traces" ? (["traces"] as const) : deploymentMeasures;
+  const groups = new Map<string | null, Group>();
+  const groupOf = (dimensions: Dimensions): Group => {
+    const [id = null] = Object.values(dimensions);
+    const sums = new Map(measures.map((one) => [one, new Float64Array(buckets.length)]));
+    const group = groups.get(id) ?? { dimensions, sums };
+    groups.set(id, group);
+    return group;
+  };
   const workspaces = world.organisation.workspaces.filter(
     (one) => query.workspaceIds.includes(one.id) && world.access.canRead(one),
   );
-  if (query.groupBy === "workspace" && !world.settings.omitZero) {
-    for (const workspace of workspaces) groups.of(ofWorkspace(workspace));
-  }
+  if (query.groupBy === "workspace" && !world.settings.omitZero) workspaces.map(ofWorkspace).forEach(groupOf);
   const isAsked = ({ project }: Stream) => workspaces.includes(project.workspace) && !project.dropped;
   for (const part of partsOf(world, query, isAsked)) {
     const counts = part.counts(edges);
     contradict(world, query, { part, counts, edges, stride, format });
-    groups.add(dimensionsOf(part, query.groupBy), part.measure, counts);
-  }
-  return { stride, rows: rowsOf(world, query, { buckets, groups: groups.all }) };
-}
-
-/** Sums by bucket of each measure, by the id of a dimension. */
-class Groups {
-  readonly #groups = new Map<string | null, Group>();
-  readonly #measures: readonly Measure[];
-  readonly #buckets: number;
-
-  constructor(measures: readonly Measure[], buckets: number) {
-    this.#measures = measures;
-    this.#buckets = buckets;
-  }
-
-  get all(): readonly Group[] {
-    return [...this.#groups.values()];
-  }
-
-  of(dimensions: Dimensions): Group {
-    const [id = null] = Object.values(dimensions);
-    const known = this.#groups.get(id);
-    if (known !== undefined) return known;
-    const sums = new Map(this.#measures.map((one) => [one, new Float64Array(this.#buckets)]));
-    this.#groups.set(id, { dimensions, sums });
-    return { dimensions, sums };
-  }
-
-  add(dimensions: Dimensions, measure: Measure, counts: Float64Array): void {
-    const sums = this.of(dimensions).sums.get(measure);
+    const sums = groupOf(dimensionsOf(part, query.groupBy)).sums.get(part.measure);
     counts.forEach((count, i) => {
       if (sums !== undefined) sums[i] = (sums[i] ?? 0) + count;
     });
   }
+  return { stride, rows: rowsOf(world, query, { buckets, groups: [...groups.values()] }) };
 }
 
 /** Changes the counts of a part where the platform is to contradict itself. */
@@ -177,10 +154,6 @@ interface Part {
   readonly tier: TraceTier | null;
   readonly measure: Measure;
   counts(edges: readonly number[]): Float64Array;
-}
-
-function measuresOf({ kind }: UsageQuery): readonly Measure[] {
-  return kind === "traces" ? ["traces"] : deploymentMeasures;
 }
 
 /** What an answer adds up. Each kind has streams, entities and a beginning of its own (docs/platform.md, Contracts). */

@@ -1,6 +1,6 @@
 import { DAY } from "./course.ts";
 import { type Changed, hourOf, type LedgerOptions, type LedgerRange } from "./ledger.ts";
-import { type Evaluator, type EvaluatorRule, named, type Organisation } from "./organisation.ts";
+import { type Evaluator, type EvaluatorRule, named } from "./organisation.ts";
 import { unit } from "./random.ts";
 
 /** Both are documented. */
@@ -35,24 +35,18 @@ interface EvaluatorChange {
 export class EvaluatorLedger {
   /** What was added to the seeded amounts, by rule and day. */
   readonly #added = new Map<string, EvaluatorAmounts>();
-  readonly #seed: number;
-  readonly #organisation: Organisation;
-  readonly #start: number;
-  readonly #now: () => number;
+  readonly #options: LedgerOptions;
 
-  constructor({ seed, organisation, start, now }: LedgerOptions) {
-    this.#seed = seed + 49_979_687;
-    this.#organisation = organisation;
-    this.#start = start;
-    this.#now = now;
+  constructor(options: LedgerOptions) {
+    this.#options = { ...options, seed: options.seed + 49_979_687 };
   }
 
   /** Rows with an amount, in the organisation's order of rules, then by day. */
   days({ workspaceId, start, end }: LedgerRange): EvaluatorDay[] {
-    const now = this.#now();
+    const now = this.#options.now();
     const rows: EvaluatorDay[] = [];
-    const first = Math.ceil(Math.max(start, this.#start) / DAY) * DAY;
-    for (const evaluator of this.#organisation.evaluators) {
+    const first = Math.ceil(Math.max(start, this.#options.start) / DAY) * DAY;
+    for (const evaluator of this.#options.organisation.evaluators) {
       if (workspaceId !== undefined && evaluator.workspace.id !== workspaceId) continue;
       for (const rule of evaluator.rules) {
         for (let day = first; day < Math.min(end, now); day += DAY) {
@@ -70,8 +64,8 @@ export class EvaluatorLedger {
    * by code stays 0. A row before the start or an unknown rule throws.
    */
   change({ ruleId, at, measure, delta }: EvaluatorChange): Changed {
-    const day = Math.floor(hourOf(this.#start, at, delta) / DAY) * DAY;
-    const { evaluators } = this.#organisation;
+    const day = Math.floor(hourOf(this.#options.start, at, delta) / DAY) * DAY;
+    const { evaluators } = this.#options.organisation;
     const rule = named(
       "evaluator rule",
       ruleId,
@@ -80,7 +74,7 @@ export class EvaluatorLedger {
     const evaluator = evaluators.find(({ rules }) => rules.includes(rule)) as Evaluator;
     const before = this.#shown(evaluator, rule, day)[measure];
     const added = { ...(this.#added.get(rowId(rule, day)) ?? NONE) };
-    const least = -seeded(this.#seed, evaluator, rule, day)[measure];
+    const least = -seeded(this.#options.seed, evaluator, rule, day)[measure];
     const isAlwaysZero = measure === "spend_usd" && evaluator.type === "code";
     if (!isAlwaysZero) added[measure] = Math.max(least, added[measure] + delta);
     this.#added.set(rowId(rule, day), added);
@@ -88,9 +82,9 @@ export class EvaluatorLedger {
   }
 
   #shown(evaluator: Evaluator, rule: EvaluatorRule, day: number): Readonly<EvaluatorAmounts> {
-    const until = Math.min(this.#now(), evaluator.workspace.deletedAt ?? Number.POSITIVE_INFINITY);
+    const until = Math.min(this.#options.now(), evaluator.workspace.deletedAt ?? Number.POSITIVE_INFINITY);
     if (rule.project?.dropped || day >= until) return NONE;
-    const whole = seeded(this.#seed, evaluator, rule, day);
+    const whole = seeded(this.#options.seed, evaluator, rule, day);
     const added = this.#added.get(rowId(rule, day)) ?? NONE;
     const passed = Math.min(1, (until - day) / DAY);
     return {

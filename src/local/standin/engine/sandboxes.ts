@@ -1,6 +1,6 @@
 import { HOUR } from "./course.ts";
 import { type Changed, hourOf, type LedgerOptions, type LedgerRange } from "./ledger.ts";
-import { named, type Organisation, type Sandbox } from "./organisation.ts";
+import { named, type Sandbox } from "./organisation.ts";
 import { unit } from "./random.ts";
 
 export const SANDBOX_COSTS = "/api/v2/sandboxes/usage/costs";
@@ -40,24 +40,18 @@ export class SandboxLedger {
   readonly contradictions: SandboxChange[] = [];
   /** Rows that were changed, by resource and hour. */
   readonly #changed = new Map<string, Units>();
-  readonly #seed: number;
-  readonly #organisation: Organisation;
-  readonly #start: number;
-  readonly #now: () => number;
+  readonly #options: LedgerOptions;
 
-  constructor({ seed, organisation, start, now }: LedgerOptions) {
-    this.#seed = seed + 32_452_843;
-    this.#organisation = organisation;
-    this.#start = start;
-    this.#now = now;
+  constructor(options: LedgerOptions) {
+    this.#options = { ...options, seed: options.seed + 32_452_843 };
   }
 
   /** Rows with an amount, by time, then in the organisation's order. */
   hours({ workspaceId, start, end }: LedgerRange): SandboxHour[] {
     const asked = this.#asked(workspaceId);
-    const now = this.#now();
+    const now = this.#options.now();
     const rows: SandboxHour[] = [];
-    const first = Math.ceil(Math.max(start, this.#start) / HOUR) * HOUR;
+    const first = Math.ceil(Math.max(start, this.#options.start) / HOUR) * HOUR;
     for (let hour = first; hour < Math.min(end, now); hour += HOUR) {
       for (const sandbox of asked) {
         const { lcu, lsu } = this.#shown(sandbox, hour, now);
@@ -90,8 +84,8 @@ export class SandboxLedger {
    * snapshot stay 0. A row before the start or an unknown resource throws.
    */
   change({ resourceId, at, measure, delta }: SandboxChange): Changed {
-    const hour = hourOf(this.#start, at, delta);
-    const sandbox = named("sandbox", resourceId, this.#organisation.sandboxes);
+    const hour = hourOf(this.#options.start, at, delta);
+    const sandbox = named("sandbox", resourceId, this.#options.organisation.sandboxes);
     const before = this.#shown(sandbox, hour)[measure];
     const units = { ...this.#of(sandbox, hour) };
     const isAlwaysZero = measure === "lcu" && sandbox.type === "SNAPSHOT";
@@ -101,18 +95,18 @@ export class SandboxLedger {
   }
 
   #asked(workspaceId: string | undefined): Sandbox[] {
-    return this.#organisation.sandboxes.filter(
+    return this.#options.organisation.sandboxes.filter(
       ({ workspace }) => workspaceId === undefined || workspace.id === workspaceId,
     );
   }
 
-  #shown(sandbox: Sandbox, hour: number, now = this.#now()): Readonly<Units> {
+  #shown(sandbox: Sandbox, hour: number, now = this.#options.now()): Readonly<Units> {
     const until = Math.min(now, sandbox.workspace.deletedAt ?? now);
     return hour >= until ? NONE : this.#of(sandbox, hour);
   }
 
   #of(sandbox: Sandbox, hour: number): Readonly<Units> {
-    return this.#changed.get(rowId(sandbox, hour)) ?? seeded(this.#seed, sandbox, hour);
+    return this.#changed.get(rowId(sandbox, hour)) ?? seeded(this.#options.seed, sandbox, hour);
   }
 }
 

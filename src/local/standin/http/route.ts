@@ -111,24 +111,15 @@ function parsedBody(text: string): unknown {
   }
 }
 
-/** Bodies that are not documented are our guess: a sentence for 429, a gateway's page for 5xx. */
-function refused(fault: Extract<Fault, { kind: "status" }>): Answer {
-  const { status, retry_after } = fault;
-  const headers = retry_after === undefined ? {} : { "retry-after": String(retry_after) };
-  const usual: Record<number, unknown> = {
-    401: { detail: "Invalid token" },
-    403: { error: "Forbidden" },
-    429: { detail: "Rate limit exceeded" },
-  };
-  const page =
-    status >= 500
-      ? `<html><h1>${status}</h1></html>\n`
-      : JSON.stringify(usual[status] ?? { detail: "Refused" });
+/** Bodies that are not documented are our guess: a sentence, and a gateway's page for 5xx. */
+function refused({ status, retry_after, content_type, body }: Extract<Fault, { kind: "status" }>): Answer {
+  const sentence = status === 401 ? "Invalid token" : `Refused with ${status}`;
+  const isPage = body !== undefined || status >= 500;
   return {
     status,
-    type: fault.content_type ?? (fault.body === undefined && status < 500 ? "application/json" : "text/html"),
-    headers,
-    body: fault.body ?? page,
+    type: content_type ?? (isPage ? "text/html" : "application/json"),
+    headers: retry_after === undefined ? {} : { "retry-after": String(retry_after) },
+    body: body ?? (isPage ? `<html><h1>${status}</h1></html>\n` : JSON.stringify({ detail: sentence })),
   };
 }
 

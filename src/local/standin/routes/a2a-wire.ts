@@ -80,9 +80,8 @@ const getting = z.looseObject({
 export type Sent = z.output<typeof message> & { readonly text: string };
 
 /** The message of `message/send` and `message/stream`. Errors: -32602, -32005. */
-export function sentMessage(params: unknown, version: Version): Sent {
+export function sentMessage(params: unknown): Sent {
   const given = read(sending, params);
-  if (version === "0.3") refuseSpelling(given);
   const texts = given.message.parts.map((part) => {
     // Text parts alone (docs/platform.md, Agent server). In A2A 1.0 a part has no kind (documented).
     const kind = part.kind ?? (typeof part.text === "string" ? "text" : "other");
@@ -93,14 +92,6 @@ export function sentMessage(params: unknown, version: Version): Sent {
     return part.text;
   });
   return { ...given.message, text: texts.join("\n") };
-}
-
-/** The names of A2A 0.3 take its own spelling only (our guess). */
-function refuseSpelling({ message: { role, parts } }: z.output<typeof sending>): void {
-  if (role !== "user") throw new RpcRefusal(CODES.invalidParams, "params.message.role: it must be 'user'");
-  const at = parts.findIndex(({ kind }) => kind === undefined);
-  if (at === -1) return;
-  throw new RpcRefusal(CODES.invalidParams, `params.message.parts.${at}.kind: it is missing`);
 }
 
 export function askedTask(params: unknown): z.output<typeof getting> {

@@ -69,7 +69,8 @@ async function post(
   const action = actionOf(method ?? "", isLive);
   const streams = action?.does === "stream";
   const wanted = streams ? "text/event-stream" : "application/json";
-  if (!accepts(headers.accept, wanted)) return refused(400, `Accept header must include ${wanted}`);
+  // No Accept header accepts nothing, and neither does a wildcard (seen).
+  if (!String(headers.accept).includes(wanted)) return refused(400, `Accept header must include ${wanted}`);
   if (id === undefined || method === undefined) {
     // A notification, or a response: accepted and ignored.
     if (id === undefined && method === undefined)
@@ -108,7 +109,7 @@ async function result(call: Call): Promise<object> {
 
 function begin(call: Call): Run {
   const { engine, assistant, params } = call;
-  const sent = sentMessage(params, call.version);
+  const sent = sentMessage(params);
   if (!isAssistant(assistant))
     throw new RpcRefusal(CODES.invalidParams, `Assistant '${assistant}' not found`);
   const thread = threadOf(engine, sent, call);
@@ -208,13 +209,4 @@ function card({ query, origin }: Exchange, isLive: boolean): Answer {
 
 function refused(status: number, error: string): Answer {
   return json({ error }, status);
-}
-
-/** RFC 9110, 12.5.1, without weights. No Accept header accepts nothing (seen). */
-function accepts(header: string | string[] | undefined, type: string): boolean {
-  const [main] = type.split("/");
-  return String(header ?? "")
-    .split(",")
-    .map((one) => one.split(";")[0]?.trim().toLowerCase())
-    .some((one) => one === type || one === "*/*" || one === `${main}/*`);
 }
