@@ -28,7 +28,7 @@ export function createHold({ held = false } = {}): Hold & { set(held: boolean): 
 }
 
 /** Asks Redis so often. A clock that somebody sets, or that is off, is compared within a second. */
-export const ASK_EVERY_MS = 10_000;
+const ASK_EVERY_MS = 10_000;
 const LOOK_EVERY_MS = 1_000;
 /** By how much a clock has jumped if nobody corrects it little by little. */
 const JUMP_MS = 250;

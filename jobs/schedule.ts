@@ -35,11 +35,11 @@ export const JOBS: ReadonlyMap<string, JobDefinition<never>> = new Map(
 );
 
 /** How often a scheduler checks that its schedules are still in Redis. */
-export const RESTORE_EVERY_MS = 20_000;
+const RESTORE_EVERY_MS = 20_000;
 /** How often it reads them whole. In between it asks for their names and next runs, by one command. */
-export const READ_EVERY_MS = 300_000;
+const READ_EVERY_MS = 300_000;
 
-export const REQUEUE_EVERY_MS = 10_000;
+const REQUEUE_EVERY_MS = 10_000;
 
 interface Schedule {
   /** The key in Redis. */

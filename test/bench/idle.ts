@@ -1,9 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { Redis } from "ioredis";
-import { schedulesOf } from "../../jobs/schedule.ts";
-import { idleCommandsPerHour } from "../../jobs/workers.ts";
 import { table } from "../../src/cli/report/output.ts";
-import { readConfig } from "../../src/config/config.ts";
 import { resolvePostgres, resolveRedis } from "../../src/local/servers/resolve.ts";
 import { startStandin } from "../../src/local/standin/server.ts";
 import { openStore } from "../../src/store/db/database.ts";
@@ -71,10 +68,6 @@ try {
   const rate = (total: number) =>
     `${(total / seconds).toFixed(2)} a second, ${Math.round((total / seconds) * 3600).toLocaleString("en-US")} an hour`;
   hand("Redis commands of an idle service with a source", "a second", [sum(1) / seconds]);
-  const config = readConfig({});
-  const schedules = schedulesOf(config).length;
-  const computed = idleCommandsPerHour([{ schedules }], config.syncEveryMs).toLocaleString("en-US");
-  process.stdout.write(`\nas \`doctor\` computes it: ${computed} an hour`);
   process.stdout.write(`\nsent by clients: ${rate(sum(1))}\nwith those in scripts: ${rate(sum(2))}\n`);
 } finally {
   await service.close();

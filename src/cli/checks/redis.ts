@@ -1,12 +1,10 @@
 import { evicts, lacksCommands, NOT_APPENDING } from "../../../jobs/queues.ts";
 import { lookAtRedis, type QueueView, type RedisView } from "../../../jobs/redis-view.ts";
 import { schedulesOf } from "../../../jobs/schedule.ts";
-import { idleCommandsPerHour } from "../../../jobs/workers.ts";
 import { CLOCK_TOLERANCE_MS, describeDuration, systemClock } from "../../clock.ts";
 import type { Config, SourceConfig } from "../../config/config.ts";
 import { counted } from "../../printable.ts";
 import { describeRedis, type RedisServer } from "../../redis-server.ts";
-import { count } from "../report/output.ts";
 import { EXIT } from "../session/exit.ts";
 import { type Notes, problemOf } from "./check.ts";
 
@@ -25,7 +23,6 @@ export async function checkRedisServer(config: Config, notes: Notes): Promise<Re
       config.sources.map(({ slug }) => slug),
     );
     noteView(view, config.redis, notes);
-    noteCost(config, notes);
     return view;
   } catch (error) {
     notes.fail("redis", problemOf(error));
@@ -49,16 +46,6 @@ function noteView(view: RedisView, server: RedisServer, notes: Notes): undefined
   else notes.warn("redis_eviction", APPENDS_NOTHING);
   if (Math.abs(clockOffMs) <= CLOCK_TOLERANCE_MS) return notes.pass("redis_clock", "is that of this host");
   notes.fail("redis_clock", clockProblem(clockOffMs), EXIT.unreachable);
-}
-
-/** Some hosted ones bill by command. */
-function noteCost(config: Config, notes: Notes): void {
-  const sources = config.sources.map(() => ({ schedules: schedulesOf(config).length }));
-  const commands = Math.round(idleCommandsPerHour(sources, config.syncEveryMs) / 100) * 100;
-  notes.pass(
-    "redis_cost",
-    `some ${count(commands)} commands an hour from an idle service of one process (computed)`,
-  );
 }
 
 function placeOf(server: RedisServer): string {

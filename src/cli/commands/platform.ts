@@ -33,7 +33,6 @@ interface WaitOptions extends SourceOption {
 interface DeploymentOptions extends WaitOptions {
   readonly body?: string;
   readonly wait?: boolean;
-  readonly revision?: string;
 }
 
 interface AssistantOptions extends WaitOptions {
@@ -56,7 +55,6 @@ const OPTIONS = {
   ),
   body: new Option("--body <file>", "JSON file with the request body; - reads stdin"),
   wait: new Option("--wait", "wait until the revision is deployed"),
-  revision: new Option("--revision <id>", "this revision instead of the latest"),
   /** Cloud deployments take some minutes. */
   deployedWithin: withinOf(30 * 60_000),
   assistant: new Option("--assistant <name or id>", "the assistant").default("agent"),
@@ -143,14 +141,12 @@ function defineDeployment(platform: Command): void {
         ),
       ),
     );
-  withOptions(deployment.command("wait <id>"), "source", "deployedWithin", "revision")
-    .description("wait until a revision is deployed; exit with 3 if it fails or takes too long")
+  withOptions(deployment.command("wait <id>"), "source", "deployedWithin")
+    .description("wait until the latest revision is deployed; exit with 3 if it fails or takes too long")
     .action(
-      onControlPlane(async (client, session, options, id) => {
-        const found = await client.deployment(id, session);
-        const latestRevisionId = options.revision ?? found.latestRevisionId;
-        return wait(session, client, options, { ...found, latestRevisionId });
-      }),
+      onControlPlane(async (client, session, options, id) =>
+        wait(session, client, options, await client.deployment(id, session)),
+      ),
     );
 }
 

@@ -58,7 +58,6 @@ test("doctor and status show a healthy service, one without workers, and which o
   const working = await doctor(bench);
   expect([working.code, working.of("fail"), working.of("skip")]).toEqual([0, [], []]);
   expect(working.find("redis_commands")?.status).toBe("pass");
-  expect(working.find("redis_cost")?.finding).toMatch(/^some [\d,]+00 commands an hour .*\(computed\)$/);
   expect(working.find("workers")?.finding).toBe("1 worker seen");
   expect(working.find("schedules")?.finding).toContain("kept by 1 scheduler");
   expect(working.find("platform")?.finding).toContain("answered: info, organization, workspaces, usage");
