@@ -19,7 +19,6 @@ import { putOffTasks } from "../store/work/tasks.ts";
 import { conditionSettingsOf, factOf, type Incident, openIncidents } from "./alerts/conditions.ts";
 import { type SyncBudget, type Syncing, syncBudget } from "./sync/sync-budget.ts";
 
-/** What Redis shows of a source's queues. */
 export interface QueueSight {
   /** Processes that fetch; undefined where Redis does not tell its clients. */
   readonly workers: number | undefined;
@@ -34,7 +33,6 @@ interface QueuesSight {
   readonly problem: string | null;
 }
 
-/** A source as the command `status` and the overview show it, with what to do about it now. */
 export interface SourceReport {
   readonly status: SourceStatus;
   readonly trust: SourceTrust;
@@ -53,7 +51,6 @@ interface Asked {
   readonly config: Pick<Config, "sources" | "settleAfterMs" | "hourlyForMs" | "syncEveryMs" | "meters">;
   /** Postgres's clock, epoch milliseconds. */
   readonly now: number;
-  /** Postgres is read meanwhile. */
   readonly queues: QueuesSight | Promise<QueuesSight>;
 }
 
@@ -126,7 +123,6 @@ function budgetOf(
   return syncBudget(syncing, now);
 }
 
-/** What is known of a source when somebody asks what to do. */
 export interface Situation {
   readonly source: string;
   /** ` --source SLUG` where there are several sources; else empty. */
@@ -136,33 +132,26 @@ export interface Situation {
   readonly refused: string | null;
   /** Processes that fetch; null where nobody says so. */
   readonly workers: number | null;
-  /** Why Redis could not be asked; null if it could, or is not used. */
   readonly redis: string | null;
   /** For how long nothing was loaded, as a sentence; null while that is as it should be. */
   readonly stale: string | null;
-  /** How the last sync failed as a whole; null if it did not. */
   readonly lastSyncFailure: string | null;
   readonly openDifferences: number;
-  /** Workspaces that the key lost, by the platform's ids. */
   readonly unread: readonly string[];
   readonly unpriced: boolean;
-  /** ISO instant; null where no schedule is known. */
   readonly nextSync: string | null;
 }
 
-/** One sentence, the command for it, and the page that shows it. */
 export interface Advice {
   readonly kind: "good" | "info" | "warn" | "bad";
   readonly sentence: string;
   readonly command: string | undefined;
   readonly href: string | undefined;
-  /** The page that shows why it is so, where that is another one. */
   readonly why?: string;
   /** Alerts about the same: they say how much of it there is, or nothing more (`isWhole`). */
   readonly alerts?: { readonly kinds: readonly AlertKind[]; readonly isWhole: boolean };
 }
 
-/** `lastSyncFailure` of a run. */
 function failureOf(lastSync: Pick<Run, "outcome" | "reason"> | null): string | null {
   const hasFailed = lastSync?.outcome === "failed" || lastSync?.outcome === "lost";
   return hasFailed ? (lastSync.reason ?? "") : null;
@@ -177,7 +166,6 @@ function whereOf({ source }: Situation): string {
   return `source=${encodeURIComponent(source)}`;
 }
 
-/** What keeps syncs from working. */
 function onService(at: Situation): Advice | undefined {
   const { trust } = at;
   if (at.refused !== null) {
@@ -208,7 +196,6 @@ function onService(at: Situation): Advice | undefined {
   return undefined;
 }
 
-/** What is not loaded. */
 function onDays(at: Situation): Advice | undefined {
   const { source, sourceFlags, trust } = at;
   const where = whereOf(at);
@@ -259,7 +246,6 @@ function onDays(at: Situation): Advice | undefined {
   return undefined;
 }
 
-/** What is not proved, priced or closed. */
 function onFigures(at: Situation): Advice | undefined {
   const { sourceFlags, trust } = at;
   const where = whereOf(at);
@@ -309,7 +295,6 @@ const CONTRADICTIONS: NonNullable<Advice["alerts"]> = {
   isWhole: false,
 };
 
-/** An alert that says nothing more than the advice. */
 function said(kind: AlertKind): NonNullable<Advice["alerts"]> {
   return { kinds: [kind], isWhole: true };
 }

@@ -15,18 +15,15 @@ import {
 } from "../store/figures/workspace-days.ts";
 import { storeNow } from "../store/load/fetch-ledger.ts";
 
-/** A day on which a workspace had far more or far fewer traces than expected. */
 export interface UnusualOfWorkspace extends UnusualDay {
   readonly source: string;
   readonly workspaceId: string;
   readonly workspaceName: string | null;
-  /** The project, user and key that make up half of the difference or more. */
   readonly because: readonly DayPart[];
   /** Who has most of what explains it; null: nobody, or it is not known. */
   readonly owner: string | null;
 }
 
-/** Days that are over and looked at. */
 const DAYS = 30;
 /** An alert is about days so long ago: one that has too little is judged once it is final. */
 const ALERT_DAYS = 14;
@@ -34,9 +31,7 @@ const ALERT_DAYS = 14;
 const MOST = { explained: 20, named: 5 };
 /** Of an ordinary day of the whole source: a smaller difference is nobody's matter. */
 const LEAST_PART = 0.02;
-/** Of the difference that something is to explain. */
 const LEAST_SHARE = 0.5;
-/** Weeks whose same weekday a part is compared with. */
 const WEEKS = 8;
 
 let last: { readonly version: string; readonly found: Promise<readonly UnusualOfWorkspace[]> } | undefined;
@@ -109,7 +104,6 @@ function differenceOf({ amount, expected }: UnusualDay): number {
   return Math.abs(amount - expected);
 }
 
-/** The mean of the days of all workspaces together. */
 function ordinaryDay(workspaces: readonly WorkspaceDays[], from: string): number {
   const days = workspaces
     .flatMap((one) => one.days)
@@ -118,7 +112,6 @@ function ordinaryDay(workspaces: readonly WorkspaceDays[], from: string): number
   return sum / Math.max(1, new Set(days.map(({ day }) => day)).size);
 }
 
-/** The days that are loaded among those of the weeks before. */
 function sameWeekdays(days: readonly DayAmount[], day: string): DayAmount[] {
   const wanted = new Set(Array.from({ length: WEEKS }, (_, n) => addDays(day, -7 * (n + 1))));
   return days.filter((one) => one.amount !== null && wanted.has(one.day));
@@ -144,23 +137,19 @@ function because({ amount, expected }: UnusualOfWorkspace, parts: readonly DayPa
   return parts.filter(({ more }) => more / (amount - expected) >= LEAST_SHARE);
 }
 
-/** An id that nobody reads is cut. */
 const LONGEST_ID = 16;
 
-/** What is unusual about each day. */
 export function describedByDay(found: readonly UnusualOfWorkspace[]): Map<string, string> {
   const days = Map.groupBy(found, ({ day }) => day);
   return new Map([...days].map(([day, all]) => [day, describeAll(all)]));
 }
 
-/** The newest first, of one day the largest difference, and how many more there are. */
 export function describeAll(found: readonly UnusualOfWorkspace[]): string {
   const more = found.length - MOST.named;
   const named = found.toReversed().slice(0, MOST.named).map(describeUnusual);
   return [...named, ...(more > 0 ? [`And ${more} more.`] : [])].join(" ");
 }
 
-/** The unusual days of a source that are still an incident. */
 export function ofLastWeeks(
   found: readonly UnusualOfWorkspace[],
   source: string,

@@ -30,7 +30,6 @@ interface PagesInput {
   readonly redis?: { readonly server: RedisServer; readonly queues: ServiceQueues };
 }
 
-/** What the pages need of the service, and what closes it. */
 export function pageServices(given: PagesInput): WebServices & { close(): Promise<void> } {
   const { config, store, redis, log } = given;
   const reader = openStore({ url: requireDatabaseUrl(config), ...PAGES_POOL });

@@ -14,15 +14,12 @@ import type { RedisServer } from "../redis-server.ts";
 
 type SourceQueues = Readonly<Record<QueueKind, Queue>>;
 
-/** What this process uses of Redis. */
 export type ServiceQueues = Awaited<ReturnType<typeof openQueues>>;
 
 interface QueuesInput {
   readonly slugs: readonly string[];
   readonly redis: RedisServer;
-  /** Of this process, for those who look at Redis. */
   readonly role?: string;
-  /** Whether queues and workers emit OpenTelemetry spans. */
   readonly isTraced: boolean;
   readonly warn: Warn;
 }
@@ -48,15 +45,12 @@ export async function openQueues({ slugs, redis, role = "all", isTraced, warn }:
   );
   const all = [...bySlug.values()].flatMap(({ control, fetch }) => [control, fetch]);
   return {
-    /** Adds jobs, and counts the requests of all hosts. */
     producer,
     prefix,
     all,
     telemetry,
     of: (slug: string) => bySlug.get(slug) as SourceQueues,
-    /** Opens a connection for one worker, which closes it. */
     connectWorker: (name: string) => watched(workerConnection(redis), name),
-    /** Jobs of each queue and state, by BullMQ's own count. */
     count: async () => {
       const counted = all.map(async (queue) => {
         const counts = Object.entries(await queue.getJobCounts());
@@ -64,7 +58,6 @@ export async function openQueues({ slugs, redis, role = "all", isTraced, warn }:
       });
       return (await Promise.all(counted)).flat();
     },
-    /** Redis's clock, epoch milliseconds. */
     clock: () => redisTime(producer, prefix),
     /** The same. Rejects if Redis takes no write. */
     time: async () => {
@@ -77,7 +70,6 @@ export async function openQueues({ slugs, redis, role = "all", isTraced, warn }:
   };
 }
 
-/** Spans for the OpenTelemetry SDK that the process was started with. */
 async function openTelemetry(): Promise<Telemetry> {
   const { BullMQOtel } = await import("bullmq-otel");
   return new BullMQOtel({ tracerName: "usage-etl" });

@@ -28,15 +28,12 @@ interface ServeOptions {
   readonly untilReady?: () => Promise<void>;
 }
 
-/** The service in this process. */
 export interface Service {
-  /** Where `/livez`, `/readyz` and `/metrics` are served. */
   readonly url: string;
   /** Takes no more jobs, hands running ones back, and closes what was started, last first. */
   close(): Promise<void>;
 }
 
-/** Starts the roles of the service in this process: first the queues and the HTTP side, then each source. */
 export async function serve(options: ServeOptions): Promise<Service> {
   const { config, store, role, log, untilReady = async () => {} } = options;
   const sources = requireSources(config);
@@ -86,7 +83,6 @@ export async function serve(options: ServeOptions): Promise<Service> {
 
 type Defer = Shared["defer"];
 
-/** Collects what closes the parts of the process. `signal` is aborted where closing begins. */
 function closingOf(store: Store, state: ProcessState) {
   const closers: Parameters<Defer>[0][] = [];
   const abort = new AbortController();
@@ -113,7 +109,6 @@ function closingOf(store: Store, state: ProcessState) {
   return { defer, close, signal: abort.signal };
 }
 
-/** Health and metrics, and the pages where they are served. */
 async function startHttp(
   { config, store, redis: server, role, servesPages = role !== "worker", log }: ServeOptions,
   { queues, state, defer }: { queues: ServiceQueues; state: ProcessState; defer: Defer },
@@ -138,7 +133,6 @@ async function startHttp(
   return { url: http.url, metrics };
 }
 
-/** Requests that a sync of each source needs, and that its rate limit allows; without sources that never answered. */
 async function syncNeeds(config: Config, store: Store) {
   const needs = requireSources(config).map(async (source) => {
     const budget = await knownSyncBudget(store.db, { config: source, settings: config });
@@ -149,7 +143,6 @@ async function syncNeeds(config: Config, store: Store) {
 
 const LOOK_EVERY_MS = 5_000;
 
-/** Tells of secrets whose files changed while the process runs. */
 interface SecretFiles {
   /** Calls after the secret has changed. What it does must not throw. */
   onChange(secret: Secret, listener: () => void): void;

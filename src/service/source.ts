@@ -23,7 +23,6 @@ import type { ProcessState } from "./http/health.ts";
 import type { Metrics } from "./http/metrics.ts";
 import type { ServiceQueues } from "./queues.ts";
 
-/** Starts what this process does for one source: keeps its schedules, takes its jobs. What it starts is deferred to its closer. */
 export async function startSource(
   source: SourceConfig,
   shared: Shared,
@@ -51,7 +50,6 @@ async function resume({ handle }: LimitedSource, control: Queue): Promise<void> 
   await control.add(syncJob.name, {}, { ...syncJob.options, jobId: `key-${Date.now()}` });
 }
 
-/** What the sources of one process share. */
 export interface Shared {
   readonly config: Config;
   readonly store: Store;
@@ -60,17 +58,13 @@ export interface Shared {
   readonly state: ProcessState;
   /** While it holds, this process takes no job and touches no schedule. */
   readonly clockOff: Hold;
-  /** Calls after a secret's file has changed. */
   readonly onSecretChange: (secret: Secret, listener: () => void) => void;
-  /** Closes it when the process ends, the last first. */
   readonly defer: (close: () => Promise<void> | void) => void;
   readonly log: Logger;
   readonly warn: Warn;
-  /** Aborted when the process ends. */
   readonly signal: AbortSignal;
 }
 
-/** A source with its request rate limit. */
 type LimitedSource = ReturnType<typeof openLimited>;
 
 /** How often a request of a control job is tried. The schedule repeats the job, so few attempts are enough. */
@@ -116,7 +110,6 @@ function openLimited(source: SourceConfig, shared: Shared) {
     },
     config.syncEveryMs,
   );
-  /** `fetchShare`: what the limiter of the fetch queue lets through. */
   return { handle, fetchShare: shares.fetch, gate, holdBack, close: () => billing.close() };
 }
 
@@ -174,7 +167,6 @@ function startWork(
   };
 }
 
-/** Undefined: no place for files is configured. */
 function filesSettings(config: Config, source: string): FilesSettings | undefined {
   const { address, ...files } = config.files;
   if (address === undefined) return undefined;
@@ -186,9 +178,7 @@ function filesSettings(config: Config, source: string): FilesSettings | undefine
  * it: a platform that is down, refuses the key or limits requests ends jobs all the time.
  */
 export interface FetchProgress {
-  /** A fetch job has begun. Returns what to call when it has ended. */
   readonly begin: () => () => void;
-  /** Whether messages wait in the queue that a worker may take now. */
   readonly noteWaiting: (isWaiting: boolean) => void;
   /** How long nothing has moved although something is due, milliseconds; 0 if nothing is. */
   readonly standsStillMs: () => number;
@@ -231,7 +221,6 @@ function watchQueue(queue: Queue, { noteWaiting }: FetchProgress, isHeld: () => 
   return () => clearInterval(timer);
 }
 
-/** Whether messages wait and nothing holds them back: no pause, no limit of requests. */
 export async function isFetchWaiting(queue: Queue): Promise<boolean> {
   if ((await queue.getJobCountByTypes("waiting", "prioritized")) === 0) return false;
   const [isPaused, limitedForMs] = await Promise.all([queue.isPaused(), queue.getRateLimitTtl()]);

@@ -57,7 +57,6 @@ async function list({ output, config, ...session }: Session): Promise<undefined>
   );
 }
 
-/** Why the route cannot be sent to, or why its last message failed. */
 function problemOf({ missing, states }: RouteReport): string {
   if (missing !== null) return missing;
   const failed = states.find(({ failures }) => failures > 0);

@@ -136,7 +136,6 @@ async function checkStoredCharges(db: Database, sourceId: number, notes: Notes):
   });
 }
 
-/** What the tables hold of a source; undefined if it was never opened. */
 async function knownOf({ db }: Store, { slug, workspaceIds }: SourceConfig) {
   const sourceId = (await listSources(db)).find(({ source }) => source === slug)?.sourceId;
   const status = (await sourceStatuses(db)).find(({ source }) => source === slug);
@@ -164,7 +163,6 @@ function checkOrganization(
   );
 }
 
-/** What the tables and the configuration say about a source, and what was learned of its server. */
 async function checkStored(
   { config }: Session,
   given: { source: SourceConfig; store: Store; sourceId: number; status: SourceStatus },
@@ -233,7 +231,6 @@ async function checkStored(
     });
 }
 
-/** Whether a source gives a part of the bill beside traces of all tiers. */
 function describeMeter(
   meter: LearnableMeter,
   wanted: readonly Meter[],
@@ -264,7 +261,6 @@ function describeBillPart({ part, refusal, askedAt }: LearnedBillPart): string {
   return `${BILL_WORDS[part]}: not read; the server refused this key on ${when} and is asked again daily (${refusal})`;
 }
 
-/** Prices that end within so many days are warned of. */
 const ENDING_DAYS = 31;
 
 const PRICE_IT = "Import prices that are valid on these days with `usage-etl prices import FILE`.";

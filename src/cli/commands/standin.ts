@@ -45,7 +45,6 @@ export function define(command: Command): void {
     .action(inSession(run, { alone: true }));
 }
 
-/** An option that takes one of these values; the first is its default. */
 function choice(flags: string, about: string, values: readonly string[]): Option {
   return new Option(flags, about).choices(values).default(values[0]);
 }

@@ -87,7 +87,6 @@ async function show(session: Session, only: string | undefined): Promise<number>
     if (status.source !== (only ?? status.source)) return [];
     const seen = view?.sources.get(status.source);
     const detail = details.get(status.source);
-    // Opened for the first time between the two: the next look shows it.
     if (detail === undefined) return [];
     const shown = {
       ...status,
@@ -125,7 +124,6 @@ async function show(session: Session, only: string | undefined): Promise<number>
 
 type SourceDetails = Awaited<ReturnType<typeof detailsOf>>;
 
-/** By slug. */
 async function detailsOfSources(db: Database, settleAfterMs: number): Promise<Map<string, SourceDetails>> {
   const sources = await listSources(db);
   return new Map(
@@ -135,7 +133,6 @@ async function detailsOfSources(db: Database, settleAfterMs: number): Promise<Ma
   );
 }
 
-/** What `status` shows of a source beside its report. */
 async function detailsOf(db: Database, { source, sourceId }: ListedSource, settleAfterMs: number) {
   const [freshness, finality, listed, days, costs, limits] = await Promise.all([
     freshnessOf(db, source),
@@ -148,7 +145,6 @@ async function detailsOf(db: Database, { source, sourceId }: ListedSource, settl
   return { freshness, finality, listedOnly: listed, days, costs, limits };
 }
 
-/** Says which sources were added to a database that has others, and were not contacted yet. Returns how many there are. */
 function neverOpened(
   { output }: Session,
   reports: readonly SourceReport[],
@@ -164,7 +160,6 @@ function neverOpened(
   return added.length;
 }
 
-/** What Redis shows of the service, or why it does not. Without `REDIS_URL` there is nothing to ask. */
 async function lookAtService({
   config,
 }: Session): Promise<{ view?: RedisView; problem: ShownStatus["redis"] }> {

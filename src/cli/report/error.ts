@@ -2,12 +2,10 @@ import { CommanderError } from "commander";
 import { EtlError, PlatformError, UsageError } from "../../errors.ts";
 import { faultOf } from "../../faults.ts";
 
-/** What `--json` says of an error. */
 export interface ErrorFacts {
   readonly code: string;
   readonly message: string;
   readonly hint: string;
-  /** Where an unexpected error came from. */
   readonly stack?: string;
 }
 
@@ -42,7 +40,6 @@ export function refusalOf(error: unknown): ErrorFacts | undefined {
     : { code, message, hint: `${next} Add --verbose to see the request.` };
 }
 
-/** An error as text: what happened, then the next step. */
 export function describeError({ code, message, hint, stack }: ErrorFacts): string {
   return [`${message}\n  ${hint} [${code}]`, ...(stack === undefined ? [] : [stack])].join("\n");
 }

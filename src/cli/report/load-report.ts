@@ -5,9 +5,6 @@ import type { RunResult } from "../../pipeline/extract/run-inline.ts";
 import { EXIT } from "../session/exit.ts";
 import { cellsOf, instant, linesOf, table, withoutZeros } from "./output.ts";
 
-/** What a load says: its requests by dimension, and what the tables hold of the range that was asked for. */
-
-/** What `--json` shows of the range that was asked for. */
 export function rangeToData(lines: readonly RangeLine[]) {
   return lines.map(({ first, end, retryAt, ...line }) => ({
     ...line,
@@ -17,7 +14,6 @@ export function rangeToData(lines: readonly RangeLine[]) {
   }));
 }
 
-/** The statement at the end of a load: what the tables say about the range that was asked for. */
 export function describeRange(lines: readonly RangeLine[]): string {
   const { sentence, open } = rangeSentence(lines);
   if (open.length === 0) return sentence;
@@ -34,7 +30,6 @@ export function describeRange(lines: readonly RangeLine[]): string {
   return `${sentence}\n${table(...withoutZeros(...cells))}`;
 }
 
-/** One line for all dimensions where the server does not answer in a stride: that is one fact. */
 function joined(lines: readonly RangeLine[]): (RangeLine & { readonly isOfAll: boolean })[] {
   const [lacking, others] = [true, false].map((is) =>
     lines.filter(({ status }) => (status === "not_available") === is),
@@ -56,12 +51,10 @@ function allDimensions(meter: Meter): string {
   return meter === "traces" ? "all" : METER_NAME[meter];
 }
 
-/** 0 only if all of the range is loaded. */
 export function exitOfRange(lines: readonly RangeLine[]): number {
   return lines.every(isLoaded) ? EXIT.done : EXIT.partlyFailed;
 }
 
-/** A run as a table by dimension and stride, with its failures. */
 export function describeRun(run: RunResult): string {
   const cells = cellsOf(run.counts, {
     dimension: ({ meter, groupBy }) => dimensionText(meter, groupBy),

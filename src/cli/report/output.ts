@@ -7,17 +7,13 @@ import { type Counted, createBar, type Update } from "./progress.ts";
 
 /** Data goes to stdout, everything else to stderr. Nothing that is written controls a terminal, whoever sent parts of it. */
 export interface Output {
-  /** Whether `--json` was given. */
   readonly json: boolean;
-  /** Writes one JSON document, or the text that `text` returns. */
   data<T>(value: T, text: (value: T) => string): undefined;
-  /** Empties the terminal, if stdout is one. */
   clear(): void;
   /** Writes a line for the person. It is never part of the data; with `--json` it is `{"note": ...}`. */
   note(line: string): void;
   /** Writes what ended the command, or its work on one of several sources; with `--json` as an object. */
   error(error: unknown, source?: string): void;
-  /** Runs `work` and shows its progress, on a terminal only. `work` may call `update` often. */
   progress<T>(what: Counted, work: (update: Update) => Promise<T>): Promise<T>;
   /** Where the log goes: JSON lines to stderr, but sentences on a terminal, and none of them breaks the bar. */
   readonly logTo: LogTarget;
@@ -58,12 +54,10 @@ const LINES = [...EDGES, "left", "left-mid", "mid", "mid-mid", "right", "right-m
 type Columns<T> = Readonly<Record<string, CellKey<T> | ((item: T) => Cell) | false>>;
 type CellKey<T> = { [K in keyof T]-?: T[K] extends Cell ? K : never }[keyof T];
 
-/** A table of items: a row each. */
 export function tableOf<T>(items: readonly T[], columns: Columns<T>): string {
   return table(...cellsOf(items, columns));
 }
 
-/** Title and cells of each column that is not left out. */
 export function cellsOf<T>(items: readonly T[], columns: Columns<T>): [head: string[], rows: Cell[][]] {
   const shown = Object.entries(columns).filter(([, column]) => column !== false);
   const cellOf = (item: T, column: Columns<T>[string]) =>
@@ -100,12 +94,10 @@ function shownCell(cell: Cell): string {
 
 export const instant = shortInstant;
 
-/** `2026-03-01 05:00:12`, UTC. */
 export function second(instant: string): string {
   return instant.slice(0, 19).replace("T", " ");
 }
 
-/** A number with its digits in groups, such as `1,204`. */
 export function count(number: number): string {
   return number.toLocaleString("en-US");
 }
@@ -120,7 +112,6 @@ export function linesOf(...lines: readonly (Line | readonly Line[])[]): string {
     .join("\n");
 }
 
-/** A value as one JSON document on one line. */
 function toDocument(value: unknown): string {
   return printable(JSON.stringify(value, asEverywhere));
 }
@@ -129,7 +120,6 @@ function toDocument(value: unknown): string {
 const INSTANTS = new Set(["start", "end", "from", "to", "bucketStart"]);
 const DAY_OR_INSTANT = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?Z)?$/;
 
-/** Instants look alike whichever command prints them. */
 function asEverywhere(this: unknown, key: string, value: unknown): unknown {
   // A Date is a text already here.
   const isDate = (this as Record<string, unknown>)[key] instanceof Date;
@@ -141,12 +131,10 @@ function isInstant(value: unknown): boolean {
   return typeof value === "number" || (typeof value === "string" && DAY_OR_INSTANT.test(value));
 }
 
-/** Such as `2026-03-01T05:00:00Z`. */
 function isoInstant(value: string | number): string {
   return new Date(value).toISOString().replace(/\.\d{3}Z$/, "Z");
 }
 
-/** Fields of a log line that a person at a terminal needs no more than once, or not at all. */
 const LEFT_OUT = new Set(["level", "time", "msg", "code", "reason", "source"]);
 const LEVELS: Readonly<Record<number, string>> = { 10: "trace", 20: "debug", 30: "info", 40: "warning" };
 
@@ -165,16 +153,13 @@ function describeLogLine(json: string): string {
 export type Cell = string | number | null;
 type Rows = readonly (readonly Cell[])[];
 
-/** Without the columns in which nothing but zero, or nothing at all, stands. */
 export function withoutZeros(head: readonly string[], rows: Rows): [head: string[], rows: Cell[][]] {
   const isKept = head.map((_, at) => rows.some((row) => ![0, null, "-"].includes(row[at] ?? null)));
   const kept = <T>(row: readonly T[]) => row.filter((_, at) => isKept[at]);
   return [kept(head), rows.map(kept)];
 }
 
-/** Between two columns. */
 const GAP = 2;
-/** A text that is cut shorter names nothing. */
 const LEAST = 8;
 
 /**
@@ -213,7 +198,6 @@ function widthOf(widths: readonly number[]): number {
   return widths.reduce((sum, width) => sum + width + GAP, -GAP);
 }
 
-/** Columns of text for people: a table of a terminal that nobody has widened. */
 const COLUMNS = 80;
 
 /** Text behind a label, wrapped between words; further lines begin below the text. A longer word is cut. */

@@ -11,18 +11,14 @@ export interface Progress {
   readonly paused?: boolean;
 }
 
-/** What is counted: `unit` in the plural. */
 export interface Counted {
   readonly label: string;
   readonly unit: string;
 }
 
-/** Work that is over sooner needs no progress bar. */
 const DRAW_AFTER_MS = 1000;
 const DRAW_EVERY_MS = 100;
-/** The rate follows a change of pace within some such times. */
 const SMOOTHED_OVER_MS = 10_000;
-/** A rate of less is chance. */
 const MEASURED_OVER_MS = 500;
 const BAR = 20;
 
@@ -40,7 +36,6 @@ export function createBar(terminal: Terminal, clock: Pick<Clock, "now"> = system
       clear();
       terminal.write(text);
     },
-    /** Runs `work` and shows its progress once it takes long. */
     async show<T>(what: Counted, work: (update: Update) => Promise<T>): Promise<T> {
       const pace = createPace(clock);
       const startedAt = clock.now();
@@ -66,7 +61,6 @@ export function createBar(terminal: Terminal, clock: Pick<Clock, "now"> = system
 }
 
 export interface Pace {
-  /** A second, smoothed; undefined until it is known. */
   readonly rate: () => number | undefined;
 }
 

@@ -27,7 +27,6 @@ import { latenessOf } from "../../store/proof/lateness.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
 import { count, instant, linesOf, second, wrapped } from "./output.ts";
 
-/** One source in `status`. */
 export type ShownStatus = SourceStatus &
   SourceProgress &
   Pick<SourceReport, "lastSync" | "nextSync" | "alerts" | "advice" | "lostWorkspaces"> & {
@@ -43,11 +42,9 @@ export type ShownStatus = SourceStatus &
     /** Processes seen; null where no Redis says so. */
     readonly workers: number | null;
     readonly schedulers: number | null;
-    /** Whether a Redis is configured. */
     readonly hasRedis: boolean;
     readonly hasSchedules: boolean;
     readonly redis: { readonly code: string; readonly message: string } | null;
-    /** Daily figures that are over, by stride. */
     readonly days: readonly StrideDays[];
     readonly costs: UnpricedUsage;
     readonly limits: readonly LimitUse[];
@@ -61,7 +58,6 @@ const OUT_OF_REACH = new Set([
   "redis_unreachable",
 ]);
 
-/** The worst of what is shown. */
 export function exitOfStatus(status: ShownStatus): number {
   const { lastSync, alerts, workers, hasSchedules, days } = status;
   const isAlert = (...kinds: AlertKind[]) => alerts.some(({ kind }) => kinds.includes(kind));
@@ -77,7 +73,6 @@ export function exitOfStatus(status: ShownStatus): number {
   return firstExit(exits);
 }
 
-/** The most used ones. */
 const MOST_LIMITS = 5;
 
 const WIDTH = "differences  ".length;
@@ -117,7 +112,6 @@ export function describeStatus(status: ShownStatus, now: number, settleAfterMs: 
   );
 }
 
-/** What of a source a person needs to see beside others, so that three of them fit a screen. */
 export function describeInShort(status: ShownStatus, now: number): string {
   const line = (label: string, text: string) => wrapped(label.padEnd(WIDTH), text);
   const { provedUntil, dataStart, refused, budget, dataStartProblem } = status;
@@ -146,7 +140,6 @@ export function describeInShort(status: ShownStatus, now: number): string {
   );
 }
 
-/** `isShort`: what there is none of is left out. */
 function describeCounts(of: StrideDays, { isShort = false } = {}): string {
   const { missing, failed, unverified, provisional, final } = of;
   return Object.entries({ missing, failed, unverified, "not final": provisional, final })
@@ -198,7 +191,6 @@ function describeRequests({ budget }: ShownStatus): string {
 
 function describeTasks({ waiting, queued, oldestSeconds, budget }: ShownStatus): string {
   if (oldestSeconds === null) return "none waits";
-  // A problem says it too.
   const putOff = budget?.problem === undefined && budget?.putOff;
   const more = putOff ? `. ${describePutOff(putOff)}` : "";
   return `${count(waiting)} wait, ${count(queued)} are queued, the oldest for ${describeDuration(oldestSeconds * 1000)}${more}`;
@@ -277,7 +269,6 @@ export async function finalityOf(
   return judgeFinality(await latenessOf(db, { sourceId }), settleAfterMs);
 }
 
-/** One or two lines: how late counts change, and whether `USAGE_SETTLE_AFTER` is long enough. */
 export function describeFinality(finality: Finality, settleAfterMs: number): string[] {
   const { changes, finalChanges, nearlyAllWithinHours, adviseDays, verdict } = finality;
   const setting = `USAGE_SETTLE_AFTER is ${settleAfterMs / DAY_MS} days`;
@@ -295,7 +286,6 @@ export function describeFinality(finality: Finality, settleAfterMs: number): str
   ];
 }
 
-/** When a day's count of one retention tier is final, and why then. */
 export async function describeTierFinality(
   db: Database,
   { sourceId, meter, settleAfterMs }: { sourceId: number; meter: Meter; settleAfterMs: number },
@@ -309,10 +299,8 @@ export async function describeTierFinality(
   return `${METER_NAME[meter]}: a day is final ${afterMs / DAY_MS} days after its end. ${why}`;
 }
 
-/** Workspaces that a person is shown by name. A large customer may have a thousand. */
 const MOST_NAMED = 10;
 
-/** These lines, or the first of them and how many were left out. */
 function firstLines(lines: readonly string[], ofWhat: string): string[] {
   const left = lines.length - MOST_NAMED;
   return left <= 0
@@ -320,7 +308,6 @@ function firstLines(lines: readonly string[], ofWhat: string): string[] {
     : [...lines.slice(0, MOST_NAMED), `And ${left} more ${ofWhat}, which --json shows.`];
 }
 
-/** A line for each workspace: what is lost, and what that leaves open. */
 function describeLost(all: readonly LostWorkspace[]): string[] {
   const lines = all.map((one) => {
     const { workspaceId, zeros, firstDay, lastDay, closedMonths } = one;
@@ -342,7 +329,6 @@ function whatIsLost({ isUnread, isUnlisted }: LostWorkspace): string {
   return isUnlisted ? listed.replace("The", "the") : "the key had lost access.";
 }
 
-/** One line, or none. */
 export function describeListedOnly(all: readonly ListedOnly[]): string[] {
   if (all.length === 0) return [];
   const named = all

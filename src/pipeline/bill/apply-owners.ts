@@ -16,15 +16,10 @@ import { type Actor, recordAction } from "../../store/work/operator-actions.ts";
 
 export interface OwnersOutcome {
   readonly rules: number;
-  /** By source, month and owner: what the views by owner have before and after. */
   readonly changes: readonly OwnerChange[];
-  /** Lines of rules that decide nothing of what is known. */
   readonly idle: readonly number[];
-  /** Lines of budgets that count nothing of what is known. */
   readonly idleBudgets: readonly number[];
-  /** Routes that take what is of owners to whom nothing is given. */
   readonly routesOfNobody: readonly RouteOfNobody[];
-  /** Lines of rules and budgets with a name where an id belongs. */
   readonly namesForIds: readonly NameForId[];
 }
 

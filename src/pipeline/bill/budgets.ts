@@ -19,7 +19,6 @@ export type MonthBudget = Omit<BudgetCourse, "days"> &
     readonly period: Days | null;
   };
 
-/** How all budgets stand in a calendar month, in the order of the owner file. `now`: epoch milliseconds. */
 export async function monthBudgets(
   db: Database,
   { month, now }: { month: CalendarMonth; now: number },
@@ -47,12 +46,10 @@ export async function monthBudgets(
   });
 }
 
-/** Of these, what counts usage of a source: its own budgets, and those of all sources. */
 export function budgetsOf<B extends Pick<Budget, "source">>(budgets: readonly B[], source: string): B[] {
   return budgets.filter((one) => (one.source ?? source) === source);
 }
 
-/** All budgets in the periods under way. */
 export interface CurrentBudgets {
   readonly budgets: readonly MonthBudget[];
   /** When other budgets were set, epoch milliseconds. */
@@ -86,19 +83,16 @@ export function describeBudget(budget: MonthBudget): string {
   return `Budget of ${describeBudgeted(budget)}: ${leastOf(budget)}${shown(spent)} of ${shown(amountOf(amount))} ${currency ?? "traces"} (${percent} %) this ${budget.per.replace("_", " ")}.${when}`;
 }
 
-/** What stands before an amount of which a day is not loaded. */
 export function leastOf({ daysMissing, mayBeLess }: Pick<MonthBudget, "daysMissing" | "mayBeLess">): string {
   if (daysMissing === 0) return "";
   return mayBeLess ? "about " : "at least ";
 }
 
-/** `owner search`, `workspace Research`, `everything`. */
 export function describeBudgeted({ of, source, name }: Budget & { readonly name: string | null }): string {
   const within = source === null ? "" : ` of source ${source}`;
   return of === null ? `everything${within}` : `${of.kind} ${name ?? of.id}${within}`;
 }
 
-/** The same beside budgets of one source: `owner search, all sources`. */
 export function nameOfBudget(one: Parameters<typeof describeBudgeted>[0]): string {
   return `${describeBudgeted(one)}${one.source === null ? ", all sources" : ""}`;
 }

@@ -80,7 +80,6 @@ export async function importPrices(
   });
 }
 
-/** Adds the source to prices that name only a workspace. */
 function resolveWorkspaces(
   known: readonly { source: string; workspaces: readonly string[] }[],
   lines: readonly PriceLine[],
@@ -117,7 +116,6 @@ function unknown(what: string, value: string, known: readonly string[]): string 
   return `${JSON.stringify(value)} is not a known ${what}; ${hint}`;
 }
 
-/** Prices of deployments by runs or uptime, on days on which the platform charges units. */
 function uninvoicedProblems(joined: readonly PlacedPrice[], unitsSince: string): string[] {
   return joined
     .filter(({ price }) => isOnNoInvoice(price, unitsSince))
@@ -127,7 +125,6 @@ function uninvoicedProblems(joined: readonly PlacedPrice[], unitsSince: string):
     );
 }
 
-/** SKUs that would count two things, and prices that would charge a short-lived trace twice. */
 function measureProblems(given: {
   kept: readonly Price[];
   joined: readonly PlacedPrice[];

@@ -2,14 +2,12 @@ import { type BillLine, lineName, lineState } from "../../domain/bill/bill.ts";
 import type { CalendarMonth } from "../../domain/months/month.ts";
 import { decimalCell, type Table } from "../export/table-file.ts";
 
-/** The bill of a source and month. */
 export interface MonthBill {
   readonly source: string;
   readonly month: Pick<CalendarMonth, "start">;
   readonly lines: readonly BillLine[];
 }
 
-/** The lines of bills with every digit, as CSV files and workbooks have them. */
 export function billTable(bills: readonly MonthBill[]): Table {
   return {
     header: [

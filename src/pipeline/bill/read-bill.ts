@@ -91,11 +91,9 @@ export interface ProviderResult {
   /** Why the server does not show its totals; null: it does. */
   readonly refusal: string | null;
   readonly months: readonly ComparedMonth[];
-  /** What differs in any month after the check, whoever found it. */
   readonly findings: readonly NamedFinding[];
   readonly failed: readonly { readonly month: string; readonly code: string; readonly message: string }[];
   readonly requests: number;
-  /** Final counts that changed when days were fetched again. */
   readonly restated: number;
 }
 
@@ -147,7 +145,6 @@ export async function checkProvider(
 const MOST_FAILURES = 3;
 const ALL_TIME = { start: 0, end: 8.64e15 / 2 };
 
-/** The calendar months within the data that ended before an instant, the newest first. */
 function monthsOver(dataStart: number, before: number): CalendarMonth[] {
   const months: CalendarMonth[] = [];
   for (
@@ -209,7 +206,6 @@ function isKnown(one: ComparedTotal, { start }: CalendarMonth, known: readonly N
   );
 }
 
-/** All dimensions of the workspaces: a restatement changes each of them. */
 async function refetchMonth(source: OpenSource, month: CalendarMonth, doubtful: readonly ComparedTotal[]) {
   const period = intervalOf(daysOfMonth(month));
   const sides = [];

@@ -10,11 +10,8 @@ import { keepWorkspaceTags } from "../../store/catalog/resource-tags.ts";
 import { askAside } from "../source/ask.ts";
 import type { OpenSource } from "../source/source.ts";
 
-/** What was read of a part of the bill, or why not. */
 export interface ReadPart {
-  /** Limits or periods that were read. */
   readonly read: number;
-  /** Why the server does not show it to this key; null: it does. */
   readonly refusal: string | null;
 }
 
@@ -45,12 +42,10 @@ export async function readUsageLimits(source: OpenSource): Promise<ReadPart> {
   return { read: found.length, refusal: null };
 }
 
-/** Limits by workspace and type. */
 function createLimits() {
   const kept = new Map<string, StoredLimit>();
   const keyOf = (workspaceId: string, limitType: string) => JSON.stringify([workspaceId, limitType]);
   return {
-    /** `unnamed`: whose the limits are that name no workspace. */
     add(limits: readonly WireLimit[], unnamed: string): void {
       for (const { workspaceId = unnamed, limitType, value } of limits) {
         const before = kept.get(keyOf(workspaceId, limitType))?.value ?? null;
@@ -81,7 +76,6 @@ function createLimits() {
   };
 }
 
-/** Reads the billing period that is under way. An organization without one has none. */
 export async function readBillingPeriod(source: OpenSource): Promise<ReadPart> {
   const { billing, sourceId, signal, store } = source;
   const asked = await askBill(source, () => billing.billingPeriod({ signal }));
@@ -126,7 +120,6 @@ export async function readResourceTags(source: OpenSource): Promise<ReadPart> {
   return { read, refusal };
 }
 
-/** What a part of the bill answered, or why the server does not show it to this key. */
 type BillAnswer<T> = { readonly answer: T } | { readonly refusal: string };
 
 /** The bill may need more permission than usage, and a server may be without it. */

@@ -12,7 +12,6 @@ const PATH = "/queues";
 const NONE = ["'none'"];
 const OWN = ["'self'"];
 
-/** Serves bull-board at `/queues`, guarded by the token of operators as the password of basic authentication. */
 export function addBoard(
   app: FastifyInstance,
   { token, queues, clock }: { token: string; queues: readonly Queue[]; clock: Clock },

@@ -3,31 +3,26 @@ import { CLOCK_TOLERANCE_MS, describeDuration } from "../../clock.ts";
 import type { Database } from "../../store/db/database.ts";
 import { pendingMigrations } from "../../store/db/schema-version.ts";
 
-/** What this process does right now; `serve` keeps it up to date. */
 export interface ProcessState {
   /** Epoch milliseconds. */
   startedAt: number;
-  /** Whether this process takes jobs. If it does, it must have asked for one lately. */
   takesJobs: boolean;
   /** When it last took a job, or Redis said that there is none; epoch milliseconds. Undefined before the first answer. */
   lastJobAt: number | undefined;
   /** By source; empty where this process fetches nothing. */
   readonly fetching: Map<string, { readonly standsStillMs: () => number }>;
-  /** Why the store keeps no answer now, so that nothing is fetched, by source. */
+  /** By source: why the store takes no response now, so that nothing is fetched. */
   readonly storeFaults: Map<string, () => string | undefined>;
-  /** The process ends: it takes no new job. */
   draining: boolean;
 }
 
 export interface Health {
   readonly ok: boolean;
-  /** Of readiness: the process ends, and takes no new job. */
   readonly draining?: boolean;
   /** By name of the check: `ok`, or what is wrong. */
   readonly checks: Readonly<Record<string, string>>;
 }
 
-/** Of a process that takes no jobs yet. */
 export function processState(startedAt: number): ProcessState {
   return {
     startedAt,
@@ -85,7 +80,6 @@ interface ReadinessInput {
   readonly now: () => number;
 }
 
-/** Whether the process and its servers can work now. */
 export async function readiness({ state, reader, redisTime, now }: ReadinessInput): Promise<Health> {
   const [postgres, redis] = await Promise.all([
     within(pendingMigrations(reader)).then(

@@ -12,7 +12,6 @@ interface QueueCount {
   readonly jobs: number;
 }
 
-/** Requests of a source. */
 interface SyncNeed {
   readonly source: string;
   readonly needed: number;
@@ -35,7 +34,6 @@ export function createMetrics(
   const showNeeds = registerNeeds(registry);
   return {
     ...counts,
-    /** Prometheus text. */
     text: async () => {
       // Without Redis or Postgres the other metrics are still shown: /readyz and usage_etl_database_up report it.
       const [stored, queues, needs] = await Promise.all([
@@ -52,7 +50,6 @@ export function createMetrics(
   };
 }
 
-/** Registers what this process counts, and returns what counts it. */
 function registerCounts(registry: Registry) {
   const registers = [registry];
   const counter = (name: string, help: string, ...labelNames: string[]) =>
@@ -73,7 +70,6 @@ function registerCounts(registry: Registry) {
   );
   const rows = counter("rows_total", "Records loaded by this process, by outcome.", "source", "outcome");
   return {
-    /** Counts what a job did, from the counts it logs. */
     jobDone: (done: { job: string; source: string; seconds: number; counts: Record<string, unknown> }) => {
       const { job, source, seconds: took, counts } = done;
       jobs.inc({ kind: job, source, outcome: "done" });
@@ -86,8 +82,8 @@ function registerCounts(registry: Registry) {
     jobFailed: ({ job, source, code }: { job: string; source: string; code: string }) =>
       jobs.inc({ kind: job, source, outcome: code }),
     /**
-     * Counts a request to the platform; `status` is undefined if no answer came. Each process counts its own, for rate()
-     * and sum(): Postgres keeps only usage requests, and prunes them.
+     * Each process counts its own requests, for rate() and sum(): Postgres keeps only usage requests, and prunes them. `status`
+     * is undefined if no response came.
      */
     requestSent: ({ source, status }: { source: string; status: number | undefined }) =>
       requests.inc({ source, status: status ?? "none" }),
@@ -122,8 +118,8 @@ function registerNeeds(registry: Registry): (needs: readonly SyncNeed[]) => void
 type Stored = Awaited<ReturnType<typeof metricFacts>>;
 
 /**
- * Registers the gauges that Postgres knows: every process shows the same values. Returns what sets them: undefined if
- * they could not be read.
+ * Every process shows the same values. Returns a function that sets the gauges; it gets undefined if Postgres could not be
+ * read.
  */
 function registerStored(registry: Registry): (stored: Stored | undefined) => void {
   const gauges = storedGauges(registry);

@@ -17,7 +17,6 @@ interface HttpServerOptions {
   readonly redisTime: () => Promise<number>;
   readonly metrics: Metrics;
   readonly clock: Clock;
-  /** Adds what else is served here. */
   readonly addPages?: (app: FastifyInstance) => Promise<void>;
   /** Undefined: no bull-board. */
   readonly board: { readonly token: string; readonly queues: readonly Queue[] } | undefined;
@@ -56,7 +55,6 @@ export async function startHttpServer(
   return { url: `http://${host}:${port}`, close: () => app.close() };
 }
 
-/** Characters of a part of an address. */
 const LONGEST_PARAMETER = 200;
 
 /** Routes of ours have no JSON schema. Fastify would load the compilers of schemas all the same: 130 files. */
@@ -66,7 +64,6 @@ function noSchemas(): never {
   throw new Error("A route has a schema, but this server was made without compilers for schemas.");
 }
 
-/** The server that health, metrics, queues and pages are added to. `checksSchemas`: its routes may have JSON schemas. */
 export function newApp({ checksSchemas = false } = {}): FastifyInstance {
   return Fastify({
     ...(checksSchemas ? {} : { schemaController: { compilersFactory: NO_SCHEMAS } }),
@@ -89,7 +86,6 @@ function isDecodable(path: string): boolean {
   }
 }
 
-/** Why an address cannot be listened on. */
 const REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE: "is in use",
   EACCES: "is not allowed for this user",
@@ -98,7 +94,6 @@ const REASONS: Readonly<Record<string, string>> = {
   EAI_AGAIN: "does not resolve to an address",
 };
 
-/** Error: `http_unavailable`. `next` says where to name another address. */
 export function unavailable(
   { what, address, next }: { what: string; address: string; next: string },
   cause: NodeJS.ErrnoException,

@@ -2,7 +2,6 @@ import type { Clock } from "../../clock.ts";
 
 const MOST_A_MINUTE = 10;
 const MINUTE_MS = 60_000;
-/** Addresses that are remembered, the latest ones. */
 const MOST_ADDRESSES = 10_000;
 
 /** A bound against guessing a token, for each address that connects. Right tokens do not count. */
@@ -14,7 +13,6 @@ export class WrongTries {
     this.#clock = clock;
   }
 
-  /** Whether no more tokens of this address are looked at now. */
   areTooMany(address: string): boolean {
     const known = this.#of.get(address);
     return known !== undefined && known.tries >= MOST_A_MINUTE && this.#clock.now() < known.ends;

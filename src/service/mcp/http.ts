@@ -7,10 +7,8 @@ import { accessOf, isFromElsewhere, isOwnHost, type Role } from "../web/access.t
 import type { WebServices } from "../web/routes.ts";
 
 const PATH = "/mcp";
-/** Enough for the longest statement. */
 const LARGEST_REQUEST = 64 * 1024;
 
-/** Serves the tools at `/mcp` to whoever may look at the pages: the token of their login goes in each request. */
 export async function addMcp(app: FastifyInstance, services: WebServices): Promise<void> {
   const { config, store, reader: db, clock, log } = services;
   const access = accessOf(config);

@@ -21,14 +21,10 @@ import { changedMonths } from "../../store/months/month-adjustments.ts";
 import { listDifferences } from "../../store/proof/difference-list.ts";
 import { PAGES_POOL } from "../web/routes.ts";
 
-/** What the tools read from. */
 export interface Sources {
   readonly config: Config;
-  /** Says where to connect for a statement of the client. */
   readonly store: Store;
-  /** A small pool, whose statements have a deadline. */
   readonly db: Database;
-  /** What the client may read. */
   readonly reader: Reader;
 }
 

@@ -103,7 +103,6 @@ const bodySchema = z.object({
   next: z.string().max(8_000).catch("/"),
 });
 
-/** `/login` and `/logout`, where tokens are set. */
 export function addLogin(
   app: FastifyInstance,
   given: { access: Access & { kind: "tokens" }; clock: Clock; sessions: EndedSessions },
@@ -173,7 +172,6 @@ type Access =
       readonly kind: "tokens";
       /** Signs cookies. It follows from the tokens: every process accepts it, and a changed token ends all sessions. */
       readonly key: string;
-      /** The role of a token, or undefined. */
       readonly roleOf: (token: string) => Role | undefined;
     };
 
@@ -194,7 +192,6 @@ export function accessOf({ httpHost, webToken, webReadToken }: Settings): Access
   };
 }
 
-/** Addresses that only this machine reaches. */
 function isLoopback(host: string): boolean {
   return /^(localhost|127\.\d+\.\d+\.\d+|::1)$/.test(host);
 }
@@ -208,7 +205,6 @@ export function isOwnHost(header: string | undefined): boolean {
   return isLoopback(hostname.replace(/^\[|\]$/g, "")) || hostname.endsWith(".localhost");
 }
 
-/** Of a Host header. */
 function hostnameOf(header: string | undefined): string | undefined {
   const url = `http://${header ?? ""}/`;
   return URL.canParse(url) ? new URL(url).hostname : undefined;
@@ -220,7 +216,6 @@ function isSame(given: string, token: string): boolean {
   return timingSafeEqual(digest(given), digest(token));
 }
 
-/** Who sees a page, or asks for a change. */
 export interface Who {
   readonly role: Role;
   /** As a proxy names the person; null where nobody does. */
@@ -238,11 +233,9 @@ const LONGEST_NAME = 200;
 interface Login {
   readonly access: Access;
   readonly clock: Pick<Clock, "now">;
-  /** The request header that a proxy sets to the person's name. */
   readonly userHeader: string | undefined;
 }
 
-/** Who sent a request; undefined if they have to log in first. */
 function whoOf(request: FastifyRequest, { access, clock, userHeader }: Login): Who | undefined {
   const name = nameOf(request, userHeader);
   if (access.kind === "open") return { role: "operator", name, session: "open" };

@@ -1,24 +1,18 @@
 import { UNUSUAL_METHOD } from "../../domain/usage/unusual.ts";
 import { type Html, html } from "./parts.ts";
 
-/** One bucket of a chart. */
 export interface ChartPoint {
   /** First day of the bucket, or the instant of an hour. */
   readonly at: string;
   /** Null: not known, because something of it is not loaded. It is never drawn as zero. */
   readonly value: number | null;
-  /** Where the value is not known: what is loaded of it. */
   readonly atLeast?: number | null;
   readonly isFinal: boolean;
-  /** Whether a count of it changed when it was final. */
   readonly isRestated?: boolean;
-  /** What is unusual about it, in sentences. */
   readonly unusual?: string | undefined;
 }
 
-/** What the points are made of: a value for each of them. */
 interface ChartPart {
-  /** Class of its colour. */
   readonly kind: string;
   readonly name: string;
   readonly values: readonly number[];
@@ -28,33 +22,24 @@ interface Chart {
   readonly points: readonly ChartPoint[];
   /** From the bottom up; what they leave of a point stands on top. */
   readonly parts?: readonly ChartPart[];
-  /** An earlier time, drawn as a line behind: its first point stands where the first of `points` does. */
+  /** An earlier range, drawn as a line behind: its first point is where the first of `points` is. */
   readonly before?: readonly ChartPoint[];
   /** Where a range of it is shown: `from` and `to` are added to this address. */
   readonly zoom?: string;
-  /** First day after the last bucket. */
   readonly end?: string;
-  /** Of the drawing, in its own units; the page scales it. */
   readonly width: number;
   readonly height: number;
-  /** What it shows, for those who do not see it. */
   readonly label: string;
-  /** Of its figures: `traces`, `USD`. */
   readonly unit: string;
-  /** Then a title has cents. */
   readonly isMoney?: boolean;
 }
 
-/** Ids that have a colour of their own (`.s1` and so on). */
 export const MOST_PARTS = 6;
-/** With more buckets, a title names the sum alone. */
 const MOST_NAMED = 100;
 
-/** Units of the drawing that one character of an axis takes, and the room around the plot. */
 const CHARACTER = 6.6;
 const ROOM = { top: 10, right: 12, bottom: 22 } as const;
 
-/** Bars over time with axes, as SVG. Each bucket has its figures as a title, which browsers show without a script. */
 export function timeChart(chart: Chart): Html {
   const { points, parts = [], before = [], zoom, end, width, height, label } = chart;
   const values = [...points, ...before].map((point) => point.value ?? point.atLeast ?? 0);
@@ -119,16 +104,13 @@ export function timeChart(chart: Chart): Html {
   </svg>`;
 }
 
-/** In the list below a chart that marks unusual days. */
 export const UNUSUAL_NOTE: Html = html`<li title="${UNUSUAL_METHOD}"><span class="unusual" aria-hidden="true">●</span> an unusual day: a workspace had far more or far fewer traces than its weekday had lately</li>`;
 
-/** What hatches bars that are not final. Once a page. */
 export const HATCH: Html = html`<svg class="visually-hidden" aria-hidden="true" width="0" height="0"><defs>
   <pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="hatch" width="2.5" height="5"></rect></pattern>
 </defs></svg>`;
 
 interface Bar {
-  /** Of the bucket. */
   readonly n: number;
   readonly from: number;
   readonly to: number;
@@ -162,7 +144,6 @@ function barPath(
   return `M${round(x(n))} ${round(y(from))}V${round(y(to))}h${round(width)}V${round(y(from))}z`;
 }
 
-/** The course of one row of a table: as tall as its text, without axes. The table beside it has the figures. */
 export function sparkline(points: readonly ChartPoint[]): Html {
   const [width, height] = [120, 24];
   const top = Math.max(1e-9, ...points.map(({ value }) => value ?? 0));
@@ -219,7 +200,6 @@ function gapsOf(points: readonly ChartPoint[]): Run[] {
   return runsOf(points, ({ value }) => value === null);
 }
 
-/** Neighbouring points of which something is true. */
 function runsOf(points: readonly ChartPoint[], isSo: (point: ChartPoint) => boolean): Run[] {
   const runs: Run[] = [];
   points.forEach((point, n) => {
@@ -241,7 +221,6 @@ export function ticksUpTo(most: number): number[] {
   return Array.from({ length: last + 1 }, (_, n) => Number((n * step).toPrecision(12)));
 }
 
-/** Places of the dates below the axis: as many as have room, evenly. */
 function dates(points: readonly ChartPoint[], room: number): number[] {
   const longest = Math.max(1, ...points.map(({ at }) => shortAt(at).length)) * CHARACTER + 14;
   const every = Math.max(1, Math.ceil((points.length * longest) / Math.max(room, longest)));
@@ -250,7 +229,6 @@ function dates(points: readonly ChartPoint[], room: number): number[] {
   );
 }
 
-/** A whole sentence, for those who do not see the line. */
 function summary({ points, unit }: Chart): string {
   const known = points.filter((point): point is ChartPoint & { value: number } => point.value !== null);
   const values = known.map(({ value }) => value);
@@ -279,7 +257,6 @@ function summary({ points, unit }: Chart): string {
     .join(" ");
 }
 
-/** What a bucket's title says: the sum, what it is made of, and what it is compared with. */
 function said({ points, parts = [], before = [], unit, isMoney = false }: Chart, n: number): string {
   const told = isMoney ? inCents : shown;
   const { at, value, atLeast, isFinal, isRestated, unusual } = points[n] as ChartPoint;
@@ -299,7 +276,6 @@ function said({ points, parts = [], before = [], unit, isMoney = false }: Chart,
   return lines.join("\n");
 }
 
-/** An hour without its minutes; days and months as they are. */
 function shortAt(at: string): string {
   return at.length > 10 ? `${at.slice(0, 10)} ${at.slice(11, 16)}` : at;
 }
@@ -308,12 +284,10 @@ function shortAt(at: string): string {
 const LARGE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 2 });
 const SMALL = new Intl.NumberFormat("en-US", { maximumFractionDigits: 10 });
 
-/** To cents, but for what is less than one. */
 function shown(value: number): string {
   return (Math.abs(value) < 1 ? SMALL : LARGE).format(value);
 }
 
-/** As sums of money are shown elsewhere: what is less than half a cent is whole. */
 function inCents(value: number): string {
   const digits = Math.abs(value) < 0.005 ? {} : { minimumFractionDigits: 2, maximumFractionDigits: 2 };
   return value.toLocaleString("en-US", { maximumFractionDigits: 10, ...digits });

@@ -60,7 +60,6 @@ const query = z.object({
 });
 type Query = z.output<typeof query>;
 
-/** Where the export, totals or restatements differ from what is stored. */
 export function addDifferences(web: Web): void {
   web.page("/differences", { query }, async (context) => {
     const { db, who } = context;
@@ -129,7 +128,6 @@ function filterForm(asked: Query, sources: readonly string[]): Html {
   </form>`;
 }
 
-/** Says what was looked for: nothing is listed, which does not mean that all was compared. */
 function nothing(asked: Query): Html {
   const which =
     asked.state === "all"
@@ -156,7 +154,6 @@ const SIGNS: Readonly<Record<DifferenceState, readonly [glyph: string, colour: s
 
 const HEADS = ["Counted by", "Stored", "The other number", "State"] as const;
 
-/** What differs on one day of a workspace is one event, with a line for each dimension in which it shows. */
 function list(rows: readonly ListedDifference[], source: string): Html {
   const events = Map.groupBy(rows, (row) =>
     JSON.stringify([
@@ -191,7 +188,6 @@ function eventTitle(event: readonly ListedDifference[]): Html {
     <small>found ${instant(at)}</small>`;
 }
 
-/** Both numbers in a sentence, where they are all that differs; of the workspace, where it is among them. */
 function inWords({ kind, storedTraces, otherTraces, exportSays }: ListedDifference): Html {
   if (storedTraces !== null && otherTraces !== null) {
     if (kind === "traces_differ")
@@ -224,7 +220,6 @@ function difference(row: ListedDifference, source: string): Html {
     <td><span class="status ${colour}" title="${about}"><span aria-hidden="true">${glyph}</span> ${word}</span></td></tr>`;
 }
 
-/** What the numbers count, where it is not traces of all tiers. */
 function ofUsage({ meter, measure }: ListedDifference): string {
   if (meter === "traces") return "";
   return `${METER[meter].measures.length > 1 ? COUNTED_WORDS[measure as Counted] : METER_NAME[meter]}, `;

@@ -6,7 +6,6 @@ import { address, type Html, html, instant } from "./parts.ts";
 
 const compressed = promisify<string, Buffer>(gzip);
 
-/** Where the navigation leads. */
 const SCREENS = [
   ["/", "Overview"],
   ["/coverage", "Coverage"],
@@ -22,25 +21,20 @@ const SCREENS = [
 export interface Page {
   readonly title: string;
   readonly body: Html;
-  /** Default 200. */
   readonly status?: number;
 }
 
-/** Who looks at a page. */
 export interface Viewed {
   readonly who: { readonly role: string; readonly name: string | null };
-  /** Whether somebody logged in, and can log out. */
   readonly canLogOut: boolean;
 }
 
 interface Frame extends Viewed {
   /** Postgres's clock, epoch milliseconds. Undefined: nothing was read. */
   readonly asOf?: number;
-  /** Whether the address names a source that does not exist. */
   readonly isSourceUnknown?: boolean;
 }
 
-/** Where a page lies: for the navigation, which leads to pages of the same source. */
 interface Place {
   readonly path: string;
   readonly source: string | undefined;
@@ -102,7 +96,6 @@ export async function sendPage(reply: FastifyReply, page: Page, frame: Frame): P
   return sendHtml(reply, page.status ?? 200, layout(page, place, frame));
 }
 
-/** Sends a page without navigation: for those who may not look yet. */
 export async function sendBare(reply: FastifyReply, status: number, page: Page): Promise<FastifyReply> {
   const { title, body } = page;
   const main = html`<header><p class="product"><a href="/">usage-etl</a></p></header>

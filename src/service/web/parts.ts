@@ -9,8 +9,6 @@ import { type EtlError, UsageError } from "../../errors.ts";
 import { printableLine } from "../../printable.ts";
 import { DIMENSIONS } from "../../store/db/dimensions.ts";
 
-/** Parts of a page that screens share: texts, notices, states of a day, tables, forms, and addresses of other pages. */
-
 export type { Status };
 export { html };
 
@@ -27,12 +25,10 @@ export function name(text: string): Html {
   return short === whole ? html`<bdi>${whole}</bdi>` : html`<bdi title="${whole}">${short}</bdi>`;
 }
 
-/** An id that stands beside its name: its beginning is shown, and one click selects the whole, to be copied. */
 export function idBeside(id: string): Html {
   return html`<small class="id" title="${id}">${printableLine(id)}</small>`;
 }
 
-/** The same where markup cannot stand, such as in a list to choose from. */
 export function plainName(text: string): string {
   const whole = printableLine(text);
   return whole.trim() === "" ? "(blank)" : shortened(whole);
@@ -47,20 +43,17 @@ export function capital(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
-/** A whole number with thousands separators; a dash with its meaning where there is none. */
 export function count(value: number | null, missing = "not known"): Html {
   return value === null
     ? html`<span class="none" title="${missing}">–<span class="visually-hidden"> ${missing}</span></span>`
     : html`<span class="number">${value.toLocaleString("en-US", { maximumFractionDigits: 9 })}</span>`;
 }
 
-/** A sum of money in cents, with every digit as its title. */
 export function money(amount: Amount): Html {
   const [short, exact] = [centsShown(amount), amountShown(amount)];
   return html`<span class="number" title="${exact}">${short}</span>`;
 }
 
-/** A share or a change, to a tenth. */
 export function percent(value: number | null, { signed = false } = {}): string {
   if (value === null) return "–";
   const shown = Math.abs(value).toLocaleString("en-US", {
@@ -71,7 +64,6 @@ export function percent(value: number | null, { signed = false } = {}): string {
   return `${sign}${shown} %`;
 }
 
-/** A change of a number of traces. */
 export function signed(traces: number): string {
   const text = Math.abs(traces).toLocaleString("en-US");
   if (traces === 0) return "±0";
@@ -84,13 +76,11 @@ export function instant(at: number | string): Html {
   return html`<time datetime="${iso}">${iso.slice(0, 19).replace("T", " ")}</time>`;
 }
 
-/** What does the same as the page or button beside it. Commands begin with `usage-etl`. */
 export function twin(...commands: string[]): Html {
   const lines = commands.map((one) => html`<code>${one}</code>`);
   return html`<details class="twin"><summary>As ${commands.length === 1 ? "a command" : "commands"}</summary>${lines}</details>`;
 }
 
-/** A sentence with `` `usage-etl status` `` in it, as errors and findings write their next steps. */
 export function prose(text: string): Html {
   const parts = printableLine(text).split(/`([^`]*)`/);
   return html`${parts.map((part, n) => (n % 2 === 0 ? part : html`<code>${part}</code>`))}`;
@@ -103,19 +93,16 @@ const NOTICES = {
   bad: { glyph: "✕", word: "Problem" },
 } as const;
 
-/** A sentence that stands out, with a sign and a word besides its colour. */
 export function notice(kind: keyof typeof NOTICES, body: Html | string): Html {
   const { glyph, word } = NOTICES[kind];
   return html`<div class="notice ${kind}"><span class="sign" aria-hidden="true">${glyph}</span>
     <div><span class="visually-hidden">${word}: </span>${body}</div></div>`;
 }
 
-/** An error as a notice: what happened, and what to do next. */
 export function refusal({ message, next }: Pick<EtlError, "message" | "next">): Html {
   return notice("warn", html`<p>${prose(message)}</p><p>${prose(next)}</p>`);
 }
 
-/** The states of a day (docs/views.md), each with a sign, a word and what it means. */
 export const STATUSES: Readonly<Record<Status, { glyph: string; word: string; about: string }>> = {
   not_available: { glyph: "∅", word: "not available", about: "the server does not answer it" },
   failed: { glyph: "✕", word: "failed", about: "the last answer could not be used" },
@@ -133,17 +120,14 @@ export const UNPROVED = {
   about: "final, but not all of it is compared with the platform's export or totals yet",
 };
 
-/** Pieces one after another. */
 export function joined(pieces: readonly (Html | string)[], between: Html | string = ", "): Html {
   return html`${pieces.map((one, n) => html`${n === 0 ? "" : between}${one}`)}`;
 }
 
-/** A word with a sign before it, in the colour of a state. */
 export function sign(kind: string, glyph: string, word: string): Html {
   return html`<span class="status ${kind}"><span aria-hidden="true">${glyph}</span> ${word}</span>`;
 }
 
-/** A state of a day as sign, word and colour. */
 export function badge(status: Status): Html {
   const { glyph, word, about } = STATUSES[status];
   return html`<span class="status ${status}" title="${word}: ${about}"><span aria-hidden="true">${glyph}</span>
@@ -155,7 +139,6 @@ export function dimensionTitle(groupBy: GroupBy, meter: Meter = "traces"): strin
   return DIMENSIONS[dimensionOf(meter, groupBy)].title;
 }
 
-/** What each state means, once a page. */
 export function legend(): Html {
   return html`<dl class="legend">${STATUS_ORDER.map(
     (one) => html`<div><dt>${badge(one)}</dt><dd>${STATUSES[one].about}</dd></div>`,
@@ -166,17 +149,14 @@ export function legend(): Html {
 }
 
 interface Table {
-  /** For those who do not see it. Default: the caption. */
   readonly label?: string;
   readonly caption: string;
-  /** The name of a column, or its whole `<th>`. */
   readonly heads: readonly (string | Html)[];
   readonly rows: readonly Html[];
   readonly foot?: Html;
   readonly kind?: string;
 }
 
-/** A table that scrolls by itself where the page is narrower. */
 export function table({ caption, label = caption, heads, rows, foot, kind = "" }: Table): Html {
   return html`<div class="scroll" role="region" tabindex="0" aria-label="${label}"><table class="${kind}">
     <caption>${caption}</caption>
@@ -186,7 +166,6 @@ export function table({ caption, label = caption, heads, rows, foot, kind = "" }
   </table></div>`;
 }
 
-/** A cell with the name of its column, and its class. */
 export type Cell = readonly [column: string, cell: Html | string, kind?: string];
 
 /** A row of a table of the kind `cards`: on a phone each cell is a line that begins with the name of its column. */
@@ -202,7 +181,6 @@ export function numberHead(label: string, spare: "" | "spare" = ""): Html {
   return html`<th scope="col" class="number ${spare}">${label}</th>`;
 }
 
-/** A button that asks the server to change something. `csrf` is the form's token of the session (`context.csrf()`). */
 export function postForm(
   action: string,
   { csrf, label, fields }: { csrf: string; label: string; fields: Fields },
@@ -221,7 +199,6 @@ const pairsOf = (fields: Fields): [string, string][] =>
     [given ?? []].flat().map((value): [string, string] => [field, String(value)]),
   );
 
-/** A path with a query. Every state of a page has an address that can be shared. */
 export function address(path: string, fields: Fields): string {
   const query = new URLSearchParams(pairsOf(fields));
   return query.size === 0 ? path : `${path}?${query}`;
@@ -235,7 +212,6 @@ export function hidden(fields: Fields): Html[] {
 
 type Option = string | { readonly value: string; readonly text: string };
 
-/** Chooses one of several. */
 export function choice(
   label: string,
   field: string,
@@ -252,15 +228,12 @@ export function choice(
   </label>`;
 }
 
-/** What stands for no choice. */
 export const ALL = { value: "", text: "all" };
 
-/** How a page of one source leads to that of another; hidden where there is one only. */
 export function sourceField(slugs: readonly string[], chosen: string | undefined): Html | Html[] {
   return slugs.length > 1 ? choice("Source", "source", slugs, chosen) : hidden({ source: slugs[0] ?? "" });
 }
 
-/** A day. Without JavaScript and calendar it is typed as YYYY-MM-DD. */
 export function dayField(label: string, field: string, value: string | undefined): Html {
   return html`<label>${label}
     <input type="date" name="${field}" value="${value ?? ""}">
@@ -276,7 +249,6 @@ export function lastDayField(to: string | undefined): Html {
 export const optional = <S extends z.ZodType>(schema: S) =>
   z.preprocess((value) => (value === "" ? undefined : value), schema.optional());
 
-/** The place in a list where its next page begins, as an address carries it. Reading checks it against `schema`. */
 export function cursorField<S extends z.ZodType>(schema: S) {
   return z
     .string()

@@ -41,7 +41,6 @@ export async function sendProblem(
       ? sendBare(reply, status, page)
       : sendPage(reply, { ...page, status }, { ...viewed, isSourceUnknown });
   if (error instanceof EtlError && error.code === "source_unloaded" && request.method === "GET") {
-    // Before the first sync that is no mistake of who looks.
     const body = html`${notice("info", html`<p>${prose(error.message)}</p><p>${prose(error.next)}</p>`)}
       <p><a href="/">Go to the overview</a></p>`;
     return send(200, { title: "Nothing is loaded yet", body });
@@ -99,7 +98,6 @@ function errorPage(error: EtlError): { status: number; title: string } {
   return { status: 400, title: "This cannot be shown" };
 }
 
-/** Classes of SQLSTATE and of sockets that mean: Postgres is away, refuses, or was too slow. */
 function postgresProblem(
   error: unknown,
 ): { message: string; code?: string; title?: string; next?: string } | undefined {

@@ -6,7 +6,6 @@ import type { Context } from "./routes.ts";
 /** Somebody looks at the page, and waits no longer for what Redis shows. */
 const REDIS_WITHIN_MS = 1_000;
 
-/** What Redis shows of the service, or why it shows nothing. */
 export interface QueuesSeen {
   readonly sources?: ReadonlyMap<string, QueueSight>;
   /** Null: it was read, or is not used. `late`: it may only be slow. */

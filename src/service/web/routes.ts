@@ -19,12 +19,9 @@ import type { EndedSessions } from "./sessions.ts";
 /** Of what is shown: apart from the workers' pool, so that neither waits for the other. A page that takes longer is wrong. */
 export const PAGES_POOL = { maxConnections: 4, statementTimeoutMs: 8_000 } as const;
 
-/** What the pages have of the service. */
 export interface WebServices {
   readonly config: Config;
-  /** For changes. */
   readonly store: Store;
-  /** For what is shown: a small pool of its own, whose statements have a deadline. */
   readonly reader: Database;
   readonly clock: Clock;
   readonly log: Logger;
@@ -34,29 +31,24 @@ export interface WebServices {
   readonly enqueue: (slug: string) => Promise<void>;
 }
 
-/** What a screen knows of one request. */
 export interface Context<Query, Params> extends WebServices {
   readonly db: Database;
   readonly query: Query;
   readonly params: Params;
   readonly who: Who;
-  /** The same, as use cases record who gave an order. */
   readonly actor: Actor;
   /** Postgres's clock, epoch milliseconds. */
   readonly now: number;
-  /** The token that each form of the page sends back as `_csrf`. */
   readonly csrf: () => string;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
 }
 
 type Schema = z.ZodType;
-/** A page without a schema reads nothing of it. */
 const NOTHING = z.unknown();
 type Nothing = typeof NOTHING;
 
 interface Schemas<Q extends Schema, P extends Schema> {
-  /** Of the address's query. A field that is given twice is an array. */
   readonly query?: Q;
   readonly params?: P;
 }
@@ -66,7 +58,6 @@ interface Reads<Q extends Schema, P extends Schema> extends Schemas<Q, P> {
   readonly oneInstant?: boolean;
 }
 
-/** How a screen adds itself to the pages. */
 export type Web = ReturnType<typeof routesOf>;
 
 declare module "fastify" {
@@ -85,11 +76,9 @@ interface Around {
 
 export function routesOf(app: FastifyInstance, around: Around) {
   const { services, whoSent, sessions } = around;
-  /** What the address of a page may hold, by path. */
   const fieldsOf = new Map<string, readonly string[]>();
 
   return {
-    /** A page at a path. It changes nothing. */
     page<Q extends Schema = Nothing, P extends Schema = Nothing>(
       path: string,
       reads: Reads<Q, P>,
@@ -102,7 +91,6 @@ export function routesOf(app: FastifyInstance, around: Around) {
       });
     },
 
-    /** An answer that is no page, such as a file: the handler sends it. */
     file<Q extends Schema = Nothing, P extends Schema = Nothing>(
       path: string,
       schemas: Schemas<Q, P>,
@@ -113,7 +101,6 @@ export function routesOf(app: FastifyInstance, around: Around) {
       });
     },
 
-    /** A change that an operator asks for by a form. It leads to another page, or shows one that says why not. */
     action<B extends Schema, Q extends Schema = Nothing, P extends Schema = Nothing>(
       path: string,
       schemas: Schemas<Q, P> & { readonly body: B },
@@ -189,7 +176,6 @@ async function contextOf<Q extends Schema, P extends Schema>(
   };
 }
 
-/** What a handler shows, with the context that it was read in. */
 async function shown<Q extends Schema, P extends Schema, T>(
   around: Around,
   reads: Reads<Q, P>,
@@ -269,7 +255,6 @@ const LASTS_MS = 10 * 60_000;
 const MOST = 50;
 const MOST_OF_SESSION = 10;
 const MOST_OF_ADDRESS = 40;
-/** Who follows pages now. */
 const open = new Set<Follower>();
 
 /** Empty where nobody logs in: then everybody sits at this machine. */
@@ -297,13 +282,11 @@ function loggedOut(): UsageError {
 }
 
 interface Followed {
-  /** What the page shows as of an instant, epoch milliseconds. */
   readonly fragment: () => Promise<{ readonly content: string; readonly asOf: number }>;
   readonly everyMs: number;
   readonly clock: Clock;
 }
 
-/** Sends a page's fragment at once and whenever it changed, until the page is left. */
 async function liveUpdates(
   reply: FastifyReply,
   { by, fragment, everyMs, clock, log }: Followed & { readonly by: Follower; readonly log: Logger },

@@ -6,7 +6,6 @@ import { within } from "../http/health.ts";
 const ASKED_WITHIN_MS = 1_000;
 const MOST_REMEMBERED = 1_000;
 
-/** Sessions that somebody logged out of, here or in another process. */
 export class EndedSessions {
   readonly #store: Database;
   readonly #reader: Database;

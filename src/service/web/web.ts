@@ -24,7 +24,6 @@ import { routesOf, type WebServices } from "./routes.ts";
 import { EndedSessions } from "./sessions.ts";
 
 const ASSETS = fileURLToPath(new URL("assets", import.meta.url));
-/** Forms are small: ids of a selection at most. */
 const LARGEST_FORM = 256 * 1024;
 const NONE = ["'none'"];
 const OWN = ["'self'"];

@@ -37,7 +37,6 @@ import { createLoader } from "./loader.ts";
 import { checkAll, describePlanted, giveOwners, loadBill, plant } from "./plant.ts";
 import { firstSync, runOn, SYNC_EVERY } from "./sync.ts";
 
-/** The stand-in serves only this demo. */
 const RATE_LIMIT = 1000;
 
 interface DemoOptions {
@@ -96,7 +95,6 @@ async function demo(given: Session, options: DemoOptions): Promise<number> {
 
 type Stage = Awaited<ReturnType<typeof startAll>>;
 
-/** Starts servers, platforms and pages. All are closed with the session. */
 async function startAll(given: Session, { once = false, inline = false, dataDir, port }: DemoOptions) {
   const { output, onClose } = given;
   const postgres = await resolvePostgres({ dataDir, say: output.note, mayInstall: asking(given) });
@@ -158,7 +156,6 @@ async function startAll(given: Session, { once = false, inline = false, dataDir,
   };
 }
 
-/** What a demo that goes on shows beside the healthy source: one with trouble, one with the whole bill, and receivers of alerts. */
 async function startBeside({ output, onClose }: Session, story: Story, ports: readonly number[]) {
   const troubled = await startTroubled(story, ports[1]);
   onClose(() => troubled.standin.close());
@@ -166,7 +163,6 @@ async function startBeside({ output, onClose }: Session, story: Story, ports: re
   onClose(() => standin.close());
   const receivers = await openDemoReceivers(output.note);
   onClose(() => receivers.close());
-  // Two workspaces are enough to show one that is refused.
   const workspaceIds = troubled.workspaces.map(({ id }) => id);
   const planted = { ...sourceOf(troubled.standin, PLANTED), dataStart: story.closed, workspaceIds };
   const billed = { ...sourceOf(standin, BILLED), dataStart: story.closed };
@@ -178,7 +174,6 @@ function openFrom({ session, store, log }: Stage, source: SourceConfig): Promise
   return openSource({ ...deps, log: log.child({ source: source.slug }) });
 }
 
-/** Sends at once what the schedule of the service would send within a minute. */
 async function notifyReceivers(opened: readonly OpenSource[], { config, signal }: Session): Promise<void> {
   const settings = {
     secrets: config.routeSecrets,
@@ -190,7 +185,6 @@ async function notifyReceivers(opened: readonly OpenSource[], { config, signal }
 }
 
 async function startScheduler({ session, store, log }: Stage, redis: RedisServer): Promise<void> {
-  // Its health needs no port that stays.
   const config = { ...session.config, httpPort: 0 };
   const scheduler = await serve({ config, store, redis, role: "scheduler", servesPages: false, log });
   session.onClose(() => scheduler.close());

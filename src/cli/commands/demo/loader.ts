@@ -11,14 +11,10 @@ import { openSessionQueue } from "../../session/queue.ts";
 import type { Session } from "../../session/session.ts";
 
 const LOOK_EVERY_MS = 100;
-/** Fetch tasks at once, where no worker takes them from Redis. */
 const CONCURRENCY = 4;
 
-/** How the demo loads: through the queue of its service, or without Redis in this process. */
 export interface Loader {
-  /** One sync, to its end. */
   sync(source: OpenSource): Promise<void>;
-  /** Enqueues what waits, such as tasks of a backfill. */
   enqueue(source: OpenSource): Promise<void>;
 }
 
@@ -47,7 +43,6 @@ export function createLoader(session: Session, redis: RedisServer | undefined): 
           await enqueue(source);
           return entered;
         },
-        // Its fetch tasks go on.
         (tasks) => ({ outcome: "done", tasks }),
       );
       await untilLoaded(session, source, enqueue);
@@ -65,7 +60,6 @@ async function openFetchQueue(
   return fetchQueueOf(await openSessionQueue(session, "fetch", { redis, slug }));
 }
 
-/** Works on tasks as they are added. */
 function inProcess(source: OpenSource): FetchQueue {
   const tasks = new PQueue({ concurrency: CONCURRENCY });
   const held = new Set<string>();
@@ -103,7 +97,6 @@ async function untilLoaded(
       total = Math.max(total, left);
       update({ done: total - left, total });
       if (left === 0) return;
-      // Tasks that took the place of others wait.
       if (queued === 0) await enqueue(source);
       await clock.wait(LOOK_EVERY_MS, signal);
     }

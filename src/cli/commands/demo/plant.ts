@@ -24,11 +24,8 @@ import type { Loader } from "./loader.ts";
 
 const PRICES = fileURLToPath(new URL("prices.csv", import.meta.url));
 const OWNERS = fileURLToPath(new URL("owners.yaml", import.meta.url));
-/** Hours of a week before those that every sync keeps. */
 const BACKFILLED = { from: 45, to: 38 };
-/** The backfill is paused when so many of its tasks are done. */
 const PAUSED_AFTER = 5;
-/** Who the timeline says it was. */
 const PLANTER = { name: "demo", role: "operator", via: "command" } as const;
 const LOOK_EVERY_MS = 20;
 const LONGEST_LOOK_MS = 10_000;
@@ -77,7 +74,6 @@ async function compare(source: OpenSource, { repair }: { repair: boolean }): Pro
   );
 }
 
-/** Checks all final days against totals, as the service does on some nights. */
 export async function checkAll(source: OpenSource): Promise<void> {
   await asRun(source, "totals", (runId) => checkTotals({ ...source, runId }, "all"), endOfTotals);
 }
@@ -121,7 +117,6 @@ async function pauseBackfill(source: OpenSource, loader: Loader): Promise<void> 
   await steerBackfill(store, { backfillId, action: "pause", by: PLANTER });
 }
 
-/** What is planted, and where it is seen. */
 export function describePlanted(
   story: Story,
   { workspaces: [refused, changed] }: Troubled,
@@ -145,7 +140,6 @@ export function describePlanted(
   ].join("\n");
 }
 
-/** Loads all that the server counts, proves it, and compares its months with the billing provider's totals. Returns a description. */
 export async function loadBill(source: OpenSource, loader: Loader): Promise<string> {
   await loader.sync(source);
   await compare(source, { repair: true });

@@ -13,7 +13,6 @@ import type { Session } from "../../session/session.ts";
 import { describeReconcile } from "../proof/reconcile.ts";
 import type { Loader } from "./loader.ts";
 
-/** One sync, then a reconciliation of all final days. Returns the exit code. */
 export async function firstSync(source: OpenSource, output: Output, loader: Loader): Promise<number> {
   const { store, config, clock } = source;
   const startedAt = clock.now();
@@ -54,7 +53,6 @@ export async function firstSync(source: OpenSource, output: Output, loader: Load
 }
 
 export const SYNC_EVERY = { iso: "PT30S", ms: 30_000 };
-/** How soon a backfill that somebody started is taken up, where no service does it. */
 const ENQUEUE_EVERY_MS = 5_000;
 
 /** Prints what each further sync did, until Ctrl-C. With a loader, nobody else does these syncs. */

@@ -25,7 +25,6 @@ interface BillOptions {
 
 interface SourceBill extends MonthBill {
   readonly month: CalendarMonth;
-  /** First day that is loaded, ISO. */
   readonly dataStart: string;
 }
 
@@ -43,7 +42,6 @@ export function define(command: Command): void {
     .action(inSessionOfSource(run));
 }
 
-/** Reads the tables, and asks the platform nothing. */
 async function run(session: Session, { by, csv = false }: BillOptions, text?: string): Promise<undefined> {
   const { output, config } = session;
   const { db } = await session.migratedStore();

@@ -14,7 +14,6 @@ interface ExportOptions extends SelectionOptions {
   readonly out?: string;
 }
 
-/** Writes the rows and returns their number. */
 type Format = (wanted: RowsWanted, target: Target, options: ExportOptions) => Promise<number>;
 
 /** CSV and JSON are written by Postgres itself. What Parquet needs is loaded for Parquet only. */
@@ -100,7 +99,6 @@ async function write(session: Session, options: ExportOptions): Promise<undefine
   output.data({ view: name, rows, bytes, seconds, file: options.out }, () => "");
 }
 
-/** Why there are no rows. */
 function nothingOf(name: string, { from, to, where, workspace }: ExportOptions): string {
   const isWhole = from === undefined && to === undefined;
   if (where !== undefined || workspace !== undefined)

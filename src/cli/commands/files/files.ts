@@ -25,7 +25,6 @@ interface FilesOptions {
   readonly takeOver?: boolean;
 }
 
-/** More are counted only. */
 const MOST_LISTED = 20;
 
 export const examples = [
@@ -127,7 +126,6 @@ async function views(session: Session, options: FilesOptions, engine = ""): Prom
   output.data({ text }, () => text);
 }
 
-/** Error: `files_manifest_missing`. */
 async function manifestOf(place: Place, source: string): Promise<Manifest> {
   const manifest = await readManifest(place, source);
   if (manifest !== undefined) return manifest;

@@ -19,12 +19,9 @@ import { inSnapshot } from "../../../store/db/snapshot.ts";
 import { linesOf, tableOf } from "../../report/output.ts";
 import { shownDecimal, toTheRight } from "./owners.ts";
 
-/** The bill of a source and month, divided by who pays. */
 export interface BillByOwner {
   readonly source: string;
-  /** First day that is loaded, ISO. */
   readonly dataStart: string;
-  /** Not divided: what may be claimed of all of it. */
   readonly lines: readonly BillLine[];
   readonly owners: readonly (OwnerBill & {
     /** Of the cost in the first currency, else of the traces. */ readonly sharePercent: number | null;
@@ -32,11 +29,9 @@ export interface BillByOwner {
   readonly currencies: readonly string[];
   /** What divides traces; null: no owner file is applied. */
   readonly divideBy: DividingDimension | null;
-  /** Days of workspaces, of those that are over. */
   readonly state: Pick<OwnedState, "daysMissing" | "daysUndivided" | "open">;
 }
 
-/** As of one instant. `now`: epoch milliseconds. */
 export async function billByOwner(
   db: Database,
   { source, dataStart, month, now }: { source: string; dataStart: string; month: CalendarMonth; now: number },
@@ -68,7 +63,6 @@ function isDivisionFinal({ lines, state }: Pick<BillByOwner, "lines" | "state">)
   return isBillFinal(lines) && state.daysMissing + state.daysUndivided === 0 && state.open.length === 0;
 }
 
-/** What `--json` prints. Days that are not final: ISO, of those that are over. */
 export function billByOwnerToData({ name }: CalendarMonth, bill: BillByOwner) {
   const { source, lines, owners, divideBy, state } = bill;
   return {
@@ -133,7 +127,6 @@ function rangesOf(days: readonly string[]): Days[] {
   return joined(days.map((day) => ({ from: day, to: addDays(day, 1) })));
 }
 
-/** A row for each source, owner and cost centre, with every digit. */
 export function billByOwnerTable({ name }: CalendarMonth, bills: readonly BillByOwner[]): Table {
   const currencies = [...new Set(bills.flatMap((bill) => bill.currencies))].sort();
   const columns = currencies.map((currency) => currency.toLowerCase());

@@ -4,7 +4,6 @@ import { type Budget, type OwnerFile, type OwnerRule, WHOLE_SHARE } from "../../
 import { refuseGiven } from "../../../given-file.ts";
 import { counted } from "../../../printable.ts";
 
-/** What an owner file says, before it is checked, and where each part of it stands. */
 export interface OwnerForm {
   readonly data: unknown;
   /** Of the keys and places that lead to a part. `isKey`: its key is wrong, not its value. */
@@ -14,7 +13,6 @@ export interface OwnerForm {
 
 interface Row {
   readonly line: number;
-  /** Those that are not empty. */
   readonly cells: Readonly<Record<string, string>>;
 }
 
@@ -87,7 +85,6 @@ function addRule(rules: Entry[], row: Row): void {
   } else rules.push({ data: { ...matched, shares: [{ ...payee, share }] }, rows: [row] });
 }
 
-/** Equal of rows that are about the same. */
 function textOf({ cells }: Row): string {
   return JSON.stringify(Object.entries(cells).filter(([name]) => !OF_SHARES.includes(name)));
 }
@@ -125,7 +122,6 @@ function rowsOf(file: string, content: string, keys: readonly string[]): Row[] {
 
 type Cells = Readonly<Record<string, string | null>>;
 
-/** The same rules and budgets as CSV, and a sentence for each part of the file that it leaves out. `keys`: as above. */
 export function ownersCsv(
   { divideBy, rules, budgets, routes, content }: OwnerFile,
   keys: readonly string[],

@@ -9,8 +9,6 @@ import {
 } from "../../../domain/bill/alert-route.ts";
 import type { Problem } from "../../../given-file.ts";
 
-/** The routes of an owner file. */
-
 const listOf = <T extends z.ZodType>(entry: T) => z.array(entry, "is not a list such as [a, b]");
 const oneOf = <const T extends readonly string[]>(words: T) =>
   z.enum(words, `is not one of ${words.join(", ")}`);
@@ -43,7 +41,6 @@ export const routeSchema = z.strictObject({
 });
 export type RawRoute = z.output<typeof routeSchema>;
 
-/** Problems that no single value shows. */
 export function problemsOfRoutes(routes: readonly RawRoute[]): Problem[] {
   return routes.flatMap((route, at) => {
     const problems: Problem[] = [];

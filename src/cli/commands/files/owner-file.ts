@@ -92,7 +92,6 @@ const fileSchema = z.strictObject({
   budgets: z.array(budgetSchema, "is not a list of budgets").default([]),
   routes: z.array(routeSchema, "is not a list of routes").max(100, "has more than 100 routes").default([]),
 });
-/** Keys of the parts of a file, by the key that leads there. */
 const NAMES = {
   rules: [...Object.keys(ruleSchema.shape), "share"],
   budgets: Object.keys(budgetSchema.shape),
@@ -112,7 +111,6 @@ export async function readOwnerFile(file: string): Promise<OwnerFile> {
   );
 }
 
-/** `file`: its name, for errors, and for its form: CSV where it ends so, else YAML. */
 export function parseOwners(file: string, content: string): OwnerFile {
   const form = /\.csv$/i.test(file) ? csvForm(file, content, CSV_COLUMNS) : yamlForm(file, content);
   const parsed = fileSchema.safeParse(form.data);
@@ -137,7 +135,6 @@ export function parseOwners(file: string, content: string): OwnerFile {
   };
 }
 
-/** What was applied, as CSV: as it was, where it is CSV already. No table is a mapping in YAML. */
 export function ownerFileAsCsv(content: string): ReturnType<typeof ownersCsv> {
   if (!isMap(parseDocument(content, { schema: "failsafe" }).contents)) return { csv: content, left: [] };
   return ownersCsv(parseOwners("the owner file", content), CSV_COLUMNS);
@@ -173,7 +170,6 @@ function placeOf(lines: LineCounter, offset: number): string {
   return `line ${line}, column ${col}`;
 }
 
-/** Where the deepest part of a path begins that the file has. */
 function offsetOf(document: Document, path: readonly (string | number)[]): number {
   for (let length = path.length; length > 0; length--) {
     const node = document.getIn(path.slice(0, length), true) as
@@ -211,7 +207,6 @@ function problemsOfIssue({ path, message, ...issue }: z.core.$ZodIssue): Problem
   return [{ path: at, why: `${name === undefined ? "the file" : `"${name}"`} ${message}` }];
 }
 
-/** What no single value shows. */
 function problemsOf(rule: RawRule, at: number, divideBy: DividingDimension): Problem[] {
   const problems: Problem[] = [];
   const add = (key: string, why: string) => problems.push({ path: ["rules", at, key], why });

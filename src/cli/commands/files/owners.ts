@@ -28,13 +28,9 @@ import { storedSources } from "../source.ts";
 import { ownerFileAsCsv, readOwnerFile } from "./owner-file.ts";
 
 const FILE = ["[file]", "an owner file (docs/owners.md); default: USAGE_OWNERS_FILE"] as const;
-/** What a person reads. `--json` has all. */
 const ROWS_SHOWN = 40;
-/** Each has a line of the table and a rule. */
 const SUGGESTED = 20;
-/** Of a comment beside a rule. */
 const LONGEST_NAME = 30;
-/** Of a table: longer than an id. */
 const LONGEST_SHOWN = 40;
 
 export const examples = [
@@ -132,7 +128,6 @@ function describeOutcome(
     ...new Set(changes.filter(({ isClosed }) => isClosed).map((one) => `${one.source} ${one.month}`)),
   ].sort();
   return linesOf(
-    // First: the table may be long.
     closed.length > 0 &&
       `Closed months keep their totals, but their division ${isPlan ? "would change" : "changed"}: ${closed.join(", ")}.`,
     idle.length > 0 &&
@@ -170,7 +165,6 @@ function describeOutcome(
   );
 }
 
-/** Of each owner, over all months: in how many it has more or less, and how much. What changes most comes first. */
 function changesTogether(changes: readonly OwnerChange[]) {
   const ofWhom = Map.groupBy(changes, ({ source, owner, costCenter, currency }) =>
     JSON.stringify([source, owner, costCenter, currency]),
@@ -195,13 +189,11 @@ function unitOf({ currency }: Pick<OwnerChange, "currency">): string {
   return currency ?? "traces";
 }
 
-/** A column of decimals, whose last digits stand below each other. */
 export function toTheRight<T>(items: readonly T[], textOf: (item: T) => string): (item: T) => string {
   const width = Math.max(...items.map((item) => textOf(item).length));
   return (item) => textOf(item).padStart(width);
 }
 
-/** A decimal as people read it: money to the cent. */
 export function shownDecimal(text: string, currency: string | null, isSigned = false): string {
   const digits =
     currency === null ? { maximumFractionDigits: 4 } : { minimumFractionDigits: 2, maximumFractionDigits: 2 };
@@ -289,7 +281,6 @@ async function budgets(
   });
 }
 
-/** Of a budget of a billing period: its days, and how much of it is over. */
 function periodOf({
   per,
   period,
@@ -361,7 +352,6 @@ function wholeWorkspace(part: OwnedPart): OwnedPart {
   return { ...part, dimension: null, name: null, tags: [] };
 }
 
-/** Lines of an owner file, each once and with a name that says what it is about, below the table: no terminal cuts them there. */
 function rulesFor(found: readonly OwnedPart[]): string[] {
   const lines = new Map<string, string>();
   for (const one of [...found].sort((a, b) => Number(a.dimension === null) - Number(b.dimension === null))) {

@@ -11,9 +11,7 @@ import {
 } from "../../../domain/bill/price.ts";
 import { readGiven, refuseGiven } from "../../../given-file.ts";
 
-/** One price as texts; absent or empty if not given. */
 interface RawPrice {
-  /** `line 3` of a CSV file, `item 2` of a JSON array. */
   readonly where: string;
   readonly cells: Readonly<Record<string, string>>;
 }
@@ -165,7 +163,6 @@ const measure = z
   .transform((text) => text || "traces")
   .pipe(z.enum(PRICED_MEASURES, `is not one of ${PRICED_MEASURES.join(", ")}`));
 
-/** One line of a price file: texts, empty if not given. A message follows the column and its value. */
 const priceSchema = z
   .object({
     sku: z
@@ -192,7 +189,6 @@ const priceSchema = z
   .refine(({ valid_from, valid_to }) => valid_to === null || valid_to > valid_from, {
     path: ["valid_to"],
     error: "is not after valid_from (the end is not included)",
-    // Also beside problems of other columns.
     when: ({ issues }) => issues.every(({ path }) => !String(path?.[0]).startsWith("valid_")),
   })
   .transform(

@@ -90,7 +90,6 @@ async function list({ output, ...session }: Session): Promise<undefined> {
   output.data(prices, describePrices);
 }
 
-/** A line for each volume tier, as in a price file. */
 function describePrices(prices: readonly TieredPrice[]): string {
   if (prices.length === 0) {
     return "No prices are stored, so no costs are estimated. Import some with `usage-etl prices import FILE`.";
@@ -103,7 +102,6 @@ function describePrices(prices: readonly TieredPrice[]): string {
       measure: measureOf(price),
     })),
   );
-  // What nobody uses takes no room.
   const hasTiers = prices.some(({ tiers }) => tiers.length > 0);
   return tableOf(shown, {
     sku: "sku",
@@ -119,7 +117,6 @@ function describePrices(prices: readonly TieredPrice[]): string {
   });
 }
 
-/** What somebody who imported prices should know of them, read from the tables. `stored`: all stored prices. */
 export async function notesOf(db: Database, stored: readonly Price[]): Promise<string[]> {
   const notes = (await priceGaps(db)).map(describeGap);
   for (const { source, sourceId } of await listSources(db)) {

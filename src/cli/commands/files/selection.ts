@@ -14,7 +14,6 @@ import {
 } from "../../../store/export/views.ts";
 import { type RangeOptions, rangeOf } from "../../session/options.ts";
 
-/** A column and one value of it, as typed. */
 export type WhereOption = readonly [column: string, value: string];
 
 export interface SelectionOptions extends RangeOptions {
@@ -26,7 +25,6 @@ export interface SelectionOptions extends RangeOptions {
   readonly asOf?: number;
 }
 
-/** What the options ask for. Reads the schemas of the views only, so that a reader's login is enough. */
 export async function selectionOf(db: Database, options: SelectionOptions): Promise<Selection> {
   const view = await viewOf(db, options.view);
   checkAsOf(view, options);
@@ -118,7 +116,6 @@ function columnOf(view: View, name: string): ViewColumn {
   throw unknownName({ code: "column_unknown", what: `column of ${view.name}`, name, known });
 }
 
-/** Values of one column are alternatives. */
 async function conditionsOf(db: Database, view: View, where: readonly WhereOption[]): Promise<Condition[]> {
   const conditions: Condition[] = [];
   for (const [name, pairs] of Map.groupBy(where, ([column]) => column)) {

@@ -5,13 +5,10 @@ import { basename, dirname, join } from "node:path";
 import { EtlError, UsageError } from "../../../errors.ts";
 import { printable } from "../../../printable.ts";
 
-/** Where an export is written: completely or not at all. */
 export interface Target {
   /** Resolves when the chunk is out of memory. Errors: `export_unwritable`, `export_closed`. */
   write(chunk: Uint8Array): Promise<void>;
-  /** Gives the complete file its name. */
   commit(): Promise<void>;
-  /** Deletes what was written. Does nothing after `commit`. */
   abandon(): Promise<void>;
 }
 

@@ -171,7 +171,6 @@ async function list(session: Session): Promise<undefined> {
   session.output.data(await listBackfills(db), describeBackfills);
 }
 
-/** Shows backfills, the tasks of them that failed, and what the tables say about their ranges now. */
 async function show(session: Session, ids: readonly number[]): Promise<number> {
   const { db } = await session.migratedStore();
   const shown = await Promise.all(
@@ -238,7 +237,6 @@ export function describeBackfills(backfills: readonly Backfill[]): string {
   return tableOf(backfills, {
     id: "backfillId",
     source: hasSources && "source",
-    // `--json` keeps the state's name, beside the count of what failed.
     state: ({ state, failed }) => (failed > 0 ? `${state}, ${failed} failed` : state),
     stride: "stride",
     from: ({ from }) => instant(from),

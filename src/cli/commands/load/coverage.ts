@@ -15,7 +15,6 @@ import {
 import { inSession, type Session } from "../../session/session.ts";
 import { storedSources } from "../source.ts";
 
-/** Days that lack a figure which can be trusted. */
 const GAPS = ["failed", "missing", "unverified"];
 
 export const examples = [
@@ -52,10 +51,8 @@ async function run(session: Session, options: CoverageOptions): Promise<number> 
   return options.failOnGaps === true && (hasGaps || lines.length === 0) ? EXIT.mismatch : EXIT.done;
 }
 
-/** From the best to the worst. */
 const STATUSES = ["ok", "empty", "provisional", "unverified", "missing", "failed", "not_available"];
 
-/** A table for each source and stride: workspace days of each dimension, or of each day and dimension, by status. */
 export function describeCoverage(
   lines: readonly CoverageLine[],
   byDay: boolean,

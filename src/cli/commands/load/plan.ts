@@ -48,10 +48,8 @@ export function define(command: Command): void {
 
 type Asked = RangeOptions & SelectionOptions & { readonly reprocess?: Wish["reprocess"] };
 
-/** Without any source the plan is that of a cloud organization. */
 const NO_SOURCE = { slug: "default", dataStart: "2026-01-05", workspaceIds: [], rateLimit: 200 };
 
-/** Shows what is loaded of a range and what would be asked for, of every source: `plan` and `backfill --dry-run`. */
 export async function showPreview(session: Session, options: Asked): Promise<number> {
   const asked = rangeOf(options);
   const { stride, reprocess = "missing" } = options;
@@ -91,7 +89,6 @@ export async function showPreview(session: Session, options: Asked): Promise<num
   return EXIT.done;
 }
 
-/** What syncs load of the same days beside traces of all tiers. */
 async function besideOf(
   source: PreviewedSource,
   wish: Wish,
@@ -108,25 +105,20 @@ async function besideOf(
   return planned.filter(({ requests }) => requests > 0);
 }
 
-/** A table is for people; `--json` has all windows. */
 const MOST_ROWS = 1000;
 
 interface PlannedSource extends BackfillPreview, Omit<Wish, "range"> {
   readonly source: PreviewedSource;
-  /** Requests for the same days of what syncs load beside traces of all tiers. */
   readonly beside: readonly { readonly meter: Meter; readonly requests: number }[];
   readonly askedEnd: number;
-  /** Without one nobody knows what is loaded. */
   readonly hasDatabase: boolean;
   /** Requests per 10 s. */
   readonly rateLimit: number;
   /** Undefined while no workspace is known. */
   readonly budget: BackfillBudget | undefined;
-  /** What syncs have not fetched for longer than from one to the next. */
   readonly putOff: PutOff | null;
 }
 
-/** What `--json` shows of a source. Instants are ISO texts in UTC. */
 function planToData(planned: PlannedSource) {
   const { source, range, loaded, tasks, askedEnd, hasDatabase, rateLimit, groupings } = planned;
   const { leftOut, facts, budget, notSent, withoutTraces, inFlight, digest } = planned;
@@ -212,7 +204,6 @@ function loadedText({ source, loaded, hasDatabase }: PlannedSource): string {
   });
 }
 
-/** What somebody should know before the plan is run, beside its requests. */
 function factsOf({
   tasks,
   leftOut,

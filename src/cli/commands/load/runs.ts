@@ -118,13 +118,11 @@ function nameOf({ kind, backfillId }: Run): string {
   return backfillId === null ? kind : `backfill ${backfillId}`;
 }
 
-/** The exit code of the command that ran, as far as the tables know it. */
 function exitOfOutcome(outcome: RunOutcome): number {
   if (outcome === "differs") return EXIT.mismatch;
   return ["failed", "partly_failed", "lost"].includes(outcome) ? EXIT.partlyFailed : EXIT.done;
 }
 
-/** A fetch task of a backfill that was given up. */
 export function describeFailed({ workspaceIds, from, to, ...task }: FailedTask): string {
   const where = workspaceIds.length === 1 ? workspaceIds[0] : `${workspaceIds.length} workspaces`;
   const what = `${task.groupBy} ${task.stride} ${instant(from)} to ${instant(to)}, ${where}`;

@@ -44,7 +44,6 @@ async function run(session: Session, options: { inline?: boolean }): Promise<num
   );
 }
 
-/** Asks the service to sync now instead of at its next scheduled time. */
 async function askService(session: Session): Promise<number> {
   const redis = await askRedis(session);
   const asked: string[] = [];

@@ -130,7 +130,6 @@ async function runPeriod(session: Session, day: string, options: CloseOptions): 
   return firstExit(closed.map(({ result }) => (result.state === "open" ? EXIT.mismatch : EXIT.done)));
 }
 
-/** Days as in every document: ISO, not epoch milliseconds. */
 function toData<R extends { readonly state: string }>(result: R) {
   if (!("open" in result)) return result;
   const open = (result.open as readonly OpenDay[]).map((one) => ({ ...one, day: dayOf(one.day) }));
@@ -197,7 +196,6 @@ function withoutText({ without }: { without: readonly string[] }): string {
   return without.length === 0 ? "" : `, without ${without.join(", ")}`;
 }
 
-/** What keeps a month open: as a table, then each step that helps, with the command that takes it. */
 function describeOpen(what: string, open: readonly OpenDay[], asked: AskedClose): string {
   return listOpen(
     what,
@@ -206,7 +204,6 @@ function describeOpen(what: string, open: readonly OpenDay[], asked: AskedClose)
   );
 }
 
-/** The same of a billing period, with the commands that load and prove its days. */
 function describeOpenPeriod(
   what: string,
   open: readonly OpenDay[],

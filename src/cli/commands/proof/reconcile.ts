@@ -93,12 +93,10 @@ function exitOfReconcile(result: ReconcileResult): number {
   return result.open + result.platformDisagrees > 0 ? EXIT.mismatch : EXIT.done;
 }
 
-/** Days are kept for all time. Hours are compared where they are loaded. */
 function isIncomplete({ stride, notCompared: { failed, missing } }: StrideResult): boolean {
   return failed > 0 || (stride === "day" && missing > 0);
 }
 
-/** Counts by stride, then at most fifty differences with their keys, then what was not compared. */
 export function describeReconcile(result: ReconcileResult): string {
   const { platformDisagrees, repaired, unverified, moved } = result;
   const shown = result.differences.slice(0, SHOWN);
@@ -161,7 +159,6 @@ const WHY_NOT: readonly (readonly [keyof NotCompared, string])[] = [
   ["notAvailable", "not available: the server does not answer in this stride, or does not count it"],
 ];
 
-/** Traces of all tiers are what is meant without further words. */
 function ofMeter(meter: Meter): string {
   return meter === "traces" ? "" : `${METER_NAME[meter]}, `;
 }

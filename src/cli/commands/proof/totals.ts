@@ -119,7 +119,6 @@ export function describeTotals(result: TotalsResult): string {
   );
 }
 
-/** At most five, for the windows whose sum differs. */
 function commandsFor(findings: TotalsResult["findings"]): string[] {
   const commands = findings
     .filter(({ kind, meter }) => kind === "stride_total" && METER[meter].isExported)
@@ -155,7 +154,6 @@ export function exitOfBill({ provider, failed: parts }: ReadBill): number {
     : EXIT.done;
 }
 
-/** What `--json` shows: every total that was read, also those that are not compared. */
 export function billToData({ provider, limits, period, failed: parts }: ReadBill) {
   const terms = { usageLimits: limits ?? null, billingPeriod: period ?? null, failedParts: parts };
   if (provider === undefined) return terms;
@@ -209,7 +207,6 @@ function describeProvider(source: string, provider: ProviderResult): string {
   );
 }
 
-/** One line for each reason, meter or metric: what is not compared, and why. */
 function notesOf(totals: readonly (Total & { month: string })[]): string[] {
   const left = totals.filter(
     ({ outcome }) => !["equal", "differs", "sum_of_workspaces", "not_loaded"].includes(outcome),

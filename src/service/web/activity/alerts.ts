@@ -60,7 +60,6 @@ function linkOf({ kind, source }: OpenIncident): Html {
   return to === undefined ? html`` : html` <a href="${to}">Show it</a>`;
 }
 
-/** Routes that the same message reached are listed together. */
 function notifiedOf({ notified }: PastIncident): Html {
   if (notified.length === 0) return html`nobody`;
   const lines = [...Map.groupBy(notified, ({ at }) => at)].map(([at, routes]) => {

@@ -35,16 +35,13 @@ import {
 import { type QueuesSeen, seeQueues } from "../queues-seen.ts";
 import type { Context, Web } from "../routes.ts";
 
-/** Of the chart; a forecast of the month looks further back. */
 const DAYS = 30;
 
-/** What is trusted, what is wrong, and what to do now. */
 export function addOverview(web: Web): void {
   web.page("/", { oneInstant: true }, async (context) => ({
     title: "Overview",
     body: html`<div data-live="/overview/live">${await overview(context)}</div>`,
   }));
-  // It reads all sources, and syncs come minutes apart.
   web.live("/overview/live", { oneInstant: true, everyMs: 15_000 }, overview);
 }
 
@@ -69,7 +66,6 @@ async function overview(context: Asked): Promise<Html> {
     ${inOrder.map((report) => section(report, { recent, unusual, now, isAlone: reports.length === 1 }))}`;
 }
 
-/** It waits for its first sync, as each source does at first. */
 function notContacted(slug: string, { sources }: QueuesSeen): Html {
   const next = sources?.get(slug)?.nextSync;
   return html`<p>Source <strong>${slug}</strong> is not contacted yet, so nothing of it is loaded. Its first sync contacts it and loads it${next === undefined ? "" : html`, next at ${instant(next)}`}. This page shows it then.</p>
@@ -84,7 +80,6 @@ interface Given {
   readonly now: number;
 }
 
-/** Beside others, a source that is well takes one line. */
 function section(report: SourceReport, given: Given & { isAlone: boolean }): Html {
   const { source } = report.status;
   const card = sourceCard(report, given);
@@ -106,7 +101,6 @@ function needsSomebody({ advice, alerts }: SourceReport): boolean {
 function sourceCard(report: SourceReport, { recent, unusual, now }: Given): Html {
   const { status, trust, alerts, advice } = report;
   const { source } = status;
-  // What the advice is about stands with it alone.
   const isSaid = ({ kind }: Incident) => advice.alerts?.kinds.includes(kind) === true;
   const [said, others] = [alerts.filter(isSaid), alerts.filter((one) => !isSaid(one))];
   const days = recent.days.filter((one) => one.source === source).slice(-DAYS);
@@ -148,7 +142,6 @@ function sourceCard(report: SourceReport, { recent, unusual, now }: Given): Html
     ${loading(report, now)}`;
 }
 
-/** Whose colour is which in the chart; each leads to its projects. */
 function chartNotes(used: RecentUsage["workspaces"], source: string, isUnusual: boolean): Html {
   if (used.length === 0 && !isUnusual) return html``;
   return html`<ul class="chart-notes">${used.map(
@@ -157,7 +150,6 @@ function chartNotes(used: RecentUsage["workspaces"], source: string, isUnusual: 
   )}${isUnusual ? UNUSUAL_NOTE : ""}</ul>`;
 }
 
-/** The month under way, its forecast, and the month before: traces, what may be claimed of them, and their cost. */
 function monthFigures({ days: all, months, before, costs }: RecentUsage, source: string): Html[] {
   const current = months.find((one) => one.source === source);
   const last = before.find((one) => one.source === source);
@@ -204,7 +196,6 @@ function monthFigures({ days: all, months, before, costs }: RecentUsage, source:
 
 type Standing = Pick<RecentUsage["before"][number], "isClosed" | "isFinal" | "isProved">;
 
-/** What may be claimed of a figure of a month that is over. */
 function standing({ isClosed, isFinal, isProved }: Standing): string {
   if (isClosed) return "closed";
   if (!isFinal) return "may still change";
@@ -227,7 +218,6 @@ function alertShown(alert: Incident, source: string): Html {
   return html`<p>${prose(factOf(alert))}${link}</p>`;
 }
 
-/** How the loading goes, folded away where all is well. */
 function loading(report: SourceReport, now: number): Html {
   const { status, trust, progress, lastSync, nextSync, budget } = report;
   const { source } = status;
@@ -273,7 +263,7 @@ function describeBudget(budget: SyncBudget | null): Html {
 function next(nextSync: string | null, now: number): Html {
   if (nextSync === null) return html`not known: no schedule is seen`;
   const lateMs = now - Date.parse(nextSync);
-  // How long until then would change with every look.
+  // A countdown would change with every update.
   return html`${instant(nextSync)}${lateMs > 0 ? `, due for ${describeDuration(lateMs)}` : ""}`;
 }
 

@@ -39,7 +39,6 @@ const query = z.object({
   before: cursorField(z.tuple([z.iso.datetime({ precision: 6 }), z.enum(TIMELINE_KINDS), z.int().min(0)])),
 });
 
-/** What happened, and who did what. */
 export function addTimeline(web: Web): void {
   web.page("/timeline", { query }, async ({ db, query: { source, kind, before }, who }) => {
     const sources = (await listSources(db)).map((one) => one.source);
@@ -101,7 +100,6 @@ function list(
   });
 }
 
-/** Each kind as the filter and the list name it. */
 const KIND_WORDS: Readonly<Record<TimelineKind, string>> = {
   sync: "sync",
   backfill: "backfill",
@@ -116,12 +114,10 @@ const KIND_WORDS: Readonly<Record<TimelineKind, string>> = {
   configuration: "configuration",
 };
 
-/** What a moment says, in words; `to` is the screen that shows it, `who` whoever gave the order. */
 interface Entry {
   readonly what: Html | string;
   readonly to?: string | undefined;
   readonly who?: string | undefined;
-  /** Colour of the outcome, by its class. */
   readonly tone: "ok" | "failed" | "provisional" | "missing" | "";
 }
 
@@ -137,7 +133,6 @@ const TONES: Readonly<Record<RunOutcome, Entry["tone"]>> = {
   lost: "failed",
 };
 
-/** `run`: of a moment that is one. `masked`: whoever looks must not see addresses. */
 function entryOf(moment: Moment, run: Run | undefined, masked: boolean): Entry {
   const source = moment.source ?? undefined;
   switch (moment.kind) {
@@ -206,7 +201,6 @@ function ofRun(run: Run): Entry {
   return { what, to: runLink(run), tone: TONES[outcome] };
 }
 
-/** The page of what the run did; no page shows files. */
 function runLink({ kind, source, backfillId }: Run): string | undefined {
   if (backfillId !== null) return `/backfills/${backfillId}`;
   if (kind === "reconcile" || kind === "totals") return address("/differences", { source });
@@ -266,7 +260,6 @@ function changeOf(change: {
     : html`${label} changed from ${name(oldValue)} to ${name(newValue ?? "none")}.`;
 }
 
-/** None are configured: all that the platform lists are read. */
 function workspacesChange(before: string, now: string): string {
   const ids = (text: string) => text.split(", ").filter((id) => id !== "");
   const [old, current] = [ids(before), ids(now)];

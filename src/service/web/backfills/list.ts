@@ -99,7 +99,6 @@ const STATES = {
   done: { glyph: "✓", word: "done" },
 } as const;
 
-/** The state of a backfill as sign, word and colour. One that is done says whether tasks failed. */
 export function stateOf({ state, failed, refused }: Backfill): Html {
   const { glyph, word } = STATES[state];
   const isHeld = state === "running" && refused !== null;
@@ -109,7 +108,6 @@ export function stateOf({ state, failed, refused }: Backfill): Html {
   return html`<span class="task-state ${kind}"><span aria-hidden="true">${isHeld || failed > 0 ? "!" : glyph}</span> ${text}</span>`;
 }
 
-/** Ended fetch tasks of all. A bar without a script or a style of its own. */
 export function bar({ backfillId, total, done, failed, waiting, state }: Backfill): Html {
   // Those that a cancel took away did not end.
   const ended = done + failed;
@@ -121,7 +119,6 @@ export function bar({ backfillId, total, done, failed, waiting, state }: Backfil
     <span class="visually-hidden">${done} done, ${failed} failed, ${waiting} waiting</span>`;
 }
 
-/** What the bar counts, by state. */
 export function counts({ total, done, failed, waiting }: Backfill): Html {
   const cancelled = total - done - failed - waiting;
   return html`<dl class="facts">

@@ -43,7 +43,6 @@ import { type CheckedWish, previewOf } from "./preview.ts";
 const MOST_RECORDS = 20_000;
 
 const text = z.string().max(200).optional();
-/** A field that is given once, several times or not at all. */
 const several = z
   .union([z.string().max(200), z.array(z.string().max(200)).max(1000)])
   .optional()
@@ -68,7 +67,6 @@ const STARTED = ASKED.extend({
 
 type Of = Pick<Context<unknown, unknown>, "config" | "db" | "now" | "who" | "csrf">;
 
-/** Asks what to load, shows what that would do, and starts what was shown. */
 export function addNewBackfill(web: Web): void {
   web.page("/backfills/new", { query: ASKED }, (context) => newPage(context, context.query));
   web.action("/backfills/new", { body: STARTED }, async (context) => {
@@ -90,13 +88,11 @@ export function addNewBackfill(web: Web): void {
       return { ...(await newPage(context, body, changed)), status: 409 };
     } catch (error) {
       if (!(error instanceof UsageError)) throw error;
-      // The page says it again, beside the form.
       return { ...(await newPage(context, body)), status: 409 };
     }
   });
 }
 
-/** The page with its form, and with a preview where enough was asked for. What makes no sense is said beside the form. */
 async function newPage(context: Of, asked: Asked, said: Html = html``): Promise<Page> {
   const { config, db } = context;
   const slugs = config.sources.map(({ slug }) => slug);
@@ -120,7 +116,6 @@ async function newPage(context: Of, asked: Asked, said: Html = html``): Promise<
   }
 }
 
-/** The source with the workspaces that were chosen. Error: `workspace_unknown`. */
 async function chosenSource({ db }: Of, { source, workspaceIds }: CheckedWish): Promise<PreviewedSource> {
   const known = await previewedSource(source, db);
   return { ...known, workspaceIds: workspacesOf(workspaceIds, known.workspaceIds) };
@@ -169,7 +164,6 @@ function startForm(
   });
 }
 
-/** The form of a new backfill, with what was asked for. It asks for the preview: nothing starts by it. */
 function askForm(
   asked: Asked,
   { slugs, workspaces }: { slugs: readonly string[]; workspaces: readonly NamedWorkspace[] },
@@ -219,7 +213,6 @@ function radio(value: string, label: string, isChosen: boolean): Html {
   return html`<label><input type="radio" name="reprocess" value="${value}" ${isChosen ? "checked" : ""}> <span>${label}</span></label>`;
 }
 
-/** `problems`: sentences. Both missing: nothing was asked for yet. */
 export function checkAsked(
   { sources }: Config,
   asked: Asked,

@@ -39,7 +39,6 @@ const MOST_GROUPS = 20;
 const MOST_RANGES = 10;
 
 const params = z.object({
-  // The number of a backfill is a Postgres integer.
   id: z
     .string()
     .regex(/^[1-9]\d{0,9}$/, "is not the number of a backfill")
@@ -48,7 +47,6 @@ const params = z.object({
 });
 type Of = Context<unknown, { id: number }>;
 
-/** How one backfill goes on, and what an operator may order about it. */
 export function addOneBackfill(web: Web): void {
   web.page("/backfills/:id", { params }, (context) => onePage(context));
   web.live("/backfills/:id/live", { params, everyMs: 2_000 }, async (context) =>
@@ -92,7 +90,6 @@ async function onePage(context: Of, said: Html = html``): Promise<Page> {
   } = context;
   const backfill = await backfillOf(db, id);
   const { source, stride, groupings, reprocess } = backfill;
-  // Whole days around its range, as pages name them.
   const [from, to] = [dayOf(Date.parse(backfill.from)), dayOf(ceilToGrid(Date.parse(backfill.to), DAY_MS))];
   const coverage = address("/coverage", { source, stride, from, to });
   return {
@@ -111,14 +108,12 @@ async function onePage(context: Of, said: Html = html``): Promise<Page> {
   };
 }
 
-/** A few by name, many by number. */
 async function workspacesOf({ db }: Of, { workspaceIds }: Backfill): Promise<Html> {
   if (workspaceIds.length === 0 || workspaceIds.length > 5) return count(workspaceIds.length);
   const names = new Map((await namedWorkspaces(db)).map((one) => [one.id, one.name]));
   return joined(workspaceIds.map((id) => name(names.get(id) ?? id)));
 }
 
-/** What changes while somebody looks. */
 async function fragment(context: Of, backfill: Backfill): Promise<Html> {
   const { db, who } = context;
   const { backfillId, finishedAt, state, failed } = backfill;
@@ -137,7 +132,6 @@ async function fragment(context: Of, backfill: Backfill): Promise<Html> {
     ${isOver ? "" : html`<noscript><p class="quiet">Reload the page to see it anew.</p></noscript>`}`;
 }
 
-/** Time left, what goes before it, and what holds it up. */
 async function underWay(context: Of, backfill: Backfill): Promise<Html> {
   const { db, config, now } = context;
   const { backfillId, source, state, waiting, refused } = backfill;
@@ -167,7 +161,6 @@ async function underWay(context: Of, backfill: Backfill): Promise<Html> {
     </dl>`;
 }
 
-/** Why nothing is fetched now, as Redis shows it; undefined where it shows nothing of the kind. */
 async function heldUp(of: Of, source: string): Promise<string | undefined> {
   const { sources, unseen } = await seeQueues(of);
   if (unseen?.why === "away")
@@ -225,7 +218,6 @@ function failures(groups: Awaited<ReturnType<typeof failureGroups>>, failed: num
   </section>`;
 }
 
-/** What the tables say of its range now, whoever loaded it. */
 async function outcome({ db }: Of, backfill: Backfill): Promise<Html> {
   const { sentence, open } = rangeSentence(await rangeOfBackfill(db, backfill));
   return html`<section aria-labelledby="range"><h2 id="range">Its range now</h2>

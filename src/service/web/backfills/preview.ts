@@ -14,7 +14,6 @@ import type { Wish } from "../../../pipeline/backfill/wish.ts";
 import { rangeText } from "../coverage/query.ts";
 import { badge, count, dimensionTitle, type Html, html, instant, joined, table } from "../parts.ts";
 
-/** What was asked for, once it makes sense. */
 export interface CheckedWish {
   readonly source: SourceConfig;
   readonly wish: Wish;
@@ -22,7 +21,6 @@ export interface CheckedWish {
   readonly workspaceIds: readonly string[] | undefined;
 }
 
-/** Rows of a table at most: the command line has all of them. */
 const MOST_ROWS = 60;
 
 interface Shown {
@@ -31,7 +29,6 @@ interface Shown {
   readonly budget: BackfillBudget;
 }
 
-/** What a backfill would do. */
 export function previewOf({ checked, preview, budget }: Shown): Html {
   const { tasks, facts, notSent, withoutTraces, inFlight } = preview;
   const windows = windowsOf(tasks);
@@ -85,7 +82,6 @@ function loaded(lines: readonly RangeLine[]): Html {
   return rangeTable(lines, "What is loaded now, in days or hours of workspaces");
 }
 
-/** Parts of a range by dimension and status, as the tables have them. */
 export function rangeTable(lines: readonly RangeLine[], caption: string): Html {
   return table({
     caption,

@@ -20,13 +20,15 @@ interface Chosen {
   readonly target: Target;
 }
 
-/** What left the listing or the configuration would be a gap for ever: it is shown where nothing else is chosen. */
+/**
+ * Workspaces that left the listing or the configuration would be gaps for ever: they are shown only where nothing else is
+ * chosen.
+ */
 function shownOf(cells: readonly CoverageCell[]): readonly CoverageCell[] {
   const loaded = cells.filter(({ access }) => access === "read");
   return loaded.length > 0 ? loaded : cells;
 }
 
-/** Whole months of days: the worst of everything that is chosen, and the way to the workspaces of a day or month. */
 export function calendar({ coverage, cells, target }: Chosen, span: Interval): Html {
   const { stride, now } = coverage;
   const chosen = cellParts(shownOf(cells));
@@ -54,7 +56,6 @@ export function calendar({ coverage, cells, target }: Chosen, span: Interval): H
     ${table({ caption: `${rangeText(span)} by day`, kind: "grid calendar", heads: ["Month", ...Array.from({ length: 31 }, (_, n) => String(n + 1))], rows })}`;
 }
 
-/** Blank where nothing is expected: before the data start, and after today. */
 function day(
   state: ColumnState | undefined,
   { target, range, unit, differs }: { target: Target; range: Interval; unit: string; differs: boolean },
@@ -68,14 +69,12 @@ function day(
   return html`<td class="status ${kind}"><a href="${to}" title="${title}"><span aria-hidden="true">${glyph}</span></a></td>`;
 }
 
-/** The last 13 months, as far as history goes back. */
 export function lastMonthsOf(coverage: SourceCoverage): Interval {
   const last = lastMonths(coverage.now);
   const first = monthsOf(last).find(({ end }) => end > firstOf(coverage)) ?? last;
   return { ...last, start: first.start };
 }
 
-/** Where history begins: with the first day that is expected. */
 export function firstOf({ now, cells }: SourceCoverage): number {
   return cells.reduce(
     (first, { days }) => Math.min(first, ...COUNTED.map((name) => days[name][0]?.start ?? first)),

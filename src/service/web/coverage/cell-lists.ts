@@ -14,15 +14,12 @@ import {
 import { count, dimensionTitle, type Html, html, instant, name, notice, prose, table } from "../parts.ts";
 import { rangeText } from "./query.ts";
 
-/** Lists of what is kept about a part of the coverage. A viewer sees no address of a user. */
-
 interface Reader {
   readonly role: string;
 }
 
 const span = (of: { readonly from: string; readonly to: string }) => rangeText(intervalOf(of));
 
-/** A table, or a sentence where it would be empty. */
 function list(
   caption: string,
   heads: readonly string[],
@@ -49,7 +46,6 @@ export function failureList(
   )}`;
 }
 
-/** The platform's own words first, where the message holds them; the address of the request is folded. */
 function said(message: string, who: Reader): Html {
   const [, request = "", status = "", body = ""] =
     /^([A-Z]+ \S+) answered (\d{3}): (\{.*\})$/s.exec(message) ?? [];
@@ -59,7 +55,6 @@ function said(message: string, who: Reader): Html {
       <details><summary>The request</summary><code>${shown(request, who)}</code></details>`;
 }
 
-/** Undefined for a body that is cut, is not JSON, or says nothing in words. */
 function detailOf(body: string): string | undefined {
   try {
     const { detail } = JSON.parse(body) as { detail?: unknown };
@@ -69,7 +64,6 @@ function detailOf(body: string): string | undefined {
   }
 }
 
-/** Words of the platform, which may hold an address. */
 function shown(message: string, { role }: Reader): string {
   const text = printable(message).slice(0, 2000);
   return role === "operator" ? text : text.replace(/[^\s@"'<>,;:()]+@[^\s@"'<>,;:()]+/g, "(address)");

@@ -56,7 +56,6 @@ const QUERY = z.object(TARGET);
 type Query = z.output<typeof QUERY>;
 const MOST_DAYS = 62;
 
-/** What is known of one part of the coverage: answers, proofs, differences, restatements, failures. */
 export function addCell(web: Web): void {
   web.page("/cell", { query: QUERY, oneInstant: true }, show);
   addAskAgain(web);
@@ -66,9 +65,7 @@ interface Shown {
   readonly coverage: SourceCoverage;
   readonly cells: readonly CoverageCell[];
   readonly range: Interval;
-  /** Days or hours, in words. */
   readonly unit: string;
-  /** Of the whole range, by cell. */
   readonly states: readonly ColumnState[];
   readonly facts: CellFacts;
 }
@@ -96,7 +93,6 @@ async function show(context: Context<Query, unknown>): Promise<Page> {
   const { cells } = coverage;
   const [first] = cells;
   if (first === undefined) throw workspaceUnknown(source, workspaceId);
-  // A part of a day is shown in hours.
   const isHours = stride === "hour" && (range.start % DAY_MS !== 0 || range.end % DAY_MS !== 0);
   const length = isHours ? "hour" : "day";
   const unitMs = unitMsOf(length);
@@ -136,7 +132,6 @@ async function show(context: Context<Query, unknown>): Promise<Page> {
   };
 }
 
-/** Why no sync asks for it; undefined if one does. */
 function refusalOf({ isUnavailable, stride }: SourceCoverage, { access }: CoverageCell): string | undefined {
   if (access === "unlisted") return "the workspace left the listing";
   if (access === "not_configured") return "the workspace is not configured any more";
@@ -216,7 +211,6 @@ function stateShown(state: ColumnState, status: Status, unit: string): Html {
   return html`<span class="status ${kind}" title="${about}" aria-hidden="true">${glyph}</span> ${described(state, status, unit)}`;
 }
 
-/** The stored traces of the loaded part of the range. */
 function tracesOf(
   { groupBy, days, hours, daysOfHours }: CoverageCell,
   { coverage, range, facts }: Shown,
@@ -275,7 +269,6 @@ function addAskAgain(web: Web): void {
   });
 }
 
-/** What failed is asked for by itself; all of it, also what is final, by a second button. */
 function askAgain(
   { config, who, csrf, now }: Pick<Context<unknown, unknown>, "config" | "who" | "csrf" | "now">,
   { target, refusal, failed }: { target: Target; refusal: string | undefined; failed: readonly GroupBy[] },

@@ -59,9 +59,7 @@ import { coverageTable, HOURS_APART, type Rows, rowsOf } from "./table.ts";
 const QUERY = z.object({
   ...TARGET,
   page: optional(z.coerce.number("it is not a number").int().min(1).max(100_000)),
-  /** Only workspaces with a gap in what is shown. */
   gaps: optional(z.literal("1")),
-  /** Workspaces whose dimensions are shown. */
   open: z.preprocess(
     (value) => (value === undefined ? [] : [value].flat()),
     z.array(z.string().max(1000)).max(100),
@@ -70,7 +68,6 @@ const QUERY = z.object({
 type Query = z.output<typeof QUERY>;
 type Chosen = Target & { readonly stride: GridStride };
 
-/** Coverage of months, days and hours, months as a calendar, and the next gap. */
 export function addCoverage(web: Web): void {
   web.page("/coverage", { query: QUERY, oneInstant: true }, show);
 }
@@ -178,7 +175,6 @@ function workspaceChoice({ cells }: SourceCoverage, { workspaceId: chosen }: Cho
   return choice("Workspace", "workspace", [ALL, ...options], chosen ?? "");
 }
 
-/** The way to earlier and later time, and up to months. */
 function around(
   query: Query,
   {
@@ -217,7 +213,6 @@ function paging(query: Query, target: Chosen, { page, pages }: Rows): Html {
     Page ${page} of ${pages} ${page < pages ? link(page + 1, "Next workspaces") : ""}</p></nav>`;
 }
 
-/** More workspaces stand under the calendar only when they are asked for. */
 const MOST_UNASKED = 10;
 
 function folded({ workspaces }: Rows, { open, page, gaps }: Query, content: Html): Html {
@@ -225,7 +220,6 @@ function folded({ workspaces }: Rows, { open, page, gaps }: Query, content: Html
   return html`<details id="table" ${isOpen ? "open" : ""}><summary><h2>Workspaces</h2></summary>${content}</details>`;
 }
 
-/** The range as it was asked for. */
 function given({ from, to }: Query, target: Chosen): Chosen {
   return from === undefined || to === undefined ? target : { ...target, range: { start: from, end: to } };
 }
@@ -234,7 +228,6 @@ function more({ gaps, page }: Query): Fields {
   return { gaps, page };
 }
 
-/** What is expected of a range: from the data start on, up to the end of today. */
 function expectedOf({ dataStart, now }: SourceCoverage, { start, end }: Interval): Interval {
   const from = Math.max(start, dataStart);
   return { start: from, end: Math.max(Math.min(end, Math.ceil(now / DAY_MS) * DAY_MS), from) };
@@ -242,7 +235,6 @@ function expectedOf({ dataStart, now }: SourceCoverage, { start, end }: Interval
 
 type Cells = readonly CellParts<CoverageCell>[];
 
-/** The earliest gap of all history, and the next one after what is shown, each with the way to load it. */
 function gaps(
   coverage: SourceCoverage,
   chosen: Cells,
@@ -292,14 +284,12 @@ function gap(range: Interval, all: Cells, target: Target): Html {
   const known = new Set(all.map(({ cell }) => cell.workspaceId)).size;
   const named = workspaces.length === known || workspaces.length > MOST_IDS ? [] : workspaces;
   const only = groupings.length === GROUPINGS.length ? [] : groupings;
-  // Whole days, so that the table shows them.
   const days = { start: floorToGrid(range.start, DAY_MS), end: ceilToGrid(range.end, DAY_MS) };
   const load = addressOf(
     "/backfills/new",
     { source: target.source, stride: target.stride, range },
     { group_by: only, workspace: named },
   );
-  // The first day of the first of them says why.
   const firstDay = { start: days.start, end: days.start + DAY_MS };
   const cell = cells[0]?.cell;
   const why = addressOf("/cell", {

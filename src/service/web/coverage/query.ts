@@ -8,12 +8,9 @@ import { GROUPINGS, type GroupBy } from "../../../domain/usage/record.ts";
 import { UsageError } from "../../../errors.ts";
 import { address, type Fields, optional } from "../parts.ts";
 
-/** What the addresses of coverage and cell say. */
-
 const text = z.string().max(1000);
 const INSTANT = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:00(\.000)?)?Z?)?$/;
 
-/** A UTC day or hour as epoch milliseconds. */
 const instant = text
   .refine((value) => INSTANT.test(value), "it is not a day or hour such as 2026-03-01 or 2026-03-01T05:00")
   .transform((value, context) => {
@@ -33,7 +30,6 @@ export const TARGET = {
   workspace: optional(text),
 };
 
-/** Part of the coverage. What is left out stands for all of it. */
 export interface Target {
   readonly source: string;
   readonly stride?: GridStride | undefined;
@@ -42,7 +38,6 @@ export interface Target {
   readonly workspaceId?: string | undefined;
 }
 
-/** An address of the pages for a part of the coverage. */
 export function addressOf(path: string, target: Target, more: Fields = {}): string {
   const { source, stride, range, groupBy, workspaceId } = target;
   return address(path, {
@@ -56,7 +51,6 @@ export function addressOf(path: string, target: Target, more: Fields = {}): stri
   });
 }
 
-/** A range by its first and its last day, which is included, or by its hours. */
 export function rangeText({ start, end }: Interval): string {
   if (start % DAY_MS !== 0 || end % DAY_MS !== 0) return `${hour(start)} until ${hour(end)}`;
   return daysText({ from: dayOf(start), to: dayOf(end) });
@@ -66,7 +60,6 @@ function hour(at: number): string {
   return new Date(at).toISOString().slice(0, 16).replace("T", " ");
 }
 
-/** Errors: `range_reversed`. */
 export function checkedRange(range: Interval): Interval {
   if (range.start < range.end) return range;
   throw new UsageError({

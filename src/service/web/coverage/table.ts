@@ -20,11 +20,9 @@ interface Shown extends Rows {
   readonly target: Target & { readonly stride: GridStride };
   readonly length: ColumnLength;
   readonly columns: readonly Interval[];
-  /** Address of the same table with the dimensions of a workspace shown, or not any more. */
   readonly toggled: (workspaceId: string) => string;
 }
 
-/** Columns of time x rows of workspaces. Each cell is a link: to the finer table, or to what is known of the cell. */
 export function coverageTable(shown: Shown): Html {
   const { columns, length, rows, workspaces, first, last } = shown;
   const span = { start: columns[0]?.start ?? 0, end: columns.at(-1)?.end ?? 0 };
@@ -87,29 +85,24 @@ function part(
   return html`<td class="${sign.kind}"><a class="cell-link" href="${to}" title="${text}">${cellContent(counted, sign, { text, isNarrow: length !== "month" })}</a></td>`;
 }
 
-/** A line of the table: a workspace with the worst of its dimensions, or one of its dimensions. */
 interface Row {
   readonly cell: CoverageCell;
   /** Undefined: all dimensions that are chosen. */
   readonly groupBy: GroupBy | undefined;
   readonly dimensions: number;
   readonly states: readonly ColumnState[];
-  /** The columns in which the export has another number. */
   readonly differing: readonly Interval[];
   readonly isOpen: boolean;
 }
 
-/** Workspaces of a page. */
 const PAGE = 25;
 
 export interface RowsAsked {
   readonly length: ColumnLength;
   readonly columns: readonly Interval[];
   readonly cells: readonly CellParts<CoverageCell>[];
-  /** From 1. */
   readonly page: number;
   readonly onlyGaps: boolean;
-  /** Workspaces whose dimensions are shown. */
   readonly open: ReadonlySet<string>;
 }
 
@@ -117,13 +110,11 @@ export interface Rows {
   readonly rows: readonly Row[];
   readonly page: number;
   readonly pages: number;
-  /** All that fit the choice, and those on the page: from the first to the last of them. */
   readonly workspaces: number;
   readonly first: number;
   readonly last: number;
 }
 
-/** One page of the table. */
 export function rowsOf(asked: RowsAsked): Rows {
   const { length, columns, open } = asked;
   const groups = [...Map.groupBy(asked.cells, ({ cell }) => cell.workspaceId).values()];
@@ -165,7 +156,6 @@ function hasGap(group: readonly CellParts<CoverageCell>[], columns: readonly Int
   return group.some(({ parts }) => hasGapIn(parts, { start: first.start, end: last.end }));
 }
 
-/** Short enough for a cell; the whole word stands beside it for screen readers. */
 const SHORT: Readonly<Record<Sign["kind"], string>> = {
   differs: "differs",
   not_available: "n/a",
@@ -193,7 +183,6 @@ export function signOf(state: ColumnState, status: Status, differs: boolean): Si
   return { kind: status, glyph: STATUSES[status].glyph, note };
 }
 
-/** The sign, word and colour of a part, how much of it that is, and its marks. `text`: all of it in words. A narrow cell has no word. */
 function cellContent(
   count: Count,
   { kind, glyph }: Sign,
@@ -206,7 +195,6 @@ function cellContent(
   return html`<span class="status ${kind}" aria-hidden="true">${glyph} <span class="word">${word}</span></span><span class="visually-hidden">${text}</span>`;
 }
 
-/** The counts of a part in words: the worst first. */
 export function described(state: ColumnState, status: Status, unit: string): string {
   const { count, proved } = state;
   const units = unitsOf(count);

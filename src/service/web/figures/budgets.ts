@@ -5,7 +5,6 @@ import { FORECAST_METHOD } from "../../../domain/usage/forecast.ts";
 import { leastOf, type MonthBudget, nameOfBudget } from "../../../pipeline/bill/budgets.ts";
 import { capital, card, type Html, html, money, name, numberHead, percent, sign, table } from "../parts.ts";
 
-/** How each budget stands in a month: what is spent, what it will come to, and when it is used up. */
 export function budgetTable(budgets: readonly MonthBudget[], month: CalendarMonth): Html {
   if (budgets.length === 0) return html``;
   const isOver = budgets.every((one) => one.isOver);
@@ -99,7 +98,6 @@ function stateOf(one: MonthBudget): Html {
 }
 
 function missingOf({ daysMissing, daysUnpriced, missingIn, source }: MonthBudget): string {
-  // A budget of one source names it.
   const where = source === null && missingIn.length > 0 ? ` in ${missingIn.join(", ")}` : "";
   const days = `${daysMissing} ${daysMissing === 1 ? "day" : "days"}`;
   const [are, have] = daysMissing === 1 ? ["is", "has"] : ["are", "have"];

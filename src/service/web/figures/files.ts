@@ -8,7 +8,6 @@ import type { Question } from "./question.ts";
 import type { Figure, Line, Report } from "./report.ts";
 import { lineTitle, stateWord, unitOf } from "./tables.ts";
 
-/** Columns of a figure: the sum, empty unless all of it is loaded; what is loaded of it; and where it stands. */
 const FIGURE = (name: string) => [name, `${name}_loaded`, "state"];
 
 export function fileName(
@@ -21,7 +20,6 @@ export function fileName(
   return `usage-${safe}-${measure}-by-${by}-${asked.from}-to-${asked.to}${table === "time" ? "-course" : ""}.${ending}`;
 }
 
-/** The lines of the table, with the same names and numbers. */
 export function idLines(report: Report): Table {
   const { question, lines, total } = report;
   const { range, ended, before } = question;
@@ -57,7 +55,6 @@ export function idLines(report: Report): Table {
   };
 }
 
-/** The same lines by bucket. */
 export function courseLines(report: Report): Table {
   const { question, lines, total, buckets } = report;
   return {
@@ -80,28 +77,24 @@ function columnOf(report: Report): string {
   return measure === "longlived" ? "longlived_traces" : measure;
 }
 
-/** Id and name; a line that stands for several ids has a name only. */
 function namesOf(line: Line, { question }: Report): Cell[] {
   if (line.kind === "id") return [line.id, line.name];
   const isNamed = line.kind === "none" || line.kind === "adjustment";
   return [isNamed ? `(${line.kind})` : null, lineTitle(line, question)];
 }
 
-/** The sum if all of it is loaded, what is loaded of it, and where it stands. */
 export function cellsOf(figure: Figure): [Cell, Cell, string] {
   const decimal = { decimal: amountText(figure.amount) };
   const isNothing = !figure.isComplete && figure.amount === 0n;
   return [figure.isComplete ? decimal : null, isNothing ? null : decimal, stateWord(figure)];
 }
 
-/** The same figures for those who ask Postgres or the command line. */
 export function twins(question: Question, { masked }: { masked: boolean }): Html {
   return html`<details class="twins"><summary>The same in SQL and on the command line</summary>
     <pre><code>${sqlOf(question, { masked })}</code></pre>
     ${twin(exportOf(question, { masked }))}</details>`;
 }
 
-/** A statement that any reader may run. */
 function sqlOf(
   { source, by, range, per, measure, currency, workspace }: Question,
   { masked }: { masked: boolean },
@@ -153,7 +146,6 @@ function viewOf({ by, measure, per, masked }: Which & { masked: boolean }): stri
   return `fct_${kind}_${dimension}${meter === "longlived" ? "_by_tier" : ""}_${timeOf({ measure, per }) === "usage_hour" ? "hourly" : "daily"}${masked && by === "user" ? "_masked" : ""}`;
 }
 
-/** Of the views. */
 function viewColumn(measure: Question["measure"]): string {
   if (measure === "cost") return "estimated_cost";
   return measure === "longlived" ? "traces" : measure;
@@ -167,7 +159,6 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** As a shell takes it. */
 function typed(text: string): string {
   return /^[\w.:/=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

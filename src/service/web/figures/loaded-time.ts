@@ -5,15 +5,12 @@ import type { Interval } from "../../../domain/time/window.ts";
 import type { LoadedWorkspace } from "../../../store/figures/loaded.ts";
 import type { Per } from "../../../store/figures/records.ts";
 
-/** The buckets of a range, and what sums over them can claim from what is loaded. */
-
 /** One bucket of a range: its own days of it, if the range begins or ends within a month. */
 export interface Bucket extends Interval {
   /** First day, or the instant of an hour. */
   readonly at: string;
 }
 
-/** The buckets of a range, in order. */
 export function bucketsOf({ from, to }: Days, per: Per): Bucket[] {
   const { start, end } = intervalOf({ from, to });
   if (start >= end) return [];
@@ -35,7 +32,6 @@ export function bucketsOf({ from, to }: Days, per: Per): Bucket[] {
   });
 }
 
-/** What a sum over some time can claim. */
 export interface State {
   /** Everything of it that has ended is loaded. */
   readonly isComplete: boolean;
@@ -49,12 +45,10 @@ export interface State {
   readonly isUnpriced?: boolean;
 }
 
-/** What the sums over some workspaces can claim, from what is loaded of each. */
 export class LoadedTime {
   readonly loaded: readonly Interval[];
   readonly #final: readonly Interval[];
   readonly #proved: readonly Interval[];
-  /** End of the last bucket that has ended: of the day before today, or of the last hour. */
   readonly #ended: number;
 
   constructor(
@@ -92,12 +86,10 @@ export class LoadedTime {
     };
   }
 
-  /** What has ended of the range and is not loaded. */
   missingIn({ start, end }: Interval): Interval[] {
     return subtract([{ start, end: Math.min(end, this.#ended) }], this.loaded);
   }
 
-  /** What is loaded of the range, and may change without a restatement. */
   provisionalIn(range: Interval): Interval[] {
     return subtract(intersect([range], this.loaded), this.#final);
   }

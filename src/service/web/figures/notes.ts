@@ -12,12 +12,9 @@ import { addressOf, COUNTED_WORDS, idWord, NO_INVOICE, type Question } from "./q
 import type { Report } from "./report.ts";
 import { intervalsShown } from "./tables.ts";
 
-/** What a reader must know before they believe the figures: on pages, and in workbooks. */
 export interface Note {
   readonly kind: "info" | "warn";
-  /** Sentences, with commands in backticks. */
   readonly text: string;
-  /** Of a page: where to see more, or what to do. */
   readonly link?: readonly [text: string, to: string];
 }
 
@@ -29,10 +26,8 @@ export function noteShown({ kind, text, link }: Note): Html {
 }
 
 const MOST_WORKSPACES = 5;
-/** Per cent without an id that a reader should know of. */
 const MUCH = 20;
 
-/** All that there is to know of a report, the most general first. */
 export async function notesOf(db: Database, report: Report): Promise<Note[]> {
   const { question, workspaces } = report;
   if (workspaces === 0)

@@ -18,10 +18,8 @@ import {
   twin,
 } from "../parts.ts";
 
-/** Ids of one owner that are listed. */
 const MOST_LISTED = 200;
 
-/** What an owner has. Of what nobody owns: what would settle it. */
 export async function partsTable(
   db: Database,
   { source, range }: { source: string; range: Days },

@@ -44,15 +44,12 @@ const QUERY = z.object({
   month: optional(
     z.string().refine((text) => monthNamed(text) !== undefined, "it is not a month such as 2026-03"),
   ),
-  /** Of one owner. */
   owner: optional(z.string().max(1000)),
 });
 type Query = z.output<typeof QUERY>;
 
-/** Months to choose from. */
 const MONTHS_CHOSEN = 13;
 
-/** Who pays for a month: its report by owner, what an owner has, and budgets. */
 export function addOwners(web: Web): void {
   web.page("/owners", { query: QUERY, oneInstant: true }, show);
 }
@@ -125,7 +122,6 @@ function monthForm(
   </form>`;
 }
 
-/** What to do first, and what there is to give to somebody. */
 async function withoutFile(
   db: Database,
   of: { source: string; range: Days },

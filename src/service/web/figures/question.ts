@@ -34,23 +34,18 @@ import {
   sourceField,
 } from "../parts.ts";
 
-/** What the page of usage and costs is asked: by its address, by its form, and as far as it can be shown. */
-
 /** More would be a page of thousands of cells, and read millions of records: users have the most. */
 const MOST_DAYS = { hour: 31, hourOfUsers: 7, day: 92 } as const;
 const DEFAULT_DAYS = 30;
-/** Ids that are listed one by one: the first number, unless more are asked for. */
 const ROWS = [20, 100, 500] as const;
 const MOST_FIGURES = 50_000;
 
 const text = z.string().max(1000);
 const day = text.refine(isDay, "it is not a day such as 2026-03-01");
 
-/** What the page shows: counts, or what they cost. */
 const MEASURED = [...COUNTED, "cost"] as const;
 type Measured = Counted | "cost";
 
-/** What usage is divided by: a dimension of the platform, or the owners of the owner file. */
 const DIVIDERS = [...GROUPINGS, "owner"] as const;
 type Divider = GroupBy | "owner";
 
@@ -59,7 +54,6 @@ export const USAGE_QUERY = z.object({
   by: optional(z.enum(DIVIDERS, `it is not one of ${DIVIDERS.join(", ")}`)),
   from: optional(day),
   to: optional(day),
-  /** In place of `from` and `to`. */
   month: optional(
     text.refine((value) => /^\d{4}-(0[1-9]|1[0-2])$/.test(value), "it is not a month such as 2026-03"),
   ),
@@ -69,43 +63,33 @@ export const USAGE_QUERY = z.object({
   workspace: optional(text),
   /** First day of an earlier range to compare with. Default: the range right before. */
   against: optional(day),
-  /** Only ids whose name or id has this text stand in a line of their own. */
   find: optional(text),
-  /** Lines of ids. */
   rows: optional(z.enum(ROWS.map(String), `it is not one of ${ROWS.join(", ")}`)),
-  /** What comes first. */
   sort: optional(z.enum(["amount", "growth"], "it is not one of amount, growth")),
-  /** Of the file. */
   table: optional(z.enum(["ids", "time"], "it is not one of ids, time")),
 });
 export type UsageQuery = z.output<typeof USAGE_QUERY>;
 
-/** What is asked for, as far as it can be shown. */
 export interface Question {
   readonly source: UsageSource;
   readonly workspace: UsageWorkspace | undefined;
   readonly by: Divider;
-  /** As it was asked for. */
   readonly asked: Days;
   /** Of it, the days since the data start, up to today. May be empty. */
   readonly range: Days;
   /** What is compared with an earlier range: by day without today, which would be compared with a whole day. */
   readonly ended: Days;
   readonly per: Per;
-  /** Why another size of bucket is shown than was asked for. */
   readonly perNote: string | undefined;
   readonly measure: Measured;
   readonly currency: string | undefined;
-  /** First day of the range that it is compared with; undefined: the range right before. */
   readonly against: string | undefined;
   /** The range that it is compared with. Empty where it is not known, since it begins before the data start. */
   readonly before: Days;
   readonly find: string | undefined;
-  /** Ids that are listed one by one. */
   readonly rows: number;
   readonly sort: "amount" | "growth";
   readonly today: string;
-  /** Whether anything of the measure was ever asked for. */
   readonly isLoaded: boolean;
 }
 
@@ -153,7 +137,6 @@ export function rowsOf({ range, per }: Pick<Question, "range" | "per">): readonl
   return ROWS.filter((rows, n) => n === 0 || rows * buckets <= MOST_FIGURES);
 }
 
-/** The first source where none is named; undefined where there is none at all. Error: `source_unknown`. */
 export function sourceOf(
   asked: string | undefined,
   sources: readonly UsageSource[],
@@ -206,7 +189,6 @@ function beforeOf(range: Days, against: string | undefined, dataStart: string): 
   return before.from < dataStart ? { from: range.from, to: range.from } : before;
 }
 
-/** What can be shown of a range: the days since the data start, up to today. May be empty. */
 function shownOf({ from, to }: Days, { dataStart, today }: { dataStart: string; today: string }): Days {
   const start = from < dataStart ? dataStart : from;
   const end = to > addDays(today, 1) ? addDays(today, 1) : to;
@@ -237,7 +219,6 @@ function bucketOf(given: {
   };
 }
 
-/** Why a question is not answered: the platform has no such figure, or costs that a dimension divides would be too many records. */
 export function refusalOf({ measure, by, range }: Question): string | undefined {
   const days = daysBetween(range);
   if (by === "owner" && measure !== "traces" && measure !== "cost")
@@ -248,7 +229,6 @@ export function refusalOf({ measure, by, range }: Question): string | undefined 
   return `Costs by ${idWord({ by, measure })} are shown for at most ${MOST_DAYS.day} days, and this range has ${days.toLocaleString("en-US")}. Choose a shorter one, or costs by workspace.`;
 }
 
-/** Ranges that people ask for most, and the neighbours of the one that is asked for, each with its name. */
 function presetsOf(asked: Days, today: string): readonly { readonly name: string; readonly range: Days }[] {
   const thisMonth = monthStart(today);
   const later = rangeFrom(asked.to, asked);
@@ -262,14 +242,12 @@ function presetsOf(asked: Days, today: string): readonly { readonly name: string
   ];
 }
 
-/** Why no day of a question can be shown. */
 export function whyEmpty({ asked, source, today }: Question): string {
   return asked.to <= source.dataStart
     ? `Usage of ${source.slug} begins on ${source.dataStart}.`
     : `Today is ${today}: the range lies in the future.`;
 }
 
-/** What is counted, as the unit of a figure. */
 export const COUNTED_WORDS: Readonly<Record<Counted, string>> = {
   traces: "traces",
   longlived: "long-lived traces",
@@ -282,7 +260,6 @@ export const COUNTED_WORDS: Readonly<Record<Counted, string>> = {
   evaluated_traces: "evaluated traces",
 };
 
-/** What to know of money that the platform computes. */
 export const NO_INVOICE =
   "The platform computes this from model prices. No invoice has it, and no bill here counts it.";
 
@@ -296,7 +273,6 @@ export function idWord({ by, measure }: Pick<Question, "by" | "measure">): strin
   return dimensionTitle(by, measure === "cost" ? "traces" : meterOfCounted(measure));
 }
 
-/** The address of a question, or of one that differs in some points. Undefined leaves a point out. */
 export function addressOf(
   question: Question,
   changed: Readonly<Record<string, string | undefined>> = {},
@@ -320,7 +296,6 @@ export function addressOf(
   });
 }
 
-/** What is asked, as a form, and the ranges that are asked for most. */
 export function questionForm(
   question: Question,
   { sources, currencies }: { sources: readonly UsageSource[]; currencies: readonly string[] },
@@ -357,7 +332,6 @@ export function questionForm(
     })}</ul></nav>`;
 }
 
-/** Looks for an id by its name, where not all of them have a line. */
 export function findForm(question: Question, one: string): Html {
   const { source, by, asked, per, measure, currency, workspace, against, find, sort } = question;
   return html`<form class="row find" method="get" action="/usage">

@@ -23,7 +23,6 @@ import { usageSums } from "../../../store/figures/sums.ts";
 import { type Bucket, bucketsOf, LoadedTime, type State } from "./loaded-time.ts";
 import type { Question } from "./question.ts";
 
-/** A sum with what it can claim. */
 export interface Figure extends State {
   /** Of what is loaded; less than all where it is not complete. */
   readonly amount: Amount;
@@ -33,7 +32,6 @@ export interface Line {
   readonly kind: "id" | "none" | "unloaded" | "adjustment" | "rest" | "total";
   readonly id: string | null;
   readonly name: string | null;
-  /** How many ids it stands for. */
   readonly ids: number;
   readonly sum: Figure;
   /** Per cent of the total, to a tenth. */
@@ -43,34 +41,26 @@ export interface Line {
   /** Per cent since the earlier range; null unless both are complete. */
   readonly change: number | null;
   readonly before: Figure;
-  /** Whether all of both is loaded, and nothing of it is still under way. */
   readonly isComparable: boolean;
-  /** In the order of the report's buckets. */
   readonly course: readonly Figure[];
 }
 
 export interface Report {
   readonly question: Question;
   readonly buckets: readonly Bucket[];
-  /** The first ids, then those without an id, then the rest. */
   readonly lines: readonly Line[];
   readonly total: Line;
-  /** The total of each bucket of the earlier range, in order. */
   readonly courseBefore: readonly (Figure & { readonly at: string })[];
   /** Buckets in which a count changed when it was final already. Of costs: not known. */
   readonly restated: ReadonlySet<string>;
-  /** Of traces by day: what is unusual about a day, in sentences. */
   readonly unusual: ReadonlyMap<string, string>;
-  /** Workspaces of which a part of the range is missing. */
   readonly gaps: readonly (Pick<LoadedWorkspace, "workspaceId" | "name"> & {
     readonly missing: readonly Interval[];
   })[];
   readonly provisional: readonly Interval[];
   /** Of owners: what divides traces, and when it is not loaded although the workspaces are. */
   readonly divided?: { readonly by: DividingDimension; readonly missing: readonly Interval[] };
-  /** Of costs: the usage that they leave out. */
   readonly unpriced: readonly UnpricedDay[];
-  /** How many workspaces the figures are about. */
   readonly workspaces: number;
 }
 
@@ -148,20 +138,16 @@ function cellsOf({ source, by, measure, workspace }: Question): UsageCells {
   };
 }
 
-/** From the earlier range to the end of what is asked for. */
 function spanOf({ before, range }: Question): Days {
   return { from: before.from, to: range.to };
 }
 
-/** What is loaded of what is shown. */
 interface Times {
   readonly parts: readonly LoadedWorkspace[];
-  /** Of all workspaces. */
   readonly time: LoadedTime;
   readonly ofWorkspace: ReadonlyMap<string, LoadedTime>;
-  /** Of costs and owners: of the dimension that divides them. They are proved where it is proved too. */
+  /** For costs and owners: the dimension that divides them. They are proved where it is proved too. */
   readonly dividing: LoadedTime;
-  /** Of owners: that dimension. */
   readonly dividedBy: DividingDimension | undefined;
 }
 
@@ -222,13 +208,11 @@ function totalOf(sums: readonly Sum[], buckets: readonly Bucket[]): Sum {
   };
 }
 
-/** What stands for no id, now or before, is no line. */
 function isLine({ kind, amount, before, byBucket }: Sum): boolean {
   const isNothing = amount === 0n && [...byBucket.values()].every((one) => one === 0n);
   return kind === "id" || !isNothing || before !== 0n;
 }
 
-/** What a line follows from, beside its own sum. */
 interface Facts extends Pick<Sums, "open"> {
   readonly question: Question;
   readonly buckets: readonly Bucket[];
@@ -309,7 +293,6 @@ async function unusualOf(db: Database, { source, workspace }: Question): Promise
   return describedByDay(found);
 }
 
-/** What is loaded of what the cells count, as the views of its buckets show it. */
 function loadedOf(db: Database, of: UsageCells, { per, span }: { per: Question["per"]; span: Days }) {
   const { counted = "traces" } = of;
   if (counted !== "traces") return loadedMeterDays(db, { ...of, counted }, span);
@@ -324,11 +307,10 @@ interface Asked {
 
 interface Sums {
   readonly sums: Sum[];
-  /** Where the sums are cut after some digits: all of them, exactly. */
+  /** The exact totals, where the sums are cut after some digits. */
   readonly total?: Pick<Sum, "amount" | "before" | "byBucket">;
   /** Buckets whose figures are not final, although their days may be. */
   readonly open: ReadonlySet<string>;
-  /** Of the earlier range, by bucket. */
   readonly courseBefore: ReadonlyMap<string, Amount>;
   readonly restated?: readonly string[];
 }
@@ -373,7 +355,6 @@ async function tracesOf(
   return { sums, open: new Set(), courseBefore, restated };
 }
 
-/** Costs, and what owners have, from the views of days. */
 async function viewSumsOf(db: Database, of: UsageCells, { question, masked }: Asked): Promise<Sums> {
   const { by, range, before, per, measure, currency, rows: top, find, sort } = question;
   const isCost = measure === "cost";
@@ -410,7 +391,6 @@ async function viewSumsOf(db: Database, of: UsageCells, { question, masked }: As
   return { sums, open, courseBefore: byBucketOf(early), ...(all && { total: amountsOf(all) }) };
 }
 
-/** The id of an owner in a view of days: the owner, and the cost centre in place of a name. */
 function ownerOf({ id }: ViewLine): Pick<Sum, "id" | "name"> {
   if (id === null) return { id: null, name: null };
   const [owner, costCenter] = JSON.parse(id) as [string, string];

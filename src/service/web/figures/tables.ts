@@ -26,7 +26,6 @@ import {
 import { addressOf, COUNTED_WORDS, findForm, idWord, type Question, rowsOf } from "./question.ts";
 import type { Figure, Line, Report } from "./report.ts";
 
-/** What the figures are counts of. */
 export function unitOf({ question: { measure, currency } }: Report): string {
   return measure === "cost" ? (currency ?? "") : COUNTED_WORDS[measure];
 }
@@ -35,7 +34,6 @@ function measureOf(report: Report): string {
   return report.question.measure === "cost" ? `Estimated cost, ${unitOf(report)}` : capital(unitOf(report));
 }
 
-/** The whole of a report, with what it can claim and how it changed. `asClosed`: costs of a closed month, which stay. */
 export function headline(report: Report, { asClosed = false } = {}): Html {
   const { total, question } = report;
   const { range, ended, before } = question;
@@ -48,7 +46,6 @@ export function headline(report: Report, { asClosed = false } = {}): Html {
 
 const AS_CLOSED = sign("ok", "■", "as closed");
 
-/** The change of the average day, where one range has more days than the other. */
 function perDay({ total, question }: Report): string {
   const [days, daysBefore] = [daysBetween(question.ended), daysBetween(question.before)];
   if (days === daysBefore) return "";
@@ -61,13 +58,11 @@ function numberCell(figure: Figure, report: Report): Html {
   return html`<td class="number">${figureShown(figure, report)}</td>`;
 }
 
-/** By how much a figure is more than an earlier one, where both are whole. */
 export function changeSince(before: Figure | undefined, figure: Figure): string {
   const isWhole = before?.isComplete === true && figure.isComplete && !figure.isUnderWay;
   return percent(isWhole ? percentOf(figure.amount - before.amount, before.amount) : null, { signed: true });
 }
 
-/** The ids of a range: the first ones, those without an id, the rest and the total. `beside`: of the same ids, in a column each. */
 export function idTable(report: Report, beside: readonly Report[] = [], { asClosed = false } = {}): Html {
   const { question, lines, total } = report;
   const { range, ended, before, find } = question;
@@ -99,7 +94,6 @@ export function idTable(report: Report, beside: readonly Report[] = [], { asClos
   })}`;
 }
 
-/** The head of a column by which the ids can be sorted. */
 function sortedHead(question: Question, sort: Question["sort"], label: Html, below: Html | "" = ""): Html {
   if (question.sort === sort)
     return html`<th scope="col" class="number" aria-sort="descending">${label} <span aria-hidden="true">↓</span>${below}</th>`;
@@ -107,7 +101,6 @@ function sortedHead(question: Question, sort: Question["sort"], label: Html, bel
   return html`<th scope="col" class="number"><a href="${addressOf(question, { sort })}" title="${title}">${label}</a>${below}</th>`;
 }
 
-/** `n`: its place among the lines, by which it has the colour of its part of the chart. */
 function idRow(
   line: Line,
   report: Report,
@@ -131,7 +124,6 @@ function besideShown(line: Line, { lines }: Report, other: Report): Html {
   return own === undefined ? count(null, "nothing is known") : figureShown(own, other);
 }
 
-/** The colour of a line in the chart: the first ids and what has no id are told apart, the other lines together are the rest. */
 function colourOf({ kind }: Line, n: number): string {
   if (kind === "none") return "none";
   return kind === "id" && n < MOST_PARTS ? `s${n + 1}` : "rest";
@@ -163,7 +155,6 @@ function titleOf(line: Line, report: Report): Html {
   return html`<a href="${addressOf(question, { workspace: line.id, by: "project", find: undefined })}">${shown}</a>${id}`;
 }
 
-/** By how much it grew, before how much that is of what it was. */
 function growthOf({ isComparable, compared, before }: Line, { question }: Report): Html | "" {
   const growth = compared - before.amount;
   if (!isComparable || growth === 0n) return "";
@@ -193,7 +184,6 @@ const SIGNS = {
   "final and proved": ["●", "ok", "it changes only by a restatement, and equals the export or totals"],
 } as const;
 
-/** Where a figure stands: as sign and word. */
 export function stateBadge(figure: Figure): Html {
   const word = stateWord(figure);
   if (word === "missing" || word === "provisional") return badge(word);
@@ -212,7 +202,6 @@ function pointOf(at: string, figure: Figure): ChartPoint {
     : { at, value: null, atLeast: drawn, isFinal: false };
 }
 
-/** The course of the total as bars of the first lines, beside that of the earlier range, and the same figures as a table. */
 export function course(report: Report): Html {
   const { question, lines, total, buckets, courseBefore, restated, unusual } = report;
   const { range, before } = question;
@@ -287,13 +276,11 @@ export function course(report: Report): Html {
 
 const WEEK = 7;
 
-/** By how many days, at most three, the first day moves to be the weekday of the second. */
 function toSameWeekday(first: string, second: string): number {
   const later = daysBetween({ from: first, to: second }) % WEEK;
   return later > WEEK / 2 ? later - WEEK : later;
 }
 
-/** How a line without an id of its own is called. */
 export function lineTitle({ kind, ids }: Line, question: Pick<Question, "by" | "measure">): string {
   const one = idWord(question);
   if (kind === "none") return `Without ${one === "API key" || one === "owner" ? "an" : "a"} ${one}`;
@@ -311,7 +298,6 @@ export function figureShown(figure: Figure, { question }: Report): Html {
   return html`at least ${shown}`;
 }
 
-/** What to think of a sum, in one word of the views. */
 export function stateWord({
   isComplete,
   isFinal,
@@ -328,7 +314,6 @@ export function stateWord({
 
 const MOST_NAMED = 6;
 
-/** Days, or hours, that a list of intervals holds, as people write them: the last one included. */
 export function intervalsShown(intervals: readonly Interval[]): string {
   const named = intervals.slice(0, MOST_NAMED).map(rangeText);
   const left = intervals.length - named.length;

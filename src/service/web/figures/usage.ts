@@ -32,7 +32,6 @@ import { type Report, reportOf } from "./report.ts";
 import { course, headline, idTable } from "./tables.ts";
 import { workbookOf } from "./workbook.ts";
 
-/** Usage and costs of a range, by one dimension. */
 export function addUsage(web: Web): void {
   web.page("/usage", { query: USAGE_QUERY, oneInstant: true }, show);
   web.file("/usage.csv", { query: USAGE_QUERY }, async (context) => {
@@ -74,7 +73,6 @@ async function reportForFile({ db, query, now, who }: Context<UsageQuery, unknow
   return reportOf(db, asked.question, { now, masked: who.role === "viewer" });
 }
 
-/** The bill that the traces or costs of all workspaces of one month belong to. */
 async function billOf(db: Database, question: Question): Promise<MonthBill | undefined> {
   const { asked, range, measure, workspace, source } = question;
   if (range.from === range.to) return undefined;
@@ -136,7 +134,6 @@ function nothingToWrite(): UsageError {
   });
 }
 
-/** Everything that a question needs besides its figures. */
 export async function askedOf(
   db: Database,
   query: UsageQuery,

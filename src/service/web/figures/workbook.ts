@@ -8,14 +8,12 @@ import { idWord, titleOf } from "./question.ts";
 import type { Report } from "./report.ts";
 import { unitOf } from "./tables.ts";
 
-/** What a workbook holds: a report, what to know of it, and the bill of its month. */
 interface Contents {
   readonly report: Report;
   readonly notes: readonly Note[];
   readonly bill: MonthBill | undefined;
 }
 
-/** An Excel workbook (XLSX) of a report: the files of the page as sheets, the bill of a month, and what the figures claim. */
 export async function workbookOf(
   { report, notes, bill }: Contents,
   { now, masked }: { now: number; masked: boolean },
@@ -32,7 +30,6 @@ export async function workbookOf(
   return writeWorkbook(sheets).toBuffer();
 }
 
-/** What a reader must know of the figures, a line each. */
 function aboutLines(
   report: Report,
   notes: readonly Note[],
@@ -85,7 +82,6 @@ function sheetOf({ header, rows }: Table): { data: SheetData; columns: { width: 
   };
 }
 
-/** Of Excel. */
 const FORMAT = {
   second: "yyyy-mm-dd hh:mm:ss",
   hour: "yyyy-mm-dd hh:mm",
@@ -95,7 +91,6 @@ const FORMAT = {
 /** A double holds any decimal with so many digits, and Excel shows no more. */
 const MOST_DIGITS = 15;
 
-/** A cell, and how many characters it takes. */
 function cellOf(cell: Cell): { cell: Written; length: number } {
   if (cell === null) return { cell: null, length: 0 };
   if (typeof cell === "number") return { cell, length: String(cell).length };

@@ -13,12 +13,9 @@ import type { CalendarMonth } from "../../../domain/months/month.ts";
 import { amountOf } from "../../../domain/usage/amount.ts";
 import { type Cell, card, type Html, html, money, name, notice, numberHead, table } from "../parts.ts";
 
-/** Counted, and on no invoice. */
 const IS_APART: ReadonlySet<BillLine["line"]> = new Set(["not_charged", "not_invoiced"]);
-/** Amounts of money, whatever is charged for them. */
 const IN_MONEY = "spend_usd";
 
-/** What the cost of a month leaves out, and what the bill has beside it. */
 export function withoutCost(bill: readonly BillLine[]): Html[] {
   const names = namesWithoutCost(bill);
   const corrects = bill.some(({ line }) => line === "correction");
@@ -42,7 +39,6 @@ export function withoutCost(bill: readonly BillLine[]): Html[] {
   ];
 }
 
-/** The bill of a month: what is charged, with what is not known of it, what that comes to, and what else was counted. */
 export function billTable(
   lines: readonly BillLine[],
   of: { readonly month: CalendarMonth; readonly dataStart: string },

@@ -34,7 +34,6 @@ import {
 import { inShort } from "./open-month.ts";
 import { costColumn, figuresByMonth } from "./statement.ts";
 
-/** Months on a page. */
 const ON_A_PAGE = 12;
 /** Finding the open days of a month reads each of its daily figures that nothing proves: so many on a page, about. */
 const MOST_DAYS = 40_000;
@@ -46,7 +45,6 @@ interface Row {
   readonly since: Html | "";
 }
 
-/** The months of a source from `newest` back to its data start, the newest first. */
 export async function monthList(
   db: Database,
   { source, newest, now }: { source: SourceWithWorkspaces; newest: CalendarMonth; now: number },
@@ -152,23 +150,19 @@ function ofOpen(isReady: boolean, inWords: string): Html {
     : html`${sign("missing", "□", "open")}: ${inWords}`;
 }
 
-/** ` by ada`, as far as a record says so. */
 function closer({ by }: Pick<ClosedMonth, "by">): string {
   if (by === null) return "";
   const how = by.via === "page" ? "on a page" : "by a command";
   return by.name === null ? `, ${how}` : ` by ${by.name} (${how})`;
 }
 
-/** Adjusted totals and costs that are listed. The views have all of them. */
 const MOST = 50;
 
-/** That a month is closed, above all that is said of it. */
 export function closedLine(closed: ClosedMonth): Html {
   return html`<p>${CLOSED} ${instant(closed.closedAt)}${closer(closed)}.
     A closed month is never rewritten.</p>`;
 }
 
-/** A closed month: what it was closed with, and what changed since. */
 export async function closedPage(
   db: Database,
   given: {
@@ -176,7 +170,6 @@ export async function closedPage(
     source: ListedSource;
     closed: ClosedMonth;
     masked: boolean;
-    /** Undefined: who looks may close nothing. */
     csrf: string | undefined;
   },
 ): Promise<Html> {
@@ -238,7 +231,6 @@ function adjustmentTable({ totals, netTraces, largest }: Adjustments): Html {
     })}`;
 }
 
-/** A month that was closed without costs, and the way to close them. */
 function costlessMonth({ month, source, csrf }: Parameters<typeof closedPage>[1]): Html {
   const fields = { source: source.source, costs: "closed" };
   const form =

@@ -43,11 +43,9 @@ interface OpenMonth {
   readonly source: ListedSource;
   readonly asked: AskedClose;
   readonly accepts: boolean;
-  /** Whether the person may close it. */
   readonly mayClose: boolean;
 }
 
-/** A month that is over and not closed: its open days, or the way to close it. */
 export function openPage(given: OpenMonth): Html {
   const { look, source, asked, accepts, mayClose } = given;
   const { month, open, accepted } = look;
@@ -70,12 +68,10 @@ function conditions({ asked: { without }, accepts }: OpenMonth): Html {
   return html`${left} ${accepts ? "Days on which the platform contradicts itself are accepted." : ""}`;
 }
 
-/** Leaving out workspaces and accepting disagreements, with what that means. Looking at it changes nothing. */
 function options({ look, source, asked, accepts }: OpenMonth): Html {
   const { month, required, open } = look;
   const { without } = asked;
   const openIn = Map.groupBy(open, ({ workspaceId }) => workspaceId);
-  // First those that keep the month open: they are why somebody looks here.
   const ids = [...without, ...required.map(({ workspaceId }) => workspaceId)].sort(
     (a, b) => (openIn.get(b)?.length ?? 0) - (openIn.get(a)?.length ?? 0),
   );
@@ -105,10 +101,8 @@ function options({ look, source, asked, accepts }: OpenMonth): Html {
     </form></details>`;
 }
 
-/** Rows of workspaces that are listed. */
 const MOST = 100;
 
-/** What a close would keep, and the form that closes exactly that. */
 export async function confirmation(
   db: Database,
   given: {
@@ -166,7 +160,6 @@ export async function confirmation(
     ${postForm(`/months/${month.name}/close`, { csrf, label: `Close ${monthTitle(month)}${withoutCosts ? " without costs" : ""}`, fields })}`;
 }
 
-/** The sign of a reason: that of the status it is, or of something to compare. */
 const SIGNS: Readonly<Record<OpenReason, readonly [glyph: string, status: Status]>> = {
   not_available: ["∅", "not_available"],
   missing: ["○", "missing"],
@@ -193,10 +186,6 @@ export function providerBehind(
     .reduce((most, { workspaces }) => Math.max(most, workspaces), 0);
 }
 
-/**
- * What keeps a month open: the points of the command `close`, each with a link to its days, and the steps that help. `behind`: workspaces
- * of which the billing provider's total differs too, which no point names.
- */
 export function openDaysList(
   open: readonly OpenDay[],
   asked: AskedClose,
@@ -260,7 +249,6 @@ export function openDaysList(
     )}</ul></div>`;
 }
 
-/** What keeps the month open once its days have no reason before it. */
 function providerRow(behind: number, source: string): Html {
   const [glyph, status] = SIGNS.provider_differs;
   return html`<tr><th scope="row">${sign(status, glyph, OPEN_WORDS.provider_differs)}</th>
@@ -268,7 +256,6 @@ function providerRow(behind: number, source: string): Html {
     <td data-column="Look"><a href="${address("/differences", { source, says: "total" })}">Both numbers</a></td></tr>`;
 }
 
-/** The same in a few words, for a list of months. */
 export function inShort(open: readonly OpenDay[]): string {
   const points = Map.groupBy(openPointsOf(open), ({ reason }) => reason);
   return [...points]
@@ -279,7 +266,6 @@ export function inShort(open: readonly OpenDay[]): string {
     .join(", ");
 }
 
-/** The days of an open point, as the other screens take them. */
 function daysOf({ groupBy, first, last, workspaceIds }: OpenPoint, source: string) {
   // Many ids make an address that no server takes: then the page shows all workspaces.
   const workspace = workspaceIds.length <= 20 ? workspaceIds : undefined;
@@ -293,7 +279,6 @@ function daysOf({ groupBy, first, last, workspaceIds }: OpenPoint, source: strin
   };
 }
 
-/** Where an open point leads: to what the platform says of one day, or to its days in the coverage. */
 function cellsOf(point: OpenPoint, source: string): string {
   const { workspace, ...days } = daysOf(point, source);
   const [only, ...others] = point.workspaceIds;
@@ -301,7 +286,6 @@ function cellsOf(point: OpenPoint, source: string): string {
   return address(point.first === point.last ? "/cell" : "/coverage", { ...days, workspace: only });
 }
 
-/** Where what is open can be loaded; undefined where no load helps. */
 function backfillOf(point: OpenPoint, source: string): string | undefined {
   const { reason, meter } = point;
   // The page of backfills loads traces; the command beside the list loads the others.

@@ -42,7 +42,6 @@ import { statementOf } from "./statement.ts";
 
 const SLUG = z.string().max(63).optional();
 const params = z.object({ month: z.string().max(20) });
-/** A field that is given once is no array. */
 const ids = z.preprocess(
   (given) => [given ?? []].flat(),
   z.array(z.string().max(1000).toLowerCase()).max(1000),
@@ -58,7 +57,6 @@ const form = asked.extend({
   costs: COSTS.optional(),
 });
 
-/** Months: what keeps them open, closing one, and what changed since. */
 export function addMonths(web: Web): void {
   const query = z.object({
     source: SLUG,
@@ -142,7 +140,6 @@ async function pageOf(
   };
 }
 
-/** What the billing provider says of the month. */
 function providerLine(provider: ProviderMonth, { source }: ListedSource): Html {
   const said = prose(capital(describeProviderMonth(provider)));
   if (provider.outcomes.every(({ outcome }) => outcome !== "differs"))
@@ -160,7 +157,6 @@ function beforeDataStart(month: CalendarMonth, { dataStart }: Pick<ListedSource,
   );
 }
 
-/** What a close has to do with other usage than traces of all tiers. */
 function otherUsage(others: readonly KnownUsage[]): Html {
   const days = (one: KnownUsage, number: number) =>
     html`<td class="number">${one.state === "checked" || number > 0 ? count(number) : ""}</td>`;
@@ -287,7 +283,6 @@ function askedOf(
   return { month, lacksPrice, without, sourceFlags, settleAfterMs, hasRedis: redis !== undefined };
 }
 
-/** The source that the address names, or the first one. Errors: `source_unknown`, `source_unloaded`. */
 export async function chosenSource(
   { db, config }: Pick<Context<unknown, unknown>, "db" | "config">,
   slug: string | undefined,
@@ -304,7 +299,6 @@ export async function chosenSource(
   );
 }
 
-/** Chooses another source; nothing where there is one only. */
 function sourceForm(path: string, sources: readonly ListedSource[], chosen: string): Html | "" {
   if (sources.length < 2) return "";
   const slugs = sources.map(({ source }) => source);

@@ -10,16 +10,12 @@ import { askedOf } from "../figures/usage.ts";
 import { address, type Cell, type Html, html } from "../parts.ts";
 
 interface Statement {
-  /** Traces, and costs in each currency, each with what can be claimed of it. */
   readonly sums: Html;
-  /** Traces by day and by workspace. */
   readonly parts: Html;
 }
 
-/** What each month of a range comes to: traces, and the cost in each currency. */
 interface MonthFigures {
   readonly currencies: readonly string[];
-  /** By the first day of the month: cells for its traces, their change, its costs, and what can be claimed of the traces. */
   readonly cells: ReadonlyMap<string, readonly Cell[]>;
 }
 
@@ -69,7 +65,6 @@ export async function figuresByMonth(
   return { currencies: costs.currencies, cells: new Map(cells) };
 }
 
-/** A month as far as it has begun: traces by workspace or by owner, and what they cost in each currency. */
 export async function monthReports(
   db: Database,
   {
@@ -98,7 +93,6 @@ export async function monthReports(
   return { traces: await reportOf(db, question, given), priced };
 }
 
-/** What a month comes to, as far as it has begun. Undefined: none of its days is after the data start. */
 export async function statementOf(
   db: Database,
   given: { source: string; month: string; now: number; masked: boolean },
