@@ -11,9 +11,9 @@ import { type EtlError, UnreachableError, UsageError } from "../errors.ts";
 const CONNECT_WITHIN_MS = 10_000;
 const ANSWER_WITHIN_MS = 120_000;
 const ATTEMPTS = 5;
-/** For a request with all its attempts and its answer: a limit between two pieces would hold it for as long as some come. */
+/** Limit of a request with all its attempts: a limit between two pieces would hold it for as long as some come. */
 const WHOLE_WITHIN_MS = 600_000;
-/** What is sent may take longer: a second for so many bytes. */
+/** An upload may take a second longer for so many bytes. */
 const BYTES_A_SECOND = 4096;
 
 interface Bucket {
@@ -22,7 +22,7 @@ interface Bucket {
   readonly prefix: string;
 }
 
-/** A part of an S3 bucket, as a `Place`. Credentials, region and endpoint are those of the AWS environment (AWS_REGION, AWS_ENDPOINT_URL_S3 and so on). */
+/** Credentials, region and endpoint are those of the AWS environment (AWS_REGION, AWS_ENDPOINT_URL_S3 and so on). */
 export function openBucket(
   { address, bucket, prefix }: Bucket,
   { signal, withinMs = WHOLE_WITHIN_MS }: { readonly signal: AbortSignal; readonly withinMs?: number },
@@ -97,7 +97,7 @@ export function openBucket(
   };
 }
 
-/** A server other than AWS's own: buckets are often no host names there, and newer checksums unknown. */
+/** On servers other than AWS's own, buckets are often no host names, and newer checksums are unknown. */
 function configuration(): S3ClientConfig {
   const { AWS_ENDPOINT_URL_S3: own, AWS_ENDPOINT_URL: all, AWS_REGION, AWS_DEFAULT_REGION } = process.env;
   const isElsewhere = (own ?? all ?? "") !== "";
@@ -109,7 +109,6 @@ function configuration(): S3ClientConfig {
       requestTimeout: ANSWER_WITHIN_MS,
       // Without it the client only warns, and waits on.
       throwOnRequestTimeout: true,
-      // Between two pieces of a body.
       socketTimeout: ANSWER_WITHIN_MS,
     },
     ...(region === undefined ? {} : { region }),
@@ -128,7 +127,7 @@ function namedError(
   cause: Error & { $metadata?: { httpStatusCode?: number }; $fault?: string },
 ): EtlError {
   const status = cause.$metadata?.httpStatusCode;
-  // The client's own errors name no secret; an answer's text could.
+  // The client's own errors name no secret; a response's text could.
   const what = cause.name === "Error" ? cause.message : cause.name;
   const isRefused =
     cause.$fault === "client" || (status !== undefined && status < 500) || isSettingMissing(cause);

@@ -2,10 +2,9 @@ import type { SchemaElement } from "hyparquet-writer";
 import { ByteWriter } from "hyparquet-writer";
 import { ParquetWriter } from "hyparquet-writer/src/parquet-writer.js";
 
-/** A cell as Postgres writes it: a text, instants in UTC. */
 type TextRow = readonly (string | null)[];
 
-/** A column of rows: `type` as Postgres names it, digits of a numeric in all and after the point. */
+/** `type` as Postgres names it, with the digits of a numeric. */
 export interface ParquetColumn {
   readonly name: string;
   readonly type: string;
@@ -15,13 +14,12 @@ export interface ParquetColumn {
 
 export interface ParquetFile {
   add(rows: readonly TextRow[]): Promise<void>;
-  /** Writes what is left and the footer. Returns the rows. */
+  /** Writes the remaining rows and the footer. Returns the number of rows. */
   end(): Promise<number>;
 }
 
 /** Parquet readers accept at most this many digits in a decimal. */
 const MOST_DIGITS = 38;
-/** Cells per row group. They are held in memory. */
 const CELLS_OF_GROUP = 100_000;
 const LEAST_ROWS_OF_GROUP = 5_000;
 
@@ -47,7 +45,7 @@ export function createParquet(
     createdBy: "usage-etl",
   });
   const rowsOfGroup = Math.max(LEAST_ROWS_OF_GROUP, Math.floor(CELLS_OF_GROUP / columns.length));
-  // By column from the start: rows that outlive their batch would cost more memory than what is written of them.
+  // Rows that outlive their batch would cost more memory than their stored cells.
   const emptyGroup = () => stored.map(({ name }) => ({ name, data: [] as unknown[] }));
   let group = emptyGroup();
   let [count, rowGroupSize] = [0, 0];
@@ -76,7 +74,6 @@ export function createParquet(
 
 type Element = Omit<SchemaElement, "name">;
 
-/** How a column is stored: its schema, and the value of a cell. */
 interface Storage {
   readonly element: Element;
   readonly fromText: (text: string) => unknown;
@@ -121,14 +118,13 @@ function storageOf({ type, precision, scale }: ParquetColumn): Storage {
   };
 }
 
-/** Bytes of a signed number with this many decimal digits. */
 function bytesOf(precision: number): number {
   let bytes = 1;
   while (2n ** BigInt(8 * bytes - 1) <= 10n ** BigInt(precision)) bytes++;
   return bytes;
 }
 
-/** Microseconds since 1970 of `2026-03-01 05:00:00.123456+00`. A Date would keep only milliseconds. */
+/** A Date would keep only milliseconds. */
 function microsOf(text: string): bigint {
   const [, seconds = "", fraction = ""] = /^([^.+]*)(?:\.(\d+))?\+00$/.exec(text) ?? [];
   return BigInt(Date.parse(`${seconds.replace(" ", "T")}Z`)) * 1000n + BigInt(fraction.padEnd(6, "0"));

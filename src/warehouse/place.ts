@@ -3,27 +3,25 @@ import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promis
 import { dirname, join, resolve, sep } from "node:path";
 import { UsageError } from "../errors.ts";
 
-/** A file that is being written: whole under its name after `commit`, or not at all. */
+/** Whole under its name after `commit`, or not at all. */
 export interface PlaceFile {
   write(chunk: Uint8Array): Promise<void>;
   commit(): Promise<void>;
-  /** Does nothing after `commit`. */
   abandon(): Promise<void>;
 }
 
 /**
- * Where files for a warehouse lie: a folder, or a part of a bucket. Names are relative, with `/` between their parts.
- * Errors of all: `files_place_refused` (UsageError: no such bucket, no rights, no space), `files_place_away` (UnreachableError).
+ * A folder, or a part of a bucket. Names are relative, with `/` between their parts. Errors of all: `files_place_refused`
+ * (UsageError: no such bucket, no rights, no space), `files_place_away` (UnreachableError).
  */
 export interface Place {
-  /** As people name it: a path, or `s3://bucket/prefix`. */
+  /** A path, or `s3://bucket/prefix`. */
   readonly address: string;
   create(name: string): Promise<PlaceFile>;
-  /** Undefined: there is no such file. */
   read(name: string): Promise<Uint8Array | undefined>;
   /** Bytes by name, of all files below a folder. */
   list(folder: string): Promise<ReadonlyMap<string, number>>;
-  /** No error if it is gone already. */
+  /** A missing file is no error. */
   remove(name: string): Promise<void>;
 }
 
@@ -33,7 +31,6 @@ export interface PlaceOptions {
 
 const S3 = /^s3:\/\/([^/]+)(?:\/(.*?))?\/*$/;
 
-/** The client of buckets is loaded for a bucket only. */
 export async function openPlace(address: string, options: PlaceOptions): Promise<Place> {
   const [, bucket, prefix = ""] = S3.exec(address) ?? [];
   if (bucket === undefined) return openFolder(address);
@@ -41,12 +38,12 @@ export async function openPlace(address: string, options: PlaceOptions): Promise
   return openBucket({ address, bucket, prefix }, options);
 }
 
-/** Of a file that is not whole yet. Left by a process that was killed. */
+/** Incomplete file of a process that was killed. */
 const PART = /\.[0-9a-f]{8}\.part$/;
 /** A writer needs far less for one file. */
 const PART_IS_LEFT_AFTER_MS = 86_400_000;
 
-/** A folder of this machine, which is made if it is missing. */
+/** A missing folder is created. */
 function openFolder(address: string): Place {
   const root = resolve(address);
   const orRefused = <T>(work: Promise<T>) =>
@@ -102,7 +99,6 @@ function openFolder(address: string): Place {
   };
 }
 
-/** What stands for a file or folder that is not there. */
 function ifMissing<T>(instead: T) {
   return (cause: NodeJS.ErrnoException): T => {
     if (cause.code === "ENOENT") return instead;

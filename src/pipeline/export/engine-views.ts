@@ -2,23 +2,18 @@ import pg from "pg";
 import type { View } from "../../store/export/views.ts";
 import type { Manifest } from "./manifest.ts";
 
-/** Engines that the files can be shown to as views. */
 export const ENGINES = ["duckdb", "clickhouse"] as const;
 export type Engine = (typeof ENGINES)[number];
 
 interface Shown {
-  /** Of the place: an absolute path, or `s3://bucket/prefix`. */
   readonly address: string;
-  /** The newest of each source. */
   readonly manifests: readonly Manifest[];
-  /** Of the database, for their schemas and comments. */
   readonly views: readonly View[];
 }
 
-/** A view as an engine is to have it. */
 interface EngineView {
   readonly view: View;
-  /** In the order of the database, those that only folders hold too. */
+  /** Columns in the order of the database; folder names hold some of them. */
   readonly columns: readonly { readonly name: string; readonly type: string; readonly comment: string }[];
   readonly partitions: readonly string[];
   readonly hasFiles: boolean;
@@ -28,8 +23,8 @@ const quote = pg.escapeIdentifier;
 const literal = pg.escapeLiteral;
 
 /**
- * SQL that shows the files of a place under the names that their views have in Postgres, with the same columns and comments, so that
- * a query of Postgres runs there as it is. It reads files by their manifest alone. A view that is in no manifest is left out.
+ * SQL that shows the files of a place as views with the names, columns and comments that they have in Postgres, so that a query
+ * of Postgres runs unchanged. It reads files by their manifest alone.
  */
 export function viewsFor(engine: Engine, { address, manifests, views }: Shown): string {
   const shown = views.flatMap((view) => engineView(view, manifests) ?? []);
@@ -89,7 +84,7 @@ function duckDbView(address: string, { view, columns, partitions, hasFiles }: En
       ];
   return [
     `SET VARIABLE ${view.name} = (`,
-    // The newest first: what asks for the latest rows then passes over the other files.
+    // The newest come first, so a query for the latest rows skips the other files.
     `  SELECT list(${literal(`${address}/`)} || path ORDER BY usage_date DESC) FROM usage_etl_file WHERE view = ${literal(view.name)});`,
     `CREATE OR REPLACE VIEW ${name} AS`,
     ...body,
@@ -101,8 +96,8 @@ function duckDbView(address: string, { view, columns, partitions, hasFiles }: En
 }
 
 /**
- * ClickHouse keeps a copy of its own, since it would open each file in each query. A view reads its files again once the list of files
- * was read again, so all have one set.
+ * ClickHouse would open each file in each query, so it keeps a copy. A view reads its files again after the list of files was
+ * read again, so all views show one set.
  */
 function clickHouse(address: string, sources: readonly string[], views: readonly EngineView[]): string[] {
   return [
@@ -126,15 +121,15 @@ function clickHouse(address: string, sources: readonly string[], views: readonly
 }
 
 const CLICKHOUSE_FILES = "reporting_detail.usage_etl_file";
-/** Half an hour after the service begins to write. */
+/** The service begins to write half an hour earlier. */
 const CLICKHOUSE_DAILY = "REFRESH EVERY 1 DAY OFFSET 6 HOUR";
 
-/** Not every version that fills views by itself can replace one. */
+/** Not every version can replace a view that refreshes itself. */
 function clickHouseFilled(name: string, when: string): string[] {
   return [`DROP VIEW IF EXISTS ${name};`, `CREATE MATERIALIZED VIEW ${name} ${when}`];
 }
 
-/** It reads a backslash in any text as an escape. */
+/** ClickHouse reads a backslash in any text as an escape. */
 function clickHouseText(text: string): string {
   return `'${text.replace(/[\\']/g, "\\$&")}'`;
 }
@@ -167,7 +162,7 @@ function clickHouseView(address: string, { view, columns, partitions, hasFiles }
   ];
 }
 
-/** Names of folders are texts. Names and words repeat, unlike ids: each is stored once. */
+/** Names and words repeat, unlike ids, so each is stored once. */
 function clickHouseColumn(partitions: readonly string[]) {
   return ({ name, type }: EngineView["columns"][number]) => {
     if (partitions.includes(name) && name !== "source_id") return `toDate(${quote(name)}) AS ${quote(name)}`;

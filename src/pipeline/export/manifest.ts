@@ -4,32 +4,29 @@ import { UsageError } from "../../errors.ts";
 import type { Place } from "../../warehouse/place.ts";
 import type { OnProgress } from "../extract/sequentially.ts";
 
-/** A file of one day, or of a view without days. */
 const fileSchema = z.object({
-  /** Relative to the folder or prefix that all files lie in. */
+  /** Path relative to the root of the files. */
   path: z.string().min(1),
   /** UTC day; null: the view has no days. */
   usage_date: z.iso.date().nullable(),
   rows: z.int().nonnegative(),
   bytes: z.int().nonnegative(),
   sha256: z.string(),
-  /** Of all rows, whatever their order: equal digests, equal rows. */
+  /** Digest of all rows, whatever their order. */
   digest: z.string(),
   /** Exact sums of the amounts, as texts; null: some row has none. */
   sums: z.record(z.string(), z.string().nullable()),
-  /** Whether no figure of the file is expected to change. Null: the view does not say. */
+  /** Whether all figures of the file are final. Null: the view does not say. */
   is_final: z.boolean().nullable(),
-  /** Every status of its rows. Null: the view has none. */
   coverage: z.array(z.string()).nullable(),
-  /** When its figures were written. */
+  /** When the figures were written. */
   written_at: z.iso.datetime(),
 });
 
 const datasetSchema = z.object({
   key: z.array(z.string()),
-  /** Columns within the files, in their order, with Postgres's types. */
   columns: z.array(z.object({ name: z.string(), type: z.string() })),
-  /** Columns that only the folders' names hold. */
+  /** Columns that only the folder names hold. */
   partitioned_by: z.array(z.string()),
   files: z.array(fileSchema),
 });
@@ -37,10 +34,9 @@ const datasetSchema = z.object({
 const manifestSchema = z.object({
   format: z.literal("usage-etl-files/1"),
   source_id: z.string(),
-  /** Tells which database wrote it. */
   database: z.string(),
   release: z.string(),
-  /** All files show what Postgres showed at this instant. */
+  /** Instant of Postgres that all files show. */
   as_of: z.iso.datetime(),
   datasets: z.record(z.string(), datasetSchema),
   /** Files of earlier sets, which are deleted a week after they were replaced. */
@@ -56,7 +52,6 @@ export function manifestName(source: string): string {
   return `manifest/${source}.json`;
 }
 
-/** The set that readers see now; undefined before the first. Errors: `files_manifest_invalid`. */
 export async function readManifest(place: Place, source: string): Promise<Manifest | undefined> {
   const name = manifestName(source);
   const bytes = await place.read(name);
@@ -73,7 +68,6 @@ export async function readManifest(place: Place, source: string): Promise<Manife
   }
 }
 
-/** Whether another database wrote it. */
 export function isForeign(manifest: Manifest | undefined, database: string): manifest is Manifest {
   return manifest !== undefined && manifest.database !== database;
 }
@@ -86,7 +80,10 @@ export function foreignFiles(place: Place, { source_id, as_of }: Manifest): Usag
   });
 }
 
-/** In one step: a reader sees the set before or this one. `confirm` is asked right before that step, and may throw. */
+/**
+ * Replaces the manifest in one step: a reader sees the set before or this one. `confirm` is called right before that step, and
+ * may throw.
+ */
 export async function writeManifest(
   place: Place,
   manifest: Manifest,
@@ -105,11 +102,9 @@ export async function writeManifest(
 export interface CheckedFiles {
   readonly files: number;
   readonly rows: number;
-  /** Files that are not as the manifest says. */
   readonly wrong: readonly { readonly path: string; readonly problem: "missing" | "differs" }[];
 }
 
-/** Reads every file that a manifest names, and compares its bytes with what the manifest says. */
 export async function checkFiles(
   place: Place,
   manifest: Manifest,

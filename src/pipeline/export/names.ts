@@ -2,14 +2,11 @@ import { nearest } from "../../config/spelling.ts";
 import { UsageError } from "../../errors.ts";
 import type { NamedWorkspace } from "../../store/activity/reader-login.ts";
 
-/** What readers name by a word of theirs: a view, a column, a workspace. */
-
-/** Of more workspaces, an error names only the nearest. */
 const MOST_LISTED = 20;
 
 /**
- * The workspace that an id or a name means. A name is enough where one workspace has it; upper and lower case differ only where two
- * names would be the same without. Errors: `workspace_unknown`, `workspace_ambiguous`.
+ * The workspace with this id or name. Upper and lower case differ only where two names would be the same without. Errors:
+ * `workspace_unknown`, `workspace_ambiguous`.
  */
 export function workspaceNamed<W extends NamedWorkspace>(known: readonly W[], asked: string): W {
   const folded = asked.toLowerCase();
@@ -37,7 +34,7 @@ export function workspaceNamed<W extends NamedWorkspace>(known: readonly W[], as
   });
 }
 
-/** An error that says which known name is spelled like it. */
+/** Returns an error that names the known name of similar spelling. */
 export function unknownName(given: {
   code: string;
   what: string;

@@ -1,16 +1,14 @@
 import { FORMULA_SIGNS } from "../../store/export/view-rows.ts";
 import type { Per } from "../../store/figures/records.ts";
 
-/** A cell: a number, an exact decimal or a time is kept as such; null is empty. */
 export type Cell = string | number | null | { readonly decimal: string } | Time;
 
 interface Time {
-  /** A day or an instant, to the hour, day or month that it begins, or to the second. */
+  /** Beginning of a day, hour or month, or an instant to the second. */
   readonly at: string;
   readonly per: Per | "second";
 }
 
-/** What a file holds, whether it is CSV or a sheet of a workbook. */
 export interface Table {
   readonly header: readonly string[];
   readonly rows: readonly (readonly Cell[])[];
@@ -24,7 +22,7 @@ export function decimalCell(text: string | null | undefined): Cell {
   return text == null ? null : { decimal: text };
 }
 
-/** RFC 4180 with `\n`, as the command `export` writes it: texts that a spreadsheet would run as a formula get a `'` in front. */
+/** RFC 4180 with `\n`. Texts that a spreadsheet would run as a formula get a `'` in front. */
 export function asCsv({ header, rows }: Table): string {
   return [header, ...rows].map((cells) => `${cells.map(written).join(",")}\n`).join("");
 }
@@ -37,7 +35,6 @@ function written(cell: Cell): string {
   return guarded === "" || /[",\r\n]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded;
 }
 
-/** A bucket by its beginning: `2026-10`, `2026-10-05` or `2026-10-05 13:00`. */
 export function bucketShown(at: string, per: Time["per"]): string {
   if (per === "month") return at.slice(0, 7);
   return per === "hour" ? `${at.slice(0, 10)} ${at.slice(11, 16)}` : at;

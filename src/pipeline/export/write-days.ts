@@ -10,7 +10,6 @@ const ENDING_AT_ONCE = 8;
 
 export type PlannedFile = RowsOfDay & { readonly path: string };
 
-/** Named by what it holds, so that a name never stands for other rows. */
 export function pathOf({ view, columns, day }: Dataset, source: string, rows: RowsOfDay): string {
   const shape = [FORMAT, columns.map(({ name, type }) => [name, type]), rows.rows, rows.digest];
   const name = createHash("sha256").update(JSON.stringify(shape)).digest("hex").slice(0, 32);
@@ -18,14 +17,13 @@ export function pathOf({ view, columns, day }: Dataset, source: string, rows: Ro
   return `${view.name}/source_id=${source}${partition}/${name}.parquet`;
 }
 
-/** Writes a file for each of these days. Errors: those of a place, `files_interrupted`. Files that are not whole are taken away. */
+/** Writes a file for each of these days. Errors: those of a place, `files_interrupted`. Incomplete files are removed. */
 export async function writeDays(
   client: pg.Client,
   { place, source, signal }: { place: Place; source: string; signal: AbortSignal },
   { dataset, changed, asOf }: { dataset: Dataset; changed: readonly PlannedFile[]; asOf: string },
 ): Promise<ManifestFile[]> {
   if (changed.length === 0) return [];
-  // Its library is loaded for files only.
   const { createParquet } = await import("../../warehouse/parquet.ts");
   const files: ManifestFile[] = [];
   // A bucket takes tens of milliseconds for a file, however small.
@@ -53,7 +51,7 @@ export async function writeDays(
     // Both statements see one instant.
     if ((await rows.end()) !== planned.rows)
       throw interrupted(new Error(`${path} has other rows than were counted`));
-    // Handed over. Until then it is abandoned here if something fails.
+    // A file that is not handed over is abandoned here.
     await commit(file);
     open = undefined;
     files.push({

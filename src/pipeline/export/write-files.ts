@@ -22,49 +22,38 @@ import {
 } from "./manifest.ts";
 import { interrupted, type PlannedFile, pathOf, writeDays } from "./write-days.ts";
 
-/** What the files of a source are written with. */
 export interface FilesSettings {
-  /** A folder, or `s3://bucket/prefix`. */
   readonly address: string;
-  /** Names of views; empty: the daily facts and their dimensions. */
   readonly views: readonly string[];
-  /** Its slug. */
   readonly source: string;
   readonly release: string;
-  /** Whether to replace a set of another database. Default: it is refused. */
+  /** Whether to replace a set of another database. Default: refuse. */
   readonly takeOver?: boolean;
 }
 
-/** Files of earlier sets stay for a week, for readers that began before: no query of a warehouse takes longer. */
+/** Files of earlier sets stay for a week, longer than any query of a warehouse takes. */
 const KEEP_MS = 7 * DAY_MS;
 
 interface Wanted extends ReadingAccess, Omit<FilesSettings, "address"> {
   readonly place: Place;
-  /** Default: a week. */
   readonly keepMs?: number;
 }
 
 export interface FilesWritten {
-  /** What Postgres showed at this instant is what the set holds, ISO 8601. */
   readonly asOf: string;
-  /** Files of the set. */
   readonly files: number;
   readonly rows: number;
-  /** Of them, those that were written now. */
   readonly written: number;
   readonly bytes: number;
-  /** Files of earlier sets that were deleted. */
   readonly removed: number;
 }
 
 /**
- * Writes the figures of a source as Parquet files, one for each view and day, all as of one instant. Files whose rows are the same as
- * before stay. A file never changes under its name; the manifest, written last and in one step, says which belong together. So
- * whoever reads by a manifest sees one whole set, wherever a writer stopped. Files of earlier sets are deleted `keepMs` after they
- * were replaced.
- *
- * Undefined: another process writes the files of this source. Errors: those of a place, `files_manifest_invalid`,
- * `files_of_another_database`, `files_view_unusable`, `files_interrupted`.
+ * Writes the figures of a source as Parquet files, one for each view and day, all as of one instant. Unchanged files stay. A
+ * file never changes under its name, and the manifest is written last and in one step, so a reader of the manifest always sees
+ * one whole set. Files of earlier sets are deleted `keepMs` after they were replaced. Undefined: another process writes the
+ * files of this source. Errors: those of a place, `files_manifest_invalid`, `files_of_another_database`, `files_view_unusable`,
+ * `files_interrupted`.
  */
 export async function writeFiles(
   wanted: Wanted,
@@ -106,7 +95,7 @@ export async function writeFiles(
         datasets: sets,
         replaced,
       };
-      // A lost connection has lost the lock too: from then on another process may write a newer set, of these same files.
+      // A lost connection has lost the lock too: another process may then write a newer set of the same files.
       const mustHoldLock = async () => void (await client.query("select"));
       await writeManifest(place, manifest, async () => {
         const now = await readManifest(place, source);
@@ -133,7 +122,6 @@ export async function writeFiles(
   );
 }
 
-/** Paths of the files that lie there, with their bytes. */
 async function filesThere(
   place: Place,
   source: string,
@@ -146,7 +134,6 @@ async function filesThere(
   return there;
 }
 
-/** Writes the files of a view whose rows are others than before. `kept`: those that stay. */
 async function writeDataset(
   client: pg.Client,
   wanted: Wanted,
@@ -177,7 +164,6 @@ async function writeDataset(
   return { kept, added };
 }
 
-/** Our files that are not of the new set, since when, and which of them were replaced long enough ago. */
 function replacedBy(given: {
   sets: Manifest["datasets"];
   there: ReadonlyMap<string, number>;
@@ -214,7 +200,6 @@ const ENDED_ELSEWHERE: RunEnd = {
   message: "Another process writes the files of this source.",
 };
 
-/** Writes the files of a source as one run of the history. Undefined: another process writes them. */
 export function writeSourceFiles(
   { store, sourceId }: { store: Store; sourceId: number },
   { address, ...settings }: FilesSettings,
@@ -232,10 +217,7 @@ export function writeSourceFiles(
   );
 }
 
-/**
- * When something was fetched or proved: it changes every night for weeks, while the figures stay. Whether it is proved stays in the
- * files (`is_reconciled`).
- */
+/** Times of fetching and proving change every night for weeks, while the figures stay. The files still have `is_reconciled`. */
 const TIMES_OF_WORK = ["fetched_at", "proved_at", "reconciled_at", "totals_matched_at"];
 const BESIDE_FACTS = [
   "dim_workspace",
@@ -246,7 +228,7 @@ const BESIDE_FACTS = [
   "usage_bill_monthly",
 ];
 
-/** The views that files are written of: those that are named, else all daily facts with their dimensions, and the bill. */
+/** The named views, or by default all daily facts with their dimensions, and the bill. */
 function datasetsOf(views: readonly View[], named: readonly string[]): Dataset[] {
   const isDefault = ({ name }: View) => /^fct_.*_daily$/.test(name) || BESIDE_FACTS.includes(name);
   if (named.length === 0) return views.filter(isDefault).flatMap((view) => datasetOf(view) ?? []);
@@ -269,7 +251,7 @@ function datasetsOf(views: readonly View[], named: readonly string[]): Dataset[]
   });
 }
 
-/** Undefined: its rows have no source, or a time that is neither a day nor a month. Months are few: they share one file. */
+/** Undefined: the rows have no source, or a time that is neither a day nor a month. Months are few, so they share one file. */
 function datasetOf(view: View): Dataset | undefined {
   const column = (name: string) => view.columns.find((one) => one.name === name);
   const day = column("usage_date");

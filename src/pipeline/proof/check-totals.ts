@@ -18,47 +18,40 @@ import { checkGroupings, checkStrides, checkTiers } from "./control-totals.ts";
 
 export { REACHES } from "../../domain/planning/windows.ts";
 
-/** What a check says about one meter. */
 interface MeterTotals {
   readonly meter: Meter;
   readonly requests: number;
-  /** Final days x scopes compared with a total, and those that no window fits yet. */
+  /** Final days x scopes that equal a total, and those that no window fits yet. */
   readonly daysProved: number;
   readonly daysWaiting: number;
   readonly restated: number;
   readonly differences: number;
   readonly failures: number;
-  /** The final days that the check is about. */
   readonly range: Interval;
-  /** Days x scopes in which a difference is left: from a total, or from the export. */
   readonly daysDisproved: number;
-  /** Days x scopes that are not loaded and final. They are among those that wait. */
   readonly daysNotFinal: number;
-  /** Windows that were not checked: access to the workspace is not proven. */
+  /** Windows that were not checked, because access to the workspace is not proven. */
   readonly unverified: number;
 }
 
-/** Days are those of traces of all tiers, and requests, restatements, differences and failures those of the whole check. */
+/** Results of traces of all tiers; requests, restatements, differences and failures are those of the whole check. */
 export interface TotalsResult extends Omit<MeterTotals, "meter"> {
-  /** The same of other meters, each by itself. What differs between tiers counts with the long-lived traces. */
+  /** Results of each other meter. A difference between tiers counts with the long-lived traces. */
   readonly others: readonly MeterTotals[];
-  /** Their `daysNotFinal`, added up. */
   readonly othersNotFinal: number;
-  /** Workspace days on which long-lived and short-lived traces were added up and compared with all. Undefined: tiers are not loaded. */
+  /** Workspace days whose tiers were compared with all traces. Undefined: tiers are not loaded. */
   readonly tierDays?: number;
-  /** Months x scopes, of all time, whose records were changed by others than loads. Their time is provisional again. */
+  /** Months x scopes, of all time, whose records changed past the loads. Their time is provisional again. */
   readonly miscounted: number;
-  /** What differs in the range after the check, whoever found it; numbers in units of the measure. */
+  /** All differences in the range after the check, in units of the measure. */
   readonly findings: readonly NamedFinding[];
   readonly failed: readonly TotalsFailure[];
 }
 
 /**
- * Checks final days against totals: their sums against windows of whole weeks, months and years, one request for up to
- * a year of days, and the sums of each dimension against the workspace's; of tiers also that they add up to all. Where a total
- * differs, the days are fetched again. If they are equal then, it was a restatement; else the window is kept as a difference
- * with both numbers. Whatever is loaded is checked, each meter by itself. Last it looks whether the records are still those that
- * loads counted.
+ * Compares final days of everything that is loaded with totals of whole weeks, months and years, each dimension with the
+ * workspace, and the tiers with all traces. Where a total differs, the days are fetched again. If they are equal then, it was a
+ * restatement; else the window is kept as a difference. Last it looks for records that changed past the loads.
  */
 export async function checkTotals(
   source: OpenSource,
@@ -69,11 +62,9 @@ export async function checkTotals(
   const now = await storeNow(store.db);
   await endUnread(store.db, { sourceId, workspaceIds: workspaces.map((one) => one.workspaceId) });
   const { checks, tierDays } = await checkMeters(source, { reach, now }, onProgress);
-  // Of all time, and what no total has healed.
   const miscounted = await doubtChanged(store, sourceId);
   if (miscounted > 0) source.log.warn({ code: "records_changed", months: miscounted }, "records");
 
-  // From here on, what the tables say after the work.
   const end = floorToGrid(now - source.settings.settleAfterMs, DAY_MS);
   const final = { start: Math.min(source.dataStart, ...source.meters.values()), end };
   const all = final.start < end ? await knownFindings(store.db, { sourceId, range: final }) : [];
@@ -119,15 +110,13 @@ function sumOf<Key extends string>(all: readonly Readonly<Record<Key, number>>[]
   return all.reduce((sum, one) => sum + one[key], 0);
 }
 
-/** The check of one meter. */
 interface MeterCheck {
   readonly context: CheckContext;
   readonly parts: CheckedPart[];
-  /** What was compared with totals of longer windows. */
   readonly compared: readonly ComparedTime[];
 }
 
-/** Checks traces and whatever else is loaded. `tierDays`: undefined where tiers are not loaded. */
+/** `tierDays`: undefined where tiers are not loaded. */
 async function checkMeters(
   source: OpenSource,
   { reach, now }: { reach: Reach; now: number },
@@ -164,7 +153,7 @@ async function contextOf(
   if (range.start >= range.end) return undefined;
   const { sourceId, store } = source;
   const states = await statesOf(source, "day", GROUPINGS, meter);
-  // Which side is wrong is not known, so known differences are not fetched again. The widest check does, to end healed ones.
+  // Which side is wrong is not known, so known differences are not fetched again. The widest check does so, to end healed ones.
   const found = reach === "all" ? [] : await knownFindings(store.db, { sourceId, range: final });
   const known = found.filter((one) => one.meter === meter);
   return { source, meter, states, final, range, known };
@@ -189,8 +178,8 @@ async function countsOf(
 }
 
 /**
- * Days x scopes of a check, each counted once: proved by a total, disproved, or waiting for a window that fits. A day on which a
- * difference is left is disproved, whoever found it: a total, or the export.
+ * Counts each day x scope once: proved by a total, disproved, or waiting for a window that fits. Any remaining difference
+ * disproves a day.
  */
 async function countDays(
   { source, meter, range }: CheckContext,

@@ -21,9 +21,6 @@ import {
   refetchDays,
 } from "./control.ts";
 
-/** The three parts of a check: days against longer windows, dimensions against the workspace, and tiers against all traces. */
-
-/** Checks the sums of days against windows of weeks, months and years. */
 export async function checkStrides(
   context: CheckContext,
   onProgress?: OnProgress,
@@ -49,7 +46,6 @@ export async function checkStrides(
   );
 }
 
-/** Requests for each window, of the scopes whose time is final all over it. */
 function requestsOver(
   meter: Meter,
   states: readonly ScopeState[],
@@ -70,8 +66,8 @@ function requestsOver(
 }
 
 /**
- * Checks the sums by project, user and key against those by workspace, day by day. Both sides of a day that differs are
- * fetched again. A workspace may have more traces than a dimension names: the views show them as unattributed.
+ * Checks the sums by project, user and key against those by workspace, day by day, and fetches both sides of a different day
+ * again. A workspace may have more traces than a dimension names: the views show them as unattributed.
  */
 export async function checkGroupings({
   source,
@@ -106,14 +102,14 @@ export async function checkGroupings({
 }
 
 interface Pair extends TierPair {
-  /** Where both are final. */
   readonly final: readonly Interval[];
 }
 
 /**
- * Checks that long-lived and short-lived traces add up to all, by workspace: the short-lived ones are asked for as totals in the
- * coarsest windows that fit. Days that do not add up are fetched again on both sides. What stays is kept as `tier_total`, and days
- * with more long-lived traces than traces as `tier_exceeds` alone. `days`: workspace days whose tiers were added up.
+ * Checks that long-lived and short-lived traces add up to all, by workspace. Short-lived traces are requested as totals in the
+ * coarsest windows that fit. Days that do not add up are fetched again on both sides. A remaining difference is kept as
+ * `tier_total`, and days with more long-lived traces than traces as `tier_exceeds` alone. `days`: workspace days whose tiers
+ * were added up.
  */
 export async function checkTiers(
   traces: CheckContext,
@@ -157,7 +153,6 @@ export async function checkTiers(
       }),
     ),
     sidesOf,
-    // A day that exceeds is a finding already.
     isMeant: (one) =>
       !exceeding.some((other) => other.scopeId === one.scopeId && intersect([other], [one]).length > 0),
     compare: ({ parts, totals, stamp }, { scopeIds }) =>

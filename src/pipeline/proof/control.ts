@@ -15,27 +15,20 @@ import { type OnProgress, sequentially } from "../extract/sequentially.ts";
 import { askUsage, collectUsable } from "../source/ask.ts";
 import { type OpenSource, startOf } from "../source/source.ts";
 
-/** What the parts of a check of totals share: windows are asked for, compared, and compared again once their days were fetched again. */
-
 export interface CheckContext {
   readonly source: OpenSource;
-  /** What is counted. */
   readonly meter: Meter;
-  /** Day scopes of the source's workspaces, as they were when the check began. */
   readonly states: readonly ScopeState[];
   readonly final: Interval;
   readonly range: Interval;
-  /** Findings of earlier checks. They are not asked about again while their numbers are the same. */
+  /** Findings of earlier checks. They are not requested again while their numbers are the same. */
   readonly known: readonly Finding[];
 }
 
-/** What a part of a check did. */
 export interface CheckedPart {
   readonly requests: number;
-  /** Final counts that changed when days were fetched again. */
   readonly restated: number;
   readonly refetchFailures: number;
-  /** Windows that were not checked: access to the workspace is not proven. */
   readonly unverified: number;
   readonly failed: readonly TotalsFailure[];
 }
@@ -46,7 +39,6 @@ export interface TotalsFailure {
   readonly message: string;
 }
 
-/** A part of a scope's time whose totals were compared with its days to the end. Differences may be left in it. */
 export interface ComparedTime {
   readonly scopeId: number;
   readonly period: Interval;
@@ -60,20 +52,18 @@ interface Comparison {
 interface WindowCheck {
   readonly kind: FindingKind;
   readonly requests: readonly UsageRequest[];
-  /** Compares the totals of a window with what is stored of these scopes. */
   readonly compare: (
     totals: Awaited<ReturnType<typeof fetchTotals>>,
     about: { readonly scopeIds: readonly number[]; readonly window: Window },
   ) => Promise<Comparison>;
-  /** The days to fetch again where windows differ. */
   readonly sidesOf: (differences: readonly TotalDifference[]) => readonly Side[];
-  /** Which differences are to be looked into. Default: all. */
   readonly isMeant?: (difference: TotalDifference) => boolean;
 }
 
 /**
- * Compares windows with what is stored. Where one differs and no known finding explains it, its days are fetched again and the window
- * is asked for again. What stays is kept as a finding: which number is wrong is not known, so nothing is changed by guess.
+ * Compares windows with the stored figures. Where one differs and no known finding explains it, its days are fetched again and
+ * the window is requested again. A remaining difference is kept as a finding: which number is wrong is not known, so no figure
+ * is changed.
  */
 export async function checkWindows(
   { source, known: all }: CheckContext,
@@ -87,7 +77,7 @@ export async function checkWindows(
   const doubtful = first.differences.filter(isNew);
   const refetched = await refetchDays(source, sidesOf(doubtful));
   const again = await compareAll(source, { ...check, requests: onlyWith(requests, doubtful) });
-  // What the second pass could not compare is still in doubt: its earlier findings stay as they are.
+  // Windows that the second pass could not compare keep their earlier findings.
   const compared = [...first.compared, ...again.compared].filter(
     ({ scopeId, period }) =>
       !doubtful.some((one) => one.scopeId === scopeId && intersect([one], [period]).length > 0) ||
@@ -136,7 +126,6 @@ async function compareAll(
   return { requests: requests.length, compared, differences, failed, unverified };
 }
 
-/** Of each request the members that differ within its window. */
 function onlyWith(
   requests: readonly UsageRequest[],
   differences: readonly TotalDifference[],
@@ -149,7 +138,7 @@ function onlyWith(
   });
 }
 
-/** Keeps what differs as findings, the narrowest alone. Earlier ones of the compared time that are not among them end. */
+/** Keeps only the narrowest differences as findings. Earlier findings of the compared time that are not among them end. */
 export async function keepTotalDifferences(
   { store }: OpenSource,
   found: {
@@ -164,7 +153,7 @@ export async function keepTotalDifferences(
   await keepFindings(store, { kind, compared, fetchNumber }, narrowest(findings));
 }
 
-/** Whether a finding of that kind has the same numbers: both were asked for twice then. */
+/** Such a finding has the same numbers, so both were requested twice. */
 export function isKnown(difference: TotalDifference, kind: FindingKind, known: readonly Finding[]): boolean {
   return known.some(
     (finding) =>
@@ -178,10 +167,10 @@ export function isKnown(difference: TotalDifference, kind: FindingKind, known: r
   );
 }
 
-/** All of time, by the hour: a sum does not depend on where the platform puts its buckets. */
+/** A sum does not depend on the grid of the platform's buckets. */
 const ANY_GRID = { start: 0, end: 8.64e15, stride: "hour" } as const;
 
-/** Asks for the totals of a window and stores nothing. The scopes of the members are their day scopes. */
+/** Requests the totals of a window and stores nothing. */
 export async function fetchTotals(source: OpenSource, request: UsageRequest) {
   return askUsage(source, { purpose: "reconcile", request }, async ({ stamp }) => {
     const answer = await collectUsable(source, request, ANY_GRID);
@@ -191,7 +180,7 @@ export async function fetchTotals(source: OpenSource, request: UsageRequest) {
   });
 }
 
-/** `parts`: the answer's buckets where they tile the window, else the window as a whole: its sum is right on any grid. */
+/** The response's buckets where they tile the window, else the whole window: its sum is right on any grid. */
 function totalsOf(answer: AnswerCollector, { window, members }: UsageRequest) {
   const { start, end } = window;
   const size = STRIDE_MS[window.stride];
@@ -215,7 +204,7 @@ function totalsOf(answer: AnswerCollector, { window, members }: UsageRequest) {
   return { parts, totals };
 }
 
-/** The findings (all of one kind) inside a difference that add up to it, to the trace; undefined where they do not. */
+/** The findings (all of one kind) inside a difference that add up to it exactly; undefined where they do not. */
 export function explain(difference: TotalDifference, findings: readonly Finding[]): Finding[] | undefined {
   const parts = findings.filter(
     (one) =>
@@ -229,10 +218,7 @@ export function explain(difference: TotalDifference, findings: readonly Finding[
   return parts.length > 0 && sum === errorOf(difference) ? parts : undefined;
 }
 
-/**
- * The findings without those that narrower ones explain. Windows overlap, so one wrong day can be in several findings.
- * Those that are not inside another stay.
- */
+/** Leaves out findings that narrower ones explain. Windows overlap, so one wrong day can be in several findings. */
 export function narrowest(findings: readonly Finding[]): Finding[] {
   const keyOf = ({ scopeId, measure, dimensionId, start, end }: Finding) =>
     `${scopeId} ${measure} ${dimensionId} ${start} ${end}`;
@@ -246,19 +232,17 @@ export function narrowest(findings: readonly Finding[]): Finding[] {
   );
 }
 
-/** How many traces the total has more than the days. */
 function errorOf({ storedTraces, controlTraces }: TotalDifference): number {
   return (controlTraces ?? 0) - (storedTraces ?? 0);
 }
 
-/** Days of some scopes of a meter. */
 interface Side {
   readonly meter: Meter;
   readonly states: readonly ScopeState[];
   readonly days: readonly (Interval & { readonly scopeId: number })[];
 }
 
-/** Fetches days again, in the fewest windows that cover them. `restated`: final counts that changed. */
+/** Fetches days again in the fewest windows. `restated`: final counts that changed. */
 export async function refetchDays(source: OpenSource, sides: readonly Side[]) {
   const done = { requests: 0, restated: 0, refetchFailures: 0 };
   for (const { meter, states, days } of sides) {

@@ -18,17 +18,13 @@ import type { OpenSource } from "../source/source.ts";
 
 export interface ProbeRequest {
   readonly deployment: Pick<DeploymentClients, "threads" | "a2a">;
-  /** Name or id of the project that the deployment traces into, and nobody else. */
   readonly project: string;
   readonly assistant: string;
-  /** Who must be billed: see `compareProbe`. */
   readonly user: string;
   readonly key: string;
-  /** How long to wait for billing after the last trace, in ms. */
   readonly within: number;
   /** How long all figures must stay right, in ms. */
   readonly settleFor: number;
-  /** Called before each trace is sent, with its number. */
   readonly onTrace?: (sent: number) => void;
   /** Called after each reading; `next` is the pause until the next one, in ms. */
   readonly onReading?: (billed: number, expected: number, next: number) => void;
@@ -38,7 +34,6 @@ export interface ProbeResult extends Omit<ProbeComparison, "progress"> {
   readonly state: "matched" | "differs" | "inconclusive";
   readonly code?: string;
   readonly message?: string;
-  /** Traces that were sent. */
   readonly expected: number;
   /** From the last trace sent to the response that held all of them, in ms; null where none did. */
   readonly delayMs: number | null;
@@ -51,7 +46,6 @@ const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 60_000;
 /** A second bill may come as late as the first. So the figures must stay for as long again as billing took, up to this. */
 const LONGEST_HOLD_MS = 300_000;
-/** Sending and all readings may take this long beside the waits. */
 const WORK_MS = 900_000;
 
 /**
@@ -145,16 +139,14 @@ export function describeRises(rises: readonly Rise[]): string {
 
 /** Makes the stand-in's assistant take long, so that the run is under way when it is rolled back. Other assistants ignore it. */
 const SLOW = "delay=60000";
-/** How long one run may take. */
 const RUN_WITHIN_MS = 120_000;
 type Traffic = Pick<ProbeRequest, "deployment" | "assistant" | "onTrace">;
-/** The most traces a probe sends: two plain runs, two of a rollback, two of A2A. */
+/** Two plain runs, two of a rollback, two of A2A. */
 export const PROBE_TRACES = 6;
 
 /**
- * Sends the probe's traffic one by one: plain runs, a run that is rolled back once it has begun, the run that rolls it
- * back, and, where the deployment has A2A, one message sent and one streamed. `mark` stands in every text. Nothing is sent
- * twice. Returns how many traces that makes.
+ * Sends plain runs, a run that is rolled back once it has begun, the run that rolls it back, and, where the deployment has A2A,
+ * one message sent and one streamed. `mark` is in every text. Nothing is sent twice. Returns the number of traces.
  */
 export async function sendTraffic(
   { deployment: { threads, a2a }, assistant: assistantId, onTrace = () => {} }: Traffic,
@@ -166,7 +158,7 @@ export async function sendTraffic(
     onTrace(++sent);
     return threads.createRun({ threadId, assistantId, text: `${mark}: ${text}`, strategy }, { signal });
   };
-  // Only a run that has begun is a trace that must be billed, and nobody knows that of one that was deleted.
+  // A run that was deleted may not have begun, so nobody knows whether its trace must be billed.
   const refuseDeleted = ({ status, runId }: { status: string; runId: string }) => {
     if (status !== "rolled_back") return;
     throw new EtlError({
@@ -182,7 +174,7 @@ export async function sendTraffic(
   const { threadId } = await threads.createThread({ signal });
   refuseDeleted(await threads.waitForStart(await start(threadId, `to be rolled back ${SLOW}`), within));
   refuseDeleted(await threads.join(await start(threadId, "rolls back", "rollback"), within));
-  // `http.disable_a2a` removes the card together with the endpoint. A request for a card costs nothing.
+  // `http.disable_a2a` removes the card together with the endpoint.
   const card = await a2a.card(assistantId, { signal }).catch((error: unknown) => {
     if (!(error instanceof PlatformError) || error.status !== 404) throw error;
   });
@@ -198,7 +190,6 @@ export async function sendTraffic(
 
 interface UsageReading {
   readonly readings: ProbeReadings;
-  /** The project with that id or name, and its workspace, if it exists yet. */
   readonly projectId: string | undefined;
   readonly home: string | undefined;
 }
@@ -232,7 +223,6 @@ async function readUsage(
       const keys = [...response.keys];
       for (const { id: key, traces } of response.rows()) {
         const { dimensionId: id = "", names = [] } = keys[key] ?? {};
-        // Only responses by workspace name the workspace; any other request has one member.
         const workspaceId = groupBy === "workspace" ? id : (batch[0]?.workspaceId ?? "");
         const reading = readings.get(workspaceId);
         if (reading === undefined) continue;

@@ -19,31 +19,28 @@ import { type OnProgress, sequentially } from "../extract/sequentially.ts";
 import { askUsage, queryOf } from "../source/ask.ts";
 import { type OpenSource, settleAfterIn, startOf, statesOf } from "../source/source.ts";
 
-/** What a reconciliation says about one meter and stride. They are never added together, but for counts of requests. */
+/** Result of one meter and stride. They are never added together, but for counts of requests. */
 export interface StrideResult extends ComparedTasks {
   readonly meter: Meter;
   readonly stride: Stride;
-  /** Differences left at the end in the range that was asked for, whoever found them: the first thousand of them. */
   readonly differences: readonly Difference[];
-  /** How many are left: to be fetched again, and those in which the platform contradicts itself. */
+  /** Remaining differences: those to be fetched again, and those in which the platform contradicts itself. */
   readonly open: number;
   readonly platformDisagrees: number;
-  /** What a repair fetched again; undefined where nothing was to repair. */
+  /** Undefined where nothing was to repair. */
   readonly repaired?: Repaired;
-  /** What was not compared, since it is not final. */
   readonly notCompared: NotCompared;
 }
 
 export interface Repaired {
-  /** Differences that were asked about again. */
   readonly differences: number;
-  /** Differences that have ended since: what is stored was replaced, or the export was wrong. */
+  /** Differences that have ended since. */
   readonly mended: number;
   readonly withdrawn: number;
   readonly run: RunResult;
 }
 
-/** Differences that a result names. View reporting_detail.usage_reconciliation has all of them. */
+/** View reporting_detail.usage_reconciliation has all differences. */
 export const MOST_NAMED = 1000;
 
 interface Reconciled {
@@ -51,11 +48,10 @@ interface Reconciled {
   readonly groupings: readonly GroupBy[];
   readonly stride: Stride;
   readonly repair: boolean;
-  /** The time to compare with the export. What of it is not final is left out. */
+  /** Time that is not final is left out. */
   readonly partsOf: (state: ScopeState) => readonly Interval[];
 }
 
-/** The one way in which anything is reconciled, by hand or by schedule. */
 export async function reconcileParts(
   source: OpenSource,
   { meter, groupings, stride, repair, partsOf }: Reconciled,
@@ -80,7 +76,6 @@ export async function reconcileParts(
   });
   const first = await compareTasks(source, tasks, onProgress);
   const again = repair ? await repairOpen(source, { scopes, stride, range }) : undefined;
-  // From here on, what the tables say after the work.
   const scopeIds = scopes.map((scope) => scope.scopeId);
   const left = await unresolvedDifferences(store.db, { scopeIds, range, most: MOST_NAMED });
   const { first: differences, open, platformDisagrees } = left;
@@ -113,13 +108,12 @@ export async function reconcileParts(
   };
 }
 
-/** Whether a sync loads it. */
 function isKept({ settings }: OpenSource, { meter, stride }: { meter: Meter; stride: Stride }): boolean {
   if (meter === "traces") return stride === "day" || stride === "hour";
   return stride === "day" && settings.meters.includes(meter);
 }
 
-/** Asks again about every open difference of this time: the JSON, then the export. Undefined where there is none. */
+/** Requests the JSON and then the export of every open difference again. Undefined where there is none. */
 async function repairOpen(
   source: OpenSource,
   {
@@ -155,19 +149,17 @@ async function repairOpen(
   return { repaired: { differences, mended, withdrawn, run }, compared };
 }
 
-/** The result of comparing tasks with their exports. */
 interface ComparedTasks {
   readonly windows: number;
   readonly requests: number;
-  /** Distinct keys compared. */
   readonly compared: number;
   readonly failures: readonly { task: UsageRequest; code: string; message: string }[];
-  /** Windows that were not compared: access to the workspace is not proven, or they changed while they were asked for. */
+  /** Windows that were not compared: access to the workspace is not proven, or they changed meanwhile. */
   readonly unverified: number;
   readonly moved: number;
 }
 
-/** Asks for the export of each task and compares it with the store, one after another: one export is kept at a time. */
+/** Compares each task with its export, one after another: only one export is kept at a time. */
 async function compareTasks(
   source: OpenSource,
   tasks: readonly UsageRequest[],
@@ -177,11 +169,11 @@ async function compareTasks(
   const work = async (task: UsageRequest) => {
     const compare = () => compareTask(source, task, () => requests++);
     let comparison = await compare();
-    // A load that came between the export and the comparison stored something newer, so the export is asked for again.
+    // A load between the export and the comparison stored something newer, so the export is requested again.
     if (comparison.outcome === "outdated") comparison = await compare();
     compared += comparison.compared;
     unverified += comparison.unverified.length;
-    // Outdated twice in a row, or no longer final: the next pass compares it.
+    // The next pass compares it.
     moved += comparison.outcome === "outdated" ? task.members.length : comparison.notFinal.length;
   };
   const failed = await sequentially(source, tasks, { work, onProgress });
@@ -218,21 +210,18 @@ async function compareTask(
   });
 }
 
-/** Parts of a range that were not compared, because they are not final: hourly or daily figures. */
+/** Hourly or daily figures that were not compared, because they are not final. */
 export interface NotCompared {
-  /** May still change, or too young to be final. */
   readonly provisional: number;
-  /** Not loaded: the last answer could not be used, or access was not proven. */
+  /** The last response could not be used, or access was not proven. */
   readonly failed: number;
-  /** Not loaded, although a sync keeps it. */
   readonly missing: number;
   /** Not loaded, and no sync keeps it: old hours, weeks and longer buckets. */
   readonly notKept: number;
-  /** The server does not answer in this stride, or does not count it. */
   readonly notAvailable: number;
 }
 
-/** What is not final of the ended time that was asked about, as the store knows it now. */
+/** Figures of the ended part of the time that are not final now. */
 export function notCompared(
   {
     settings,

@@ -14,33 +14,29 @@ import { MOST_NAMED, type Repaired, reconcileParts, type StrideResult } from "./
 
 export interface ReconcileRequest {
   readonly range: Interval;
-  /** Undefined: days, and hours where they are kept. */
   readonly stride?: Stride | undefined;
   readonly groupings?: readonly GroupBy[] | undefined;
-  /** Undefined: traces of all tiers, and whatever else is loaded. */
   readonly meter?: Meter | undefined;
   readonly repair: boolean;
 }
 
 export interface ReconcileResult extends Omit<StrideResult, "meter" | "stride" | "notCompared"> {
   readonly strides: readonly StrideResult[];
-  /** What is stored in that range and was not compared, with the differences that are left in it. */
+  /** Other stored strides of the range, with their remaining differences. */
   readonly otherStrides: readonly {
     readonly meter: Meter;
     readonly stride: Stride;
     readonly differences: number;
   }[];
-  /** What is stored in that range, was not asked for by name, and is proved by totals alone. */
   readonly notExported: readonly Meter[];
 }
 
-/** What the platform exports at all: usage of sandboxes and evaluators is proved by totals alone. */
 const EXPORTED = METERS.filter((meter) => METER[meter].isExported);
 
 /**
- * Reconciles what is stored with the platform's CSV export: final buckets only. With `repair`, the JSON and then the
- * export of what differs are asked for again, in the fewest windows that cover it. A stale count is replaced. Where the
- * platform's two answers differ still, the count of the JSON stays and the difference is kept.
+ * Compares final buckets with the platform's CSV export. With `repair`, the JSON and then the export of each difference are
+ * requested again, in the fewest windows. A stale count is replaced. Where the two responses still differ, the count of the
+ * JSON stays and the difference is kept.
  */
 export async function reconcile(
   source: OpenSource,
@@ -63,7 +59,7 @@ export async function reconcile(
   const compared = EXPORTED.filter((meter) => onlyMeter === undefined || meter === onlyMeter).flatMap(
     (meter) =>
       wanted
-        // Of traces it is said what is missing. Of other usage too if it is asked for, but not of hours, which nobody keeps.
+        // Missing time of traces is always reported, of other usage on request, and never of hours, which nobody keeps.
         .filter(
           (stride) => meter === "traces" || isLoaded(meter, stride) || (onlyMeter && stride === wanted[0]),
         )
@@ -86,7 +82,6 @@ export async function reconcile(
   return { ...all, strides, otherStrides, notExported };
 }
 
-/** Two strides in one result. */
 function added(a: StrideResult, b: StrideResult): StrideResult {
   const both = a.repaired !== undefined && b.repaired !== undefined;
   const repaired = both ? addedRepairs(a.repaired, b.repaired) : (a.repaired ?? b.repaired);
@@ -118,9 +113,9 @@ function addedRepairs(a: Repaired, b: Repaired): Repaired {
 }
 
 /**
- * The scheduled pass, with repair: the last `days` days, earlier days that are due (see `daysDue`), of whatever is loaded, then the
- * hours of traces that are due (see `hoursDue`). Hours come last, so that a restated day has its hours compared the same night. Hours are
- * compared once and not every night: 31 days of them take 34 requests a scope, where the days take one.
+ * Reconciles the last `days` days and earlier days that are due (see `daysDue`), with repair, and then the hours of traces that
+ * are due (see `hoursDue`). Hours come last, so that a restated day has its hours compared the same night. Hours are compared
+ * once: 31 days of them take 34 requests a scope, where the days take one.
  */
 export async function reconcileScheduled(
   source: OpenSource,

@@ -7,28 +7,25 @@ import type { Database } from "../db/database.ts";
 
 interface Found {
   readonly count: number;
-  /** When the newest was found, epoch milliseconds; 0 without any. */
   readonly newest: number;
 }
 
-/** The state of a source that alerts depend on. */
 export interface AlertFacts {
   readonly source: string;
   /** Postgres's clock: epoch milliseconds, and the exact timestamp. */
   readonly now: number;
   readonly readAt: string;
-  /** Counts of all meters that still differ between the platform's JSON and its export after a second request. */
+  /** Counts of all meters that differ between JSON and export after a second request. */
   readonly differences: Found;
-  /** Totals of all meters that still differ from the sum of their days or tiers after a second request. */
+  /** Totals of all meters that differ from the sum of their days or tiers after a second request. */
   readonly controlTotals: Found;
-  /** Monthly totals of the billing provider that still differ from the stored sum after a second request. */
+  /** Monthly totals of the billing provider that differ from the stored sum after a second request. */
   readonly providerTotals: Found;
   /** Restatements of the last day; `newest` is the number of the last one. */
   readonly finalChanges: Found;
-  /** Seconds since the last load, or since the source was registered if nothing was ever loaded. */
+  /** Seconds since the last load, or since the source was registered. */
   readonly secondsWithoutLoad: number;
   readonly isRefused: boolean;
-  /** Workspaces that the key lost, by the platform's ids. */
   readonly lostWorkspaces: Found & { readonly ids: readonly string[] };
   /** Zeros (daily figures) of lost workspaces that are no longer trusted. */
   readonly withdrawnZeros: number;
@@ -36,7 +33,6 @@ export interface AlertFacts {
   readonly limits: readonly LimitUse[];
 }
 
-/** Differences that remained after a second request. */
 function disagreements(table: string, which: RawBuilder<unknown>) {
   return sql`(
     select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
@@ -45,7 +41,6 @@ function disagreements(table: string, which: RawBuilder<unknown>) {
   )`;
 }
 
-/** Of one source or of all. */
 export async function alertFacts(db: Database, sourceId?: number): Promise<AlertFacts[]> {
   const { rows } = await sql<AlertFacts>`
     select

@@ -4,7 +4,6 @@ import { UNALLOCATED } from "../../domain/bill/owner.ts";
 import type { Database } from "../db/database.ts";
 import { keepStatesOfRoutes } from "./notifications.ts";
 
-/** Replaces the routes of the owner file that was applied before. */
 export async function replaceRoutes(db: Database, routes: readonly Route[]): Promise<void> {
   await sql`delete from usage.route`.execute(db);
   await sql`
@@ -17,7 +16,6 @@ export async function replaceRoutes(db: Database, routes: readonly Route[]): Pro
   await keepStatesOfRoutes(db);
 }
 
-/** The routes of the owner file, in its order. */
 export async function listRoutes(db: Database): Promise<Route[]> {
   const { rows } = await sql<Route>`
     select line, name, type, setting, sender, recipients, owners, kinds, severities from usage.route order by line, name
@@ -25,7 +23,7 @@ export async function listRoutes(db: Database): Promise<Route[]> {
   return rows;
 }
 
-/** A route that names owners to whom no rule gives anything now. */
+/** A route that names owners without any rule. */
 export interface RouteOfNobody {
   readonly line: number;
   readonly route: string;

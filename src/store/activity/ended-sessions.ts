@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Database } from "../db/database.ts";
 
-/** Ends a session of the pages in all processes. `until`: when it would have ended, epoch milliseconds. */
+/** Ends a session in all processes. `until`: when it would have expired, epoch milliseconds. */
 export async function endSession(
   db: Database,
   { session, until }: { session: string; until: number },

@@ -12,7 +12,6 @@ interface MetricFacts {
     lostWorkspaces: number;
     withdrawnZeros: number;
   }[];
-  /** Instants in seconds since 1970. */
   readonly freshness: readonly {
     source: string;
     groupBy: string;
@@ -34,7 +33,7 @@ interface MetricFacts {
   readonly fetches: readonly { source: string; outcome: string; fetches: number }[];
 }
 
-/** What `/metrics` shows of the store, read by one statement. */
+/** One statement reads all of it. */
 export async function metricFacts(db: Database): Promise<MetricFacts> {
   const { rows } = await sql<MetricFacts>`
     select

@@ -2,29 +2,24 @@ import { sql } from "kysely";
 import type { AlertKind } from "../../domain/bill/alert-route.ts";
 import type { Database } from "../db/database.ts";
 
-/** Which incidents each route was notified of, and how sending to it goes. */
-
-/** An incident that a route was sent. */
 export interface Notification {
   readonly source: string;
   readonly route: string;
   readonly kind: AlertKind;
   /** Null: the incident belongs to no owner. */
   readonly owner: string | null;
-  /** How far the incident had grown in the last message that arrived. */
+  /** Size of the incident in the last message that arrived. */
   readonly count: number;
   readonly newest: number;
-  /** When it was first sent, epoch milliseconds. */
   readonly since: number;
-  /** When the last message arrived, an ISO instant. Null: a message was sent, and nobody knows whether it arrived. */
+  /** ISO instant of the last message. Null: nobody knows whether a sent message arrived. */
   readonly notifiedAt: string | null;
-  /** When the route was notified of the end. Null: the incident is open. */
+  /** Null: the incident is open. */
   readonly endedAt: string | null;
 }
 
 const ISO = sql.lit(`YYYY-MM-DD"T"HH24:MI:SS"Z"`);
 
-/** Of one source or all, of one route or all. */
 export async function listNotifications(
   db: Database,
   { sourceId, route }: { sourceId?: number; route?: string } = {},
@@ -42,7 +37,7 @@ export async function listNotifications(
   return rows;
 }
 
-/** The right to send to a route of a source. A process that lost it can no longer store anything about the route. */
+/** The right to send to a route of a source. A process that lost it can store nothing about the route. */
 export interface Claim {
   readonly sourceId: number;
   readonly route: string;
@@ -50,8 +45,8 @@ export interface Claim {
 }
 
 /**
- * Claims a route for `forMs`, after which a process that died holds it no longer. Returns false where another process has claimed it
- * or has sent what was read after `readAt`, and where the route waits after failures.
+ * Claims a route for `forMs`. Returns false where another process has the claim or has sent something after `readAt`, and while
+ * the route waits after failures.
  */
 export async function claimRoute(
   db: Database,
@@ -70,12 +65,12 @@ export async function claimRoute(
   return rows.length > 0;
 }
 
-/** The wait after a failure begins with a minute and doubles with each further one. */
+/** The wait begins with a minute and doubles with each failure. */
 const LONGEST_WAIT_MINUTES = 60;
 
 /**
- * Ends a claim. With a `problem` the route waits; between half and all of the time, so that receivers that failed together are not
- * retried together. A message that arrived ends the wait.
+ * Ends a claim. With a `problem` the route waits between half and all of the time, so that receivers that failed together are
+ * not retried together. A message that arrived ends the wait.
  */
 export async function releaseRoute(
   db: Database,
@@ -91,12 +86,11 @@ export async function releaseRoute(
   `.execute(db);
 }
 
-/** Ends the wait of a route that a message has reached. */
 export async function endWait(db: Database, route: string): Promise<void> {
   await sql`update usage.route_state set next_try_at = null where route = ${route}`.execute(db);
 }
 
-/** After routes were replaced: those that are gone lose their notifications, the others are tried at once. */
+/** Routes that are gone lose their notifications. The others are tried at once. */
 export async function keepStatesOfRoutes(db: Database): Promise<void> {
   await sql`
     delete from usage.route_state where route <> 'default' and route not in (select name from usage.route)
@@ -107,7 +101,6 @@ export async function keepStatesOfRoutes(db: Database): Promise<void> {
 export interface RouteState {
   readonly source: string;
   readonly route: string;
-  /** Failures since a message last arrived, and why the last one failed. */
   readonly failures: number;
   readonly problem: string | null;
   /** ISO instant. Null: the route does not wait. */
@@ -145,7 +138,7 @@ export async function beginNotifications(
   `.execute(db);
 }
 
-/** Removes what certainly did not arrive, so that the route is not notified of an end without a beginning. */
+/** Removes messages that certainly did not arrive, so that the route is not notified of an end without a beginning. */
 export async function removeNotifications(
   db: Database,
   claim: Claim,
@@ -159,7 +152,6 @@ export async function removeNotifications(
   `.execute(db);
 }
 
-/** Stores that a message with these incidents has arrived. */
 export async function confirmNotifications(
   db: Database,
   claim: Claim,

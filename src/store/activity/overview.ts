@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
 
-/** Queries for commands and pages. They change nothing. Instants are ISO texts in UTC. */
+/** Instants are ISO texts in UTC. */
 
 export interface SourceStatus {
   readonly source: string;
@@ -12,11 +12,9 @@ export interface SourceStatus {
   readonly workspaces: number;
   readonly refused: string | null;
   readonly failures: readonly FailureGroup[];
-  /** Differences of every meter. */
   readonly openDifferences: number;
-  /** Counts of every meter on which the platform contradicts itself. */
   readonly platformDisagrees: number;
-  /** Those of both that are of another meter than traces of all tiers, by the platform's kind and tier. */
+  /** Open and contradicting differences of other meters, by the platform's kind and tier. */
   readonly otherDifferences: readonly {
     readonly kind: string;
     readonly tier: string;
@@ -30,13 +28,12 @@ interface FailureGroup {
   readonly state: string;
   readonly code: string;
   readonly parts: number;
-  /** Those of hours. The others are of days and longer. */
+  /** Hourly failures. The others are of days and longer. */
   readonly byHour: number;
-  /** Those that the next sync fetches. */
+  /** Failures that the next sync fetches. */
   readonly due: number;
-  /** Those that no sync fetches: the server does not answer in their stride, or their workspace is not configured now. */
+  /** Failures that no sync fetches: the server does not support their stride, or their workspace is no longer configured. */
   readonly notAsked: number;
-  /** The earliest next attempt, never in the past; null if there is none. */
   readonly nextRetry: string | null;
 }
 
@@ -93,7 +90,6 @@ export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
 
 const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
 
-/** Up to when a dimension is loaded and final, in one stride. */
 export interface Freshness {
   readonly groupBy: string;
   readonly stride: string;
@@ -101,9 +97,8 @@ export interface Freshness {
   readonly finalUntil: string | null;
 }
 
-/** Of a source. It reads all loaded intervals. */
 export async function freshnessOf(db: Database, source: string): Promise<Freshness[]> {
-  // A day under way is loaded until it was asked for, not until it ends.
+  // A day under way is loaded until it was requested, not until it ends.
   const { rows } = await sql<Freshness>`
     select group_by as "groupBy", stride,
            to_char(least(loaded_until, fetched_at) at time zone 'UTC', ${ISO}) as "loadedUntil",
@@ -118,11 +113,9 @@ export async function freshnessOf(db: Database, source: string): Promise<Freshne
 export interface ListedSource {
   readonly sourceId: number;
   readonly source: string;
-  /** ISO day. */
   readonly dataStart: string;
 }
 
-/** Every source that was ever registered. */
 export async function listSources(db: Database): Promise<ListedSource[]> {
   const { rows } = await sql<ListedSource>`
     select source_id as "sourceId", slug as source, data_start as "dataStart" from usage.source order by slug
@@ -131,7 +124,7 @@ export async function listSources(db: Database): Promise<ListedSource[]> {
 }
 
 export interface SourceWithWorkspaces extends ListedSource {
-  /** Platform ids of all that are known. */
+  /** Platform ids. */
   readonly workspaceIds: readonly string[];
 }
 
@@ -145,7 +138,6 @@ export async function sourcesWithWorkspaces(db: Database): Promise<SourceWithWor
   return rows;
 }
 
-/** Version of Postgres, and whether the reader roles exist, for `doctor`. */
 export async function serverCapabilities(db: Database) {
   const { rows } = await sql<ServerCapabilities>`
     select current_setting('server_version') as version, current_setting('server_version_num')::integer as number,
@@ -156,14 +148,14 @@ export async function serverCapabilities(db: Database) {
 
 type ServerCapabilities = { readonly version: string; readonly number: number; readonly hasReaders: boolean };
 
-/** What a source is about to do and last did, beside its runs. Instants are ISO texts in UTC. */
+/** Instants are ISO texts in UTC. */
 export interface SourceProgress {
   readonly source: string;
-  /** Fetch tasks, and how long the oldest has waited; null without any. Those of paused backfills do not count. */
+  /** Fetch tasks without those of paused backfills, and how long the oldest has waited. */
   readonly waiting: number;
   readonly queued: number;
   readonly oldestSeconds: number | null;
-  /** When a part of time was last compared with the export, and days with totals, without anything left. */
+  /** When a part of time was last compared with the export, and days with totals, without a difference. */
   readonly lastReconciledAt: string | null;
   readonly lastTotalsAt: string | null;
 }

@@ -6,15 +6,14 @@ import { METER_STARTS, type MeterStarts } from "../catalog/source-meters.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
 
-/** What fetching some time again touches, and what waits before it. */
 export interface PlanFacts {
-  /** Records that are stored in that time. Each is replaced, mostly by itself. */
+  /** Records that are replaced, mostly by equal ones. */
   readonly records: number;
-  /** Whether there are more: counting ended at the limit. */
+  /** Whether counting stopped at the limit. */
   readonly hasMoreRecords: boolean;
-  /** Closed calendar months with a day in that time, such as `2026-03`. Later changes of them are adjustments. */
+  /** Closed months with a day in that time, such as `2026-03`. Later changes of them are adjustments. */
   readonly closedMonths: readonly string[];
-  /** Fetch tasks of syncs, and of backfills that are not paused, that wait or are at work. */
+  /** Fetch tasks of syncs and unpaused backfills that wait or run. */
   readonly routineTasks: number;
   readonly backfillTasks: number;
 }
@@ -80,18 +79,15 @@ export async function planFacts(
   return { ...facts, records: hasMoreRecords ? (most as number) : facts.records, hasMoreRecords };
 }
 
-/** What a plan needs to know of a source, as the tables have it. */
 export interface PlannableSource {
   readonly sourceId: number;
   /** UTC day, epoch milliseconds. */
   readonly dataStart: number;
-  /** What its server counts, and from when on, epoch milliseconds. */
+  /** Supported meters with their beginning, epoch milliseconds. */
   readonly meters: ReadonlyMap<Meter, number>;
-  /** What its server cannot do. */
   readonly capabilities: ReadonlySet<ServerCapability>;
-  /** Strides that the server does not answer in, and whose daily retry is due. */
+  /** Unsupported strides whose daily retry is due. */
   readonly strideRetries: ReadonlySet<ServerCapability>;
-  /** The configured workspaces, by the platform's id. */
   readonly workspaces: readonly { readonly id: string; readonly name: string | null }[];
 }
 
@@ -101,7 +97,7 @@ interface PlannableRow extends Pick<PlannableSource, "sourceId" | "workspaces"> 
   readonly capabilities: readonly { readonly capability: ServerCapability; readonly retryDue: boolean }[];
 }
 
-/** In one statement: a page has few. Undefined before the first contact. */
+/** Undefined before the first contact. */
 export async function plannableSource(db: Database, slug: string): Promise<PlannableSource | undefined> {
   const { rows } = await sql<PlannableRow>`
     select s.source_id as "sourceId", s.data_start::text as "dataStart",

@@ -3,13 +3,11 @@ import { UsageError } from "../../errors.ts";
 import type { Database } from "../db/database.ts";
 import type { ViewColumn } from "../export/views.ts";
 
-/** What a reader's login can learn: all of it from the schema reporting and the catalogue. */
 export interface NamedWorkspace {
   readonly id: string;
   readonly name: string | null;
 }
 
-/** The login itself. */
 export async function readerOf(db: Database): Promise<string> {
   const { rows } = await sql<{ login: string }>`select quote_ident(current_user) as login`.execute(db);
   return rows[0]?.login ?? "";
@@ -22,19 +20,19 @@ export async function namedWorkspaces(db: Database): Promise<NamedWorkspace[]> {
   return rows;
 }
 
-/** Whether Postgres takes the text for a value of the column's type. */
+/** Whether Postgres accepts the text as a value of the column's type. */
 export async function isValueOf(db: Database, { type }: ViewColumn, text: string): Promise<boolean> {
   try {
     await sql`select ${text}::text::${sql.raw(type)}`.execute(db);
     return true;
   } catch (error) {
-    // Class 22: data exceptions, such as a text that is no number.
+    // Class 22: data exceptions.
     if (String((error as { code?: string }).code).startsWith("22")) return false;
     throw error;
   }
 }
 
-/** Error `login_of_reader`: this login may not read the tables. There may be none yet. */
+/** Error `login_of_reader`: this login may not read the tables. There may be no tables yet. */
 export async function refuseReader(db: Database): Promise<void> {
   const { rows } = await sql<{ may: boolean }>`
     select has_schema_privilege(oid, 'usage') as may from pg_namespace where nspname = 'usage'

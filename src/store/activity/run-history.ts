@@ -4,7 +4,7 @@ import type { Database } from "../db/database.ts";
 import { RUN_KINDS, type RunKind } from "../work/runs.ts";
 
 /**
- * `running`: work is left, or its process is at it. `lost`: its process ended without a word. `paused`, `cancelled`: of a
+ * `running`: work is left, or its process is alive. `lost`: its process ended without a report. `paused`, `cancelled`: of a
  * backfill.
  */
 export type RunOutcome =
@@ -24,34 +24,32 @@ export interface Run {
   readonly kind: RunKind;
   /** Null for work without a row of its own, such as `backfill --inline`. */
   readonly backfillId: number | null;
-  /** ISO instants, UTC. */
   readonly startedAt: string;
   readonly finishedAt: string | null;
   readonly seconds: number;
-  /** Usage requests, retries included. Null: it made none, or is of a kind that makes others. */
+  /** Usage requests with retries. Null: this kind of run makes none. */
   readonly requests: number | null;
   readonly outcome: RunOutcome;
-  /** Fetch tasks that still wait or are at work. */
+  /** Fetch tasks that still wait or run. */
   readonly left: number;
   readonly failed: number;
-  /** Why it did not end as `done`: never empty then. */
+  /** Why it did not end as `done`; never null then. */
   readonly code: string | null;
   readonly reason: string | null;
 }
 
-/** A run without an end whose process was last at it before then is lost. */
+/** Older runs without an end are lost. */
 const LOST_AFTER = sql`interval '5 minutes'`;
-/** The same of one whose process does not say so, by its last request: nothing pauses for so long. */
+/** Limit for a process that sends no signs of life, since its last request: no pause takes so long. */
 const SILENT_AFTER = sql`interval '30 minutes'`;
 const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
 
-/** The newest runs first. */
 export async function listRuns(
   db: Database,
   wanted: { source?: string | undefined; kind?: RunKind | undefined; most: number },
 ): Promise<Run[]> {
   const { source = null, kind, most } = wanted;
-  // The newest of each source and kind come from an index, however many there are.
+  // An index has the newest of each source and kind.
   return judged(
     db,
     sql`
@@ -66,7 +64,6 @@ export async function listRuns(
   );
 }
 
-/** The newest run of a kind of each source. */
 export async function lastRuns(db: Database, kind: RunKind): Promise<Run[]> {
   return judged(
     db,
@@ -79,7 +76,6 @@ export async function lastRuns(db: Database, kind: RunKind): Promise<Run[]> {
   );
 }
 
-/** These runs, the newest first. */
 export async function runsById(db: Database, runIds: readonly number[]): Promise<Run[]> {
   return judged(
     db,
@@ -87,7 +83,7 @@ export async function runsById(db: Database, runIds: readonly number[]): Promise
   );
 }
 
-/** What became of the chosen rows of `usage.run`, each with the `slug` of its source. */
+/** Outcomes of the chosen rows of `usage.run`, each with the `slug` of its source. */
 async function judged(db: Database, chosen: RawBuilder<unknown>): Promise<Run[]> {
   const { rows } = await sql<Run>`
     with chosen as (${chosen}), known as (
@@ -150,7 +146,7 @@ async function judged(db: Database, chosen: RawBuilder<unknown>): Promise<Run[]>
   return rows.map(withReason);
 }
 
-/** One run. Error: `run_unknown`. */
+/** Error: `run_unknown`. */
 export async function runOf(db: Database, runId: number): Promise<Run> {
   const [run] = await runsById(db, [runId]);
   if (run !== undefined) return run;
@@ -161,7 +157,6 @@ export async function runOf(db: Database, runId: number): Promise<Run> {
   });
 }
 
-/** What a run that stored no reason of its own shows. */
 const REASONS: Readonly<Partial<Record<RunOutcome, string>>> = {
   partly_failed:
     "Not all of it is loaded or compared. `usage-etl status` and `usage-etl coverage` show what is open.",
@@ -186,7 +181,6 @@ interface RunRequests {
   readonly records: number;
 }
 
-/** The requests of a run, by dimension, stride and what became of them. */
 export async function requestsOfRun(db: Database, runId: number): Promise<RunRequests[]> {
   const { rows } = await sql<RunRequests>`
     select group_by as "groupBy", stride, outcome, code, count(*)::integer as requests,

@@ -3,7 +3,7 @@ import type { Database } from "../db/database.ts";
 import { CLOSE_ACTION, CLOSED_BY } from "../months/closed-months.ts";
 import { RUN_KINDS, type RunKind } from "../work/runs.ts";
 
-/** What the timeline lists. Their order is that of entries of one instant. */
+/** In the order of entries of one instant. */
 export const TIMELINE_KINDS = [
   ...RUN_KINDS,
   "restatements",
@@ -15,16 +15,14 @@ export const TIMELINE_KINDS = [
 ] as const;
 export type TimelineKind = (typeof TIMELINE_KINDS)[number];
 
-/** The last entry of a page: the next one begins after it. */
 type TimelineCursor = readonly [at: string, kind: TimelineKind, id: number];
 
 interface Placed<Kind extends TimelineKind, Details> {
   readonly kind: Kind;
-  /** ISO instant with microseconds, UTC. Of what is grouped: the beginning of the hour or day. */
+  /** ISO instant with microseconds, UTC; of grouped entries, the beginning of the hour or day. */
   readonly at: string;
-  /** Of a run, close, action or change: its number. Of what is grouped: that of its source; of prices: 0. */
+  /** Number of the run, close, action or change; of grouped entries, that of the source; of prices: 0. */
   readonly id: number;
-  /** Slug; null for what concerns all sources, or one that was forgotten. */
   readonly source: string | null;
   readonly details: Details;
 }
@@ -36,9 +34,9 @@ interface Person {
 
 export type Moment =
   | Placed<RunKind, null>
-  /** All changes of the hour, of every meter, and by how much the days of traces by workspace changed. */
+  /** All changes of the hour, of every meter, and the net change of traces by workspace. */
   | Placed<"restatements", { readonly changes: number; readonly netTraces: number; readonly days: number }>
-  /** Of provisional days by workspace, found on that day. */
+  /** Changes of provisional days by workspace, found on that day. */
   | Placed<"late_changes", { readonly changes: number; readonly tracesMoved: number }>
   | Placed<"close", { readonly month: string; readonly accepted: number; readonly by: Person | null }>
   | Placed<"prices", { readonly prices: number; readonly skus: readonly string[] }>
@@ -63,10 +61,10 @@ interface Wanted {
 }
 
 const ISO = 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"';
-/** Where nothing came before: after every entry, and a year a `timestamptz` can hold. */
+/** After every entry, and a year that a `timestamptz` can hold. */
 const NEWEST: TimelineCursor = ["9999-01-01T00:00:00.000000Z", "configuration", 0];
 
-/** What happened, the newest first. Each kind's newest entries come from an index or a table that stays small. */
+/** The newest entries of each kind come from an index or a table that stays small. */
 export async function listMoments(db: Database, wanted: Wanted): Promise<Moment[]> {
   const { kinds, most } = wanted;
   const runKinds = RUN_KINDS.filter((kind) => kinds.includes(kind));
@@ -87,7 +85,7 @@ export async function listMoments(db: Database, wanted: Wanted): Promise<Moment[
   return rows;
 }
 
-/** What comes after the cursor. The first comparison alone is what an index can use. */
+/** An index can use the first comparison alone. */
 function after(
   { before = NEWEST }: Wanted,
   kind: RawBuilder<unknown>,
@@ -102,7 +100,7 @@ function after(
   )`;
 }
 
-/** Days by workspace of traces of all tiers: meters, dimensions and strides are never added. */
+/** Traces of all tiers by workspace and day: meters, dimensions and strides are never added. */
 const ofAllTraces = sql`c.kind = 'traces' and c.trace_tier = 'all' and c.group_by = 'workspace' and c.stride = 'day'`;
 
 const ofSource = ({ source }: Wanted) =>
@@ -135,7 +133,7 @@ const PARTS = {
       select date_trunc('hour', t.restated_at, 'UTC') from usage.restatement t
       where t.restated_at < ${before} and ${ofThese} order by t.restated_at desc limit 1
     )`;
-    // From each hour to the one before it by a step in the index: a query over all of them would grow with history.
+    // Steps from each hour to the one before by the index: a query over all of them would grow with history.
     return sql`
       with recursive hour as (
         select ${newest(sql`date_trunc('hour', ${cursorAt}::timestamptz, 'UTC') + interval '1 hour'`)} as at
@@ -187,7 +185,7 @@ const PARTS = {
     ) p
     where ${after(wanted, sql`'prices'`, sql`p.at`, sql`0`)}
     order by p.at desc`,
-  // A close stands in the list itself, with who made it.
+  // A close has an entry of its own.
   action: (wanted: Wanted) => sql`
     select 'action', a.at, a.action_id, s.slug, json_build_object(
              'action', a.action, 'detail', a.detail, 'actor', a.actor, 'via', a.via, 'outcome', a.outcome)

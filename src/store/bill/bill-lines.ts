@@ -4,7 +4,7 @@ import { NO_COST_CENTER, UNALLOCATED } from "../../domain/bill/owner.ts";
 import type { CalendarMonth } from "../../domain/months/month.ts";
 import type { Database } from "../db/database.ts";
 
-/** The lines of a month's bill, in their order. `monthStart`: its first day, ISO. None: no usage, or no day of it is expected. */
+/** The lines of a month's bill, in their order. None: no usage, or no day of it is expected. */
 export async function monthBill(
   db: Database,
   { source, monthStart }: { source: string; monthStart: string },
@@ -22,22 +22,21 @@ export async function monthBill(
   return rows;
 }
 
-/** What an owner has of a month's bill. */
 export interface OwnerBill {
   readonly owner: string;
   readonly costCenter: string;
-  /** Of the days of the month, as they are now; an exact decimal. Null: it has none that is loaded. */
+  /** Current traces of the month; an exact decimal. Null: none are loaded. */
   readonly traces: string | null;
   /** By currency, exact decimals. */
   readonly costs: Readonly<Record<string, string>>;
-  /** Of `costs`: corrections of closed months that this one is to bill. */
+  /** The part of `costs` that corrects closed months. */
   readonly corrections: Readonly<Record<string, string>>;
 }
 
 /**
- * The bill of a month divided by owners, what nobody owns first: all costs add up to those of its lines, to the last digit. A closed
- * month is what its close has, divided by the owners of now; a correction goes to the owner of the rest of its workspace.
- * `lines`: of the bill. Without corrections they are not read: planning that alone takes longer than reading the rest.
+ * Divides a month's bill by owners, unowned costs first; all costs add up to the lines to the last digit. A closed month has
+ * the costs of its close, divided by today's owners; a correction goes to the owner of the rest of its workspace. Without
+ * corrections the lines are not read: planning that alone takes longer than reading the rest.
  */
 export async function monthBillByOwner(
   db: Database,

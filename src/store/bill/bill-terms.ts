@@ -2,10 +2,9 @@ import { type RawBuilder, sql } from "kysely";
 import type { LimitUse } from "../../domain/bill/usage-limit.ts";
 import type { Database, Store } from "../db/database.ts";
 
-/** A limit as it is kept. `workspaceId`: empty for the organization. */
+/** `workspaceId`: empty for the organization. */
 export type StoredLimit = Pick<LimitUse, "workspaceId" | "limitType" | "value" | "isRejecting">;
 
-/** Replaces the limits of a source by those that were read. */
 export async function keepUsageLimits(
   store: Store,
   { sourceId, limits }: { sourceId: number; limits: readonly StoredLimit[] },
@@ -17,7 +16,7 @@ export async function keepUsageLimits(
     is_rejecting: one.isRejecting,
   }));
   await store.transaction(async ({ db }) => {
-    // Two looks at once: the one that ends last counts.
+    // Of two simultaneous readings, the one that ends last counts.
     await sql`select from usage.source where source_id = ${sourceId} for no key update`.execute(db);
     await sql`delete from usage.usage_limit where source_id = ${sourceId}`.execute(db);
     await sql`
@@ -28,7 +27,6 @@ export async function keepUsageLimits(
   });
 }
 
-/** Keeps the billing period that is under way. Earlier ones stay. */
 export async function keepBillingPeriod(
   db: Database,
   period: {
@@ -49,20 +47,19 @@ export async function keepBillingPeriod(
   `.execute(db);
 }
 
-/** What of the organisation's bill is read beside usage, each by itself: a key may read some of it. */
+/** Each part is requested separately: a key may read some of them. */
 const BILL_PARTS = ["provider_totals", "usage_limits", "billing_period", "resource_tags"] as const;
 export type BillPart = (typeof BILL_PARTS)[number];
 
 export interface LearnedBillPart {
   readonly part: BillPart;
-  /** What the server answered in place of it; null: it answers. */
+  /** The server's refusal; null: it responds. */
   readonly refusal: string | null;
   readonly askedAt: Date;
-  /** Whether it may be asked for again by itself. A command asks at any time. */
+  /** Whether it may be requested automatically. A command requests it at any time. */
   readonly isDue: boolean;
 }
 
-/** Keeps how the last request for a part ended. */
 export async function noteBillPart(
   db: Database,
   { sourceId, part, refusal }: { sourceId: number; part: BillPart; refusal: string | null },
@@ -73,7 +70,7 @@ export async function noteBillPart(
   `.execute(db);
 }
 
-/** A part that was refused is due after a day; the nightly run may begin a little earlier than the last one. */
+/** A refused part is due after a day, a little early because nightly runs vary. */
 export async function billPartsOf(db: Database, sourceId: number): Promise<LearnedBillPart[]> {
   const { rows } = await sql<LearnedBillPart>`
     select part, refusal, asked_at as "askedAt", refusal is null or asked_at < now() - interval '23 hours' as "isDue"
@@ -83,13 +80,12 @@ export async function billPartsOf(db: Database, sourceId: number): Promise<Learn
   return rows;
 }
 
-/** The limits of a source with what is used of them, the most used first. */
+/** The most used come first. */
 export async function limitUses(db: Database, sourceId: number): Promise<LimitUse[]> {
   const { rows } = await limitsOf(sql`${sourceId}`).execute(db);
   return rows;
 }
 
-/** SELECT of the same, of the source with that id. */
 export function limitsOf(sourceId: RawBuilder<unknown>): RawBuilder<LimitUse> {
   return sql<LimitUse>`
     select l.workspace_id as "workspaceId", l.workspace_name as "workspaceName", l.limit_type as "limitType",

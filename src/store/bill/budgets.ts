@@ -7,13 +7,11 @@ import type { Database } from "../db/database.ts";
 import { COVERAGE_VERSION } from "../figures/loaded.ts";
 
 export interface BudgetCourse extends Budget {
-  /** Name of the workspace or project; null where it has none. */
   readonly name: string | null;
-  /** Each day of the range since the data start. */
   readonly days: readonly BudgetDay[];
-  /** Whether there is a price in its currency, or it is in traces. */
+  /** Whether a price in its currency exists, or it is in traces. */
   readonly isPriced: boolean;
-  /** Whether it is of an owner who has the rest of a workspace: what is not loaded by id is in it, and may be of others. */
+  /** Whether its owner has the rest of a workspace, which includes what is not loaded by id and may be of others. */
   readonly mayBeLess: boolean;
 }
 
@@ -22,9 +20,9 @@ interface Row extends Omit<BudgetCourse, "days"> {
 }
 
 export interface BudgetsVersion {
-  /** Equal as long as nothing that budgets follow from has changed, nor the day (UTC). Null: there are no budgets. */
+  /** Changes with everything that budgets follow from, and with the day (UTC). Null: there are no budgets. */
   readonly version: string | null;
-  /** When other budgets were set, epoch milliseconds. */
+  /** When the set of budgets last changed, epoch milliseconds. */
   readonly changedAt: number;
 }
 
@@ -46,7 +44,7 @@ export async function budgetsVersion(db: Database): Promise<BudgetsVersion | und
   return rows[0];
 }
 
-/** By slug, of sources that budgets name for it: the billing period in which a day lies. */
+/** The billing period of a day by slug, of sources that budgets name for it. */
 export async function billingPeriodsOn(db: Database, day: string): Promise<ReadonlyMap<string, Days>> {
   const { rows } = await sql<Days & { source: string }>`
     select distinct on (source_id) source_id as source, period_start::text as "from", period_end::text as "to"
@@ -57,7 +55,10 @@ export async function billingPeriodsOn(db: Database, day: string): Promise<Reado
   return new Map(rows.map(({ source, from, to }) => [source, { from, to }]));
 }
 
-/** All budgets, in the order of the file, with what each had by day in all its sources. A day is loaded once it is in each of them. */
+/**
+ * All budgets, in the order of the file, with the amount of each day in all sources. A day is loaded once it is in each of
+ * them.
+ */
 export async function budgetCourses(db: Database, { from, to }: Days): Promise<BudgetCourse[]> {
   const { rows } = await sql<Row>`
     with day as materialized (

@@ -1,16 +1,15 @@
 import { sql } from "kysely";
 import type { Database } from "../db/database.ts";
 
-/** Costs by day (usage.charge). Postgres stores them by itself, at the end of each transaction that changes what they follow from. */
+/** Postgres stores costs by day (usage.charge) at the end of each transaction that changes what they derive from. */
 
 export interface StoredCharges {
-  /** Workspace x day x SKU x volume tier, at the prices of now. */
+  /** Workspace x day x SKU x volume tier, at today's prices. */
   readonly charges: number;
-  /** Rows that this transaction has changed so far. */
   readonly chargesChanged: number;
 }
 
-/** Stores the charges that follow from what the transaction has changed so far, for whoever reads them before it ends. */
+/** Stores due charges at once, for reads within the transaction. */
 export async function storeDueCharges(db: Database): Promise<void> {
   await sql`set constraints usage.charges_follow immediate`.execute(db);
   await sql`set constraints usage.charges_follow deferred`.execute(db);
@@ -24,21 +23,19 @@ export async function recomputeCharges(db: Database): Promise<StoredCharges> {
     select (select count(*)::integer from usage.charge where not is_closed) as charges,
            coalesce(nullif(current_setting('usage.charges_changed', true), ''), '0')::integer as "chargesChanged"
   `.execute(db);
-  // There may have been none: then the planner would take them for a few.
+  // If the table was empty, the planner would still expect a few rows.
   await sql`analyze usage.charge`.execute(db);
   return rows[0] as StoredCharges;
 }
 
-/** A charge that is stored and should not be, or the other way round. */
+/** A charge that is wrongly stored or missing. */
 export interface WrongCharge {
-  /** The platform's id; `(forgotten)` of a workspace that is gone. */
+  /** The platform's id; `(forgotten)` of a removed workspace. */
   readonly workspaceId: string;
-  /** ISO day, UTC. */
   readonly day: string;
   readonly sku: string;
 }
 
-/** Checks all charges of a source. `first` is the first that is wrong. */
 export async function checkCharges(
   db: Database,
   sourceId: number,

@@ -2,15 +2,13 @@ import { sql } from "kysely";
 import { type DividingDimension, NO_COST_CENTER, UNALLOCATED } from "../../domain/bill/owner.ts";
 import type { Database } from "../db/database.ts";
 
-/** Who has which shares of what, by the rules in force. */
 export interface Division {
   readonly divideBy: DividingDimension;
-  /** Of the days of each id. */
   readonly shares: readonly {
     readonly workspace: number;
     /** 0: the rest of the workspace. */
     readonly entity: number;
-    /** As Postgres writes a multirange. */
+    /** In Postgres's notation of a multirange. */
     readonly days: string;
     readonly owner: string;
     readonly costCenter: string | null;
@@ -33,27 +31,24 @@ export async function division(db: Database): Promise<Division> {
   return rows[0] as Division;
 }
 
-/** What an owner had of a month, and has now: traces, or costs in one currency. */
 export interface OwnerChange {
   readonly source: string;
-  /** Such as 2026-03. */
   readonly month: string;
   readonly owner: string;
   readonly costCenter: string;
   /** Null: traces. */
   readonly currency: string | null;
-  /** Exact decimals. */
   readonly before: string;
   readonly after: string;
-  /** Of `after` less `before`. */
+  /** `after` less `before`. */
   readonly change: string;
-  /** Whether the month is closed: then what was told of it is not true any more. */
+  /** A report of a closed month has changed since it was sent. */
   readonly isClosed: boolean;
 }
 
 /**
- * What is not the same of two divisions, of all months: the views by owner with both. Usage is read once, and summed up before it has
- * owners: of an id by month, and by the days within which neither division changes.
+ * Differences between two divisions, of all months. Usage is read once, and summed before it has owners: of an id by month, and
+ * by the days within which neither division changes.
  */
 export async function ownerChanges(
   db: Database,

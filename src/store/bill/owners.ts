@@ -16,7 +16,6 @@ export async function lockOwners(db: Database): Promise<void> {
   await sql`lock table usage.owner_file in share row exclusive mode`.execute(db);
 }
 
-/** Puts the rules of a file in the place of those that were applied last. */
 export async function replaceOwners(
   db: Database,
   { content, divideBy, rules, budgets, routes }: OwnerFile,
@@ -53,11 +52,11 @@ export async function replaceOwners(
   if ((await budgetsText(db)) !== budgetsBefore)
     await sql`update usage.owner_file set budgets_changed_at = now()`.execute(db);
   await replaceRoutes(db, routes);
-  // Statements after this one join with all of them: without figures the planner takes them for a few.
+  // Later statements join all of them: without statistics the planner expects a few.
   await sql`analyze usage.owner_rule, usage.owner_share`.execute(db);
 }
 
-/** Equal of equal budgets, wherever they stand in a file. */
+/** Equal for equal budgets, wherever they are in a file. */
 async function budgetsText(db: Database): Promise<string | null | undefined> {
   const { rows } = await sql<{ text: string | null }>`
     select string_agg(b, ' ' order by b) as text
@@ -89,7 +88,7 @@ export interface AppliedOwners {
   readonly appliedAt: Date;
 }
 
-/** The file that was applied last; undefined if none was. */
+/** Undefined if no file was applied. */
 export async function appliedOwners(db: Database): Promise<AppliedOwners | undefined> {
   const { rows } = await sql<AppliedOwners>`
     select content, divide_by as "divideBy", applied_at as "appliedAt", (select count(*)::integer from usage.owner_rule) as rules
@@ -98,7 +97,7 @@ export async function appliedOwners(db: Database): Promise<AppliedOwners | undef
   return rows[0];
 }
 
-/** Lines of rules that decide nothing: what they name is not known, or earlier rules have all of it. */
+/** Lines of rules without effect: they name something unknown, or earlier rules have all of it. */
 export async function idleRules(db: Database): Promise<number[]> {
   const { rows } = await sql<{ line: number }>`
     select line from usage.owner_rule where rule_number not in (select rule_number from usage.ruled_days) order by line
@@ -107,8 +106,8 @@ export async function idleRules(db: Database): Promise<number[]> {
 }
 
 /**
- * Lines of budgets that count nothing: no such source, workspace or project is known, no rule gives anything to the owner, nothing has
- * a price in the currency, or no billing period of the source was read.
+ * Lines of budgets that count nothing: the source, workspace or project is unknown, the owner has no rule, nothing has a price
+ * in the currency, or no billing period was read.
  */
 export async function idleBudgets(db: Database): Promise<number[]> {
   const { rows } = await sql<{ line: number }>`
@@ -136,17 +135,15 @@ export async function idleBudgets(db: Database): Promise<number[]> {
   return rows.map(({ line }) => line);
 }
 
-/** A rule or budget with a name in the place of an id. */
 export interface NameForId {
   readonly line: number;
-  /** What the name is of. */
   readonly dimension: string;
   readonly given: string;
-  /** What has that name now, whatever its letters are: the ids, as views show them. */
+  /** Ids whose name this is, whatever its case, as views show them. */
   readonly ids: readonly string[];
 }
 
-/** Lines that name no known id, but what is the name of one or more now. */
+/** Lines that name no known id, but the current name of one or more. */
 export async function namesForIds(db: Database): Promise<NameForId[]> {
   const { rows } = await sql<NameForId>`
     with given (line, source, dimension, id) as (
@@ -167,7 +164,6 @@ export async function namesForIds(db: Database): Promise<NameForId[]> {
   return rows;
 }
 
-/** What an owner has of an id. */
 export interface OwnedPart {
   readonly source: string;
   readonly workspaceId: string;
@@ -178,15 +174,12 @@ export interface OwnedPart {
   readonly name: string | null;
   /** An exact decimal; null of a deployment or sandbox, and where it is not loaded. */
   readonly traces: string | null;
-  /** By currency, exact decimals. */
   readonly costs: Readonly<Record<string, string>>;
-  /** Lines of the rules that give it to the owner. */
   readonly lines: readonly number[];
-  /** Tags that it has now. */
   readonly tags: readonly Tag[];
 }
 
-/** Of the days of a range: what costs most comes first, then what has most traces. */
+/** The highest cost comes first, then the most traces. */
 export async function ownedParts(
   db: Database,
   { source, owner, from, to, top }: Days & { source: string | null; owner: string; top: number },
@@ -235,7 +228,7 @@ export async function ownedParts(
   return rows;
 }
 
-/** Who has the largest share of an id of the dimension that divides traces, by the number of what asks for it. */
+/** The owner of the largest share of each id of the dimension that divides traces. */
 export async function ownersOfParts(
   db: Database,
   parts: readonly { n: number; source: string; workspaceId: string; day: string; by: string; id: string }[],
@@ -251,20 +244,19 @@ export async function ownersOfParts(
   return new Map(rows.map(({ n, owner }) => [n, owner]));
 }
 
-/** What may be claimed of what owners have in a range. */
 export interface OwnedState {
   readonly workspaces: number;
-  /** Days x workspaces that are not loaded, or of which something that is priced is not. */
+  /** Days x workspaces on which usage or something priced is not loaded. */
   readonly daysMissing: number;
   readonly daysMissingBefore: number;
-  /** Days x workspaces that are loaded, but not by what divides traces: all they have is the rest. */
+  /** Days x workspaces that are loaded only by workspace: all of their usage is the rest. */
   readonly daysUndivided: number;
   /** Days on which a workspace is not loaded, and those that are not final. */
   readonly missing: readonly string[];
   readonly open: readonly string[];
 }
 
-/** Of the days of each workspace, whether they have usage or none: a day of zero may change as well. */
+/** Days without usage count too: a day of zero may change as well. */
 export async function ownedState(
   db: Database,
   { source, range, before }: { source: string; range: Days; before: Days },

@@ -6,7 +6,6 @@ interface StoredPrice extends TieredPrice {
   readonly priceId: number;
 }
 
-/** All prices, by SKU, scope and day. */
 export async function listPrices(db: Database): Promise<StoredPrice[]> {
   const { rows } = await sql<StoredPrice>`
     select p.price_id as "priceId", k.name as sku, trim_scale(p.unit_price)::text as "unitPrice", p.currency,
@@ -25,7 +24,7 @@ export async function listPrices(db: Database): Promise<StoredPrice[]> {
   return rows;
 }
 
-/** What the SKUs of closed charges count. Their prices may be gone. */
+/** Measures of the SKUs of closed charges, whose prices may be gone. */
 export async function closedMeasures(db: Database): Promise<Map<string, string>> {
   const { rows } = await sql<{ sku: string; measure: string }>`
     select distinct sku, measure from usage.closed_charge
@@ -33,7 +32,7 @@ export async function closedMeasures(db: Database): Promise<Map<string, string>>
   return new Map(rows.map(({ sku, measure }) => [sku, measure]));
 }
 
-/** Closed months whose estimated cost is not what they were closed with, such as `default 2026-03`. */
+/** Closed months with another estimated cost now, such as `default 2026-03`. */
 export async function adjustedCosts(db: Database): Promise<string[]> {
   const { rows } = await sql<{ month: string }>`
     select distinct source_id || ' ' || to_char(month_start, 'YYYY-MM') as month
@@ -42,7 +41,7 @@ export async function adjustedCosts(db: Database): Promise<string[]> {
   return rows.map(({ month }) => month);
 }
 
-/** Months that were closed without costs, which nobody has closed since, such as `default 2026-03`. */
+/** Months that are closed without costs, such as `default 2026-03`. */
 export async function costlessMonths(db: Database): Promise<string[]> {
   const { rows } = await sql<{ month: string }>`
     select s.slug || ' ' || to_char(m.month_start, 'YYYY-MM') as month
@@ -56,7 +55,7 @@ export async function lockPrices(db: Database): Promise<void> {
   await sql`lock table usage.price in share row exclusive mode`.execute(db);
 }
 
-/** Slugs of the sources, each with the platform's ids of its known workspaces. */
+/** Slugs of the sources, each with the platform's ids of its workspaces. */
 export async function knownWorkspaces(db: Database): Promise<{ source: string; workspaces: string[] }[]> {
   const { rows } = await sql<{ source: string; workspaces: string[] }>`
     select s.slug as source,
@@ -77,7 +76,7 @@ export async function removePrices(db: Database, priceIds: readonly number[]): P
   );
 }
 
-/** Enters prices whose source and workspace are known. Errors: `price_no_overlap` of the schema where two overlap. */
+/** Their sources and workspaces must be known. Errors: `price_no_overlap` of the schema. */
 export async function addPrices(db: Database, prices: readonly TieredPrice[]): Promise<void> {
   if (prices.length === 0) return;
   const given = JSON.stringify(prices);
@@ -86,7 +85,7 @@ export async function addPrices(db: Database, prices: readonly TieredPrice[]): P
     select distinct p ->> 'sku', coalesce(p ->> 'measure', 'traces') from jsonb_array_elements(${given}::jsonb) p
     on conflict on constraint sku_name_key do nothing
   `.execute(db);
-  // Postgres casts each text itself, so that no price passes through a float. Prices of one scope begin on different days.
+  // Postgres casts each text itself, so that no price passes through a float.
   await sql`
     with given as (
       select p, k.sku_id, s.source_id, e.entity_id
@@ -112,7 +111,6 @@ export async function addPrices(db: Database, prices: readonly TieredPrice[]): P
   `.execute(db);
 }
 
-/** What the estimates of one source leave out. */
 export async function unpricedUsage(db: Database, sourceId: number): Promise<UnpricedUsage> {
   const { rows } = await sql<UnpricedUsage>`
     select u.prices, u.days, u.traces, u."firstDay", u."lastDay"
@@ -122,9 +120,8 @@ export async function unpricedUsage(db: Database, sourceId: number): Promise<Unp
 }
 
 /**
- * SELECT of `source_id` and the columns of `UnpricedUsage`, one row a source: the days of `reporting_detail.usage_unpriced_daily`
- * where has_other_price is false, but for months that somebody closed, with costs or without. That view reads all history. This
- * reads only records of days for which no price is valid.
+ * One row a source: the days of `reporting_detail.usage_unpriced_daily` where has_other_price is false, without closed months.
+ * That view reads all history. This reads only records of days for which no price is valid.
  */
 export function unpricedBySource(): RawBuilder<unknown> {
   return sql`
@@ -178,7 +175,7 @@ export function unpricedBySource(): RawBuilder<unknown> {
     group by s.source_id`;
 }
 
-/** Whether a month of a source has traces and no price is valid on any of its days: then it has no costs to close. */
+/** Whether a month has traces and no valid price on any day: then it has no costs to close. */
 export function lacksPriceIn(
   sourceId: RawBuilder<unknown>,
   monthStart: RawBuilder<unknown>,
@@ -194,10 +191,8 @@ export function lacksPriceIn(
   ))`;
 }
 
-/** Days on which a SKU has no price, between two prices of the same scope. */
 export interface PriceGap {
   readonly sku: string;
-  /** Null: every source. */
   readonly source: string | null;
   readonly workspace: string | null;
   /** ISO days; the end is not included. */
@@ -230,7 +225,7 @@ export async function priceGaps(db: Database): Promise<PriceGap[]> {
   return rows;
 }
 
-/** What has prices for a workspace of a source, and none from a day on that is near or past: the first such day. What no invoice has may end. */
+/** SKUs whose last price ends soon or has ended, with that day. SKUs that are on no invoice by then are left out. */
 export async function endingPrices(
   db: Database,
   { sourceId, withinDays }: { sourceId: number; withinDays: number },
@@ -247,7 +242,7 @@ export async function endingPrices(
   return rows;
 }
 
-/** What else than traces a source used this month or last, and no price covers. */
+/** Unpriced usage of this month or last, other than traces. */
 export async function unpricedMeasures(db: Database, source: string): Promise<string[]> {
   const { rows } = await sql<{ measure: string }>`
     select distinct measure from reporting.usage_bill_monthly
@@ -258,7 +253,7 @@ export async function unpricedMeasures(db: Database, source: string): Promise<st
   return rows.map(({ measure }) => measure);
 }
 
-/** The UTC day (ISO) from which on the platform charges deployments by units that it does not report. */
+/** The UTC day (ISO) from which the platform charges deployments by units that it does not report. */
 export async function deploymentUnitsSince(db: Database): Promise<string> {
   const { rows } = await sql<{ day: string }>`select usage.deployment_units_since()::text as day`.execute(db);
   return (rows[0] as { day: string }).day;

@@ -5,13 +5,13 @@ const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
 
 interface Asked {
   readonly sourceId: number;
-  /** First day, ISO. */
+  /** ISO day. */
   readonly monthStart: string;
 }
 
 /**
- * SELECT of one row: the kept totals of a month that begins on that day (ISO). A total that nothing could be compared with is among
- * the outcomes too. Without totals of any workspace, why there are none.
+ * One row: the kept totals of a month. The outcomes include totals that nothing could be compared with. Without totals of any
+ * workspace, the reason is given.
  */
 export function providerMonthIn({ sourceId, monthStart }: Asked): RawBuilder<ProviderMonth> {
   return sql<ProviderMonth>`

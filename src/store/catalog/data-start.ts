@@ -11,11 +11,11 @@ import { clearTime } from "./scope-time.ts";
 import { lockScopes } from "./scopes.ts";
 
 /**
- * The data start of a source has one place, `usage.source.data_start`. It holds for traces of every tier; deployment usage begins
- * with its own history (source-meters.ts). All dates here are UTC days, `YYYY-MM-DD`.
+ * `usage.source.data_start` is the only place of a source's data start, for traces of every tier. Deployment usage begins with
+ * its own history (source-meters.ts). Dates are UTC days, `YYYY-MM-DD`.
  */
 
-/** Undefined for a source that was never entered. */
+/** Undefined for an unknown source. */
 export async function dataStartOf(db: Database, slug: string): Promise<string | undefined> {
   const { rows } = await sql<{ data_start: string }>`
     select data_start from usage.source where slug = ${slug}
@@ -23,7 +23,7 @@ export async function dataStartOf(db: Database, slug: string): Promise<string | 
   return rows[0]?.data_start;
 }
 
-/** The data start after contact: the configured one if that is earlier, or if nothing was ever loaded; else the stored one. */
+/** The configured start if it is earlier, or if nothing was ever loaded; else the stored one. */
 export function dataStartAfterContact(sourceId: number, configured: string): RawBuilder<string> {
   return sql<string>`case
     when exists (
@@ -33,7 +33,7 @@ export function dataStartAfterContact(sourceId: number, configured: string): Raw
     else ${configured}::date end`;
 }
 
-/** After the data start moved later: what had usage before it alone need not be named by answers from it on. */
+/** After the data start moved later, responses need not name ids that had usage only before it. */
 export async function expectNoNames(db: Database, sourceId: number): Promise<void> {
   await sql`
     with locked as (
@@ -45,7 +45,6 @@ export async function expectNoNames(db: Database, sourceId: number): Promise<voi
   `.execute(db);
 }
 
-/** First days of the closed months that have days between the two dates. */
 export async function closedMonthsBetween(
   db: Database,
   { sourceId, from, to }: { sourceId: number; from: string; to: string },
@@ -60,8 +59,8 @@ export async function closedMonthsBetween(
 }
 
 /**
- * Whether a window of hours or days lies before the data start: the start moved later while the window was fetched. Longer
- * buckets begin on their grid, so they may reach back, and no view of days shows them.
+ * Whether a window of hours or days is before the data start, which may move while the window is fetched. Longer buckets may
+ * reach back, and no view of days shows them.
  */
 export async function isBeforeDataStart(
   db: Database,
@@ -76,10 +75,9 @@ export async function isBeforeDataStart(
 }
 
 /**
- * Moves the data start later. What lies before it is not expected any more: zeros, coverage, failures, fetch tasks and
- * differences before it are removed or closed. `by`: who gives the order, which is then kept with it.
- *
- * Errors: `data_start_hides_usage`, `data_start_closed`, `data_start_backfill`; then nothing has changed.
+ * Moves the data start later. Zeros, coverage, failures, fetch tasks and differences before it are removed or closed. `by`: who
+ * gives the order, which is recorded with it. Errors: `data_start_hides_usage`, `data_start_closed`, `data_start_backfill`;
+ * then nothing has changed.
  */
 export async function moveDataStart(
   store: Store,
@@ -149,11 +147,9 @@ async function refuseUnfinished(
 interface Part {
   readonly stride: Stride;
   readonly scopeIds: readonly number[];
-  /** Epoch milliseconds, on the grid of the stride. */
   readonly end: number;
 }
 
-/** SQL of the records `r` of a part, whose series are `s`. */
 function recordsOf({ stride, scopeIds, end }: Part) {
   const { name, bucketType } = recordTable(stride);
   const [before, isDate] = [new Date(end).toISOString(), bucketType === "date"];

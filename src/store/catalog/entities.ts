@@ -8,10 +8,9 @@ interface OfDimension {
   readonly dimension: Dimension;
 }
 
-/** An id of the platform, with the first and last bucket that named it. */
 export type SeenEntity = Pick<AnswerKey, "dimensionId" | "firstHour" | "lastHour">;
 
-/** The entity ids of some dimension ids, in the same order; undefined for an unknown one. */
+/** In the order of the dimension ids; undefined for an unknown id. */
 export async function entityIds(
   db: Database,
   { sourceId, dimension, dimensionIds }: OfDimension & { dimensionIds: readonly string[] },
@@ -38,14 +37,12 @@ const ENTITY = sql`entity_id as "entityId", external_id as "dimensionId",
   extract(epoch from first_seen_at)::bigint / 3600 as "firstHour",
   extract(epoch from last_seen_at)::bigint / 3600 as "lastHour"`;
 
-/** Enters the entities that are missing and widens the time in which each was seen. Returns the entity ids by dimension id. */
+/** Creates missing entities and widens the time in which each was seen. */
 export async function enterEntities(
   db: Database,
   { sourceId, dimension }: OfDimension,
   seen: ReadonlyMap<string, SeenEntity>,
 ): Promise<Map<string, number>> {
-  // By `= any`, not by a join: before the first ANALYZE, Postgres expects one row for this source, and would join
-  // thousands of ids to it in nested loops.
   const find = (ids: readonly string[]) => sql<KnownEntity>`
     select ${ENTITY} from usage.entity
     where source_id = ${sourceId} and dimension = ${dimension} and external_id = any (${[...ids]}::text[])
@@ -63,7 +60,7 @@ export async function enterEntities(
   const known = new Map<string, KnownEntity>();
   // All sessions enter ids in this order, so two of them that enter the same ids never wait for each other in a circle.
   let missing = [...seen.keys()].sort();
-  // The last look finds what another session entered meanwhile.
+  // The second search finds what another session created meanwhile.
   for (const query of [find, insert, find]) {
     if (missing.length === 0) break;
     const { rows } = await query(missing).execute(db);

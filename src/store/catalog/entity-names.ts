@@ -2,10 +2,9 @@ import { type RawBuilder, sql } from "kysely";
 import type { AnswerKey } from "../../domain/usage/answer-keys.ts";
 import type { Database } from "../db/database.ts";
 
-/** A name that an entity had in some buckets. */
 export type NameInTime = AnswerKey["names"][number] & { readonly entityId: number };
 
-/** Merges names into the history. It takes only minima and maxima, so answers may come in any order and repeatedly. */
+/** Takes only minima and maxima, so responses may come in any order and repeatedly. */
 export async function learnNames(
   db: Database,
   fetchNumber: number,
@@ -43,7 +42,7 @@ export async function learnNames(
   `.execute(db);
 }
 
-/** SQL value: the name of row `e` of `usage.labelled_entity`. `masked`: users are named by their id, as in the masked views. */
+/** Current name of row `e` of `usage.labelled_entity`. `masked`: users are named by their id, as in the masked views. */
 export function labelOf(masked: boolean): RawBuilder<string | null> {
   if (!masked) return sql`e.dimension_name`;
   return sql`case when e.dimension = 'user' and e.dimension_name is not null then 'user ' || e.dimension_id else e.dimension_name end`;

@@ -4,7 +4,6 @@ import type { Database, Store } from "../db/database.ts";
 import { type Actor, recordAction } from "../work/operator-actions.ts";
 import { lockScopesWhere } from "./scopes.ts";
 
-/** What a workspace or a source held, and whether it is gone now. */
 export interface Forgotten {
   readonly forgotten: boolean;
   readonly held: Holdings;
@@ -13,17 +12,14 @@ export interface Forgotten {
 interface ForgetHow {
   /** Also if it holds records, restatements or prices. */
   readonly withRecords: boolean;
-  /** Only says what would go. */
   readonly dryRun: boolean;
-  /** Who gives the order, which is then kept with it. */
   readonly by: Actor;
 }
 
 /**
- * Removes a workspace with all that depends on it, in one transaction. It locks the scopes, so it waits for running loads, and
- * loads that come later find their scopes gone and are discarded. New scopes wait for the lock of the workspace, and fail.
- *
- * Errors: `month_closed`, `records_kept`; then nothing has changed.
+ * Removes a workspace and everything that depends on it, in one transaction. It locks the scopes, so it waits for running
+ * loads, and loads that come later find their scopes gone and are discarded. New scopes wait for the lock of the workspace, and
+ * fail. Errors: `month_closed`, `records_kept`; then nothing has changed.
  */
 export async function forgetWorkspace(
   store: Store,
@@ -63,7 +59,6 @@ export async function forgetWorkspace(
   });
 }
 
-/** Tables whose rows name their source, each before those it refers to. */
 const OF_SOURCE = [
   ...[
     "fetch",
@@ -88,10 +83,8 @@ const OF_SOURCE = [
 ];
 
 /**
- * Removes a source with all that depends on it, in one transaction. The lock of its row keeps everything else from entering
- * rows of it, which then fail.
- *
- * Errors: `source_in_use`, `month_closed`, `records_kept`; then nothing has changed.
+ * Removes a source and everything that depends on it, in one transaction. The lock of its row makes all inserts for it wait,
+ * and then fail. Errors: `source_in_use`, `month_closed`, `records_kept`; then nothing has changed.
  */
 export async function forgetSource(
   store: Store,
@@ -110,7 +103,7 @@ export async function forgetSource(
     if (how.dryRun) return { forgotten: false, held };
     await refuseInUse(db, { sourceId, slug });
     refuseRecords(`Source ${slug}`, held, how);
-    // The row of the source goes, and this one stays.
+    // This row outlives the source.
     await recordAction(db, how.by, {
       sourceId: null,
       action: "source.forget",
@@ -138,7 +131,6 @@ function sizeOf({ records, restatements, prices }: Holdings): string {
   return `${records} records, ${restatements} restatements, ${prices} prices`;
 }
 
-/** A closed month stays as it was closed: totals, costs, and which workspaces it was about. */
 function refuseClosed(what: string, { closedMonths }: Holdings): void {
   if (closedMonths.length === 0) return;
   throw new UsageError({
@@ -163,7 +155,7 @@ function refuseRecords(what: string, held: Holdings, { withRecords }: ForgetHow)
   });
 }
 
-/** A request without an end is under way, or its process died. An answer takes less than ten minutes. */
+/** A request without an end is running, or its process died. A response takes less than ten minutes. */
 async function refuseInUse(
   db: Database,
   { sourceId, slug }: { sourceId: number; slug: string },
@@ -183,14 +175,13 @@ async function refuseInUse(
   });
 }
 
-/** Tables by series, then by scope, each before those it refers to. */
 const BY_SERIES = ["hourly_record", "dated_record", "monthly_total", "restatement"] as const;
 const BY_SCOPE = [
   ...(["coverage", "failure", "became_final", "withdrawal", "reconciled", "matched_total"] as const),
   ...(["reconciliation_difference", "control_difference"] as const),
 ];
 
-/** Removes scopes with all that is kept for them. The caller holds their locks. */
+/** The caller holds the locks of the scopes. */
 async function forgetScopes(
   db: Database,
   { sourceId, scopeIds }: { sourceId: number; scopeIds: readonly number[] },
@@ -217,8 +208,8 @@ async function forgetScopes(
 }
 
 /**
- * Fetch tasks of a sync are planned again without these scopes. Those of a backfill lose them: what is queued waits anew, so
- * the end of a worker that holds it counts no more.
+ * Fetch tasks of a sync are planned again without these scopes. Those of a backfill lose them: queued tasks wait anew, so a
+ * worker that still runs one cannot end it.
  */
 async function forgetTasks(
   db: Database,
@@ -243,7 +234,7 @@ async function forgetTasks(
   `.execute(db);
 }
 
-/** Projects, users and keys that no series names any more. One that a load is about to name stays: it does no harm. */
+/** A project, user or key that a load is about to name stays: it does no harm. */
 async function forgetUnused(db: Database, entityIds: readonly number[]): Promise<void> {
   const { rows } = await sql<{ entity_id: number }>`
     select e.entity_id from usage.entity e
@@ -256,7 +247,6 @@ async function forgetUnused(db: Database, entityIds: readonly number[]): Promise
   await sql`delete from usage.entity where entity_id = any (${unused}::integer[])`.execute(db);
 }
 
-/** What is stored of a workspace or a source. */
 interface Holdings {
   readonly records: number;
   readonly restatements: number;
@@ -266,13 +256,11 @@ interface Holdings {
   readonly differences: number;
   readonly fetchTasks: number;
   readonly prices: number;
-  /** Months that are closed with it, such as `2026-03`. */
   readonly closedMonths: readonly string[];
-  /** Closed months that name it as left out. It held no record. */
+  /** Closed months that leave it out. */
   readonly leftOutMonths: readonly string[];
 }
 
-/** Counts what depends on these scopes and workspaces; with a source, on that source as well. */
 async function holdingsOf(
   db: Database,
   of: { scopeIds: readonly number[]; workspaces: readonly number[]; sourceId: number | null },

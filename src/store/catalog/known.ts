@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Database } from "../db/database.ts";
 import { isConfigured } from "./workspaces.ts";
 
-/** The first that applies. `never_shown`: no listing and no answer ever named it. */
+/** The first that applies. `never_shown`: no listing and no response ever named it. */
 export type WorkspaceState =
   | "never_shown"
   | "deleted"
@@ -11,22 +11,20 @@ export type WorkspaceState =
   | "readable"
   | "not_proven";
 
-/** A workspace that a source knows. Instants are ISO texts in UTC. */
+/** Instants are ISO texts in UTC. */
 export interface KnownWorkspace {
   readonly source: string;
   readonly sourceId: number;
-  /** The platform's id. */
   readonly workspaceId: string;
   readonly name: string | null;
   readonly state: WorkspaceState;
-  /** By workspace and day; null where nothing is loaded. */
+  /** Traces by workspace and day; null where nothing is loaded. */
   readonly traces: number | null;
   readonly lastProvenAt: string | null;
 }
 
 const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
 
-/** Every workspace that was ever known and not forgotten, by source and id. */
 export async function listWorkspaces(db: Database): Promise<KnownWorkspace[]> {
   const { rows } = await sql<KnownWorkspace>`
     select s.slug as source, s.source_id as "sourceId", e.external_id as "workspaceId", d.workspace_name as name,
@@ -63,11 +61,9 @@ export interface KnownSourceRow {
   readonly dataStart: string;
   readonly workspaces: number;
   readonly closedMonths: number;
-  /** When the platform was last asked for usage. */
   readonly lastRequestAt: string | null;
 }
 
-/** Every source that was ever entered and not forgotten. */
 export async function listKnownSources(db: Database): Promise<KnownSourceRow[]> {
   const { rows } = await sql<KnownSourceRow>`
     select s.slug as source, s.source_id as "sourceId", s.base_url as "baseUrl",

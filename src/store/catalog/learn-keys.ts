@@ -10,19 +10,17 @@ interface NamingAnswer {
   readonly sourceId: number;
   readonly dimension: Dimension;
   readonly fetchNumber: number;
-  /** Scope of each requested workspace, by its index. */
   readonly scopeIds: readonly number[];
   readonly keys: AnswerKeys;
 }
 
-/** Keys of one transaction. Each takes about 2 KB of memory while it is under way. */
+/** Keys of one transaction. Each takes about 2 KB of memory. */
 const KEYS_AT_ONCE = 2000;
 
 /**
- * Enters what an answer names (entities, their series and names) and returns the series id of each key.
- *
- * It runs before the load and outside its transaction, so that no load waits for new entities of another one. It is
- * idempotent, works in any order, and an entity without records does no harm.
+ * Creates the entities, series and names of a response and returns the series id of each key. It runs before the load and
+ * outside its transaction, so that no load waits for new entities of another one. It is idempotent, works in any order, and an
+ * entity without records does no harm.
  */
 export async function learnKeys(store: Store, answer: NamingAnswer): Promise<Int32Array> {
   const { keys } = answer;
@@ -39,7 +37,7 @@ async function learnSome(
   { sourceId, dimension, fetchNumber, scopeIds }: NamingAnswer,
   keys: readonly AnswerKey[],
 ): Promise<Int32Array> {
-  // An answer may name an entity in several workspaces: one row for each entity, and for each of its names.
+  // One row for each entity and each of its names, although several workspaces may have it.
   const seen = new Map<string, SeenEntity>();
   for (const { dimensionId, firstHour, lastHour } of keys) {
     widen(seen, dimensionId, { dimensionId, firstHour, lastHour });
@@ -70,7 +68,6 @@ function widen<Span extends { readonly firstHour: number; readonly lastHour: num
   });
 }
 
-/** Scope, entity and measure of each wanted series, in three lists of one length. */
 interface Wanted {
   readonly scopes: readonly number[];
   readonly entities: readonly number[];
@@ -84,7 +81,7 @@ interface SeriesRow {
   readonly series_id: number;
 }
 
-/** The series ids of the wanted series, in their order. Creates missing series. */
+/** Creates missing series, and returns ids in the order of the wanted series. */
 async function enterSeries(db: Database, { scopes, entities, measures }: Wanted): Promise<Int32Array> {
   const known = new Map(scopes.map((scopeId) => [scopeId, new Map<number, number>()]));
   const keyOf = (entityId: number, measure: Measure) =>
@@ -106,7 +103,7 @@ async function enterSeries(db: Database, { scopes, entities, measures }: Wanted)
     returning scope_id, entity_id, measure, series_id
   `;
   let missing = [...scopes.keys()];
-  // The last look finds what another session entered meanwhile.
+  // The second search finds what another session created meanwhile.
   for (const query of [find, insert, find]) {
     if (missing.length === 0) break;
     const { rows } = await query(missing).execute(db);

@@ -3,22 +3,18 @@ import type { Database, Store } from "../db/database.ts";
 import { lockScopesWhere } from "./scopes.ts";
 import { FETCH_END, withdrawZeros } from "./withdraw-zeros.ts";
 
-/** A workspace that the key has lost, and how many of its zeros were withdrawn: daily figures. */
 export interface LostWorkspace {
-  /** The platform's id. */
   readonly workspaceId: string;
-  /** Whether it left the listing just now, without being deleted. */
+  /** Whether it left the listing just now without being deleted. */
   readonly isNewlyUnlisted: boolean;
   readonly zeros: number;
 }
 
 /**
- * Ends the proof of access to workspaces that a listing or an answer over all of time should have named and did not. Access
- * may be lost since the last proof. No answer since then named the workspace, or it would be that proof. So all that was
- * loaded since then is zeros that may be missing access instead: they are withdrawn, and so are those of answers that were
- * under way when the proof was asked for. Newer proof stays.
- *
- * The loads that read the old proof hold the locks of their scopes, so this waits for them. Later ones find no proof.
+ * Ends the proof of access to workspaces that a listing or a response over all of time should have named and did not. Access
+ * may be lost since the last proof. All zeros loaded since then may be missing access instead, so they are withdrawn, and so
+ * are those of responses that were under way at the last proof. Newer proof stays. Loads that read the old proof hold the locks
+ * of their scopes, so this waits for them.
  */
 export async function loseAccess(
   store: Store,
@@ -26,14 +22,15 @@ export async function loseAccess(
     sourceId: number;
     workspaceIds: readonly string[];
     at: number;
-    /** Where the time ends that the answer is about; undefined: it was a listing. */
+    /** End of the time that the response covers; undefined: it was a listing. */
     until?: number;
   },
 ): Promise<LostWorkspace[]> {
   const at = new Date(lost.at);
   const { until } = lost;
   const isUnlisted = until === undefined;
-  // An answer had to name only what had usage in its time. What no longer answer has named had some when it was last proven.
+  // A response must name only workspaces with usage in its time. A workspace that no later response named had some when it was
+  // last proven.
   const wasDue = isUnlisted
     ? sql`true`
     : sql`w.used_before is not null and least(w.used_before, w.readable_at + interval '1 hour') <= ${new Date(until)}`;
@@ -46,7 +43,7 @@ export async function loseAccess(
         and case when w.readable_at is null then ${isUnlisted} and w.unlisted_since is null else w.readable_at <= ${at} end
       order by e.external_id
     `.execute(db);
-  // Mostly there are none, and the scopes stay unlocked.
+  // Without candidates the scopes stay unlocked.
   if ((await candidates(store.db)).rows.length === 0) return [];
   return store.transaction(async ({ db }) => {
     await lockScopesWhere(db, ofWorkspaces(lost));
@@ -96,8 +93,8 @@ export async function loseAccess(
 }
 
 /**
- * Of these workspaces, which an answer over all of time until `until` names as the first, those that have final days and no usage
- * in them: until then only a listing said that these are zeros. `finalUntil`: where they end, epoch milliseconds.
+ * Workspaces that this response over all of time names first and whose final days have no usage: until then only a listing
+ * proved these zeros. `finalUntil`: end of their final days, epoch milliseconds.
  */
 export async function restedOnListing(
   db: Database,
@@ -124,7 +121,7 @@ export async function restedOnListing(
   return rows;
 }
 
-/** Withdraws every zero of workspaces: they had usage in time that was loaded without any. */
+/** Withdraws every zero of workspaces that had usage in time loaded as zero. */
 export async function doubtZeros(
   store: Store,
   { sourceId, workspaceIds, at }: { sourceId: number; workspaceIds: readonly string[]; at: number },

@@ -3,8 +3,8 @@ import type { WorkspaceTags } from "../../domain/usage/resource-tag.ts";
 import type { Store } from "../db/database.ts";
 
 /**
- * Replaces the tags that the resources of a workspace have from today (UTC) on by those that were read. Those of the
- * first day of readings count for all time before it: nothing else is known of that time. Where something was refused, nothing is taken away.
+ * Replaces the tags of a workspace's resources from today (UTC) on. Tags of the first day of readings count for all time before
+ * it, because nothing else is known. After a refusal, no tag is removed.
  */
 export async function keepWorkspaceTags(
   store: Store,
@@ -35,7 +35,7 @@ export async function keepWorkspaceTags(
     const isOver = sql`
       t.workspace_id = ${id} and t.valid_to is null and not exists (select from ${now} where ${isOf} and g.value = t.tag_value)
       and (${refused.length === 0} or exists (select from ${now} where ${isOf}))`;
-    // What began with an earlier reading of today was that of no whole day.
+    // A tag of an earlier reading of today never lasted a whole day.
     await sql`delete from usage.resource_tag t where ${isOver} and t.valid_from = ${since}`.execute(db);
     await sql`update usage.resource_tag t set valid_to = ${today} where ${isOver}`.execute(db);
     await sql`
@@ -52,7 +52,7 @@ export async function keepWorkspaceTags(
   });
 }
 
-/** One value for each resource and key: several are one text, in alphabetical order. */
+/** Several values of a key become one text, in alphabetical order. */
 function valuesByKey(tags: WorkspaceTags["tags"]) {
   const all = Map.groupBy(tags, ({ dimension, resourceId, key }) =>
     JSON.stringify([dimension, resourceId, key]),

@@ -5,12 +5,12 @@ import type { Store } from "../db/database.ts";
 
 interface NamedRules {
   readonly sourceId: number;
-  /** Of one answer, which may name a rule for each of its weeks: the last one counts. */
+  /** A response may name a rule for each of its weeks: the last one counts. */
   readonly rules: readonly RunRule[];
   readonly fetchNumber: number;
 }
 
-/** Keeps what the newest answer tells of each rule that has usage. Answers may come in any order and repeatedly. */
+/** Keeps the newest state of each rule. Responses may come in any order and repeatedly. */
 export async function learnRunRules(
   store: Store,
   { sourceId, rules, fetchNumber }: NamedRules,

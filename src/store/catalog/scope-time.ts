@@ -3,13 +3,12 @@ import type { LoadedInterval } from "../../domain/coverage/finality.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { Database } from "../db/database.ts";
 
-/** A part of the time of some scopes. */
 export interface ScopeTime {
   readonly scopeIds: readonly number[];
   readonly period: Interval;
 }
 
-/** The columns of coverage that everything but its content is about. */
+/** Columns that every row of coverage has. */
 export interface CoverageRow {
   readonly scope_id: number;
   readonly period_start: Date;
@@ -19,18 +18,15 @@ export interface CoverageRow {
   readonly fetched_at: Date;
 }
 
-/** SQL condition: the row belongs to one of the scopes and overlaps the period. */
 export function overlaps({ scopeIds, period }: ScopeTime): RawBuilder<boolean> {
   return sql<boolean>`scope_id = any (${[...scopeIds]}::integer[])
     and period_start < ${new Date(period.end)}::timestamptz and period_end > ${new Date(period.start)}::timestamptz`;
 }
 
-/** SQL value: the period as a multirange. */
 export function multirange({ start, end }: Interval): RawBuilder<unknown> {
   return sql`tstzmultirange(tstzrange(${new Date(start)}::timestamptz, ${new Date(end)}::timestamptz))`;
 }
 
-/** Parts as Postgres writes a multirange of instants. */
 export function multirangeText(parts: readonly Interval[]): string {
   const ranges = parts.map(
     ({ start, end }) => `[${new Date(start).toISOString()},${new Date(end).toISOString()})`,
@@ -38,7 +34,7 @@ export function multirangeText(parts: readonly Interval[]): string {
   return `{${ranges.join()}}`;
 }
 
-/** SQL value: the parts of a multirange in order, as JSON, for `toIntervals`; null for an empty one. */
+/** The parts in order, as JSON, for `toIntervals`; null for an empty multirange. */
 export function partsAsJson(multirange: RawBuilder<unknown>): RawBuilder<JsonParts> {
   return sql<JsonParts>`(
     select json_agg(json_build_array(
@@ -47,14 +43,13 @@ export function partsAsJson(multirange: RawBuilder<unknown>): RawBuilder<JsonPar
   )`;
 }
 
-/** Starts and ends, epoch milliseconds. */
 export type JsonParts = readonly (readonly [start: number, end: number])[];
 
 export function toIntervals(parts: JsonParts): Interval[] {
   return parts.map(([start, end]) => ({ start, end }));
 }
 
-/** Tables whose rows each hold a part of one scope's time, with the columns that say something about each part of that part. */
+/** Tables of parts of a scope's time, with the columns that are copied to each remaining part. */
 const COLUMNS = {
   coverage: ["final", "fetch_number", "fetched_at", "digest_epoch"],
   failure: ["state", "code", "message", "attempts", "fetch_number", "failed_at", "retry_at"],
@@ -62,15 +57,14 @@ const COLUMNS = {
   matched_total: ["total_start", "total_end", "fetch_number", "matched_at"],
 } as const;
 
-/** What is read of a row that was cleared. */
 interface Cleared extends Record<keyof typeof COLUMNS, object> {
   readonly coverage: CoverageRow & { readonly traced: string | null };
   readonly failure: { readonly scope_id: number; readonly attempts: number };
 }
 
 /**
- * Clears a period of the rows of older fetches (of all rows without `olderThan`). The parts of a row that lie outside the
- * period stay. Returns the rows as they were.
+ * Clears a period of the rows of older fetches (of all rows without `olderThan`). The parts of a row outside the period stay.
+ * Returns the rows before the change.
  */
 export async function clearTime<Table extends keyof typeof COLUMNS>(
   db: Database,

@@ -12,18 +12,16 @@ export interface Scope {
   readonly meter: Meter;
   readonly groupBy: GroupBy;
   readonly stride: Stride;
-  /** The platform's id. */
   readonly workspaceId: string;
 }
 
-/** A scope with its loaded time, and with the time that failed since. */
 export interface ScopeState extends Scope {
-  /** Sorted, disjoint and not touching, of final and of provisional time each. */
+  /** Sorted, disjoint and not touching, separately for final and provisional time. */
   readonly coverage: (Interval & { readonly final: boolean })[];
   readonly failures: Interval[];
 }
 
-/** Scopes of one meter, by default of traces of all tiers. */
+/** Default meter: traces of all tiers. */
 export interface WantedScopes {
   readonly sourceId: number;
   readonly meter?: Meter | undefined;
@@ -31,7 +29,7 @@ export interface WantedScopes {
   readonly strides: readonly Stride[];
 }
 
-/** SQL value: the meter of scope `c`; null for one of a newer release, which this one does not know. */
+/** Meter of scope `c`; null for one of a newer release. */
 export const METER_OF_SCOPE = sql<Meter>`case ${sql.join(
   METERS.map(
     (meter) => sql`when c.kind = ${METER[meter].kind} and c.trace_tier = ${METER[meter].tier} then ${meter}`,
@@ -39,7 +37,6 @@ export const METER_OF_SCOPE = sql<Meter>`case ${sql.join(
   sql` `,
 )} end`;
 
-/** Creates the missing scopes of these strides and dimensions for every known workspace of a source, as far as the meter has them. */
 export async function ensureScopes(db: Database, wanted: WantedScopes): Promise<void> {
   const { meter = "traces" } = wanted;
   const { kind, tier } = METER[meter];
@@ -61,7 +58,7 @@ export async function ensureScopes(db: Database, wanted: WantedScopes): Promise<
   `.execute(db);
 }
 
-/** The scopes of workspaces in one dimension and stride, in the order of the workspace ids. Creates missing ones. */
+/** Creates missing scopes. They come in the order of the workspace ids. */
 export async function scopesOf(
   db: Database,
   wanted: {
@@ -85,11 +82,10 @@ export async function scopesOf(
   return rows.map((row) => row.scope_id);
 }
 
-/** Scopes of a source and meter with their coverage and failures, in order of scope id. */
 export async function scopeStates(db: Database, wanted: WantedScopes): Promise<ScopeState[]> {
   const { sourceId, meter = "traces", groupings, strides } = wanted;
   type Parts = Readonly<Record<"final" | "provisional" | "failures", JsonParts | null>>;
-  // Postgres joins what adjoins: of a large customer it holds a quarter of a million intervals.
+  // Postgres joins adjoining intervals: a large customer has a quarter of a million.
   const { rows } = await sql<Omit<Scope, "meter"> & Parts>`
     select s.scope_id as "scopeId", s.group_by as "groupBy", s.stride, e.external_id as "workspaceId",
            ${partsAsJson(sql`c.final`)} as final, ${partsAsJson(sql`c.provisional`)} as provisional, ${partsAsJson(sql`f.parts`)} as failures
@@ -120,13 +116,12 @@ export async function scopeStates(db: Database, wanted: WantedScopes): Promise<S
 
 /**
  * Locks scopes in key order for the rest of the transaction, so that loads and failures of a scope run in turn. Returns those
- * that exist: the others were forgotten with their workspace.
+ * that exist: others may have been forgotten.
  */
 export function lockScopes(db: Database, scopeIds: readonly number[]): Promise<number[]> {
   return lockScopesWhere(db, sql`scope_id = any (${[...scopeIds]}::integer[])`);
 }
 
-/** The same of the scopes for which a condition holds. */
 export async function lockScopesWhere(db: Database, condition: RawBuilder<unknown>): Promise<number[]> {
   const { rows } = await sql<{ scope_id: number }>`
     select scope_id from usage.scope where ${condition} order by scope_id for no key update
@@ -134,24 +129,21 @@ export async function lockScopesWhere(db: Database, condition: RawBuilder<unknow
   return rows.map((row) => row.scope_id);
 }
 
-/** SQL value: how long a bucket of a stride is. */
 export function lengthOf(stride: RawBuilder<unknown>): RawBuilder<unknown> {
   const each = STRIDES.map((one) => sql`when ${sql.lit(one)} then ${sql.lit(STRIDE_MS[one] / HOUR_MS)}`);
   return sql`make_interval(hours => case ${stride} ${sql.join(each, sql` `)} end)`;
 }
 
 interface Missing extends WantedScopes {
-  /** Platform ids. */
   readonly workspaceIds: readonly string[];
-  /** Only what is missing in it. */
+  /** Time to search. */
   readonly within: Interval;
-  /** `missing`: final time is not, unless it failed since. `all`: everything is missing, whatever is loaded or failed. */
+  /** `missing`: final time is not missing unless it failed since. `all`: everything is missing. */
   readonly reprocess: "missing" | "all";
-  /** Failures that are missing again: those that are due, or all. The others count as done. */
+  /** Failures that are missing again. The others count as done. */
   readonly retry: "due" | "all";
 }
 
-/** Scopes that lack the same time, as Postgres returns them. */
 interface Alike {
   readonly groupBy: GroupBy;
   readonly stride: Stride;
@@ -161,13 +153,13 @@ interface Alike {
 }
 
 /**
- * The scopes that lack time, with the parts that they lack, in order of scope id. Postgres subtracts, once for all scopes whose stored
- * state is the same: most of a large customer's. Scopes that lack the same time share the list of it.
+ * The scopes that lack time, with the missing parts, in order of scope id. Postgres subtracts once for all scopes with the same
+ * stored state, which are most of a large customer's. They share one list.
  */
 export async function missingTime(db: Database, wanted: Missing): Promise<PlannedScope[]> {
   const { sourceId, meter = "traces", groupings, strides, workspaceIds, within, reprocess, retry } = wanted;
   const isHeld = retry === "all" ? sql<boolean>`false` : sql<boolean>`retry_at > now()`;
-  // No failure lies over final time: until it is asked about, nobody knows whether the stored count still holds.
+  // A failure means that nobody knows whether the stored final count still holds.
   const done =
     reprocess === "all"
       ? sql`'{}'::tstzmultirange`
@@ -198,7 +190,6 @@ export async function missingTime(db: Database, wanted: Missing): Promise<Planne
     .sort((a, b) => a.scopeId - b.scopeId);
 }
 
-/** The scopes with failures that are not due. */
 export async function heldScopes(db: Database): Promise<ReadonlySet<number>> {
   const { rows } = await sql<{ scope_id: number }>`
     select distinct scope_id from usage.failure where retry_at > now()
@@ -206,7 +197,6 @@ export async function heldScopes(db: Database): Promise<ReadonlySet<number>> {
   return new Set(rows.map(({ scope_id }) => scope_id));
 }
 
-/** The scopes with failures that are due, with the parts that failed. */
 export async function dueFailures(
   db: Database,
   wanted: { sourceId: number; meter: Meter; strides: readonly Stride[] },
@@ -226,7 +216,6 @@ export async function dueFailures(
   return rows.map(({ parts, ...scope }) => ({ ...scope, missing: toIntervals(parts) }));
 }
 
-/** The meters of a source of which any time is loaded by day, in their order. */
 export async function loadedMeters(db: Database, sourceId: number): Promise<Meter[]> {
   const { rows } = await sql<{ meter: Meter | null }>`
     select distinct ${METER_OF_SCOPE} as meter from usage.scope c

@@ -2,18 +2,17 @@ import { sql } from "kysely";
 import type { Stride } from "../../domain/time/stride.ts";
 import type { Database } from "../db/database.ts";
 
-/** What a source's server cannot do, learned from its answers. `no_hour` means that it never answers in hours. */
+/** Limits of a source's server, learned from its responses. `no_hour`: it never responds in hours. */
 export type ServerCapability = "no_listing" | "no_future_end" | `no_${Stride}`;
 
 export interface LearnedCapability {
   readonly capability: ServerCapability;
   readonly evidence: string;
   readonly learnedAt: Date;
-  /** Whether the daily stride retry is due. */
   readonly retryDue: boolean;
 }
 
-/** Keeps a capability or renews its evidence. A missing stride is retried after a day. */
+/** A missing stride is retried after a day. */
 export async function learnCapability(
   db: Database,
   learned: { sourceId: number; capability: ServerCapability; evidence: string },

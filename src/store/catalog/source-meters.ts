@@ -2,34 +2,31 @@ import { sql } from "kysely";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { Database } from "../db/database.ts";
 
-/** A meter that not every server counts. Traces of all tiers are always counted. */
 export type LearnableMeter = Exclude<Meter, "traces">;
 
-/** What was learned about a meter of a source's server. */
 export interface LearnedMeter {
   readonly meter: LearnableMeter;
   readonly isAvailable: boolean;
-  /** What was answered, for people. */
+  /** The server's response, for people. */
   readonly evidence: string;
   /** First UTC day with usage, `YYYY-MM-DD`, for deployments; null for tiers, which begin with the source's data start. */
   readonly startsOn: string | null;
   readonly learnedAt: Date;
-  /** Whether it is time to learn it again. */
   readonly isDue: boolean;
 }
 
-/** How long it is believed that a server counts a meter, or does not. */
+/** How long a result stays valid. */
 const ASK_AGAIN_AFTER = {
-  // Short: an update of the server may end it, and every answer is zero from then on.
+  // An update of the server may end support, and every later response is zero.
   available: sql`interval '1 hour'`,
   notAvailable: sql`interval '1 day'`,
-  // Nothing was told yet, such as before the first trace.
+  // Unknown, such as before the first trace.
   unknown: sql`interval '0'`,
 } as const;
 
 /**
- * Keeps what was learned. A beginning only moves earlier: usage that the platform has dropped since stays stored. Failures of a
- * meter that is not available are gone.
+ * A beginning only moves earlier: usage that the platform has dropped since stays stored. Failures of an unavailable meter are
+ * removed.
  */
 export async function learnMeter(
   db: Database,
@@ -52,7 +49,7 @@ export async function learnMeter(
         learned_at = case when m.is_available = excluded.is_available then m.learned_at else now() end
   `.execute(db);
   if (state !== "notAvailable") return;
-  // Nobody asks again for what is not counted.
+  // A meter that is not counted is never requested again.
   const { kind, tier } = METER[meter];
   await sql`
     delete from usage.failure f using usage.scope c
@@ -71,7 +68,7 @@ export async function learnedMeters(db: Database, sourceId: number): Promise<Lea
 
 export type MeterStarts = readonly (readonly [Meter, number])[];
 
-/** SQL: what the server of source `s` counts, each with the instant from which on, epoch milliseconds. */
+/** SQL: meters of the server of source `s`, each with its beginning, epoch milliseconds. */
 export const METER_STARTS = sql<MeterStarts>`(
   select json_agg(json_build_array(m.meter, extract(epoch from m.start::timestamp at time zone 'UTC') * 1000)
     order by m.meter <> 'traces', m.meter)
@@ -83,7 +80,6 @@ export const METER_STARTS = sql<MeterStarts>`(
   ) m
 )`;
 
-/** The same of a source. */
 export async function meterStartsOf(db: Database, sourceId: number): Promise<Map<Meter, number>> {
   const { rows } = await sql<{ starts: MeterStarts }>`
     select ${METER_STARTS} as starts from usage.source s where source_id = ${sourceId}

@@ -4,25 +4,24 @@ import { UsageError } from "../../errors.ts";
 import type { Database, Store } from "../db/database.ts";
 import { dataStartAfterContact, expectNoNames } from "./data-start.ts";
 
-/** Identity and settings of a source in the process that opens it. */
 interface SourceSettings {
   readonly slug: string;
   readonly baseUrl: string;
-  /** The configured one: a UTC day, `YYYY-MM-DD`. */
+  /** The configured start: a UTC day, `YYYY-MM-DD`. */
   readonly dataStart: string;
   readonly hourlyHours: number;
   /** Digest of key and configuration. If it changes, kept failures and a refused key are cleared. */
   readonly configurationDigest: string;
-  /** Digest of the key alone, which does not reveal it: by it the timeline tells that another one is used. */
+  /** Digest of the key, by which the timeline recognizes a new one. */
   readonly keyDigest?: string;
-  /** What its syncs are to keep, as far as the server counts it. Undefined: what is stored stays. */
+  /** Meters that syncs keep, if the server counts them. Undefined: the stored choice stays. */
   readonly wantedMeters?: readonly Meter[];
-  /** Names in the FOCUS views. Undefined: the host of the base URL; the provider. */
+  /** Names in the FOCUS views. Undefined: the host of the base URL. */
   readonly providerName?: string | undefined;
   readonly invoiceIssuerName?: string | undefined;
 }
 
-/** Enters the source or updates its row, and returns its id. A configured data start moves the stored one earlier only. */
+/** A configured data start moves the stored one earlier only. */
 export async function registerSource(store: Store, settings: SourceSettings): Promise<number> {
   return store.transaction(async ({ db }) => {
     const { slug, baseUrl, dataStart, hourlyHours, configurationDigest } = settings;
@@ -62,7 +61,6 @@ export async function registerSource(store: Store, settings: SourceSettings): Pr
   });
 }
 
-/** What follows `set`. */
 function assigned(values: Readonly<Record<string, unknown>>): RawBuilder<unknown> {
   return sql.join(Object.entries(values).map(([column, value]) => sql`${sql.id(column)} = ${value}`));
 }
@@ -76,7 +74,7 @@ async function clearRefusals(db: Database, sourceId: number): Promise<void> {
   `.execute(db);
 }
 
-/** Whether the platform refused the key of this source within the last milliseconds. */
+/** Whether the platform refused the key recently. */
 export async function wasRefusedWithin(db: Database, sourceId: number, ms: number): Promise<boolean> {
   const { rows } = await sql`
     select from usage.source
@@ -85,7 +83,7 @@ export async function wasRefusedWithin(db: Database, sourceId: number, ms: numbe
   return rows.length > 0;
 }
 
-/** Keeps that the platform refused the key (401, 403). Undefined clears it after an answer. */
+/** Records that the platform refused the key (401, 403). Undefined clears it. */
 export async function noteRefusal(
   db: Database,
   sourceId: number,

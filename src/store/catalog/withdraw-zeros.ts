@@ -2,35 +2,32 @@ import { type RawBuilder, sql } from "kysely";
 import type { Database } from "../db/database.ts";
 import { lengthOf } from "./scopes.ts";
 
-/** Time of a scope whose zeros nothing proves any more. */
+/** Time of a scope with unproved zeros. */
 interface Doubted {
-  /** Selects the scope's id, the time (`tstzmultirange`), and since when answers prove no zero (`timestamptz`). */
+  /** Selects the scope's id, the time (`tstzmultirange`), and since when responses prove no zero (`timestamptz`). */
   readonly time: RawBuilder<unknown>;
-  /** When the doubt began, by Postgres's clock, epoch milliseconds. */
+  /** Postgres's clock, epoch milliseconds. */
   readonly noticedAt: number;
 }
 
-/** SQL: when fetch `f` ended. One whose process died after its load has no end: it counts as ended after an hour. */
+/** End of fetch `f`. One whose process died after its load has no end: it counts as ended after an hour. */
 export const FETCH_END = sql<Date>`coalesce(f.finished_at, f.fetched_at + interval '1 hour')`;
 
 const MESSAGE =
   "Zeros were withdrawn: since they were loaded, nothing has proven that the key has access to this workspace.";
 
 /**
- * Withdraws zeros (rule 4 of docs/rules.md): time that is loaded without any record is not loaded any more. It is
- * `unverified`, so it is fetched again. Records stay, also those that say zero. The caller holds the lock of the scopes.
- *
- * An answer that was requested before `since` and came later proves a zero only if it has records of the scope.
- *
- * Their proof by the export and by totals goes with them. `usage.withdrawal` keeps what was withdrawn, with its entry in the
- * log of final days: as-of queries still show what was final until then. Returns the number of zeros by workspace: daily figures of
- * traces of all tiers.
+ * Withdraws zeros (rule 4 of docs/rules.md): time loaded without any record becomes `unverified`, so it is fetched again, and
+ * loses its proof. Records stay, also those of zero. The caller holds the lock of the scopes. A response that was requested
+ * before `since` and came later proves a zero only if it has records of the scope. `usage.withdrawal` keeps the withdrawn time
+ * with its entry in the log of final days, for as-of queries. Returns the zeros by workspace: daily figures of traces of all
+ * tiers.
  */
 export async function withdrawZeros(
   db: Database,
   { time, noticedAt }: Doubted,
 ): Promise<Map<number, number>> {
-  // As-of queries rely on it that the locks of the scopes are older than this instant.
+  // As-of queries rely on locks that are older than this instant.
   const at = sql`(select usage.load_instant())`;
   const noticed = sql`${new Date(noticedAt)}::timestamptz`;
   const { rows } = await sql<{ workspace_id: number; zeros: number }>`

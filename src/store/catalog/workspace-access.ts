@@ -4,12 +4,12 @@ import type { AnswerCollector } from "../../domain/usage/answer.ts";
 import type { Database, Store } from "../db/database.ts";
 import { type LostWorkspace, loseAccess } from "./lost-access.ts";
 
-/** How long proof of access lasts: as long as it does, an absent record means zero (rule 4 of docs/rules.md). */
+/** How long proof of access lasts. Meanwhile, an absent record means zero (rule 4 of docs/rules.md). */
 export const ACCESS_PROVEN_FOR_MS = 600_000;
 
 /**
- * Keeps what an answer over all of time says about access. It proves access to the workspaces that it names, and ends
- * older proof for the others that were asked for. Returns those that were lost.
+ * A response over all of time proves access to the workspaces that it names, and ends older proof for the other requested ones.
+ * Returns those that were lost.
  */
 export async function noteAccess(
   store: Store,
@@ -18,7 +18,7 @@ export async function noteAccess(
     asked: readonly string[];
     named: readonly string[];
     at: number;
-    /** Where the time that it is about ends; default: when it was asked for. */
+    /** End of the covered time; default: when it was requested. */
     until?: number;
     receivedAt?: number;
   },
@@ -37,10 +37,9 @@ export async function noteAccess(
 }
 
 /**
- * Keeps the proof of access to the workspaces that an answer names, even if the answer is then discarded.
- *
- * It runs before the load, as a statement of its own. Loads of every dimension and stride share these rows, so a host that
- * disappears with them locked would block all loads (test/integration/service/hosts.test.ts).
+ * Keeps the proof of access even if the response is then discarded. It runs before the load, as a statement of its own. Loads
+ * of every dimension and stride share these rows, so a host that disappears with them locked would block all loads
+ * (test/integration/service/hosts.test.ts).
  */
 export async function noteNamedAccess(
   db: Database,
@@ -68,8 +67,8 @@ export async function noteNamedAccess(
 }
 
 /**
- * When an answer had come; now, if no time is given. Access that came back while it was under way may have come back after
- * another request of that time, so only what is requested later counts.
+ * Default: now. Access that came back while a response was under way may have come back after another request of that time, so
+ * only later requests count.
  */
 export function whenReceived(receivedAt: number | undefined): RawBuilder<Date> {
   return receivedAt === undefined
@@ -77,7 +76,7 @@ export function whenReceived(receivedAt: number | undefined): RawBuilder<Date> {
     : sql<Date>`${new Date(receivedAt)}::timestamptz`;
 }
 
-/** `proven` selects the ids of the workspaces that an answer names; `usedBefore` is the column of that name. */
+/** `proven` selects ids of workspaces; `usedBefore` is the column of that name. */
 async function proveAccess(
   db: Database,
   proof: {
@@ -89,8 +88,8 @@ async function proveAccess(
 ): Promise<void> {
   const { receivedAt, proven, usedBefore } = proof;
   const at = new Date(proof.at);
-  // An answer does not restore the access that was lost after it. Rows that bring nothing new stay unlocked. The others are
-  // locked in key order, as listings lock them.
+  // A response does not restore access that was lost after it. Unchanged rows stay unlocked. The others are locked in key
+  // order, as listings lock them.
   await sql`
     with proven (entity_id) as (${proven}), locked as (
       select w.entity_id, n.is_newer
@@ -116,7 +115,7 @@ async function proveAccess(
   `.execute(db);
 }
 
-/** Makes unverified time of workspaces due that were proven to be readable since it failed. */
+/** Unverified time becomes due once its workspace is proven to be readable. */
 export async function retryUnverified(
   db: Database,
   { sourceId, at }: { sourceId: number; at: number },
@@ -130,14 +129,13 @@ export async function retryUnverified(
 }
 
 /**
- * Splits the scopes of an answer by proof of access: `proven` ones are named in the answer, or their workspace was
- * readable recently, or since `since` (epoch milliseconds) if that is given. Proof counts only if access was not lost
- * after the request: an answer of that time may be empty because of that.
+ * Splits scopes by proof of access: `proven` ones are named in the response, or their workspace was readable recently, or since
+ * `since` (epoch milliseconds). Proof counts only if access was not lost after the request: an empty response may be due to
+ * that.
  */
 export async function splitByAccess(
   db: Database,
   asked: {
-    /** Indices of the workspaces that the answer names. */
     answer: Pick<AnswerCollector, "named">;
     scopeIds: readonly number[];
     stamp: FetchStamp;

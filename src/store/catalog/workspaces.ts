@@ -8,7 +8,6 @@ import { type LostWorkspace, loseAccess } from "./lost-access.ts";
 import { retryUnverified, whenReceived } from "./workspace-access.ts";
 
 export interface StoredWorkspace {
-  /** The platform's id. */
   readonly workspaceId: string;
   readonly isDeleted: boolean;
 }
@@ -19,7 +18,7 @@ interface ListedWorkspace {
   readonly isDeleted: boolean;
 }
 
-/** Enters the workspaces that the configuration names now, without proof of access. None: all that are listed. */
+/** Stores the configured workspaces without proof of access. None: all that are listed. */
 export async function registerWorkspaces(
   db: Database,
   { sourceId, workspaceIds }: { sourceId: number; workspaceIds: readonly string[] },
@@ -34,7 +33,7 @@ export async function registerWorkspaces(
 /** SQL condition: the configuration of source `s` names workspace `e`, or it names none. */
 export const isConfigured = sql<boolean>`usage.is_configured(s.workspace_ids, e.external_id)`;
 
-/** The known workspaces that are read now, including deleted ones: they can still hold past usage. */
+/** Configured workspaces, including deleted ones: they can still hold past usage. */
 export async function configuredWorkspaces(db: Database, sourceId: number): Promise<StoredWorkspace[]> {
   const { rows } = await sql<StoredWorkspace>`
     select e.external_id as "workspaceId", w.is_deleted as "isDeleted"
@@ -46,9 +45,9 @@ export async function configuredWorkspaces(db: Database, sourceId: number): Prom
 }
 
 /**
- * Applies a listing of the platform: names, deletions, and proof of access at its time to listed workspaces that no answer ever
- * named. It proves nothing for one that had usage, or for a deleted one. A known workspace that is not listed loses its proof
- * of access, and the zeros that were loaded since then. Returns those that were lost; they stay known (rule 11 of
+ * Applies a listing of the platform: names, deletions, and proof of access at its time to listed workspaces that no response
+ * ever named. It proves nothing for one that had usage, or for a deleted one. A known workspace that is not listed loses its
+ * proof of access, and the zeros that were loaded since then. Returns those that were lost; they stay known (rule 11 of
  * docs/rules.md).
  */
 export async function applyListing(
@@ -83,10 +82,7 @@ export async function applyListing(
   return loseAccess(store, { sourceId, workspaceIds: gone, at: stamp.fetchedAt });
 }
 
-/**
- * Keeps what a listing says about the workspaces that it names, in one statement: all loads write to these rows, so no
- * transaction may hold them from one statement to the next.
- */
+/** One statement: all loads write to these rows, so no transaction may hold them from one statement to the next. */
 async function noteListing(
   db: Database,
   { sourceId, workspaces, stamp, receivedAt }: Parameters<typeof applyListing>[1],
@@ -117,7 +113,7 @@ async function noteListing(
   `.execute(db);
 }
 
-/** Makes workspaces known, without proof of access. */
+/** The new workspaces have no proof of access. */
 export async function enterWorkspaces(
   db: Database,
   { sourceId, workspaceIds }: { sourceId: number; workspaceIds: readonly string[] },
@@ -137,7 +133,6 @@ export async function enterWorkspaces(
   `.execute(db);
 }
 
-/** All workspaces of a source that were ever known. */
 export async function workspacesOf(
   db: Database,
   sourceId: number,

@@ -3,7 +3,7 @@ import type { Interval } from "../../domain/time/window.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 
-/** What is known of a part of the coverage. Instants are ISO texts in UTC. A list ends after `MOST` entries. */
+/** A list ends after this many entries. Instants are ISO texts in UTC. */
 
 export const MOST = 50;
 
@@ -14,14 +14,16 @@ interface Part {
   readonly to: string;
 }
 
-/** A loaded interval: the answer that stands there. */
 export interface StandingAnswer extends Part {
   readonly isFinal: boolean;
   readonly fetchNumber: number;
   readonly fetchedAt: string;
-  /** When an answer by workspace last had as many traces on each of these days, if that was later. Null: of hours and of final days. */
+  /**
+   * When a response by workspace last confirmed the sum of each of these days, if that was later. Null: of hours and of final
+   * days.
+   */
   readonly sumConfirmedAt: string | null;
-  /** The request; null where the ledger no longer has it. */
+  /** Null where the ledger no longer has the request. */
   readonly request:
     | (Part & {
         readonly workspaces: number;
@@ -42,9 +44,7 @@ export interface CellFailure extends Part {
   readonly fetchNumber: number;
 }
 
-/** One id of a dimension. */
 interface Id {
-  /** As readers see it. */
   readonly id: string;
   readonly name: string | null;
 }
@@ -62,13 +62,12 @@ export interface CellDifference extends Part, Id {
   readonly kind: string;
   readonly state: string;
   readonly stored: number | null;
-  /** Of the export, or of the total. */
+  /** Number of the export or total. */
   readonly theirs: number | null;
   readonly foundAt: string;
   readonly closedAt: string | null;
 }
 
-/** A comparison that found no difference. */
 export interface CellProof extends Part {
   readonly how: "export" | "total";
   readonly provedAt: string;
@@ -88,7 +87,7 @@ export interface CellFacts {
   readonly proofs: readonly CellProof[];
   readonly tasks: readonly CellTask[];
   readonly withdrawn: readonly (Part & { readonly withdrawnAt: string })[];
-  /** Traces by dimension in the stride that is shown. */
+  /** Traces by dimension in the displayed stride. */
   readonly traces: readonly { readonly groupBy: GroupBy; readonly stride: string; readonly traces: number }[];
 }
 
@@ -96,13 +95,11 @@ const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
 
 interface Asked {
   readonly source: string;
-  /** The platform's id. */
   readonly workspaceId: string;
   readonly scopeIds: readonly number[];
   readonly range: Interval;
 }
 
-/** Everything that is kept about some scopes in a range, in one statement. */
 export async function cellFacts(
   db: Database,
   { source, workspaceId, scopeIds, range }: Asked,

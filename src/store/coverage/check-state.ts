@@ -1,19 +1,16 @@
 import { sql } from "kysely";
 import type { Database } from "../db/database.ts";
 
-/** A day or hour whose stored state is not what the rules say. */
 export interface WrongState {
-  /** The platform's id. */
   readonly workspaceId: string;
   readonly groupBy: string;
   readonly stride: string;
-  /** ISO, UTC. */
   readonly at: string;
   readonly stored: string | null;
   readonly byRules: string | null;
 }
 
-/** Checks the stored state of all time of a source, scope by scope. `first` is the first that is wrong. */
+/** Compares the stored state of a source with the rules, scope by scope. */
 export async function checkState(
   db: Database,
   sourceId: number,

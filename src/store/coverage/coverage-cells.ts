@@ -10,28 +10,25 @@ import type { Database } from "../db/database.ts";
 
 /** One dimension and workspace of a source, with its expected time by status. */
 export interface CoverageCell {
-  /** The platform's id. */
   readonly workspaceId: string;
   readonly workspaceName: string | null;
-  /** Whether a sync loads it: else the listing lacks it, or the configuration does not name it any more. */
+  /** `read`: a sync loads it. */
   readonly access: "read" | "unlisted" | "not_configured";
   readonly groupBy: GroupBy;
-  /** Null until the workspace is planned for the first time: then nothing of it is loaded. */
+  /** Null until the workspace is planned for the first time. */
   readonly scopeId: number | null;
-  /** Of the hours that stand in for days; null where none do. */
+  /** Scope of the hours that replace days; null without any. */
   readonly hourScopeId: number | null;
   readonly days: Parts;
-  /** Of the stride `hour` alone. */
   readonly hours: Parts | undefined;
   /** Days whose figure is the sum of their hours. */
   readonly daysOfHours: readonly Interval[];
-  /** Buckets of which the export has another number than is stored. */
+  /** Buckets that differ from the export. */
   readonly differs: readonly Interval[];
 }
 
 export interface SourceCoverage extends Expectation {
   readonly source: string;
-  /** By workspace name, id and dimension. */
   readonly cells: readonly CoverageCell[];
 }
 
@@ -45,7 +42,7 @@ type Row = Omit<CoverageCell, "days" | "hours" | "daysOfHours" | "differs"> & {
 };
 
 /**
- * How all time of a source is loaded and proved, or that of a workspace or dimension. Undefined for an unknown source. `tracedIn`: a
+ * Coverage and proof of all time of a source, or of one workspace or dimension. Undefined for an unknown source. `tracedIn`: a
  * short range in which each hour says whether it has traces.
  */
 export async function sourceCoverage(
@@ -106,7 +103,6 @@ export async function sourceCoverage(
   return { ...expectation, cells };
 }
 
-/** What the export contradicts in a source `s`, neither repaired nor withdrawn, as JSON. */
 const DIFFERING = sql`(
   select coalesce(json_agg(x order by x.start), '[]') from (
     select distinct d.scope_id as "scopeId", date_part('epoch', d.bucket_start) * 1000 as start,
@@ -123,9 +119,8 @@ interface Hours {
 }
 
 /**
- * The hours of each cell by status, by entity of its workspace and dimension. Those with traces are looked up in a range; elsewhere a
- * day with traces stands for its hours. By itself: joined with the days of a thousand workspaces, Postgres would compute all cells
- * again for each.
+ * The hours of each cell by status. Hours with traces are looked up in a range; elsewhere a day with traces stands for its
+ * hours. A separate statement: joined with the days of a thousand workspaces, Postgres would compute all cells again for each.
  */
 async function hoursOf(
   db: Database,
@@ -176,7 +171,6 @@ function partsOf(intervals: (name: keyof Parts) => Interval[]): Parts {
   return Object.fromEntries(SETS.map((name) => [name, intervals(name)])) as Record<keyof Parts, Interval[]>;
 }
 
-/** The parts of a multirange of days, as Postgres writes it. */
 function daysIn(text: string): Interval[] {
   return [...text.matchAll(/\[([^,]+),([^)]+)\)/g)].map(([, first = "", after = ""]) => ({
     start: Date.parse(first),

@@ -4,22 +4,19 @@ import type { Interval } from "../../domain/time/window.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
 import type { Database } from "../db/database.ts";
 
-/** How many days have which status. */
-
 export interface CoverageLine {
   readonly source: string;
   readonly groupBy: string;
   readonly stride: string;
   readonly status: string;
-  /** Workspace days. */
   readonly days: number;
-  /** Those of them that have ended: today may still be loaded. */
+  /** Ended days: today may still be loaded. */
   readonly endedDays: number;
   readonly firstDay: string;
   readonly lastDay: string;
 }
 
-/** Workspace days by status, by default of traces of all tiers; of every day by itself if asked. */
+/** Workspace days by status, by default of traces of all tiers; optionally for each day. */
 export async function coverageLines(
   db: Database,
   given: { source?: string; range?: Interval | undefined; byDay?: boolean; meter?: Meter } = {},
@@ -46,14 +43,13 @@ export async function coverageLines(
   return rows;
 }
 
-/** SQL value: the UTC days that a range touches; without one, all days. */
+/** The UTC days of a range; default: all days. */
 function daysWithin(range: Interval | undefined): RawBuilder<unknown> {
   if (range === undefined) return sql`'{(,)}'::datemultirange`;
   const day = (at: number) => new Date(floorToGrid(at, DAY_MS)).toISOString().slice(0, 10);
   return sql`datemultirange(daterange(${day(range.start)}::date, ${day(range.end - 1)}::date, '[]'))`;
 }
 
-/** Daily figures of one stride, of traces of all tiers. */
 export interface StrideDays {
   readonly stride: string;
   readonly final: number;
@@ -63,7 +59,7 @@ export interface StrideDays {
   readonly unverified: number;
 }
 
-/** The days of a source by stride; a stride without any is left out. */
+/** A stride without days is left out. */
 export async function daysByStride(db: Database, source: string): Promise<StrideDays[]> {
   const lines = await coverageLines(db, { source });
   const byStride = [...Map.groupBy(lines, ({ stride }) => stride)].sort(([a], [b]) => a.localeCompare(b));

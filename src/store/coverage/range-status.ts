@@ -10,22 +10,20 @@ interface AskedRange {
   readonly sourceId: number;
   readonly meter: Meter;
   readonly groupings: readonly GroupBy[];
-  /** Platform ids. The scopes of the wanted strides exist. */
   readonly workspaceIds: readonly string[];
   /** Whole buckets; of hours where the stride is `hour`, of days otherwise. */
   readonly wanted: readonly {
     readonly stride: Stride;
     readonly range: Interval;
-    /** Whether the server does not answer in this stride. */
+    /** Whether the server does not support this stride. */
     readonly isUnavailable: boolean;
   }[];
 }
 
 /**
- * What the tables say about a requested range. The lines of a dimension and stride add up to the whole range. A part of it has the
- * first status that applies of not available, failed or unverified, final, provisional. What a stride lacks is looked for in the finer
- * ones, where time that does not fit the tier of the stride is planned: there it may be loaded, or have failed. Hours make up a day
- * where all 24 are loaded.
+ * Status of a requested range. The lines of a dimension and stride add up to the whole range. A part has the first status that
+ * applies of not available, failed or unverified, final, provisional. Missing time is looked for in the finer strides, where
+ * time that does not fit the tier of the stride is planned. Hours make up a day where all 24 are loaded.
  */
 export async function rangeStatus(
   db: Database,

@@ -6,39 +6,35 @@ import { METER_STARTS, type MeterStarts } from "../catalog/source-meters.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
 
-/**
- * How far a source can be trusted, by day, over all dimensions of the workspaces that a close of these days is about. Days are
- * ISO texts.
- */
+/** Trust in a source by day, over all dimensions of the workspaces that a close of these days includes. Days are ISO texts. */
 export interface SourceTrust {
   readonly source: string;
   readonly dataStart: string;
-  /** The UTC day under way. */
   readonly today: string;
-  /** Exclusive: every day from the data start up to it is final. The data start where its first day is not. */
+  /** Exclusive: every day from the data start up to it is final. */
   readonly finalUntil: string;
   /** Exclusive: every day up to it is final and proved, by the export or by a total. */
   readonly provedUntil: string;
   /** Exclusive: every day up to it is final, and proved or known to differ. */
   readonly comparedUntil: string;
   /**
-   * Exclusive: every day after the newest closed month and up to it is final and compared with the export, and nothing of other
-   * usage keeps it open, so it can be closed.
+   * Exclusive: every day after the newest closed month and up to it can be closed: it is final and compared with the export,
+   * and no other usage keeps it open.
    */
   readonly reconciledUntil: string;
   /** Daily figures that are missing, failed or unverified. */
   readonly gapDays: number;
-  /** Those of them that no fetch task asks for and no close left out, with their first and last day. */
+  /** Those without a fetch task that no close left out, with their first and last day. */
   readonly idleDays: number;
   readonly firstIdle: string | null;
   readonly lastIdle: string | null;
-  /** Of the idle ones, those that were asked for and failed. */
+  /** Idle days that failed. */
   readonly failedDays: number;
-  /** Those of them that no fetch task asks for, in closed months that leave their workspace out. */
+  /** Days without a fetch task, in closed months that leave their workspace out. */
   readonly leftOutDays: number;
   /**
-   * Daily figures of each other meter that is kept, which are missing, failed or unverified and that no close
-   * left out: those that no fetch task asks for, with their first and last day, and the others.
+   * Missing, failed or unverified daily figures of each other kept meter, which no close left out: those without a fetch task,
+   * with their first and last day, and the others.
    */
   readonly otherGaps: readonly {
     readonly meter: Meter;
@@ -47,25 +43,23 @@ export interface SourceTrust {
     readonly lastIdle: string | null;
     readonly askedDays: number;
   }[];
-  /** Counts on which the platform contradicts itself, in months that are not closed. */
+  /** Contradictions of the platform in open months. */
   readonly disagreements: number;
-  /** The same in closed months, found since the close: nobody accepted them. */
+  /** Contradictions found in closed months since the close: nobody accepted them. */
   readonly disagreementsSince: number;
-  /** The configured workspaces, by the platform's id. */
   readonly workspaceIds: readonly string[];
-  /** What its server cannot do. */
   readonly capabilities: readonly ServerCapability[];
-  /** What its server counts, and from when on, epoch milliseconds. */
+  /** Supported meters with their beginning, epoch milliseconds. */
   readonly meters: MeterStarts;
-  /** The first day of the newest closed month, and how many before it are not closed. */
+  /** First day of the newest closed month, and how many earlier months are open. */
   readonly closedMonth: string | null;
   readonly monthsNotClosed: number;
-  /** The first day of the month to close next: the one after the newest closed one. Whether it has traces and no price. */
+  /** First day of the next month to close, and whether it has traces and no price. */
   readonly nextMonth: string;
   readonly nextLacksPrice: boolean;
 }
 
-/** Read from loaded intervals, so it costs the same for a day and for years of history. */
+/** Read from loaded intervals, so a day costs the same as years of history. */
 export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
   const { rows } = await sql<SourceTrust>`
     with asked as (
@@ -166,7 +160,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
   return rows;
 }
 
-/** The end of the time from a day on that all cells of source `s` have. Earlier time is not asked about. */
+/** End of the time from a day on that all cells of source `s` have. */
 function untilOf(days: string, from = "s.data_start") {
   return sql<string>`coalesce((
     select least(upper(u.days), s.today)

@@ -1,27 +1,21 @@
 import { sql } from "kysely";
 import type { Database } from "../db/database.ts";
 
-/** Zeros are counted as daily figures. */
-
 export interface LostWorkspace {
-  /** Slug. */
   readonly source: string;
-  /** The platform's id. */
   readonly workspaceId: string;
-  /** Whether an answer that should have named it did not. */
+  /** Whether a response that should have named it did not. */
   readonly isUnread: boolean;
   /** Whether it left the listing without being deleted. */
   readonly isUnlisted: boolean;
-  /** Zeros that were withdrawn and are not loaded again. */
+  /** Daily figures that were withdrawn and are not loaded again. */
   readonly zeros: number;
   /** ISO days; null without such zeros. */
   readonly firstDay: string | null;
   readonly lastDay: string | null;
-  /** Closed months that hold such days, such as 2026-03. Their totals are complete again when these are loaded. */
   readonly closedMonths: readonly string[];
 }
 
-/** Configured workspaces that the key of their source lost, or whose withdrawn zeros are not loaded again. */
 export async function lostWorkspaces(db: Database): Promise<LostWorkspace[]> {
   const { rows } = await sql<LostWorkspace>`
     select o.slug as source, l.external_id as "workspaceId", l.is_unread as "isUnread", l.is_unlisted as "isUnlisted", l.zeros, l.first_day::text as "firstDay", l.last_day::text as "lastDay",
@@ -40,13 +34,12 @@ export async function lostWorkspaces(db: Database): Promise<LostWorkspace[]> {
 }
 
 export interface ListedOnly {
-  /** The platform's id. */
   readonly workspaceId: string;
   readonly name: string | null;
   readonly zeros: number;
 }
 
-/** Listed workspaces that no answer has ever named: only the listing says that their loaded days are zero. */
+/** Only a listing proves the zeros of these workspaces, because no response has named them. */
 export async function listedOnly(db: Database, sourceId: number): Promise<ListedOnly[]> {
   const { rows } = await sql<ListedOnly>`
     select e.external_id as "workspaceId", d.dimension_name as name,

@@ -1,17 +1,15 @@
 import type { Socket } from "node:net";
 import pg from "pg";
 
-/** A connection string, or what holds one that may change meanwhile: a password file that is renewed. */
+/** A connection string, or the holder of one that may change, such as a password file. */
 export type Address = string | { reveal(): string };
 
-/** The connection string as it is now. */
 export function urlOf(address: Address): string {
   return typeof address === "string" ? address : address.reveal();
 }
 
-/** A limit for each statement of a session. Poolers take no such parameter when a session begins. */
+/** Poolers accept no such parameter when a session begins. */
 export interface SessionLimit {
-  /** Milliseconds. */
   readonly ms: number | undefined;
   isRefused: boolean;
 }
@@ -19,15 +17,13 @@ export interface SessionLimit {
 interface ClientConfig extends Omit<pg.ClientConfig, "connectionString"> {
   readonly address: Address;
   readonly limit?: SessionLimit;
-  /** Default: some seconds. */
   readonly closeMs?: number;
 }
 
 const CLOSE_MS = 4_000;
 
-/** Connects to where the address leads at that moment. Closes within its limit, although the other side does not. */
+/** Connects to the current address. Closes within its limit, although the other side does not. */
 export class ClosingClient extends pg.Client {
-  /** What it connects with. */
   readonly url: string;
   readonly #closeMs: number;
   readonly #refused: Error | undefined;
@@ -37,11 +33,11 @@ export class ClosingClient extends pg.Client {
     const limited = limit?.ms === undefined || limit.isRefused ? {} : { statement_timeout: limit.ms };
     let [parsed, refused]: [pg.ClientConfig, Error | undefined] = [{}, undefined];
     try {
-      // Reads the files of certificates.
+      // This reads the files of certificates.
       new pg.Client({ connectionString: strict(url) });
       parsed = { connectionString: strict(url) };
     } catch (error) {
-      // The pool makes clients where nobody would catch what it throws.
+      // The pool makes clients where nobody would catch an error.
       refused = error as Error;
     }
     super({ ...config, ...limited, ...parsed });
@@ -71,8 +67,8 @@ export class ClosingClient extends pg.Client {
 }
 
 /**
- * pg checks certificates wholly in every mode of TLS, and warns that a later version will not. Here it stays so: who wants
- * less says `sslmode=no-verify`, or `uselibpqcompat=true` for the modes of libpq.
+ * pg checks certificates fully in every mode of TLS, and warns that a later version will not. This keeps it so: use
+ * `sslmode=no-verify` for less, or `uselibpqcompat=true` for the modes of libpq.
  */
 function strict(connectionString: string): string {
   if (!URL.canParse(connectionString)) return connectionString;

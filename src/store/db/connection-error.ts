@@ -4,7 +4,6 @@ import { type Address, urlOf } from "./client.ts";
 
 interface Server {
   readonly address: Address;
-  /** The setting that names it. */
   readonly variable: string;
 }
 
@@ -13,7 +12,7 @@ export function isLoginRefused(error: unknown): boolean {
   return error instanceof Error && /^28/.test(String((error as { code?: unknown }).code));
 }
 
-/** `postgres_tls`; undefined for an error that is not of TLS. Only of a connection to Postgres: others have the same codes. */
+/** `postgres_tls`; undefined for other errors. Only for connections to Postgres, because others share the codes. */
 export function tlsError(cause: unknown, of: Server): UnreachableError | undefined {
   const fault = tlsFaultOf(cause);
   if (fault === undefined) return undefined;
@@ -22,7 +21,7 @@ export function tlsError(cause: unknown, of: Server): UnreachableError | undefin
   return new UnreachableError({ code: "postgres_tls", message, next, retryable: true, cause });
 }
 
-/** Why there is no connection, with the next step: `postgres_tls`, `postgres_refused`, `postgres_unreachable`. */
+/** Errors: `postgres_tls`, `postgres_refused`, `postgres_unreachable`. */
 export function connectionError(cause: unknown, of: Server): EtlError {
   if (cause instanceof EtlError) return cause;
   // 3D000: an unknown database. The server runs, but the URL is wrong.
@@ -47,7 +46,7 @@ function nameOf({ address }: Server): string {
   return `Postgres at ${withoutPassword(urlOf(address))}`;
 }
 
-/** What is wrong with a TLS connection to Postgres: `problem` goes on after its name. */
+/** `problem` continues a sentence about Postgres. */
 interface TlsFault {
   readonly problem: string;
   readonly next: string;
@@ -58,11 +57,10 @@ const CORRECT = "Correct sslrootcert, sslcert and sslkey in DATABASE_URL, or the
 const UNKNOWN_CA =
   /^(UNABLE_TO_VERIFY_LEAF_SIGNATURE|SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_GET_ISSUER_CERT(_LOCALLY)?|CERT_SIGNATURE_FAILURE|CERT_UNTRUSTED|INVALID_CA)$/;
 
-/** Node's and Postgres's errors of TLS, by what they mean. Undefined for any other error. */
+/** Classifies errors of TLS of Node and Postgres. Undefined for any other error. */
 function tlsFaultOf(error: unknown): TlsFault | undefined {
   if (!(error instanceof Error)) return undefined;
   const { code = "", path, syscall } = error as NodeJS.ErrnoException;
-  // Of OpenSSL's errors it alone is for people.
   const { reason: message = error.message } = error as { reason?: string };
   if (UNKNOWN_CA.test(code)) {
     return {

@@ -15,16 +15,14 @@ type BucketType = "timestamptz" | "date";
 /** A table with the columns `idColumn` integer, bucket_start timestamptz or date, traces bigint. */
 interface CopyTarget<Row extends NumberedRow> {
   readonly table: string;
-  /** Default: series_id. */
   readonly idColumn?: "series_id" | "key";
   readonly bucketType: BucketType;
-  /** Sees each row that is written. */
   readonly passing?: { add(row: Row): void } | undefined;
 }
 
 /**
- * Writes rows with COPY in binary, in 64 KiB buffers: the fastest way of those measured. `rows` come in key order. Each
- * buffer is encoded after Postgres has taken the one before, so that at most two are in memory. Returns the number of rows.
+ * Writes rows with COPY in binary, in 64 KiB buffers: the fastest way of those measured. `rows` come in key order. Each buffer
+ * is encoded after Postgres has taken the one before, so at most two are in memory.
  */
 export async function copyRows<Row extends NumberedRow>(
   client: PoolClient,
@@ -33,7 +31,6 @@ export async function copyRows<Row extends NumberedRow>(
   return copyBatches(client, { ...target, batches: [rows] });
 }
 
-/** The same for rows in batches. One batch is in memory at a time. */
 export async function copyBatches<Row extends NumberedRow>(
   client: PoolClient,
   given: CopyTarget<Row> & { batches: AsyncIterable<Iterable<Row>> | Iterable<Row>[] },
@@ -50,7 +47,6 @@ export async function copyBatches<Row extends NumberedRow>(
   return encoder.rows;
 }
 
-/** Writes lines of columns with COPY in text. null stays null. */
 export async function copyText(
   client: PoolClient,
   { into, lines }: { into: string; lines: Iterable<readonly (string | number | null)[]> },
@@ -78,7 +74,6 @@ function toText(value: string | number | null): string {
     : value.replace(/[\\\t\n\r]/g, (character) => ESCAPED[character] as string);
 }
 
-/** Takes the next buffer once Postgres has taken the one before. */
 async function copyBuffers(
   client: PoolClient,
   statement: string,
@@ -86,9 +81,8 @@ async function copyBuffers(
 ): Promise<void> {
   const stream = client.query(copyFrom(statement));
   const done = once(stream, "finish");
-  // Handled where `done` is awaited below.
   done.catch(() => {});
-  // Of the connection: a later write only finds that there is none.
+  // A later write reports only that there is no connection, so this keeps the cause.
   let lost: Error | undefined;
   stream.on("error", (error) => {
     lost ??= error;
@@ -108,7 +102,7 @@ async function copyBuffers(
   await done;
 }
 
-/** Encodes rows for a binary COPY, 30 or 34 bytes each. */
+/** Rows take 30 or 34 bytes. */
 class RowEncoder<Row extends NumberedRow> {
   rows = 0;
   readonly #bucketType: BucketType;
@@ -123,7 +117,7 @@ class RowEncoder<Row extends NumberedRow> {
     this.#at = HEADER.copy(this.#buffer);
   }
 
-  /** Yields full buffers. The last rows wait for the next call, or for `rest`. */
+  /** The last rows wait for the next call, or for `rest`. */
   *encode(rows: Iterable<Row>): Generator<Buffer, void> {
     const isDate = this.#bucketType === "date";
     const bucketBytes = isDate ? 4 : 8;

@@ -3,8 +3,8 @@ import { sql } from "kysely";
 import type { Database } from "./database.ts";
 
 /**
- * Tells this database from others that hold the same source: 16 hexadecimal digits. It stays when Postgres restarts, fails over or is
- * restored in place. It changes when the database is renamed, or moved to another server by a dump or by pg_upgrade.
+ * Distinguishes this database from others that hold the same source: 16 hexadecimal digits. It stays when Postgres restarts,
+ * fails over or is restored in place. It changes when the database is renamed, or moved by a dump or by pg_upgrade.
  */
 export async function nameOfDatabase(db: Database): Promise<string> {
   const { rows } = await sql<{ name: string; since: string; mayAsk: boolean }>`
@@ -13,7 +13,7 @@ export async function nameOfDatabase(db: Database): Promise<string> {
            has_function_privilege('pg_catalog.pg_control_system()', 'execute') as "mayAsk"
   `.execute(db);
   const { name = "", since = "", mayAsk = false } = rows[0] ?? {};
-  // A managed Postgres may keep its identifier to itself. The first source's beginning is a copy's too, but better than the name alone.
+  // A managed Postgres may hide its identifier. A copy has the same first source, but that is better than the name alone.
   const server = mayAsk ? await systemIdentifier(db) : since;
   return createHash("sha256")
     .update(JSON.stringify([server, name]))
@@ -21,7 +21,7 @@ export async function nameOfDatabase(db: Database): Promise<string> {
     .slice(0, 16);
 }
 
-/** Of the server: drawn when its data directory was made, and the same on its standbys. */
+/** Drawn when the data directory was made, and the same on standbys. */
 async function systemIdentifier(db: Database): Promise<string> {
   const { rows } = await sql<{
     id: string;

@@ -17,23 +17,20 @@ export type { Database, Transaction };
 
 export interface Store {
   readonly db: Database;
-  /** Where it connects to. */
   readonly address: Address;
-  /** The setting that names it. */
   readonly variable: string;
-  /** Runs `work` in one transaction, READ COMMITTED unless it is of one instant, and repeats all of it after a retryable failure. */
+  /** READ COMMITTED unless it is of one instant. All of `work` is repeated after a retryable failure. */
   transaction<T>(work: (transaction: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
-  /** Runs one statement outside a transaction, and repeats it after a retryable failure: it may run twice. */
+  /** Runs outside a transaction, and may run twice: it is repeated after a retryable failure. */
   statement<T>(work: (db: Database) => Promise<T>): Promise<T>;
-  /** Looks after a connection that is not the store's own, for the same silence. */
+  /** Watches a connection outside the pool for silence. */
   watch(client: pg.Client): void;
-  /** The process ends: from now on work waits for a silent Postgres for a few seconds, and is not repeated. */
+  /** Shutdown: work waits for a silent Postgres for a few seconds, and is not repeated. */
   hurry(): void;
-  /** Closes all connections within a few seconds, whatever Postgres does. */
   close(): Promise<void>;
 }
 
-/** What the driver returns: bigint as a safe number, date as its text (a Date would shift it by the local offset). */
+/** bigint as a safe number, date as its text (a Date would shift it by the local offset). */
 const types: pg.CustomTypesConfig = {
   getTypeParser(oid: number, format?: "text" | "binary") {
     if (oid === pg.types.builtins.INT8) return toSafeNumber;
@@ -51,20 +48,17 @@ function toSafeNumber(text: string): number {
 
 export interface StoreOptions {
   readonly url: Address;
-  /** The setting that `url` comes from, for errors. Default: DATABASE_URL. */
+  /** The setting of `url`, for errors. Default: DATABASE_URL. */
   readonly variable?: string;
   readonly maxConnections?: number;
-  /** After so long Postgres ends a statement (SQLSTATE 57014). Default: never. */
+  /** Postgres ends a longer statement (SQLSTATE 57014). Default: never. */
   readonly statementTimeoutMs?: number;
   readonly limits?: SilenceLimits;
-  /** Called when connections that fell silent were closed. */
   readonly onSilent?: (connections: number) => void;
 }
 
-/** For a connection to be made while the process ends. */
 const ENDING_CONNECT_MS = 1_000;
 
-/** Opens a pool; connects on first use. */
 export function openStore(options: StoreOptions): Store {
   const { url: address, variable = "DATABASE_URL", limits = SILENCE_LIMITS, onSilent = () => {} } = options;
   const silence = watchSilence(address, limits, onSilent);
@@ -76,8 +70,8 @@ export function openStore(options: StoreOptions): Store {
     max: options.maxConnections ?? 10,
     limit,
     connectionTimeoutMillis: limits.connectMs,
-    // A host that is cut off never learns that Postgres closed its connection: without keepalives its query and job would
-    // hang forever. The connection ends after 10 s of silence and ten probes, one a second.
+    // A host that is cut off never learns that Postgres closed its connection: without keepalives its query and job would hang
+    // forever. The connection ends after 10 s of silence and ten probes, one a second.
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     application_name: "usage-etl",
@@ -105,7 +99,7 @@ export function openStore(options: StoreOptions): Store {
     statement: (work) => again(() => work(db)),
     hurry: () => {
       isEnding = true;
-      // New connections are given up as soon.
+      // Shutdown.
       connections.options.connectionTimeoutMillis = ENDING_CONNECT_MS;
       silence.hurry();
     },
@@ -114,7 +108,7 @@ export function openStore(options: StoreOptions): Store {
   };
 }
 
-/** Errors: `postgres_unreachable`, `postgres_tls`, `postgres_refused`. Messages show the address without its password. */
+/** Errors: `postgres_unreachable`, `postgres_tls`, `postgres_refused`. Messages omit the password. */
 export async function checkReachable({ db, ...of }: Store): Promise<void> {
   try {
     await sql`select 1`.execute(db);

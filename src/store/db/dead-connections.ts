@@ -4,17 +4,16 @@ import { type Address, ClosingClient, streamOf } from "./client.ts";
 
 /**
  * A connection can be open and dead: behind a load balancer or a proxy, TCP goes on without Postgres. pg's own limits
- * (`query_timeout`, `statement_timeout`) must allow for the longest statement, which takes minutes, and would find it that late. So all
- * connections that wait for Postgres are looked at from time to time. One without a byte since the last look is asked about on a new
- * connection. It is closed if twice in a row Postgres does not work on its statement, or does not answer at all. `npm run chaos -- --only
- * "Postgres: half-open"` measured 18 s until all was well again, in place of ten minutes.
+ * (`query_timeout`, `statement_timeout`) must allow for the longest statement, which takes minutes. So connections that wait
+ * for Postgres are checked from time to time. One without a byte since the last check is examined on a new connection. It is
+ * closed if twice in a row Postgres does not work on its statement, or does not respond.
  */
 export interface SilenceLimits {
   readonly lookEveryMs: number;
   readonly connectMs: number;
-  /** For Postgres to answer a look, and for a connection to close. */
+  /** For Postgres to respond, and for a connection to close. */
   readonly answerMs: number;
-  /** Without a byte, even while Postgres works on the statement. In a transaction Postgres's own limit is shorter. */
+  /** Limit without a byte, even while Postgres works on the statement. In a transaction Postgres's own limit is shorter. */
   readonly longestMs: number;
 }
 
@@ -25,26 +24,24 @@ export const SILENCE_LIMITS: SilenceLimits = {
   longestMs: 3_600_000,
 };
 
-/** How long a process that ends waits for a byte of Postgres, once or twice. */
 const HURRY_MS = 1_500;
 
-/** Looks without an answer, or without work on the statement, after which a connection is closed. */
+/** Failed checks until a connection is closed. */
 const LOOKS = 2;
 
-/** What pg's types do not declare. `readyForQuery` is false while a statement is under way. */
+/** Missing in pg's types. `readyForQuery` is false while a statement is under way. */
 type Driver = pg.Client & { readonly readyForQuery: boolean; readonly processID: number };
 
 interface Watched {
   readonly client: Driver;
   /** Bytes received and sent so far. */
   bytes: number;
-  /** Looks since the last byte. */
+  /** Checks since the last byte. */
   quiet: number;
-  /** Of these, those in a row that found Postgres silent, or not at work on the statement. */
+  /** Successive checks that found Postgres silent, or not at work on the statement. */
   lost: number;
 }
 
-/** Looks after connections of one database. `onClosed` is called with how many a look has closed. */
 export function watchSilence(
   address: Address,
   limits: SilenceLimits,
@@ -62,7 +59,6 @@ export function watchSilence(
 
   let hurrying: NodeJS.Timeout | undefined;
 
-  /** Closes each connection that waits for an answer and had no byte since the last time. */
   function closeQuiet(): void {
     for (const one of watched) {
       if (isQuiet(one)) streamOf(one.client).destroy(silence(HURRY_MS));
@@ -70,7 +66,7 @@ export function watchSilence(
   }
 
   return {
-    /** From now on waits a second or two for Postgres, as a process does that ends. Nothing is lost: others repeat the work. */
+    /** Shortens the wait to a second or two at shutdown. Nothing is lost: others repeat the work. */
     hurry: () => {
       hurrying ??= setInterval(closeQuiet, HURRY_MS).unref();
     },
@@ -79,7 +75,6 @@ export function watchSilence(
       watched.add(one);
       given.once("end", () => watched.delete(one));
     },
-    /** Closes the connections that are left after the limit. */
     closeAll: async (end: () => Promise<void>) => {
       const late = setTimeout(
         () => {
@@ -97,7 +92,6 @@ export function watchSilence(
   };
 }
 
-/** Without a byte since the last time, while a statement is under way. */
 function isQuiet(one: Watched): boolean {
   const { bytesRead, bytesWritten, writableLength } = streamOf(one.client);
   const bytes = bytesRead + bytesWritten - writableLength;
@@ -133,7 +127,6 @@ async function look(
   const backends = silent.map((one) => ({ pid: one.client.processID, end: endOf(one) }));
   close(silent.filter(isOverdue));
   const idle = await idleBackends(address, backends, answerMs);
-  // An answer may have come meanwhile.
   const still = silent.filter((one) => watched.has(one) && isQuiet(one));
   for (const one of still) {
     one.lost = idle === undefined || idle.has(one.client.processID) ? one.lost + 1 : 0;
@@ -141,7 +134,6 @@ async function look(
   close(still.filter(({ lost }) => lost >= LOOKS));
 }
 
-/** Those without a byte since the last look, which is counted. */
 function countQuiet(watched: Iterable<Watched>): Watched[] {
   const silent: Watched[] = [];
   for (const one of watched) {
@@ -169,8 +161,8 @@ interface Backend {
 }
 
 /**
- * Of these backends, those that do not work on a statement: they wait for this process, or are gone. Undefined: Postgres
- * does not answer. Behind a pooler, whose process ids are its own, nobody knows: then none is listed or ended.
+ * Backends that do not work on a statement: they wait for this process, or are gone. Undefined: Postgres does not respond.
+ * Behind a pooler with process ids of its own, none is listed or ended.
  */
 async function idleBackends(
   address: Address,

@@ -12,7 +12,7 @@ import {
 } from "kysely";
 import { WITHOUT_TRANSACTION_TIMEOUT } from "./client.ts";
 
-/** Kysely's own key, so that releases that lock the session wait for this one, and it for them. */
+/** Kysely's own key, so that releases that lock the session and this one wait for each other. */
 export const MIGRATION_LOCK = "3853314791062309107";
 
 /** One session at a time migrates, until its transaction ends. The server's limits would end the wait, or a long migration. */
@@ -24,10 +24,7 @@ export async function lockMigrations(db: QueryExecutorProvider): Promise<void> {
   await sql`select pg_advisory_xact_lock(${sql.lit(MIGRATION_LOCK)}::bigint)`.execute(db);
 }
 
-/**
- * Locks migrations until the transaction ends, in which they must run. Kysely locks the session. Behind a pooler in transaction
- * mode the session is anybody's next, and the lock would stay.
- */
+/** Kysely locks the session. Behind a pooler in transaction mode another client gets the session next, and the lock would stay. */
 class TransactionLockAdapter extends PostgresAdapter {
   override async acquireMigrationLock(db: QueryExecutorProvider): Promise<void> {
     await lockMigrations(db);
@@ -36,10 +33,9 @@ class TransactionLockAdapter extends PostgresAdapter {
   override async releaseMigrationLock(): Promise<void> {}
 }
 
-/** Milliseconds for each statement; undefined where Postgres itself keeps a limit for the session, or there is none. */
 type Limit = () => number | undefined;
 
-/** Limits statements by their transaction, and gives one to a statement that has none. */
+/** Sets the limit of a transaction, and gives one to a statement that has none. */
 class LimitedDriver extends PostgresDriver {
   readonly #limit: Limit;
   readonly #limited = new WeakSet<DatabaseConnection>();
@@ -93,7 +89,7 @@ function limitOf(ms: number): string {
   return `SET LOCAL statement_timeout = ${ms}`;
 }
 
-/** Kysely's Postgres, as a pooler in transaction mode needs it. */
+/** For a pooler in transaction mode. */
 export class StoreDialect extends PostgresDialect {
   readonly #config: PostgresDialectConfig;
   readonly #limit: Limit;

@@ -9,15 +9,12 @@ import {
 import { type Dimension, dimensionOf, GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 
 interface DimensionColumns {
-  /** Column of the reporting views that holds the id. */
   readonly id: string;
-  /** Column that holds the current name; API keys and sandboxes have none. */
+  /** Column of the current name; API keys and sandboxes have none. */
   readonly name?: string;
-  /** As the comments of the views say it. */
   readonly title: string;
 }
 
-/** What the reporting views call each dimension. */
 export const DIMENSIONS: Readonly<Record<Dimension, DimensionColumns>> = {
   workspace: { id: "workspace_id", name: "workspace_name", title: "workspace" },
   project: { id: "project_id", name: "project_name", title: "project" },
@@ -28,21 +25,19 @@ export const DIMENSIONS: Readonly<Record<Dimension, DimensionColumns>> = {
   run_rule: { id: "run_rule_id", name: "run_rule_name", title: "run rule" },
 };
 
-/** What the views of a meter are called, such as `fct_sandbox_usage_workspace_daily`. Those of traces are `fct_usage_`. */
+/** Part of the views' names, such as `fct_sandbox_usage_workspace_daily`. Views of traces are `fct_usage_`. */
 export const USAGE_VIEWS: Readonly<Partial<Record<Meter, string>>> = {
   deployments: "deployment_usage",
   sandboxes: "sandbox_usage",
   evaluators: "evaluator_spend",
 };
 
-/** The schema of a fact, as sql/reporting places it: a newcomer needs few of them. */
 export function coreSchemaOf(view: string): "reporting" | "reporting_detail" {
   const isCore =
     /^fct_(usage_[a-z_]+|cost_(workspace|owner))_daily$/.test(view) && !view.includes("_by_tier_");
   return isCore ? "reporting" : "reporting_detail";
 }
 
-/** What the views of meters that are asked for by workspace show, as their comments say it. */
 const ABOUT: Readonly<Partial<Record<Meter, { readonly subject: string; readonly about: string }>>> = {
   sandboxes: { subject: "Sandbox usage", about: "compute and storage units of sandboxes and snapshots" },
   evaluators: {
@@ -54,7 +49,7 @@ const ABOUT: Readonly<Partial<Record<Meter, { readonly subject: string; readonly
 
 type Placeholders = Readonly<Record<string, string>>;
 
-/** What a block of sql/reporting may be repeated for, with its placeholders. */
+/** Keys of a repeated block of sql/reporting, with its placeholders. */
 const EACH: Readonly<Record<string, () => readonly Placeholders[]>> = {
   dimension: () => GROUPINGS.map(placeholdersOf),
   "dimension but workspace": () => GROUPINGS.filter((one) => one !== "workspace").map(placeholdersOf),
@@ -95,8 +90,8 @@ const EACH: Readonly<Record<string, () => readonly Placeholders[]>> = {
 const BLOCK = /^ *-- each ([a-z ]+)\n(.*?)^ *-- end\n/gms;
 
 /**
- * Expands SQL of sql/reporting: repeats what stands between `-- each dimension`, or another key of `EACH`, and `-- end` once for
- * each, and fills in its placeholders. Throws on a key or placeholder that it does not know.
+ * Repeats the text between `-- each dimension`, or another key of `EACH`, and `-- end` once for each, and fills in its
+ * placeholders. Throws on an unknown key or placeholder.
  */
 export function expandDimensions(sql: string): string {
   return sql.replace(BLOCK, (_, each: string, body: string) => {
@@ -108,7 +103,7 @@ export function expandDimensions(sql: string): string {
   });
 }
 
-/** Of a meter with two measures, such as `{first}`; their digits are those that the platform tells. */
+/** Two measures, such as `{first}`; their digits are those of the platform. */
 function placeholdersByWorkspace(meter: Meter): Placeholders {
   const { measures, project } = METER[meter];
   const [first = "", second = ""] = measures;
@@ -138,13 +133,12 @@ function placeholdersOf(groupBy: GroupBy): Placeholders {
     dimension: groupBy,
     position: String(GROUPINGS.indexOf(groupBy) + 1),
     title,
-    /** Where dimensions are, of which a newcomer needs projects alone. */
+    /** A newcomer needs only projects. */
     schema_of_project: groupBy === "project" ? "reporting" : "reporting_detail",
     id_column: id,
     name_column: name ?? "NULL::text",
     columns: columnsOf(DIMENSIONS[groupBy]),
     column_types: [id, ...(name === undefined ? [] : [name])].map((one) => `${one} text`).join(", "),
-    /** The same in deployment usage. */
     deployment_dimension: dimensionOf("deployments", groupBy),
     deployment_title: ofDeployments.title,
     deployment_id_column: ofDeployments.id,
@@ -153,7 +147,6 @@ function placeholdersOf(groupBy: GroupBy): Placeholders {
   };
 }
 
-/** Of a view or row `d` with the columns dimension_id and dimension_name. */
 function columnsOf({ id, name }: DimensionColumns): string {
   return `d.dimension_id AS ${id}${name === undefined ? "" : `, d.dimension_name AS ${name}`}`;
 }

@@ -16,19 +16,17 @@ import { analyzeStale } from "./statistics.ts";
 const REPORTING = new URL("sql/reporting/", ROOT);
 
 interface MigrateResult {
-  /** Names of the migrations that this call applied, in order. */
   readonly applied: string[];
-  /** Migrations of a newer release that this database has. Then this call did nothing, and the newer views stay. */
+  /** Migrations of a newer release. Then this call did nothing, and the newer views stay. */
   readonly newer: string[];
-  /** SQL that a superuser must run because this role may not create roles; empty if the roles exist. */
+  /** SQL that a superuser must run because this role may not create roles. */
   readonly missingRoles: string[];
 }
 
 /**
- * Brings schema and views up to date. Leaves those of a newer release alone: this release works on them, and would only
- * undo the views. An advisory lock makes parallel starts safe. The views are replaced in place afterwards, under an
- * advisory lock. Tables without statistics are analyzed. Errors: `migration_failed`; `schema_in_use` if a long report locks
- * what has to change.
+ * Brings schema and views up to date. Leaves those of a newer release alone: this release works on them, and would only undo
+ * the views. Advisory locks make parallel starts safe. Tables without statistics are analyzed. Errors: `migration_failed`;
+ * `schema_in_use` if a long report locks what has to change.
  */
 export async function migrate(
   store: Store,
@@ -60,20 +58,20 @@ export async function migrate(
   };
 }
 
-/** Applies all pending migrations in one transaction. */
+/** One transaction applies all pending migrations. */
 async function migrateTables(db: Database, lockRetry: SchemaLockRetry) {
   return withSchemaLock(db, lockRetry, async (lockTimeout) => {
     let outcome: MigrationResultSet = {};
     try {
       await db.transaction().execute(async (transaction) => {
-        // Before Kysely makes its own tables: two sessions that make them at once would fail.
+        // Two sessions that create Kysely's own tables at once would fail.
         await lockMigrations(transaction);
         outcome = await migrator(transaction, lockTimeout).migrateToLatest();
         if (outcome.error !== undefined) throw outcome.error;
       });
     } catch (error) {
       const { code } = error as { code?: string };
-      // A lock: thrown, so that it is tried again. The caller reports all other errors with the name of the migration.
+      // A lock is retried. The caller reports all other errors with the name of the migration.
       if (outcome.error === undefined || code === "55P03" || code === "40P01") throw error;
     }
     return outcome;
@@ -105,7 +103,6 @@ async function migrationText(name: string): Promise<string> {
   return readFile(new URL(`${name}.sql`, MIGRATIONS), "utf8");
 }
 
-/** The files of SQL of a folder, in the order of their names. */
 async function sqlTexts(folder: URL): Promise<string[]> {
   const names = (await readdir(folder)).filter((name) => name.endsWith(".sql")).sort();
   return Promise.all(names.map((name) => readFile(new URL(name, folder), "utf8")));
@@ -121,13 +118,11 @@ async function createSchema(db: Database, name: string): Promise<void> {
   }
 }
 
-/** Views that a newcomer needs, at most twelve; and all others. */
 const SCHEMAS_OF_VIEWS = ["reporting", "reporting_detail"];
 
-/** Roles that read these schemas. sql/reporting/95_grants.sql grants each its views. */
 const READERS = ["usage_reader", "usage_reader_masked"];
 
-/** Creates the missing roles. Returns the SQL for those that this role may not create. */
+/** Returns the SQL for roles that this role may not create. */
 async function ensureReaders(db: Database): Promise<string[]> {
   const missing: string[] = [];
   for (const role of READERS) {
@@ -153,7 +148,7 @@ async function replaceViews(store: Store, lockRetry: SchemaLockRetry): Promise<v
   const files = await sqlTexts(REPORTING);
   await withSchemaLock(store.db, lockRetry, (lockTimeout) =>
     store.transaction(async ({ client }) => {
-      // One session at a time: two that replace the same views would deadlock. This wait has no lock timeout.
+      // Two sessions that replace the same views would deadlock. This wait has no lock timeout.
       await client.query("SELECT pg_advisory_xact_lock(hashtext('usage-etl reporting'))");
       await client.query(`SET LOCAL lock_timeout = '${lockTimeout}'`);
       for (const text of files) await client.query(expandDimensions(text));
@@ -161,7 +156,7 @@ async function replaceViews(store: Store, lockRetry: SchemaLockRetry): Promise<v
   );
 }
 
-/** Computes all charges anew where other rules stored them: those of a release before this one. Parallel starts wait for the first. */
+/** Computes all charges anew if an earlier release stored them by other rules. Parallel starts wait for the first. */
 async function followRulesOfCharges(store: Store): Promise<void> {
   const rules = createHash("sha256")
     .update((await sqlTexts(REPORTING)).join())
@@ -183,9 +178,8 @@ async function followRulesOfCharges(store: Store): Promise<void> {
   });
 }
 
-/** How long a change of the schema tries to get its locks. */
 export interface SchemaLockRetry {
-  /** Longest wait for a lock. Queries that come later queue behind it for so long. */
+  /** Longest wait for a lock. Later queries queue behind it. */
   readonly lockMs: number;
   readonly attempts: number;
   readonly pause: (ms: number) => Promise<unknown>;
@@ -194,12 +188,11 @@ export interface SchemaLockRetry {
 /** About two minutes in all. Reports that begin meanwhile wait two seconds at a time. */
 const SCHEMA_LOCK_RETRY: SchemaLockRetry = { lockMs: 2_000, attempts: 30, pause: wait };
 
-/** lock_not_available and deadlock_detected. */
 const HELD_UP = new Set(["55P03", "40P01"]);
 
 /**
- * Runs `work`, which changes tables or views in one transaction, and repeats it while another session holds a lock.
- * Errors: `schema_in_use`, which names the session, after the last attempt.
+ * Repeats `work`, which changes tables or views in one transaction, while another session holds a lock. Errors:
+ * `schema_in_use`, which names the session, after the last attempt.
  */
 async function withSchemaLock<T>(
   db: Database,

@@ -2,7 +2,6 @@ import type pg from "pg";
 import { type Address, type ClosingClient, type SessionLimit, urlOf } from "./client.ts";
 import { isLoginRefused, tlsError } from "./connection-error.ts";
 
-/** What the store needs of a pool. */
 export interface Pool {
   connect(): Promise<pg.PoolClient>;
   end(): Promise<void>;
@@ -10,8 +9,8 @@ export interface Pool {
 }
 
 /**
- * The pool, of which nobody gets a connection that was made with an earlier address: a rotated login may be revoked. A login
- * that is refused while the address changes is tried again with the new one.
+ * No client gets a connection made with an earlier address: a rotated login may be revoked. A login that is refused while the
+ * address changes is tried again with the new one.
  */
 export function currentOf(
   pool: pg.Pool,
@@ -40,7 +39,6 @@ export function currentOf(
   };
 }
 
-/** PgBouncer's words. */
 function isParameterRefused(error: unknown): boolean {
   return error instanceof Error && /unsupported startup parameter/i.test(error.message);
 }

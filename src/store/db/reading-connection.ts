@@ -6,7 +6,6 @@ import type { Store } from "./database.ts";
 import { SILENCE_LIMITS } from "./dead-connections.ts";
 
 export interface ReadingAccess {
-  /** Looks after the connection, and cancels its statement when the signal aborts. */
   readonly store: Store;
   readonly signal: AbortSignal;
 }
@@ -14,9 +13,8 @@ export interface ReadingAccess {
 const asText: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => text };
 
 /**
- * Reads many rows in one transaction on a connection of its own, because connections of the store end an idle transaction. Every
- * value comes as the text that Postgres writes, instants in UTC. An error of the output is thrown as it is, others as `errorOf`
- * names them.
+ * Reads many rows in one transaction on a separate connection, because connections of the store end an idle transaction. Every
+ * value comes as Postgres's text, instants in UTC. An error of the output is thrown unchanged, others as `errorOf` names them.
  */
 export async function onReadingConnection<T>(
   {
@@ -56,12 +54,12 @@ export async function onReadingConnection<T>(
     return await read(client);
   } catch (cause) {
     signal.throwIfAborted();
-    // Of the output. A connection that fell silent is one that was interrupted.
+    // This is an error of the output. A silent connection counts as interrupted.
     if (cause instanceof EtlError && !(cause instanceof UnreachableError)) throw cause;
     throw errorOf(cause);
   } finally {
     signal.removeEventListener("abort", stop);
-    // In the midst of a COPY this closes it at once.
+    // During a COPY this closes it at once.
     await client.end().catch(() => {});
   }
 }

@@ -5,19 +5,18 @@ import type { Database } from "./database.ts";
 
 export const MIGRATIONS = new URL("sql/migrations/", ROOT);
 
-/** Names of migrations that the database lacks. Empty means that the schema is new enough. */
+/** Empty means that the schema is new enough. */
 export async function pendingMigrations(db: Database): Promise<string[]> {
   const applied = new Set(await appliedMigrations(db));
   return (await migrationNames()).filter((name) => !applied.has(name));
 }
 
-/** Names of migrations in the database that this release does not know. */
 export async function newerMigrations(db: Database): Promise<string[]> {
   const known = new Set(await migrationNames());
   return (await appliedMigrations(db)).filter((name) => !known.has(name));
 }
 
-/** Every command and each probe of readiness asks. Kysely's Migrator would read every column of the database for it. */
+/** Every command and readiness check calls this. Kysely's Migrator would read every column of the database. */
 async function appliedMigrations(db: Database): Promise<string[]> {
   const { rows: found } = await sql<{ there: boolean }>`
     select to_regclass('usage.kysely_migration') is not null as there
@@ -29,7 +28,7 @@ async function appliedMigrations(db: Database): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** The migrations of this release, in the order in which they run. Each is a file of SQL, or a folder of such files. */
+/** Each migration is a file of SQL, or a folder of such files. */
 export async function migrationNames(): Promise<string[]> {
   const entries = await readdir(MIGRATIONS, { withFileTypes: true });
   const migrations = entries.filter((entry) => entry.isDirectory() || entry.name.endsWith(".sql"));

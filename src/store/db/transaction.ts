@@ -4,26 +4,24 @@ import type pg from "pg";
 import { WITHOUT_TRANSACTION_TIMEOUT } from "./client.ts";
 import type { Pool } from "./pool.ts";
 
-/** Statements are written as SQL, so it knows no tables. */
 export type Database = Kysely<unknown>;
 
-/** One connection inside one transaction: for statements, and its client for COPY. */
 export interface Transaction {
   readonly db: Database;
   readonly client: pg.PoolClient;
 }
 
 export interface TransactionOptions {
-  /** All of it reads as of one instant, beside its own changes. Where another one changed the same rows, it is repeated. */
+  /** Reads as of one instant, but for its own changes. It is repeated where another transaction changed the same rows. */
   readonly isOneInstant?: boolean;
 }
 
-/** After these the whole transaction is repeated. */
+/** These repeat the whole transaction. */
 const RETRYABLE_STATES = /^(40001|40P01|08\w{3}|57P0[123]|53300|25006)$/;
 const LOST_CONNECTION = new Set(["ECONNRESET", "ECONNREFUSED", "EPIPE", "ETIMEDOUT", "postgres_silent"]);
 const ATTEMPTS = 4;
 
-/** How long the outcome of a COMMIT is looked up while Postgres still works on it. */
+/** How long the outcome of a COMMIT is awaited while Postgres still works on it. */
 const OUTCOME_WITHIN_MS = 10_000;
 const OUTCOME_EVERY_MS = 100;
 
@@ -44,14 +42,13 @@ const beginOf = ({
   ${WITHOUT_TRANSACTION_TIMEOUT};
   SELECT pg_current_xact_id()::text AS xid, extract(epoch FROM pg_postmaster_start_time())::text AS server`;
 
-/** What the outcome of a transaction is looked up by. */
 interface Identity {
   readonly xid: string;
-  /** When the server started. After a crash or a failover, another transaction may have the same number. */
+  /** After a crash or a failover, another transaction may have the same number. */
   readonly server: string;
 }
 
-/** Runs `work` in one transaction on a connection of the pool. `db`: the same pool, for a lookup. */
+/** `db`: the same pool, for a lookup of the outcome. */
 export async function runOnce<T>(
   { pool, db, ...options }: { pool: Pool; db: Database } & TransactionOptions,
   work: (transaction: Transaction) => Promise<T>,
@@ -76,13 +73,13 @@ export async function runOnce<T>(
     client.release();
   } catch (error) {
     client.release(error as Error);
-    // Without an answer it may have committed. Then repeating it would be wrong, or say something wrong.
+    // Without a response it may have committed. Then a repetition or an error would be wrong.
     if (!isRetryable(error) || !(await repeated(() => hasCommitted(db, own)))) throw error;
   }
   return result;
 }
 
-/** False also where nobody knows: the server has started anew. A load that is repeated then finds its own fetch number. */
+/** Also false after a restart of the server. A load that is repeated then finds its own fetch number. */
 async function hasCommitted(db: Database, { xid, server }: Identity): Promise<boolean> {
   for (let waited = 0; waited < OUTCOME_WITHIN_MS; waited += OUTCOME_EVERY_MS) {
     const { rows } = await sql<{ status: "in progress" | "committed" | "aborted" | null }>`
@@ -95,7 +92,6 @@ async function hasCommitted(db: Database, { xid, server }: Identity): Promise<bo
   return false;
 }
 
-/** Runs `work` again after a retryable failure, as long as it may. */
 export async function repeated<T>(work: () => Promise<T>, mayRepeat = () => true): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -114,7 +110,6 @@ function isRetryable(error: unknown): boolean {
   return /connection terminated|not queryable|timeout exceeded when trying to connect/i.test(error.message);
 }
 
-/** Kysely over a client that its caller releases. */
 function over(client: pg.PoolClient): Database {
   const lent = new Proxy(client, {
     get(target, property) {

@@ -2,26 +2,22 @@ import pg from "pg";
 import { MEASURES } from "../../domain/usage/meter.ts";
 import { keyOf, type View, type ViewColumn } from "./views.ts";
 
-/** A view as files hold it: by source, and by day where it has days. */
 export interface Dataset {
   readonly view: View;
-  /** Columns within a file. Source and day are those of the file itself. */
+  /** Columns within a file. The path holds source and day. */
   readonly columns: readonly ViewColumn[];
-  /** Undefined: the rows have no day. */
   readonly day: ViewColumn | undefined;
 }
 
-/** All rows of a day, or of a view without days, in figures. */
+/** Figures of a day, or of a view without days. */
 export interface RowsOfDay {
-  /** UTC day; null: the view has no days. */
   readonly day: string | null;
   readonly rows: number;
-  /** Two sums of 64-bit hashes of the rows: 128 bits, whatever their order. */
+  /** Two sums of 64-bit hashes of the rows, whatever their order. */
   readonly digest: string;
-  /** By column, exact; null: no row has the amount. */
+  /** Exact sums by column; null: no row has the amount. */
   readonly sums: Readonly<Record<string, string | null>>;
   readonly isFinal: boolean | null;
-  /** Every status of its rows. */
   readonly coverage: string[] | null;
 }
 
@@ -31,17 +27,16 @@ interface Part {
   readonly range?: { readonly from: string; readonly to: string };
 }
 
-/** Columns whose sum over the rows of a day means something. */
+/** Columns with a meaningful sum over the rows of a day. */
 const AMOUNTS = [...MEASURES, "quantity", "estimated_cost"];
-/** Rows per FETCH, as in view-rows.ts. */
 const BATCH = 1000;
 
 const quote = pg.escapeIdentifier;
 const literal = pg.escapeLiteral;
 
 /**
- * The first day with usage and the day after the last that a view may show, of a source, and this transaction's instant as Postgres
- * writes it in UTC. Undefined: there is no such source.
+ * The days that a view may show of a source, half-open, and this transaction's instant as Postgres writes it in UTC. Undefined:
+ * unknown source.
  */
 export async function daysOfSource(
   client: pg.Client,
@@ -62,8 +57,8 @@ export async function daysOfSource(
 }
 
 /**
- * Whether nobody else writes the files of a source. Postgres lets go of it when this transaction ends, however it ends. From here on
- * no statement takes over an hour.
+ * Returns false if another process writes the files of the source. Postgres releases the lock when this transaction ends. From
+ * here on no statement takes over an hour.
  */
 export async function lockFiles(client: pg.Client, source: string): Promise<boolean> {
   await client.query("set local statement_timeout = '1h'");
@@ -74,7 +69,7 @@ export async function lockFiles(client: pg.Client, source: string): Promise<bool
   return rows[0]?.is === "t";
 }
 
-/** What every day of a range has, in the order of days. Days without rows are left out. */
+/** In the order of days, without days that have no rows. */
 export async function rowsByDay(client: pg.Client, dataset: Dataset, part: Part): Promise<RowsOfDay[]> {
   const has = (name: string) => dataset.view.columns.some((column) => column.name === name);
   const sums = AMOUNTS.filter(has).map((name) => `${literal(name)}, sum(${quote(name)})::text`);
@@ -100,7 +95,7 @@ export async function rowsByDay(client: pg.Client, dataset: Dataset, part: Part)
   }));
 }
 
-/** Passes on the rows of some days, day after day, in the order of their key. After their columns each row has the day. */
+/** Rows come day after day, in the order of their key, with the day as the last column. */
 export async function readDays(
   client: pg.Client,
   dataset: Dataset,

@@ -4,23 +4,22 @@ import { ClosingClient, WITHOUT_TRANSACTION_TIMEOUT } from "../db/client.ts";
 import type { Store } from "../db/database.ts";
 import { SILENCE_LIMITS } from "../db/dead-connections.ts";
 
-/** A role that reads the views: all of them, or those without addresses of users. */
+/** All views, or those without addresses of users. */
 export type Reader = "usage_reader" | "usage_reader_masked";
 
 interface QueryLimits {
   readonly rows: number;
-  /** Of all rows as JSON. */
   readonly bytes: number;
   readonly statementMs: number;
 }
 
-/** Classes of SQLSTATE that say nothing about the statement: connection, resources, operator, system, internal. */
+/** Classes of SQLSTATE that do not concern the statement: connection, resources, operator, system, internal. */
 const NOT_OF_THE_STATEMENT = /^(08|53|57|58|XX)/;
 
 /**
- * Runs one SELECT of a stranger with the rights of a reader alone (sql/reporting/97_query_as_reader.sql), on a connection of its own.
- * Returns JSON as Postgres writes it, with every digit: `columns`, `rows` as arrays, and `is_cut`. Errors: `query_refused`,
- * `reader_role_missing`, and the driver's own.
+ * Runs one SELECT of a stranger with only the rights of a reader (sql/reporting/97_query_as_reader.sql), on a separate
+ * connection. Returns JSON as Postgres writes it, with every digit: `columns`, `rows` as arrays, and `is_cut`. Errors:
+ * `query_refused`, `reader_role_missing`, and the driver's.
  */
 export async function queryAsReader(
   store: Store,
@@ -33,7 +32,6 @@ export async function queryAsReader(
     connectionTimeoutMillis: SILENCE_LIMITS.connectMs,
     application_name: "usage-etl query",
   });
-  // The failing query throws the error where it is awaited.
   client.on("error", () => {});
   try {
     await client.connect();
@@ -54,7 +52,7 @@ export async function queryAsReader(
     } catch (error) {
       throw refused(error as pg.DatabaseError) ?? error;
     } finally {
-      // A pooler may keep the session for others, and locks of a session outlive its transaction.
+      // A pooler may keep the session for others, and its locks outlive the transaction.
       await client
         .query("ROLLBACK TO before_statement; SELECT pg_advisory_unlock_all(); ROLLBACK")
         .catch(() => {});

@@ -4,21 +4,21 @@ import { EtlError, UsageError } from "../../errors.ts";
 import { onReadingConnection, type ReadingAccess } from "../db/reading-connection.ts";
 import { bindings, queryOf, type Selection, type View, type ViewColumn } from "./views.ts";
 
-/** A row as Postgres writes it: texts in the order of the columns, instants in UTC. */
+/** Texts of Postgres in the order of the columns, instants in UTC. */
 export type TextRow = readonly (string | null)[];
 
 export type RowsWanted = Selection & ReadingAccess;
 
 /** Rows per FETCH. More are not faster. */
 const BATCH = 1000;
-/** How long the reader of the output may pause. Then the connection is closed, because its snapshot holds back vacuum. */
+/** How long the reader of the output may pause before the connection is closed: its snapshot holds back vacuum. */
 const LONGEST_PAUSE_MS = 600_000;
-/** SQLSTATE with which the functions refuse an instant. */
+/** The functions refuse an instant with this SQLSTATE. */
 const INVALID_PARAMETER = "22023";
 
 /**
- * Passes on what Postgres writes for a form of the rows, in pieces that begin and end anywhere. A query that fails at once
- * writes nothing, not even the header: Postgres sends that with the first rows or the error. Returns the number of rows.
+ * Passes on Postgres's output in pieces that begin and end anywhere. A query that fails at once writes nothing, not even the
+ * header: Postgres sends that with the first rows. Returns the number of rows.
  */
 export function copyRows(
   wanted: RowsWanted,
@@ -27,7 +27,7 @@ export function copyRows(
 ): Promise<number> {
   return onConnection(wanted, async (client) => {
     const stream = client.query(copyTo(`COPY (${query}) TO STDOUT (${options})`));
-    // Of a connection that is closed while nobody waits for rows: the statement has been given up.
+    // The connection may be closed while nobody waits for rows, after the statement was given up.
     stream.on("error", () => {});
     for await (const piece of stream) await inTime(client, write(piece));
     // The stream ends before Postgres has said how many rows there were.
@@ -36,7 +36,6 @@ export function copyRows(
   });
 }
 
-/** Passes on rows in batches. Returns their number. */
 export function readRows(
   wanted: RowsWanted,
   write: (rows: readonly TextRow[]) => Promise<void>,
@@ -57,7 +56,7 @@ export function readRows(
 function onConnection(wanted: RowsWanted, read: (client: pg.Client) => Promise<number>): Promise<number> {
   const { view } = wanted;
   const errorOf = (cause: unknown) => refusalOf(view, cause) ?? interrupted(view, cause);
-  // Not REPEATABLE READ, in which the functions as of an instant answer fewer instants.
+  // In REPEATABLE READ the functions as of an instant accept fewer instants.
   return onReadingConnection({ ...wanted, isolation: "READ COMMITTED", errorOf }, async (client) => {
     await client.query(bindings(wanted));
     return read(client);
@@ -89,15 +88,14 @@ function interrupted({ name }: View, cause: unknown): EtlError {
   });
 }
 
-/** `COPY (query) TO STDOUT (options)`. */
 interface CopyForm {
   readonly query: string;
   readonly options: string;
 }
 
 /**
- * RFC 4180 with `\n`, written by Postgres. Null is an empty cell, an empty text is `""`. With `guard`, a text that a
- * spreadsheet would run as a formula is prefixed with `'` (CSV injection). Negative numbers are not.
+ * RFC 4180 with `\n`. Null is an empty cell, an empty text is `""`. With `guard`, a text that a spreadsheet would run as a
+ * formula is prefixed with `'` (CSV injection). Negative numbers are not.
  */
 export function csvForm(selection: Selection, { guard }: { guard: boolean }): CopyForm {
   const query = cellsOf(selection, (cell, { type }) => {
@@ -110,8 +108,8 @@ export function csvForm(selection: Selection, { guard }: { guard: boolean }): Co
 }
 
 /**
- * JSON Lines: one object per line, so that a reader holds only one. Integers are numbers with all their digits. Decimals are
- * texts, because most readers would parse them as floats.
+ * JSON Lines, so that a reader holds only one object. Integers keep all their digits. Decimals are texts, because most readers
+ * would parse them as floats.
  */
 export function jsonForm(selection: Selection): CopyForm {
   const cells = cellsOf(selection, (cell, { type }) => {
@@ -120,7 +118,7 @@ export function jsonForm(selection: Selection): CopyForm {
   });
   return {
     query: `SELECT row_to_json(object) FROM (${cells}) object`,
-    // JSON escapes control characters, so it holds neither of these and is written as it is.
+    // JSON escapes control characters, so it contains neither of these and needs no quotes.
     options: String.raw`FORMAT csv, DELIMITER E'\x02', QUOTE E'\x01'`,
   };
 }
@@ -128,11 +126,11 @@ export function jsonForm(selection: Selection): CopyForm {
 /** Types whose texts never begin like a formula, but for a minus. */
 const NO_FORMULA = ["bigint", "integer", "numeric", "date"];
 const AS_IN_JSON = ["bigint", "integer", "boolean"];
-/** Those that OWASP names: = + - @, tab, carriage return, and the wide forms of the first four. */
+/** OWASP's list: = + - @, tab, carriage return, and the wide forms of the first four. */
 export const FORMULA_SIGNS: readonly string[] = [..."=+-@\t\r＝＋－＠"];
 const FORMULA_STARTS = FORMULA_SIGNS.map((character) => character.codePointAt(0)).join(", ");
 
-/** What is written of each column. The order within keeps Postgres from computing a column for each mention of it. */
+/** The inner order keeps Postgres from computing a column for each mention of it. */
 function cellsOf(selection: Selection, cellOf: (cell: string, column: ViewColumn) => string): string {
   const cells = selection.columns.map((column) => {
     const name = pg.escapeIdentifier(column.name);
@@ -141,7 +139,7 @@ function cellsOf(selection: Selection, cellOf: (cell: string, column: ViewColumn
   return `SELECT ${cells.join(", ")} FROM (${queryOf(selection)}) selected`;
 }
 
-/** Postgres writes `2026-03-01 05:00:00.12+00`, because the session is in UTC. ISO 8601 is `2026-03-01T05:00:00.12Z`. */
+/** The session is in UTC, so `2026-03-01 05:00:00.12+00` becomes `2026-03-01T05:00:00.12Z`. */
 function isoInstant(cell: string): string {
   return `replace(replace(${cell}::text, ' ', 'T'), '+00', 'Z')`;
 }

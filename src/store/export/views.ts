@@ -4,7 +4,7 @@ import type { Database } from "../db/database.ts";
 
 export interface ViewColumn {
   readonly name: string;
-  /** As Postgres names it, without modifier: `bigint`, `numeric`, `timestamp with time zone`. */
+  /** Postgres's name without modifier: `bigint`, `numeric`, `timestamp with time zone`. */
   readonly type: string;
   /** Digits in all and after the point; null for other types than numeric, and for a numeric without bounds. */
   readonly precision: number | null;
@@ -12,25 +12,23 @@ export interface ViewColumn {
   readonly comment: string;
 }
 
-/** A view, or a function that gives the rows of one as of an instant. */
 export interface View {
   readonly schema: string;
   readonly name: string;
   readonly comment: string;
   readonly isAsOf: boolean;
-  /** Whether the login or role may read it. Any login may read the catalogue of Postgres, so it learns of all. */
+  /** Whether the login or role may read it: Postgres's catalogue lists all of them. */
   readonly isReadable: boolean;
   readonly columns: readonly ViewColumn[];
 }
 
-/** Every view, with its columns in their order. */
 export async function listViews(db: Database): Promise<View[]> {
   return (await listReporting(db)).filter(({ isAsOf }) => !isAsOf);
 }
 
 /**
- * Everything in the schemas reporting and reporting_detail that has rows, by name, which is unique. Empty: there are none. `reader`:
- * the role that may read them or not; by default this login.
+ * All views and functions of the schemas reporting and reporting_detail by name, which is unique. Empty: there are none.
+ * `reader`: the role to check; default: this login.
  */
 export async function listReporting(db: Database, reader?: string): Promise<View[]> {
   const role = reader === undefined ? sql`current_user` : sql`${reader}::name`;
@@ -67,12 +65,12 @@ export async function listReporting(db: Database, reader?: string): Promise<View
   return rows;
 }
 
-/** The key columns of a view, from its comment. A view that is not ours has none. */
+/** From the view's comment. A customer's view has none. */
 export function keyOf(view: View): readonly string[] {
   return /\(key: ([^)]*)\)/.exec(view.comment)?.[1]?.split(", ") ?? [];
 }
 
-/** Columns that a range of time filters by: the first that the view has. */
+/** A range of time filters by the first that the view has. */
 const TIME_COLUMNS = [
   "usage_date",
   "usage_hour",
@@ -89,7 +87,7 @@ export function timeColumnOf(view: View): ViewColumn | undefined {
   return TIMELESS.includes(view.name) ? undefined : firstOf(view, TIME_COLUMNS);
 }
 
-/** The column with ids of workspaces. FOCUS calls them sub-accounts. */
+/** FOCUS calls workspaces sub-accounts. */
 export function workspaceColumnOf(view: View): ViewColumn | undefined {
   return firstOf(view, ["workspace_id", "SubAccountId"]);
 }
@@ -100,19 +98,17 @@ function firstOf(view: View, names: readonly string[]): ViewColumn | undefined {
     .find((column) => column !== undefined);
 }
 
-/** Which rows and columns of a view. All conditions hold. */
+/** Rows and columns of a view. All conditions hold. */
 export interface Selection {
   readonly view: View;
-  /** In the order wanted. */
   readonly columns: readonly ViewColumn[];
   /** Half-open, epoch milliseconds. Without `from` or `to` that end is open. */
   readonly range: { readonly from?: number; readonly to?: number };
   readonly where: readonly Condition[];
-  /** Epoch milliseconds; of a view that is as of an instant. */
+  /** Epoch milliseconds, for a view as of an instant. */
   readonly asOf?: number;
 }
 
-/** The column has one of the values, as texts that Postgres casts. */
 export interface Condition {
   readonly column: ViewColumn;
   readonly values: readonly string[];
@@ -121,14 +117,13 @@ export interface Condition {
 /** COPY takes no parameters, so each value is bound to a setting of the transaction, which the query reads. */
 const settingOf = (at: number) => `usage_etl.value_${at}`;
 
-/** A statement that binds the values of all conditions, with its parameters. */
 export function bindings({ where }: Selection): { text: string; values: string[] } {
   const values = where.flatMap((one) => one.values);
   const calls = values.map((_, at) => `set_config('${settingOf(at)}', $${at + 1}, true)`);
   return { text: `SELECT ${calls.join(", ") || "1"}`, values };
 }
 
-/** The rows in the order of their time and key. */
+/** In the order of time and key. */
 export function queryOf(selection: Selection): string {
   const { view, columns, asOf } = selection;
   const time = timeColumnOf(view);
@@ -157,7 +152,7 @@ function conditionsOfRange({ view, range: { from, to } }: Selection): string[] {
   const unit = time.name === "month_start" ? "month" : "day";
   const conditions: string[] = [];
   if (from !== undefined) conditions.push(`${column} >= ${start(from, unit)}`);
-  // The last instant before the end lies in the last wanted day.
+  // The last instant before the end is in the last wanted day.
   if (to !== undefined)
     conditions.push(
       time.type === "date" ? `${column} <= ${start(to - 1, "day")}` : `${column} < ${instant(to)}`,
@@ -165,7 +160,7 @@ function conditionsOfRange({ view, range: { from, to } }: Selection): string[] {
   return conditions;
 }
 
-/** Of the settings that `bindings` makes. The planner reads them when it estimates. */
+/** The planner reads the settings of `bindings` when it estimates. */
 function conditionsOfValues({ where }: Selection): string[] {
   let at = 0;
   return where.map(({ column, values }) => {

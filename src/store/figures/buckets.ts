@@ -10,14 +10,12 @@ import {
   type UsageRange,
 } from "./records.ts";
 
-/** Traces of one bucket. Buckets without a record have no row. */
 export interface BucketSum {
   /** First day of a day or month, `2026-03-01`; of an hour its instant, `2026-03-01T05:00:00Z`. */
   readonly bucket: string;
   readonly traces: number;
 }
 
-/** What all ids together have in each bucket of a range. */
 export async function bucketTotals(db: Database, of: UsageOf, range: UsageRange): Promise<BucketSum[]> {
   const { rows } = await sql<BucketSum>`
     with ${cellsOf(of)}
@@ -28,7 +26,6 @@ export async function bucketTotals(db: Database, of: UsageOf, range: UsageRange)
   return rows;
 }
 
-/** What each of some ids has. `key`: the entity. */
 export async function bucketsOfIds(
   db: Database,
   of: UsageOf,
@@ -46,7 +43,7 @@ export async function bucketsOfIds(
   return rows;
 }
 
-/** The buckets in which a count changed when it was final already, in order. */
+/** Buckets with a changed final count, in order. */
 export async function restatedBuckets(db: Database, of: UsageOf, range: UsageRange): Promise<string[]> {
   const { per, from, to } = range;
   const at = per === "hour" ? sql`t.bucket_start` : sql`(t.bucket_start at time zone 'UTC')::date`;

@@ -11,25 +11,23 @@ import type { Listing } from "./sums.ts";
 
 export interface ViewLine {
   /**
-   * `none`: what has no id on loaded days. `unloaded`: the same on days that are not loaded by this dimension. `adjustment`:
-   * in a closed month, what was closed less what the other lines have now. `rest`: all ids after the first ones. `total`: of
-   * all owners together. `before`: a bucket of the earlier range, of all ids together.
+   * `none`: no id on loaded days. `unloaded`: the same on days that are not loaded by this dimension. `adjustment`: in a closed
+   * month, its closed amount less its other lines. `rest`: all ids after the first ones. `total`: of all owners together.
+   * `before`: a bucket of the earlier range, of all ids together.
    */
   readonly kind: "id" | "none" | "unloaded" | "adjustment" | "rest" | "total" | "before";
   /** Of an owner: a JSON array of the owner and the cost centre. */
   readonly id: string | null;
   readonly name: string | null;
-  /** How many ids it stands for; of a bucket of the rest they are not counted. */
   readonly ids: number;
   /** First day of a bucket; null: the whole range. */
   readonly bucket: string | null;
   /** Exact decimals: an estimate is not rounded. */
   readonly amount: string;
-  /** The same in the earlier range; of a bucket it is 0. */
+  /** Amount of the earlier range; of a bucket it is 0. */
   readonly amountBefore: string;
 }
 
-/** Currencies of prices, and of charges that a close kept. */
 export async function currenciesOf(db: Database, sourceId: number): Promise<string[]> {
   const { rows } = await sql<{ currency: string }>`
     select currency from usage.price where source_id is null or source_id = ${sourceId}
@@ -40,7 +38,6 @@ export async function currenciesOf(db: Database, sourceId: number): Promise<stri
 }
 
 interface ViewRange extends Days {
-  /** Undefined: traces of owners. */
   readonly currency: string | undefined;
 }
 
@@ -49,9 +46,9 @@ interface ViewPer {
 }
 
 /**
- * What the ids cost in one currency, or what owners have, the most first, for the range, each of its buckets and an earlier range.
- * Costs are of all that is priced, whatever it counts. The lines of a range add up to the sum of the view of days that they are read
- * from, `fct_cost_..._daily` or `fct_usage_owner_daily`, and so to that of the workspaces.
+ * Costs of ids in one currency, or amounts of owners, the most first, for the range, each of its buckets and an earlier range.
+ * Costs include everything that is priced. The lines of a range add up to the sum of the view of days that they are read from,
+ * `fct_cost_..._daily` or `fct_usage_owner_daily`, and so to that of the workspaces.
  */
 export async function viewLines(
   db: Database,
@@ -118,7 +115,7 @@ export async function viewLines(
   return rows;
 }
 
-/** A share may have more digits than an amount, so the amounts of owners are not what all have together to the last digit. */
+/** A share may have more digits than an amount, so the amounts of owners do not add up to the total to the last digit. */
 const OWNERS_TOTAL = sql`
       union all
       select 'total', null, null, 0, null, coalesce(sum(amount) filter (where is_now), 0), coalesce(sum(amount) filter (where not is_now), 0)
@@ -126,7 +123,7 @@ const OWNERS_TOTAL = sql`
       union all
       select 'total', null, null, 0, bucket, sum(amount), 0 from line where is_now group by bucket`;
 
-/** The buckets in which a workspace's cost may still change without a restatement or other prices. */
+/** Buckets whose cost may change without a restatement or other prices. */
 export async function openCosts(
   db: Database,
   of: UsageCells,
@@ -143,7 +140,6 @@ function bucketOf(per: "day" | "month"): RawBuilder<unknown> {
   return per === "day" ? sql`usage_date` : monthOf(sql`usage_date`);
 }
 
-/** A condition on a view of costs, or of traces. */
 function isOf(
   { source, workspaceId }: Pick<UsageCells, "source" | "workspaceId">,
   { from, to, currency }: ViewRange,
@@ -154,7 +150,6 @@ function isOf(
     and ${workspaceId === null ? sql`true` : sql`workspace_id = ${workspace}`}`;
 }
 
-/** Usage without a price, by day. None: every day with usage in the range has a price. */
 export async function unpricedIn(
   db: Database,
   { source, workspaceId, range }: { source: string; workspaceId: string | null; range: Days },

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { MEASURES, METER, type Measure, type Meter, meterOfMeasure } from "../../domain/usage/meter.ts";
 import type { Database } from "../db/database.ts";
 
-/** What usage is counted in. Each has records of its own, so short-lived traces, which are a difference, are none of them. */
+/** Each has records of its own. Short-lived traces are a difference and have none. */
 export type Counted = Measure | "longlived";
 export const COUNTED: readonly Counted[] = MEASURES.flatMap((measure) =>
   measure === "traces" ? [measure, "longlived" as const] : [measure],
@@ -12,13 +12,11 @@ export function meterOfCounted(counted: Counted): Meter {
   return counted === "longlived" ? counted : meterOfMeasure(counted);
 }
 
-/** The scopes and series of it. */
 export function seriesTermsOf(counted: Counted): { kind: string; tier: string; measure: Measure } {
   const { kind, tier } = METER[meterOfCounted(counted)];
   return { kind, tier, measure: counted === "longlived" ? "traces" : counted };
 }
 
-/** First UTC day of a meter of a source; undefined if nothing of it was ever asked for. */
 export async function meterStart(
   db: Database,
   { sourceId, counted }: { sourceId: number; counted: Counted },

@@ -10,7 +10,6 @@ interface WorkspaceTotal {
   readonly lastWeek: number;
 }
 
-/** Traces by workspace, over all loaded days and the last seven of them. */
 export async function dailyTotals(db: Database, source: string): Promise<WorkspaceTotal[]> {
   const { rows } = await sql<WorkspaceTotal>`
     select coalesce(workspace_name, workspace_id) as workspace, count(traces)::integer as days,
@@ -24,7 +23,6 @@ export async function dailyTotals(db: Database, source: string): Promise<Workspa
   return rows;
 }
 
-/** The newest fetch number. */
 export async function newestFetch(db: Database): Promise<number> {
   const { rows } = await sql<{ newest: number }>`
     select coalesce(max(fetch_number), 0) as newest from usage.fetch
@@ -32,7 +30,6 @@ export async function newestFetch(db: Database): Promise<number> {
   return (rows[0] as { newest: number }).newest;
 }
 
-/** Requests for usage of a source after a fetch number, and how many of them failed. */
 export async function fetchesSince(
   db: Database,
   { source, after }: { source: string; after: number },

@@ -5,32 +5,27 @@ import type { Database } from "../db/database.ts";
 import { type Counted, meterOfCounted } from "./counted.ts";
 import { cellsOf, midnight, type UsageCells } from "./records.ts";
 
-/** What of a range is loaded of one workspace, by one dimension. */
 export interface LoadedWorkspace {
-  /** Entity. */
   readonly key: number;
-  /** The platform's id, as the views show it. */
   readonly workspaceId: string;
   readonly name: string | null;
   readonly loaded: readonly Interval[];
-  /** Loaded, and changed later only by a restatement. */
+  /** Only a restatement changes it later. */
   readonly final: readonly Interval[];
-  /** Final, and compared with the export or with totals without a difference. */
+  /** Final, and equal to the export or to totals. */
   readonly proved: readonly Interval[];
-  /** Whether hours make up one of the loaded days. */
   readonly byHours: boolean;
 }
 
-/** Equal as long as nothing is loaded, withdrawn, failed or forgotten. */
+/** Changes whenever something is loaded, withdrawn, failed or forgotten. */
 export const COVERAGE_VERSION = sql`concat_ws(' ', (
   select concat_ws(' ', count(*), sum(fetch_number), max(fetched_at), sum(period_end - period_start), count(*) filter (where final))
   from usage.coverage
 ), (select concat_ws(' ', count(*), max(failed_at)) from usage.failure))`;
 
-/** Of the proof `p` of a scope of days. */
+/** `p` is the proof of a scope of days. */
 export const PROVED_DAYS = sql`coalesce(p.compared + p.totalled - p.differing, '{}')`;
 
-/** Days, as the views of days show them. */
 export async function loadedDays(
   db: Database,
   of: UsageCells,
@@ -52,7 +47,7 @@ export async function loadedDays(
   return rows;
 }
 
-/** Days of what else is counted, as the views of tiers and deployments show them: hours never stand in for a day. */
+/** Other meters as their views show them: hours never stand in for a day. */
 export async function loadedMeterDays(
   db: Database,
   of: UsageCells & { readonly counted: Counted },
@@ -73,7 +68,7 @@ export async function loadedMeterDays(
   return rows;
 }
 
-/** Days of all that is priced, of each workspace: those on which every such meter is loaded that is expected there. */
+/** Days on which every priced meter that is expected there is loaded. */
 export async function loadedForCosts(
   db: Database,
   { sourceId, workspaceId }: UsageCells,
@@ -98,7 +93,7 @@ export async function loadedForCosts(
   return rows;
 }
 
-/** Whether some hour of these days is loaded: only the latest are kept. */
+/** Only the latest hours are kept. */
 export async function isLoadedByHour(db: Database, sourceId: number, { from, to }: Days): Promise<boolean> {
   const { rows } = await sql`
     select from usage.trace_scope c join usage.coverage v using (scope_id)
@@ -108,7 +103,6 @@ export async function isLoadedByHour(db: Database, sourceId: number, { from, to 
   return rows.length > 0;
 }
 
-/** Hours, as the views of hours show them. */
 export async function loadedHours(
   db: Database,
   of: UsageCells,
@@ -129,7 +123,6 @@ export async function loadedHours(
   return rows;
 }
 
-/** The ranges of a multirange, sorted, in epoch milliseconds. */
 function intervalsOf(multirange: RawBuilder<unknown>): RawBuilder<unknown> {
   const epochMs = (bound: RawBuilder<unknown>) => sql`(extract(epoch from ${bound}) * 1000)::bigint`;
   return sql`(

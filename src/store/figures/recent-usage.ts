@@ -2,60 +2,53 @@ import { sql } from "kysely";
 import type { Database } from "../db/database.ts";
 import { PROVED_DAYS } from "./loaded.ts";
 
-/** Traces of one UTC day, all workspaces of a source together. */
 interface RecentDay {
   readonly source: string;
   readonly date: string;
-  /** Null where a workspace is not loaded: it is not zero. */
+  /** Null where a workspace is not loaded. */
   readonly traces: number | null;
   readonly isFinal: boolean;
 }
 
-/** One of the workspaces that used most lately. */
 interface RecentWorkspace {
   readonly source: string;
   readonly id: string;
   readonly name: string | null;
-  /** By day, in the order of the source's days; 0 where a day is not loaded. */
   readonly traces: readonly number[];
 }
 
-/** The calendar month under way; each figure is null where a day that it needs is not loaded. */
+/** Each figure is null where a day that it needs is not loaded. */
 interface MonthToDate {
   readonly source: string;
-  /** Such as 2026-03. */
   readonly month: string;
   readonly traces: number | null;
-  /** Of the days that are loaded. */
+  /** Sum of the loaded days. */
   readonly least: number;
   readonly provisional: number | null;
-  /** Of its days that are over, and how many these are. */
+  /** Sum of the days that are over, and their number. */
   readonly ended: number | null;
   readonly days: number;
-  /** Of as many days of the month before. */
+  /** Sum of as many days of the month before. */
   readonly before: number | null;
 }
 
-/** A calendar month, and what may be claimed of its usage. */
 interface Claimed {
   readonly source: string;
-  /** Such as 2026-02. */
   readonly month: string;
   readonly isFinal: boolean;
-  /** Each day of each workspace is compared with the export or with totals, and equal. */
+  /** Each day of each workspace equals the export or totals. */
   readonly isProved: boolean;
   readonly isClosed: boolean;
 }
 
-/** The calendar month before the one under way. */
 interface LastMonth extends Claimed {
   /** Null where a day is not loaded. */
   readonly traces: number | null;
-  /** Of the days that are loaded. */
+  /** Sum of the loaded days. */
   readonly least: number;
 }
 
-/** What the usage of a month costs at imported prices, as far as it has one. The claims are of the usage that the cost is made of. */
+/** Cost at imported prices. The claims cover the usage that the cost is made of. */
 interface MonthCost extends Claimed {
   readonly currency: string;
   /** An exact decimal. */
@@ -63,19 +56,19 @@ interface MonthCost extends Claimed {
 }
 
 /**
- * Usage of all sources lately: one statement, so that days and months are of one instant. It says what the views say that are named
- * below, but compares the loaded days of each workspace as a set, and not one by one.
+ * Recent usage of all sources: one statement, so that days and months are of one instant. It agrees with the views below, but
+ * compares the loaded days of each workspace as a set.
  */
 export interface RecentUsage {
   /** The last days up to today, from `reporting.fct_usage_workspace_daily`. */
   readonly days: readonly RecentDay[];
-  /** The first of them, the most first. */
+  /** The most traces first. */
   readonly workspaces: readonly RecentWorkspace[];
   /** From `reporting_detail.usage_month_to_date`, over the workspaces of each source. */
   readonly months: readonly MonthToDate[];
   /** From `reporting.fct_usage_workspace_daily`. */
   readonly before: readonly LastMonth[];
-  /** Of both months, from the charges that the bill is made of. */
+  /** Both months, from the charges of the bill. */
   readonly costs: readonly MonthCost[];
 }
 

@@ -3,31 +3,28 @@ import { type Days, daysBetween, joined, monthsAndDays } from "../../domain/time
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { type Counted, seriesTermsOf } from "./counted.ts";
 
-/** Whose usage is looked at, and by what. */
 export interface UsageCells {
   readonly sourceId: number;
-  /** The source's slug. */
   readonly source: string;
   readonly by: GroupBy;
   /** Entity of one workspace; null: all of the source. */
   readonly workspaceId: number | null;
-  /** Traces of all tiers, unless something else is named. */
   readonly counted?: Counted;
 }
 
 export interface UsageOf extends UsageCells {
-  /** Whether hours make up a day that is looked at; looking for such days takes a while. */
+  /** Whether to look for hours that replace days, which takes a while. */
   readonly byHours: boolean;
 }
 
-/** Size of a bucket; it also says which records are read: those of hours, or those of days and their month totals. */
+/** `hour` reads records of hours; the others read those of days and their month totals. */
 export type Per = "hour" | "day" | "month";
 
 export interface UsageRange extends Days {
   readonly per: Per;
 }
 
-/** WITH item: the scopes of days and hours of each workspace that the dimension is kept for. */
+/** WITH item: the scopes of days and hours of each workspace by the dimension. */
 export function cellsOf({ sourceId, by, workspaceId, counted = "traces" }: UsageCells): RawBuilder<unknown> {
   const { kind, tier } = seriesTermsOf(counted);
   return sql`cell as materialized (
@@ -42,8 +39,8 @@ export function cellsOf({ sourceId, by, workspaceId, counted = "traces" }: Usage
 }
 
 /**
- * SELECT of the records of a range, as `key` (entity of the id), `bucket` and `traces`. Whole months come from month totals.
- * `keys`: those of some ids only, as far as that spares reading.
+ * SELECT of `key` (entity of the id), `bucket` and `traces`. Whole months come from month totals. `keys`: restricts to some ids
+ * as far as that saves reading.
  */
 export function recordsIn(of: UsageOf, range: UsageRange, keys?: readonly number[]): RawBuilder<unknown> {
   const inMonth = (column: RawBuilder<unknown>) =>
@@ -70,12 +67,12 @@ export function isCounted({ counted = "traces" }: UsageCells): RawBuilder<unknow
   return measure === "traces" ? sql`true` : sql`s.measure = ${measure}`;
 }
 
-/** Records of a series that are read in the time of one more search of an index. */
+/** Number of a series's records that are read in the time of one more index search. */
 const SEARCH = 20;
 
 /**
- * SELECT of the sums of a range and of an earlier one, as `key`, `traces` and `before`, in parts to be added up: one row a
- * series, whose records are read by its own index ranges. Needs `cellsOf`.
+ * SELECT of `key`, `traces` and `before`, in parts to be added up: one row a series, whose records are read by its own index
+ * ranges. Needs `cellsOf`.
  */
 export function sumsIn(
   of: UsageOf,
@@ -117,7 +114,7 @@ export function sumsIn(
     select ${key} as key, ${sums("dated_record", day, sql`f.traces`)} ${rows} group by 1`;
 }
 
-/** The tables that hold some ranges, each with its parts of them. Month totals only where that takes less time than all days. */
+/** Month totals are used only where that takes less time than all days. */
 function fewestOf(ranges: readonly Days[], per: Per): (Omit<Part, "from" | "to"> & { spans: Part[] })[] {
   const daily = tablesOf(ranges, per === "month" ? "day" : per);
   const mixed = tablesOf(ranges, per);
@@ -141,7 +138,6 @@ interface Part {
   readonly to: RawBuilder<unknown>;
 }
 
-/** The tables that hold some ranges, each with a part of them. */
 function tablesOf(ranges: readonly Days[], per: Per): Part[] {
   const part = (table: Table, { from, to }: Days): Part => ({
     days: { from, to },
@@ -164,12 +160,12 @@ function startOf(table: Table, day: string): RawBuilder<unknown> {
   return table === "hourly_record" ? midnight(day) : sql`${day}::date`;
 }
 
-/** As usage.month_of, which Postgres would call for each record. */
+/** The same as usage.month_of, which Postgres would call for each record. */
 export function monthOf(day: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`date_trunc('month', ${day}::timestamp)::date`;
 }
 
-/** Days that are made of hours are in no record of days. */
+/** Days that are made of hours have no records of days. */
 function daysOfHours(of: UsageCells, { from, to }: Days) {
   return {
     day: sql`f.usage_date`,
@@ -178,18 +174,17 @@ function daysOfHours(of: UsageCells, { from, to }: Days) {
   };
 }
 
-/** By workspace it is that of the scope: an answer may spell a workspace in two ways. */
+/** By workspace it is the scope's: a response may spell a workspace in two ways. */
 function keyOf({ by }: UsageCells, entity: RawBuilder<unknown>): RawBuilder<unknown> {
   return by === "workspace" ? sql`c.workspace_id` : entity;
 }
 
-/** The instant at which a day begins. */
 export function midnight(day: string): RawBuilder<unknown> {
   return sql`${`${day}T00:00:00Z`}::timestamptz`;
 }
 
 /**
- * Name of the entity `e`, whose current name is `n`. `masked`: users are named by their id, as in the masked views
+ * Name of entity `e` with current name `n`. `masked`: users are named by their id, as in the masked views
  * (sql/reporting/85_masked.sql).
  */
 export function nameOf({ by }: UsageCells, masked: boolean): RawBuilder<unknown> {
@@ -198,7 +193,6 @@ export function nameOf({ by }: UsageCells, masked: boolean): RawBuilder<unknown>
     : sql`n.name`;
 }
 
-/** Whether a text has another one in it, in capitals or not. */
 export function contains(text: RawBuilder<unknown>, part: string): RawBuilder<unknown> {
   return sql`position(lower(${part}) in lower(${text})) > 0`;
 }

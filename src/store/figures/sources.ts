@@ -4,16 +4,12 @@ import type { Database } from "../db/database.ts";
 export interface UsageSource {
   readonly sourceId: number;
   readonly slug: string;
-  /** First UTC day with usage. */
   readonly dataStart: string;
-  /** Every workspace that usage of the source is kept for. */
   readonly workspaces: readonly UsageWorkspace[];
 }
 
 export interface UsageWorkspace {
-  /** Entity. */
   readonly key: number;
-  /** The platform's id, as the views show it. */
   readonly id: string;
   readonly name: string | null;
 }

@@ -3,40 +3,31 @@ import type { Days } from "../../domain/time/days.ts";
 import type { Database } from "../db/database.ts";
 import { cellsOf, contains, nameOf, sumsIn, type UsageOf, type UsageRange } from "./records.ts";
 
-/** One line of usage by id. */
 export interface UsageSum {
-  /** `none`: traces without an id. `rest`: all ids after the first ones together. */
+  /** `none`: traces without an id. `rest`: all ids after the first ones. */
   readonly kind: "id" | "none" | "rest";
-  /** Entity; null of the rest. */
   readonly key: number | null;
-  /** As the views show it; null of the rest. */
   readonly id: string | null;
   readonly name: string | null;
-  /** How many ids it stands for. */
   readonly ids: number;
-  /** Of what is loaded. */
   readonly traces: number;
-  /** The same in the earlier range. */
   readonly tracesBefore: number;
 }
 
-/** Which ids are listed one by one, and how. */
 export interface Listing {
-  /** An earlier range: it ends where the other begins, or before. */
+  /** Earlier range. */
   readonly before: Days;
-  /** How many ids have a line of their own. */
   readonly top: number;
-  /** Only ids whose name or id has this text are listed one by one. */
+  /** Only ids whose name or id has this text are listed separately. */
   readonly find?: string | undefined;
-  /** Users are named by their id. */
   readonly masked: boolean;
-  /** `amount`: the most of the range comes first. `growth`: what grew most since the earlier range. */
+  /** `amount`: the most of the range first. `growth`: the most growth since the earlier range first. */
   readonly sort: "amount" | "growth";
 }
 
 /**
- * What each id has in a range and in an earlier one, sorted: the first `top` ids, the traces without an id, and the
- * rest. They add up to the sum of the view of days, or of hours. `masked`: users are named by their id.
+ * Sums of a range and an earlier one, sorted: the first `top` ids, the traces without an id, and the rest. They add up to the
+ * sum of the view of days, or of hours. `masked`: users are named by their id.
  */
 export async function usageSums(
   db: Database,
@@ -86,7 +77,6 @@ export async function usageSums(
   return rows;
 }
 
-/** JOIN of the current name `n` of an entity. */
 function currentName(key: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`left join lateral (
       select n.name from usage.entity_name n where n.entity_id = ${key}

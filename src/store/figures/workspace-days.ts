@@ -7,15 +7,13 @@ import type { Database } from "../db/database.ts";
 import { COVERAGE_VERSION, loadedDays } from "./loaded.ts";
 import { cellsOf, recordsIn, type UsageOf } from "./records.ts";
 
-/** Traces of a workspace by day. */
 export interface WorkspaceDays {
   readonly id: string;
   readonly name: string | null;
-  /** Each day of the range, in order. */
   readonly days: readonly DayAmount[];
 }
 
-/** Equal as long as nothing of any source is loaded, withdrawn, failed or forgotten, nobody applies an owner file, and the day (UTC) is the same. */
+/** Changes whenever something is loaded, withdrawn, failed or forgotten, an owner file is applied, or the day (UTC) changes. */
 export async function usageVersion(db: Database): Promise<string> {
   const { rows } = await sql<{ version: string }>`
     select concat_ws(' ', current_database(), (now() at time zone 'UTC')::date, ${COVERAGE_VERSION}, (select applied_at from usage.owner_file)) as version
@@ -23,7 +21,6 @@ export async function usageVersion(db: Database): Promise<string> {
   return rows[0]?.version ?? "";
 }
 
-/** All workspaces of a source in a range of days that are over. */
 export async function workspaceDays(
   db: Database,
   source: Pick<UsageOf, "sourceId" | "source">,
@@ -57,14 +54,13 @@ function covers(intervals: readonly Interval[], at: number): boolean {
   return intervals.some(({ start, end }) => start <= at && at < end);
 }
 
-/** Of one dimension the id that has most more, or most less, on a day than on other days of its workspace. */
+/** The id of a dimension with the largest difference between a day and the other days of its workspace. */
 export interface DayPart {
   readonly by: Exclude<GroupBy, "workspace">;
-  /** As the views show it. */
   readonly id: string;
-  /** Of a project; of nothing else, since a user's name is an address. */
+  /** Only of projects, since a user's name is an address. */
   readonly name: string | null;
-  /** Its traces on the day, less what is expected of it. */
+  /** Traces on the day, less the expected ones. */
   readonly more: number;
 }
 
@@ -73,13 +69,13 @@ export interface DayAsked {
   readonly workspaceId: string;
   readonly day: string;
   readonly others: readonly string[];
-  /** What is expected of a part, of all its traces on the other days. */
+  /** Expected part of all its traces on the other days. */
   readonly factor: number;
-  /** 1: the most more; -1: the most less. */
+  /** 1: the largest increase; -1: the largest decrease. */
   readonly sign: number;
 }
 
-/** Of each day, in the order asked: one part of each dimension, unless it is not loaded on one of the days. */
+/** One part of each day and dimension, unless the dimension is not loaded on one of the days. */
 export async function partsOfDays(db: Database, asked: readonly DayAsked[]): Promise<DayPart[][]> {
   if (asked.length === 0) return [];
   const { rows } = await sql<DayPart & { readonly n: number }>`

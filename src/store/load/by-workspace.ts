@@ -7,24 +7,23 @@ import type { Scope } from "../catalog/scopes.ts";
 import type { Database } from "../db/database.ts";
 import { recordTable, storedIn } from "./load-statements.ts";
 
-/** What answers by workspace say of a window of another dimension. */
+/** What responses by workspace prove about a window of another dimension. */
 export interface ByWorkspace {
-  /** Of the oldest of them. */
+  /** Stamp of the oldest response. */
   readonly stamp: FetchStamp;
-  /** The scope that they were loaded for. */
   readonly scopeId: number;
   /**
-   * The parts of the window that are zero by these answers, and that nothing stored contradicts: all of it where the workspace has no traces in
-   * it; else what was never loaded, if it has none there.
+   * Zero by these responses without a contradiction in the store: the whole window if the workspace has no traces in it; else
+   * its time that was never loaded, if without traces.
    */
   readonly zero: readonly Interval[];
-  /** When this was read, by Postgres's clock, epoch milliseconds. A task may have waited since these answers came. */
+  /** Time of reading, by Postgres's clock, epoch milliseconds. A task may have waited since these responses came. */
   readonly now: number;
 }
 
 /**
- * Whether some dimension of a source was found to name more traces than its workspace has. There the one says nothing of the other, and
- * each dimension is asked for.
+ * Whether some dimension of a source names more traces than its workspace has. There workspaces prove nothing of dimensions,
+ * and each is requested.
  */
 export async function exceedsWorkspaces(db: Database, sourceId: number): Promise<boolean> {
   const { rows } = await sql`select where ${exceeds(sql`${sourceId}`)}`.execute(db);
@@ -39,8 +38,8 @@ function exceeds(sourceId: RawBuilder<unknown>): RawBuilder<boolean> {
 }
 
 /**
- * What answers by workspace, sent at `since` (epoch milliseconds) or later, say of a window of other scopes. Those are left out for which they do
- * not cover it, or are not to be believed.
+ * What responses by workspace, sent at `since` (epoch milliseconds) or later, prove about a window of other scopes. Scopes
+ * without complete or credible responses are left out.
  */
 export async function byWorkspace(
   db: Database,
@@ -85,15 +84,14 @@ export async function byWorkspace(
 
 interface Age {
   readonly window: Window;
-  /** Epoch milliseconds. */
   readonly fetchedAfter: number;
   readonly finalUntil: number;
 }
 
 /**
- * Of some scopes, each with that of its workspace, those whose stored figures need no new answer: all of the window was fetched after `fetchedAfter` and nothing of it failed
- * since, none of it would be final if it was fetched again (`finalUntil`), and in each bucket they add up to the count by workspace. Hours may be
- * older if their days are not, and each project, user or key has as many in the hours of a day as on that day.
+ * Scopes whose stored figures need no new response: all of the window was fetched after `fetchedAfter`, nothing failed since,
+ * none of it would be final if it was fetched again (`finalUntil`), and in each bucket they add up to the count by workspace.
+ * Hours may be older if their days are not, and each project, user or key has as many in the hours of a day as on that day.
  */
 export async function addUp(
   db: Database,
@@ -130,7 +128,7 @@ export async function addUp(
   return new Set(ids.filter((scopeId) => !differ.has(scopeId)));
 }
 
-/** Workspaces (the platform's ids) without traces in the last day, as far as it is loaded by workspace: all of a source, or some of them. */
+/** Workspaces (platform ids) without traces in the last day, as far as it is loaded by workspace. */
 export async function quietWorkspaces(
   db: Database,
   { sourceId, workspaceIds }: { sourceId: number; workspaceIds?: readonly string[] },
@@ -148,7 +146,10 @@ export async function quietWorkspaces(
   return new Set(rows.map(({ id }) => id));
 }
 
-/** By scope, when the oldest part of a range was fetched, epoch milliseconds. Left out where some is not loaded, failed since, or can become final. */
+/**
+ * By scope, when the oldest part of a range was fetched, epoch milliseconds. Scopes with missing or failed time, or time that
+ * can become final, are left out.
+ */
 async function loadedSince(
   db: Database,
   given: { scopeIds: readonly number[]; asked: RawBuilder<unknown>; finalUntil: number },
@@ -165,7 +166,10 @@ async function loadedSince(
   return new Map(rows.map(({ scopeId, since }) => [scopeId, since.getTime()]));
 }
 
-/** Of some scopes of hours, those whose days are loaded and young enough, and where each entity has the same in the hours of a day as on that day. */
+/**
+ * Scopes of hours whose days are loaded and young enough, and where each entity has the same in the hours of a day as on that
+ * day.
+ */
 async function addUpToDays(db: Database, scopeIds: readonly number[], age: Age): Promise<number[]> {
   if (scopeIds.length === 0) return [];
   const { window, fetchedAfter, finalUntil } = age;
@@ -198,12 +202,11 @@ async function addUpToDays(db: Database, scopeIds: readonly number[], age: Age):
   return hours.filter((scopeId) => !differ.has(scopeId));
 }
 
-/** A scope of another dimension than the workspace. */
 export type OtherScope = Pick<Scope, "scopeId" | "groupBy" | "workspaceId">;
 
 /**
- * The scopes of the other dimensions beside some scopes by workspace. Left out is one with a failure in the window that is not due yet, and one of which
- * all of the window is final.
+ * Scopes of the other dimensions of the same workspaces, without those that have a failure in the window that is not due yet,
+ * or whose window is all final.
  */
 export async function otherScopes(
   db: Database,
@@ -229,7 +232,10 @@ export async function otherScopes(
   return rows;
 }
 
-/** By workspace (the platform's id) and stride: the time that is loaded by workspace without traces. None where answers by workspace are not believed. */
+/**
+ * Time loaded by workspace without traces, by workspace (platform id) and stride. None where responses by workspace are not
+ * credible.
+ */
 export async function timeWithoutTraces(
   db: Database,
   sourceId: number,
@@ -247,7 +253,6 @@ export async function timeWithoutTraces(
   return new Map(rows.map(({ id, stride, parts }) => [`${id} ${stride}`, toIntervals(parts ?? [])]));
 }
 
-/** SQL condition: a row of coverage or of failures overlaps a range. */
 function overlaps(range: RawBuilder<unknown>, row: "v" | "f"): RawBuilder<boolean> {
   const name = sql.raw(row);
   return sql`${name}.period_start < upper(${range}) and ${name}.period_end > lower(${range})`;

@@ -7,23 +7,18 @@ import { DIGEST_BYTES, WindowDigest } from "../../domain/usage/digest.ts";
 import { type CoverageRow, overlaps, type ScopeTime } from "../catalog/scope-time.ts";
 import type { Database } from "../db/database.ts";
 
-/** A loaded interval that a window overlaps. */
 export interface OverlappedRow extends CoverageRow {
-  /** Of the part within the window; null where nothing is known. */
+  /** Digest of the part within the window; null: unknown. */
   readonly digest: Buffer | null;
 }
 
-/** Where an answer may differ from what is stored. Everywhere else its rows are the stored ones. */
+/** Where a response may differ from the store. Everywhere else its rows are the stored ones. */
 interface Suspect {
   readonly scopeIds: readonly number[];
-  /** The shortest that holds all of it. */
   readonly period: Interval;
 }
 
-/**
- * Reads the coverage that a window overlaps, and the present epoch of digests. Whoever enters digests later in the
- * transaction gives this epoch to them: a change by others since then voids them.
- */
+/** Digests that are stored later in the transaction need this epoch: a change by others since then voids them. */
 export async function readOverlapped(
   db: Database,
   { scopeIds, period }: ScopeTime,
@@ -42,14 +37,13 @@ export async function readOverlapped(
   };
 }
 
-/** The digests of an answer, by scope. Rows are added in any order. */
+/** Rows are added in any order. */
 export class AnswerDigests {
   readonly #window: Window;
   readonly #ofScope: ReadonlyMap<number, WindowDigest>;
   readonly #ofWorkspace: readonly WindowDigest[];
   rows = 0;
 
-  /** `scopeIds`: of each requested workspace, by its index. */
   constructor(window: Window, scopeIds: readonly number[]) {
     this.#window = window;
     this.#ofWorkspace = scopeIds.map(() => new WindowDigest(window));
@@ -61,7 +55,7 @@ export class AnswerDigests {
     this.#ofWorkspace[row.workspace]?.add(row);
   }
 
-  /** The buckets of a part of the window that have traces. */
+  /** Buckets with traces. */
   traced(scopeId: number, part: Interval): Interval[] {
     return intersect(this.#ofScope.get(scopeId)?.traced() ?? [], [part]);
   }
@@ -70,7 +64,6 @@ export class AnswerDigests {
     return this.#ofScope.get(scopeId)?.of(part);
   }
 
-  /** Undefined: the answer of these scopes is what is stored. */
   suspect(scopeIds: readonly number[], stored: readonly OverlappedRow[]): Suspect | undefined {
     const { start, end, stride } = this.#window;
     const bucketMs = STRIDE_MS[stride];
@@ -88,7 +81,7 @@ export class AnswerDigests {
     return suspects.length === 0 ? undefined : { scopeIds: suspects, period };
   }
 
-  /** First and last bucket whose stored digest is another one or not known. */
+  /** First and last bucket whose stored digest differs or is unknown. */
   #differing(scopeId: number, stored: readonly OverlappedRow[]): { first: number; last: number } | undefined {
     const { start, stride } = this.#window;
     const answered = this.of(scopeId, this.#window) as Buffer;
@@ -107,7 +100,6 @@ export class AnswerDigests {
   }
 }
 
-/** The rows of an answer that belong to the suspect part. */
 export function* suspectRows(
   rows: Iterable<AnswerRow>,
   { scopeIds, period }: Suspect,

@@ -4,8 +4,6 @@ import { clearTime, multirange, overlaps, type ScopeTime } from "../catalog/scop
 import { lockScopes } from "../catalog/scopes.ts";
 import type { Database, Store } from "../db/database.ts";
 
-/** Parts of time whose last answer could not be used: when they are kept, asked about again, and gone. */
-
 interface NotedFailure extends ScopeTime {
   readonly stamp: FetchStamp;
   readonly state: "failed" | "unverified";
@@ -13,7 +11,6 @@ interface NotedFailure extends ScopeTime {
   readonly message: string;
 }
 
-/** Keeps a failed task, under the same lock that loads take. */
 export async function failScopes(store: Store, failure: NotedFailure): Promise<void> {
   await store.transaction(async ({ db }) => {
     await noteFailures(db, { ...failure, scopeIds: await lockScopes(db, failure.scopeIds) });
@@ -21,8 +18,8 @@ export async function failScopes(store: Store, failure: NotedFailure): Promise<v
 }
 
 /**
- * Keeps that a period could not be loaded, and when to retry it: after an hour, doubling to a day (rule 12 of
- * docs/rules.md). Time that a newer fetch has loaded or failed is left out.
+ * Stores that a period could not be loaded, and when to retry it: after an hour, doubling to a day (rule 12 of docs/rules.md).
+ * Time that a newer fetch has loaded or failed is left out.
  */
 export async function noteFailures(db: Database, failure: NotedFailure): Promise<void> {
   const { scopeIds, period, stamp, state, code, message } = failure;
@@ -54,7 +51,7 @@ export async function noteFailures(db: Database, failure: NotedFailure): Promise
   `.execute(db);
 }
 
-/** Makes all failures of a source due: a person asks, who does not wait for their retry time. */
+/** A person requested the retry and does not wait for its time. */
 export async function retryNow(db: Database, sourceId: number): Promise<void> {
   await sql`
     update usage.failure f set retry_at = now() from usage.scope s
@@ -62,31 +59,26 @@ export async function retryNow(db: Database, sourceId: number): Promise<void> {
   `.execute(db);
 }
 
-/** Codes of failures without an answer: they say nothing about the requested time. */
 const UNANSWERED = ["server_error", "network", "timeout", "answer_cut", "answer_too_large"];
 /**
- * Codes of an answer that is not one of this endpoint, such as a page of a proxy. Where `answer_invalid` is about one record, the
- * ledger has the fetch as refused, not as failed.
+ * The response is not one of this endpoint, such as a page of a proxy. Where `answer_invalid` is about one record, the ledger
+ * has the fetch as refused, not as failed.
  */
 const FOREIGN = ["answer_invalid", "redirect_refused"];
-/** So many foreign answers in a row may be chance. */
+/** Fewer foreign responses in a row may be chance. */
 const BY_CHANCE = 3;
-/** The first attempt of a task that gave up is at most this old: eight attempts with pauses of up to two minutes. */
+/** Maximum age of the first attempt of a task that gave up: eight attempts with pauses of up to two minutes. */
 const ATTEMPTS_WITHIN = sql`interval '10 minutes'`;
 /** Failures that one sync looks at. The next sync takes the others. */
 const MOST = 1000;
 
 /**
- * Makes failures that an outage of the source caused due now, instead of in an hour or more (rule 12 of
- * docs/rules.md). Returns how many failures are due.
- *
- * An outage caused a failure if the source answered nothing between the first and the last attempt of its task. If it
- * answered other requests meanwhile, the failure belongs to the task and keeps its time. All failures of an outage are
- * due once any request has been answered since. Until then, each sync retries one of them, so that a platform that is
- * still down does not get all requests at once.
- *
- * A foreign answer is treated like none. It comes at once, also to one request among others: the first three count as an
- * outage whatever else was answered. After them, any answer of the minutes before shows that the task itself is at fault.
+ * Makes failures that an outage of the source caused due now, instead of in an hour or more (rule 12 of docs/rules.md). Returns
+ * how many failures are due. An outage caused a failure if the source answered nothing between the first and the last attempt
+ * of its task; otherwise the failure keeps its time. All failures of an outage are due once any request has succeeded since.
+ * Until then, each sync retries one of them. A foreign response counts as none. It comes at once, also to one request among
+ * others: the first three count as an outage in any case. After them, any response of the minutes before shows that the task
+ * itself is at fault.
  */
 export async function retryAfterOutage(db: Database, sourceId: number): Promise<number> {
   const answered = sql`a.source_id = ${sourceId} and a.finished_at is not null

@@ -8,7 +8,6 @@ import { endingOf, type TaskEnd } from "../work/tasks.ts";
 
 export type FetchPurpose = "load" | "reconcile";
 
-/** A request, as the ledger keeps it. */
 interface FetchStart {
   readonly sourceId: number;
   readonly purpose: FetchPurpose;
@@ -36,7 +35,6 @@ export async function beginFetch(db: Database, fetch: FetchStart): Promise<Fetch
   return { fetchNumber: number, fetchedAt: at.getTime() };
 }
 
-/** A number and time for a request without a task, such as a listing. */
 export async function drawStamp(db: Database): Promise<FetchStamp> {
   const { rows } = await sql<{ number: number; at: Date }>`
     select nextval('usage.fetch_number') as number, clock_timestamp() as at
@@ -45,7 +43,6 @@ export async function drawStamp(db: Database): Promise<FetchStamp> {
   return { fetchNumber: number, fetchedAt: at.getTime() };
 }
 
-/** How a fetch ended, with what it received. */
 export interface FetchEnd {
   readonly outcome: FetchOutcome;
   readonly code?: string | undefined;
@@ -53,11 +50,11 @@ export interface FetchEnd {
   readonly status?: number | undefined;
   readonly records?: number;
   readonly traces?: number;
-  /** The task whose work is done with it. */
+  /** The task that ends with it. */
   readonly task?: TaskEnd | undefined;
 }
 
-/** Keeps how a fetch ended, and ends its task, by one statement: each round trip costs a task about as much as a small load does. */
+/** One statement ends the fetch and its task: each round trip costs a task about as much as a small load does. */
 export async function finishFetch(
   db: Database,
   { fetchNumber }: Pick<FetchStamp, "fetchNumber">,
@@ -74,12 +71,12 @@ export async function finishFetch(
 }
 
 /**
- * Lifts the sequence of fetch numbers above all stored numbers, because after a restore it may be behind. One process at
- * a time: a second one must not set the sequence back after the first has lifted it and drawn from it. Where sequences are
- * behind, the epoch of digests is behind too: a new one begins, so that no digest that was void is believed again.
+ * Lifts the sequence of fetch numbers above all stored numbers, because after a restore it may be behind. One process at a
+ * time: a second one must not set the sequence back after the first has lifted it and drawn from it. The epoch of digests is
+ * behind too: a new one begins, so that no void digest becomes valid again.
  */
 export async function liftFetchNumbers(store: Store): Promise<void> {
-  // In a transaction, for its time limits: without them, a host that disappears here would block all others at start-up.
+  // The time limits of a transaction apply: without them, a host that disappears here would block all others at start-up.
   await store.transaction(async ({ db }) => {
     await sql`select pg_advisory_xact_lock(hashtext('usage-etl fetch numbers'))`.execute(db);
     const { rows: lifted } = await sql`
@@ -102,15 +99,15 @@ export async function liftFetchNumbers(store: Store): Promise<void> {
   });
 }
 
-/** Postgres's clock, in epoch milliseconds. No other clock decides what is due or final. */
+/** Postgres's clock, epoch milliseconds. No other clock decides what is due or final. */
 export async function storeNow(db: Database): Promise<number> {
   const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(db);
   return (rows[0] as { now: Date }).now.getTime();
 }
 
 /**
- * Fails as a load would: while Postgres is away or refuses writes, or its disk has no room for a megabyte. Room in pages
- * that exist lets smaller writes succeed on a full disk.
+ * Fails as a load would: while Postgres is away or refuses writes, or its disk has no room for a megabyte. Room in existing
+ * pages lets smaller writes succeed on a full disk.
  */
 export async function tryWrite({ db }: Store): Promise<void> {
   await sql`

@@ -8,8 +8,8 @@ import type { Database } from "../db/database.ts";
 import { keepMonthsOf } from "./month-counter.ts";
 
 /**
- * The statements of a load into one of the two record tables. The rows of an answer wait in the table `stage` of the session, and how
- * they differ from the stored records in its table `change`.
+ * Statements of a load into one of the two record tables. Rows of the response are in the session's table `stage`, and their
+ * differences from the stored records in its table `change`.
  */
 
 /** Hours by instant, all other strides by the UTC day on which their bucket starts. */
@@ -38,18 +38,16 @@ function changeOf({ bucketType }: RecordTable): RawBuilder<unknown> {
   return bucketType === "date" ? sql`pg_temp.usage_change_dated` : sql`pg_temp.usage_change_hourly`;
 }
 
-/** The instant at which the bucket of change `c` starts. */
+/** Start of the bucket of change `c`. */
 function startOf({ bucketType }: RecordTable): RawBuilder<unknown> {
   return bucketType === "date" ? sql`c.bucket_start::timestamp at time zone 'UTC'` : sql`c.bucket_start`;
 }
 
-/** Some scopes, within a window. */
 interface Part {
   readonly scopeIds: readonly number[];
   readonly period: Interval;
 }
 
-/** The stored records of some scopes, within a window. */
 export function storedIn({ name, bucketType }: RecordTable, { scopeIds, period }: Part): RawBuilder<unknown> {
   const at = (instant: number) =>
     bucketType === "date"
@@ -74,7 +72,6 @@ export async function createStage(db: Database, table: RecordTable): Promise<voi
   `.execute(db);
 }
 
-/** Returns how many records differ. */
 export async function stageChanges(db: Database, table: RecordTable, part: Part): Promise<bigint> {
   const { numAffectedRows } = await sql`
     insert into ${changeOf(table)} (series_id, bucket_start, scope_id, old_traces, new_traces)
@@ -90,8 +87,8 @@ export interface Changes {
   readonly updated: number;
   readonly retired: number;
   /**
-   * Scopes that had non-zero rows in the window, all of which are retired, or would be. With `zerosDelete`, of usage that a server may count no
-   * more, also if they become zero.
+   * Scopes that lose, or would lose, all their non-zero rows in the window. With `zerosDelete`, for usage that a server may no
+   * longer count, also if they become zero.
    */
   readonly fullyDeleted: readonly number[];
 }
@@ -127,7 +124,7 @@ export async function countChanges(
   return rows[0] as Changes;
 }
 
-/** Keeps the changes of final counts. Runs before coverage is replaced: only the old coverage says what was final. */
+/** Stores changes of final counts before coverage is replaced: only the old coverage says what was final. */
 export async function keepRestatements(
   db: Database,
   table: RecordTable,
@@ -146,7 +143,7 @@ export async function keepRestatements(
   return Number(numAffectedRows ?? 0);
 }
 
-/** The same of final zeros that were withdrawn. Without coverage nothing was stored, but the zero had been shown as final. */
+/** Withdrawn final zeros have no coverage, but they had been shown as final. */
 export async function keepWithdrawn(
   db: Database,
   table: RecordTable,
@@ -189,7 +186,7 @@ const AGE_CLASSES_HOURS: readonly number[] = [
   ...[1, 2, 3, 6, 12, 24, 36, 48, 72, 96, 120, 144, 168, 240, 336, 504, 744, 1488, 2232, 8784, 876_000],
 ];
 
-/** The late changes of traces of one age class, separately for final and provisional buckets. */
+/** Changes of traces of one age class, separately for final and provisional buckets. */
 export interface LateChange {
   readonly was_final: boolean;
   readonly age_hours: number;
@@ -197,10 +194,7 @@ export interface LateChange {
   readonly traces_moved: number;
 }
 
-/**
- * A change is late if the earlier answer came after the bucket's end. Before that, the bucket was still growing. Weeks and longer
- * buckets do not measure lateness.
- */
+/** A change is late if the earlier response came after the bucket's end. Weeks and longer buckets do not measure lateness. */
 export async function findLateChanges(
   db: Database,
   table: RecordTable,
@@ -227,7 +221,6 @@ export async function findLateChanges(
   return rows;
 }
 
-/** What an answer is about, and when it was asked for. */
 export interface AskedWindow {
   readonly sourceId: number;
   readonly meter: Meter;
@@ -236,7 +229,7 @@ export interface AskedWindow {
   readonly stamp: FetchStamp;
 }
 
-/** Adds to the distribution of ages, in key order, so that concurrent loads never wait for each other in a circle. */
+/** In key order, so that concurrent loads never wait for each other in a circle. */
 export async function countLateChanges(
   db: Database,
   { sourceId, meter, groupBy, window, stamp }: AskedWindow,

@@ -31,20 +31,18 @@ import {
 import { MonthCounter } from "./month-counter.ts";
 import { replaceCoverage } from "./replace-coverage.ts";
 
-/** An answer, and what is needed to store it. */
 export interface Load extends AskedWindow {
-  /** When it had come, epoch milliseconds; default: now, by Postgres's clock. */
+  /** Default: now, by Postgres's clock, epoch milliseconds. */
   readonly receivedAt?: number;
-  /** Scope of each requested workspace, by its index. */
   readonly scopeIds: readonly number[];
-  /** The client has proven it whole and without a flaw. */
+  /** The client has proven it whole and valid. */
   readonly answer: AnswerCollector;
-  /** Of evaluators: what it tells of the rules. */
+  /** Rules of evaluators. */
   readonly rules?: readonly RunRule[];
   readonly settleAfterMs: number;
-  /** A repair: digests are not believed, so all is compared with what is stored. */
+  /** A repair does not trust digests: it compares everything with the stored records. */
   readonly isRepair?: boolean | undefined;
-  /** Set on a second fetch: what the first one would have deleted fully, and when it was sent (rule 3). */
+  /** Set on a second fetch: deletions that the first one found, and when it was sent (rule 3). */
   readonly confirms?: { readonly fullyDeleted: readonly number[]; readonly since: number } | undefined;
 }
 
@@ -53,7 +51,7 @@ export interface LoadResult extends Changes {
   readonly outcome: "loaded" | "discarded" | "unconfirmed" | "unverified";
   readonly unchanged: number;
   readonly restated: number;
-  /** Scopes left as they are, without proof of access. */
+  /** Unchanged scopes without proof of access. */
   readonly unverified: readonly number[];
 }
 
@@ -68,12 +66,11 @@ const NOTHING = {
 };
 
 /**
- * Replaces a window's records and its coverage in one transaction (rules 2 to 6 of docs/rules.md).
- *
- * It locks the scopes in key order, then reads the coverage that the window overlaps. If any of it is as new as the
- * answer, the whole answer is discarded. A scope that has no records and no proof of access stays as it is and is noted as
- * unverified. If the answer would retire every non-zero row that a scope has in the window, the result is `unconfirmed`
- * and nothing changes, unless a first fetch already found the same.
+ * Replaces a window's records and its coverage in one transaction (rules 2 to 6 of docs/rules.md). It locks the scopes in key
+ * order, then reads the coverage that the window overlaps. If any of it is as new as the response, the whole response is
+ * discarded. A scope without records or proof of access stays unchanged and is noted as unverified. If the response would
+ * retire every non-zero row that a scope has in the window, the result is `unconfirmed` and nothing changes, unless a first
+ * fetch already found the same.
  */
 export async function loadAnswer(store: Store, load: Load): Promise<LoadResult> {
   const { sourceId, meter, groupBy, answer, rules = [], scopeIds, stamp } = load;
@@ -84,7 +81,7 @@ export async function loadAnswer(store: Store, load: Load): Promise<LoadResult> 
     keys: answer.keys,
     fetchNumber: stamp.fetchNumber,
   });
-  // Before the load: a window that is final is not asked for again.
+  // Before the load: a final window is not requested again.
   if (groupBy === "project") await learnRunRules(store, { sourceId, rules, fetchNumber: stamp.fetchNumber });
   await store.statement((db) => noteNamedAccess(db, load));
   let earlier: LoadResult | undefined;
@@ -102,10 +99,10 @@ async function replaceWindow(
   const { db } = transaction;
   const { window, stamp, scopeIds, answer } = load;
   const locked = await lockScopes(db, scopeIds);
-  // A workspace was forgotten meanwhile: its series are gone too, so the records would belong to nothing.
+  // A forgotten workspace has lost its series too, so the records would belong to nothing.
   if (locked.length < new Set(scopeIds).size) return { outcome: "discarded", ...NOTHING };
   const { epoch, overlapped } = await readOverlapped(db, { scopeIds, period: window });
-  // Its own number: an earlier run of this transaction has committed, and its answer was lost.
+  // An earlier run of this transaction has committed, and its outcome was lost.
   if (earlier !== undefined && overlapped.some((row) => row.fetch_number === stamp.fetchNumber)) {
     return earlier;
   }
@@ -136,7 +133,7 @@ async function replaceWindow(
   return { outcome: "loaded", ...NOTHING, ...counts, unverified };
 }
 
-/** Keeps that an answer proved nothing about these scopes. Their zeros are no longer shown; their records are. */
+/** These scopes are not proven. Their zeros are no longer shown; their records are. */
 async function noteUnverified(
   db: Database,
   { window, stamp }: Load,
@@ -155,7 +152,7 @@ async function noteUnverified(
   await withdrawZeros(db, { time, noticedAt: stamp.fetchedAt });
 }
 
-/** Whether final zeros of the window were withdrawn: they had been shown. */
+/** Whether final zeros of the window were withdrawn after they had been shown. */
 async function wereZerosWithdrawn(
   db: Database,
   scopeIds: readonly number[],
@@ -167,13 +164,9 @@ async function wereZerosWithdrawn(
   return rows.length > 0;
 }
 
-/** What an answer meets. */
 interface Replacing {
-  /** The series of each key of the answer. */
   readonly seriesOf: Int32Array;
-  /** The scopes that the answer says something of. */
   readonly proven: readonly number[];
-  /** Their coverage that the window overlaps. */
   readonly replaced: readonly OverlappedRow[];
   readonly hasWithdrawn: boolean;
   /** Filled while the rows of the answer pass. */
@@ -183,12 +176,12 @@ interface Replacing {
 type Counts = Omit<LoadResult, "outcome" | "unverified" | "fullyDeleted">;
 
 interface Stored extends Partial<Counts> {
-  /** The answer has the digests that the loaded intervals have. */
+  /** The response has the digests of the loaded intervals. */
   readonly isKnown: boolean;
   readonly late: readonly LateChange[];
 }
 
-/** Writes the rows right into the table: nothing is stored in the window. */
+/** Nothing is stored in the window, so the rows go straight into the table. */
 async function storeFirst(
   { db, client }: Transaction,
   { window, answer }: Load,
@@ -207,7 +200,7 @@ async function storeFirst(
   return { inserted, isKnown: false, late: [] };
 }
 
-/** Writes what differs from the stored records. `fullyDeleted`: scopes that would lose all of theirs without a second fetch. */
+/** `fullyDeleted`: scopes that would lose all records without a second fetch. */
 async function storeChanges(
   transaction: Transaction,
   load: Load,
@@ -232,10 +225,7 @@ async function storeChanges(
 
 const NO_CHANGES: Changes = { inserted: 0, updated: 0, retired: 0, fullyDeleted: [] };
 
-/**
- * Stages the rows whose digests are not those of the stored ones, and compares them with the stored records once. The differences wait
- * in a table of the session.
- */
+/** Stages the rows with other digests than the stored ones, and compares them with the stored records once. */
 async function findChanges(
   { db, client }: Transaction,
   { window, meter, scopeIds, answer, isRepair = false }: Load,

@@ -3,9 +3,7 @@ import { HOUR_MS } from "../../domain/time/stride.ts";
 import type { NumberedRow } from "../../domain/usage/answer-keys.ts";
 import type { Database } from "../db/database.ts";
 
-/** Totals of each series by calendar month (usage.monthly_total). The load that changes the records keeps them. */
-
-/** A calendar month: its position among the counted ones, its first day, its ends in hours since 1970. */
+/** Position among the counted months, first day, and ends in hours since 1970. */
 interface Month {
   readonly index: number;
   readonly start: string;
@@ -14,8 +12,8 @@ interface Month {
 }
 
 /**
- * Counts rows by series and month on their way to COPY. Summing them up in Postgres would take an eighth of the load's
- * time. Rows come in key order.
+ * Counts rows by series and month on their way to COPY. Summing them up in Postgres would take an eighth of the load's time.
+ * Rows come in key order.
  */
 export class MonthCounter {
   readonly #seriesIds: number[] = [];
@@ -51,7 +49,6 @@ export class MonthCounter {
     return month;
   }
 
-  /** Adds the counts to the stored totals. */
   async keep(db: Database): Promise<void> {
     if (this.#seriesIds.length === 0) return;
     // As literals: the driver escapes each element of an array, which took as long as the insert itself.
@@ -80,7 +77,6 @@ function added(sum: number | bigint, traces: number): number | bigint {
   return Number.isSafeInteger(next) ? next : BigInt(sum) + BigInt(traces);
 }
 
-/** The month of an hour since 1970. */
 function monthOf(bucketHour: number): Omit<Month, "index"> {
   const date = new Date(bucketHour * HOUR_MS);
   const at = (months: number) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months) / HOUR_MS;
@@ -88,8 +84,8 @@ function monthOf(bucketHour: number): Omit<Month, "index"> {
 }
 
 /**
- * Counts the months of the changed records again, from the records. Adding the changes instead would keep a wrong total
- * wrong, or fail the very load that repairs its records.
+ * Counts the months of the changed records again. Adding the changes instead would keep a wrong total wrong, or fail the very
+ * load that repairs its records.
  */
 export function keepMonthsOf(change: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`

@@ -12,17 +12,14 @@ interface LoadedWindow {
 }
 
 interface Replacing {
-  /** Whose window was read. */
   readonly scopeIds: readonly number[];
-  /** Their coverage that the window overlaps. */
   readonly replaced: readonly OverlappedRow[];
   readonly digests: AnswerDigests;
   readonly epoch: number;
-  /** The answer has the digests that `replaced` has. */
+  /** The response has the digests of `replaced`. */
   readonly isKnown: boolean;
 }
 
-/** Enters the window's loaded intervals in place of what they overlap, and notes days that are final now. */
 export async function replaceCoverage(
   db: Database,
   { window, stamp, settleAfterMs }: LoadedWindow,
@@ -38,7 +35,7 @@ export async function replaceCoverage(
     }));
   });
   if (isKnown && intervals.length === replaced.length && intervals.every(({ isStored }) => isStored)) {
-    // Only who says it, and when, is new: nothing is written that an index or a digest would have to follow.
+    // Only the stamp is new: no index or digest changes.
     await sql`
       update usage.coverage set fetch_number = ${stamp.fetchNumber}, fetched_at = ${new Date(stamp.fetchedAt)}
       where ${overlaps({ scopeIds, period: window })}

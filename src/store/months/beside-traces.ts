@@ -7,15 +7,13 @@ import type { Database } from "../db/database.ts";
 import { inOrder, type OtherUsage, otherUsageIn } from "./other-usage.ts";
 
 export interface BesideTraces {
-  /** What the billing provider's totals say of the month. */
   readonly provider: ProviderMonth;
-  /** What is known of other usage than traces of all tiers, as far as it is wanted or loaded. */
   readonly others: readonly OtherUsage[];
-  /** Whether it has traces and no price is valid on any of its days: then it has no costs to close. */
+  /** Whether it has traces and no valid price on any of its days: then it has no costs to close. */
   readonly lacksPrice: boolean;
 }
 
-/** What is known of a month beside its traces: in one statement, since a page has few. */
+/** One statement, since a page has few. */
 export async function besideTraces(
   db: Database,
   asked: { sourceId: number; monthStart: string; range: Interval },

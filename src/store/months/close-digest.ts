@@ -3,17 +3,15 @@ import type { Database } from "../db/database.ts";
 import type { RequiredWorkspace } from "./open-days.ts";
 import { type Kept, totalsToClose } from "./totals-to-close.ts";
 
-/** What a close is about. */
 interface Workspaces {
   readonly required: readonly RequiredWorkspace[];
-  /** Platform ids of the workspaces that are left out. */
   readonly without: readonly string[];
   readonly withoutCosts?: boolean;
 }
 
 /**
- * SHA-256 of what a close is about: its workspaces and those left out, the totals and costs that it keeps, and each finding on
- * which the platform contradicts itself. Two closes with the same digest keep and accept the same.
+ * SHA-256 of a close: its workspaces and those left out, its totals and costs, and each finding on which the platform
+ * contradicts itself. Two closes with the same digest keep and accept the same.
  */
 export function digestOfClose(close: Workspaces & { readonly kept: Kept }): string {
   const { required, without, withoutCosts = false } = close;
@@ -28,7 +26,6 @@ export function digestOfClose(close: Workspaces & { readonly kept: Kept }): stri
   return createHash("sha256").update(JSON.stringify(about)).digest("hex");
 }
 
-/** The digest of a close that would be made now. */
 export async function digestToClose(
   db: Database,
   close: Workspaces & { readonly sourceId: number; readonly monthStart: string },

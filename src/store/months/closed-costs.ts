@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Days } from "../../domain/time/days.ts";
 import type { Database } from "../db/database.ts";
 
-/** What a workspace's traces cost at one price when their month was closed, and now. Exact decimal texts. */
+/** Cost of a workspace's traces at one price at the close, and now. Exact decimal texts. */
 export interface ClosedCost {
   readonly workspaceId: string;
   readonly workspaceName: string | null;
@@ -15,8 +15,8 @@ export interface ClosedCost {
 }
 
 /**
- * The costs of a closed month, those that were adjusted most first, and how many there are: as
- * `reporting_detail.fct_month_close_cost` has them. That view reads the charges of all closed months before it finds one.
+ * The most adjusted costs first, with the number of costs, as in `reporting_detail.fct_month_close_cost`. That view reads the
+ * charges of all closed months before it finds one.
  */
 export async function closedCosts(
   db: Database,
@@ -49,23 +49,22 @@ export async function closedCosts(
   return { rows: rows.map(({ total: _, ...row }) => row), total: rows[0]?.total ?? 0 };
 }
 
-/** What days of a closed month cost now beside what its close kept of them. */
+/** Change of a closed month's costs. */
 export interface LaterCost {
-  /** Such as `2026-03`. */
   readonly month: string;
   readonly currency: string;
-  /** More now, or less: an exact decimal. */
+  /** Positive or negative exact decimal. */
   readonly more: string;
-  /** Whether something is charged of which the close kept nothing: its usage was final only later, or its price came later. */
+  /** Whether a charge is new since the close: its usage was final only later, or its price came later. */
   readonly isUnkept: boolean;
 }
 
-/** Of the months whose costs are closed and have changed, without what the close left out. `workspace`: its entity, or all of them. */
+/** Months with changed closed costs, without workspaces that the close left out. `workspace`: its entity; default: all. */
 export async function laterCosts(
   db: Database,
   { sourceId, from, to, workspace }: Days & { sourceId: number; workspace?: number | undefined },
 ): Promise<LaterCost[]> {
-  // A charge of now that no figure shows is one of a month whose costs are closed.
+  // A charge that no figure shows belongs to a month with closed costs.
   const { rows } = await sql<LaterCost>`
     with charged as (
       select c.month_start, c.currency, coalesce(sum(c.cost) filter (where c.is_closed), 0) as kept,

@@ -1,12 +1,12 @@
 import { sql } from "kysely";
 import type { Database } from "../db/database.ts";
 
-/** The action that records a close. Its detail begins with the month and a colon. */
+/** Action of a close. Its detail begins with the month and a colon. */
 export const CLOSE_ACTION = "month.close";
-/** The same of costs that were closed later. */
+/** Action of costs that were closed later. */
 export const COSTS_ACTION = "month.close_costs";
 
-/** SQL: the actor `a` who closed month `m`, if a record says so. It was written in the transaction of the close, a moment later. */
+/** SQL: the actor `a` who closed month `m`, if recorded. The record was written in the transaction of the close, a moment later. */
 export const CLOSED_BY = sql`lateral (
   select a.actor, a.via from usage.operator_action a
   where a.source_id = m.source_id and a.at >= m.closed_at and a.at < m.closed_at + interval '15 minutes'
@@ -14,28 +14,24 @@ export const CLOSED_BY = sql`lateral (
   order by a.at limit 1
 ) a`;
 
-/** A month as it was closed, from `usage.month_close`. */
 export interface ClosedMonth {
   readonly closeId: number;
-  /** Such as `2026-03`. */
   readonly month: string;
-  /** ISO instant, UTC. */
   readonly closedAt: string;
-  /** The same of its costs. Null: it was closed without costs, and nobody has closed them since. */
+  /** Null: it is closed without costs. */
   readonly costsClosedAt: string | null;
-  /** Who closed it. Null where no record says, such as for a shared token. */
+  /** Null where no record says, such as for a shared token. */
   readonly by: { readonly name: string | null; readonly via: "page" | "command" } | null;
-  /** In daily figures that were closed although the platform contradicts itself on them. */
+  /** Daily figures that were closed although the platform contradicts itself on them. */
   readonly accepted: number;
   readonly without: readonly string[];
   readonly settleAfterSeconds: number;
-  /** Traces by workspace. */
   readonly traces: number;
-  /** Totals by dimension, workspace and id. */
+  /** Number of totals by dimension, workspace and id. */
   readonly totals: number;
 }
 
-/** The closed months of a source, the newest first: those that begin between the two days. */
+/** The closed months that begin between the two days, the newest first. */
 export async function closedMonths(
   db: Database,
   { sourceId, from, to }: { sourceId: number; from: string; to: string },
@@ -62,7 +58,6 @@ export async function closedMonths(
   return rows;
 }
 
-/** Undefined if the month that begins on this day is not closed. */
 export async function closedMonth(
   db: Database,
   { sourceId, monthStart }: { sourceId: number; monthStart: string },

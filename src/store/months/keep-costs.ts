@@ -2,17 +2,17 @@ import { sql } from "kysely";
 import { storeDueCharges } from "../bill/charges.ts";
 import type { Database } from "../db/database.ts";
 
-/** Estimated costs in one currency: an exact decimal text. */
+/** An exact decimal text. */
 export interface Cost {
   readonly currency: string;
   readonly cost: string;
-  /** The part of it that no invoice has: deployments by runs or uptime since October 2026. */
+  /** Part without an invoice: deployments by runs or uptime since October 2026. */
   readonly notInvoiced: string;
 }
 
 /**
- * Closes the costs of a closed month, and returns their sums: the final corrections of earlier months that it shows, then the charges
- * of its workspaces by day, and their sums by price. What it left out has neither. The order matters: the views show corrections in
+ * Closes the costs of a closed month: the final corrections of earlier months that it shows, then the charges of its workspaces
+ * by day, and their sums by price. Workspaces that it left out have neither. The order matters: the views show corrections in
  * the first month whose costs are not closed, and no charge of a month that is closed without them.
  */
 export async function keepCosts(db: Database, closeId: number): Promise<Cost[]> {

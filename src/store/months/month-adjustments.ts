@@ -3,7 +3,7 @@ import type { GroupBy } from "../../domain/usage/record.ts";
 import { labelOf } from "../catalog/entity-names.ts";
 import type { Database } from "../db/database.ts";
 
-/** What changed of a closed month since it was closed. A row is the total of one dimension, workspace and id. */
+/** The changed total of one dimension, workspace and id. */
 interface Adjustment {
   readonly groupBy: GroupBy;
   /** The platform's ids; a missing one is `(none)`. */
@@ -16,18 +16,17 @@ interface Adjustment {
 }
 
 export interface Adjustments {
-  /** Totals that are not as they were closed. */
+  /** Number of changed totals. */
   readonly totals: number;
-  /** Traces that the workspaces have more now, or fewer. */
+  /** Net change of traces by workspace. */
   readonly netTraces: number;
   /** The largest of each dimension first. */
   readonly largest: readonly Adjustment[];
 }
 
 /**
- * The series of closed months whose total of now is not the closed one, as `reporting_detail.fct_month_close_by_dimension` has them
- * (adjustment_traces <> 0), but from the totals that loads keep by month. Columns: close_id, group_by, workspace_id, entity_id,
- * closed, current.
+ * The series of closed months with a changed total, as in `reporting_detail.fct_month_close_by_dimension` (adjustment_traces <>
+ * 0), but from the totals that loads keep by month. Columns: close_id, group_by, workspace_id, entity_id, closed, current.
  */
 function adjustedSeries(closes: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`
@@ -45,7 +44,7 @@ function adjustedSeries(closes: RawBuilder<unknown>): RawBuilder<unknown> {
       )`;
 }
 
-/** Of one closed month. `masked`: without e-mail addresses. */
+/** `masked`: without e-mail addresses. */
 export async function adjustmentsOf(
   db: Database,
   { closeId, most, masked }: { closeId: number; most: number; masked: boolean },
@@ -72,13 +71,11 @@ export async function adjustmentsOf(
   return rows[0] as Adjustments;
 }
 
-/** What changed in a closed month. */
 export interface Changed extends Pick<Adjustments, "totals" | "netTraces"> {
-  /** What it would cost more now, or less, in each currency in which that is not nothing; exact decimals. */
+  /** Changes of cost by currency, without zeros; exact decimals. */
   readonly costs: readonly { readonly currency: string; readonly more: string }[];
 }
 
-/** How many totals of each closed month are not as they were closed, the traces that its workspaces have more now, and the costs. */
 export async function countAdjusted(
   db: Database,
   closeIds: readonly number[],
@@ -108,18 +105,15 @@ export async function countAdjusted(
   return new Map(rows.map(({ closeId, ...counts }) => [closeId, counts]));
 }
 
-/** A closed month that has other traces now than at its close: all of its workspaces together, or the one that was asked about. */
+/** Change of a closed month's traces, of all its workspaces or the requested one. */
 export interface ChangedMonth {
-  /** Such as `2026-03`. */
   readonly month: string;
   readonly closedTraces: number;
-  /** More now, or fewer. */
   readonly netTraces: number;
-  /** Whether its costs are closed. */
   readonly hasCosts: boolean;
 }
 
-/** Those with a day in a range of days. `workspace`: its entity, or all of them. */
+/** Months with a day in the range. `workspace`: its entity; default: all. */
 export async function changedMonths(
   db: Database,
   {

@@ -16,10 +16,10 @@ export type CloseResult =
       readonly state: "closed";
       readonly totals: number;
       readonly traces: number;
-      /** None: without costs, or without traces. */
+      /** Empty: without costs, or without traces. */
       readonly costs: readonly Cost[];
     } & ClosedWith)
-  /** The month was closed before without costs, and they were closed now. */
+  /** The month was closed earlier without costs, and they were closed now. */
   | ({
       readonly state: "costs_closed";
       readonly closedAt: string;
@@ -28,21 +28,20 @@ export type CloseResult =
   | ({
       readonly state: "closed_before";
       readonly closedAt: string;
-      /** Null: it has no costs until somebody closes them. */
+      /** Null: it has no costs until they are closed. */
       readonly costsClosedAt: string | null;
       readonly adjusted: number;
     } & ClosedWith)
   | {
       readonly state: "open";
       readonly open: readonly OpenDay[];
-      /** Of what `acceptDisagreements` would close; null if something else keeps the month open. */
+      /** Digest of a close with `acceptDisagreements`; null if something else keeps the month open. */
       readonly digest: string | null;
     };
 
 interface ClosedWith {
-  /** In daily figures that were closed although the platform contradicts itself on them. */
+  /** Daily figures that were closed although the platform contradicts itself on them. */
   readonly accepted: number;
-  /** The workspaces that were left out. */
   readonly without: readonly string[];
   /** `USAGE_SETTLE_AFTER` at the close. */
   readonly settleAfterSeconds: number;
@@ -50,15 +49,14 @@ interface ClosedWith {
 
 export interface CloseRequest {
   readonly sourceId: number;
-  /** First day of the month, ISO. */
   readonly monthStart: string;
   readonly settleAfterMs: number;
   readonly acceptDisagreements?: boolean;
   /** Platform ids of known workspaces to leave out. */
   readonly without?: readonly string[];
-  /** Close the traces alone. The month has no costs until it is closed again with them. */
+  /** Closes the traces alone. The month has no costs until it is closed again with them. */
   readonly withoutCosts?: boolean;
-  /** Digests (`digestOfClose`) of what somebody looked at. If this close has another one, nothing is closed. Default: any. */
+  /** Digests (`digestOfClose`) of previews. A close with another digest is refused. Default: any. */
   readonly expectedDigests?: readonly string[];
   readonly by: Actor;
 }
@@ -72,9 +70,8 @@ interface Close extends CloseRequest {
 /**
  * Stores the totals of a month by dimension, workspace and id, if every day of it from the data start on is loaded, final and
  * proved; else returns the open days. Loads of the source wait meanwhile, so check and totals see the same records. A month
- * closes once, and so do its costs: with it, or later if it was closed without them.
- *
- * Errors: `month_before_data`, `workspaces_unknown`, `month_unpriced`, `month_changed`; then nothing was closed.
+ * closes once, and so do its costs: with it, or later if it was closed without them. Errors: `month_before_data`,
+ * `workspaces_unknown`, `month_unpriced`, `month_changed`; then nothing was closed.
  */
 export async function closeMonth(store: Store, request: CloseRequest): Promise<CloseResult> {
   const { sourceId, monthStart, withoutCosts = false } = request;
@@ -85,7 +82,7 @@ export async function closeMonth(store: Store, request: CloseRequest): Promise<C
     if (found !== undefined && (found.costsClosedAt !== null || withoutCosts)) return closedBefore(db, found);
     const range = await monthRange(db, request);
     if (range.start >= range.end) throw monthBeforeData(monthStart.slice(0, 7));
-    // A month closes once: its costs with the same workspaces and the same that was accepted.
+    // Costs close with the same workspaces and accepted contradictions as the month.
     const { without, acceptDisagreements } =
       found === undefined ? asked : { without: found.without, acceptDisagreements: found.accepted > 0 };
     const [days] = await openDaysOf(db, { sourceId, ranges: [range], without, acceptDisagreements });
@@ -98,7 +95,7 @@ export async function closeMonth(store: Store, request: CloseRequest): Promise<C
   });
 }
 
-/** The days of the month that are expected. The data start stays as it is until the transaction ends. */
+/** The expected days of the month. The data start stays as it is until the transaction ends. */
 async function monthRange(db: Database, { sourceId, monthStart }: CloseRequest): Promise<CloseRange> {
   const { rows } = await sql<{ start: Date; end: Date }>`
     select greatest(data_start, ${monthStart}::date)::timestamp at time zone 'UTC' as start,
@@ -110,7 +107,6 @@ async function monthRange(db: Database, { sourceId, monthStart }: CloseRequest):
   return { start: start.getTime(), end: end.getTime(), othersStart: Date.parse(monthStart) };
 }
 
-/** Stores the close, the workspaces it is about, its totals and, unless without, what they cost at the prices of now. */
 async function keepClose(db: Database, close: Close): Promise<CloseResult> {
   const { sourceId, monthStart, accepted, without } = close;
   const settleAfterSeconds = close.settleAfterMs / 1000;
@@ -164,7 +160,7 @@ async function keepClose(db: Database, close: Close): Promise<CloseResult> {
   return { state: "closed", ...counts, costs, accepted, without: [...without].sort(), settleAfterSeconds };
 }
 
-/** Closes the costs of a month that was closed without them. Nobody can have looked at them before, so a digest never fits. */
+/** Nobody can have previewed these costs, so a digest never fits. */
 async function closeCosts(db: Database, close: Close, found: ClosedMonth): Promise<CloseResult> {
   const { closeId, month, closedAt, ...closed } = found;
   if (close.expectedDigests !== undefined) throw monthChanged(month);
@@ -198,7 +194,7 @@ function nothingToClose(): UsageError {
   });
 }
 
-/** No price, no cost: not the same as a cost of nothing. */
+/** A missing price is not the same as a cost of zero. */
 async function costsOf(
   db: Database,
   { closeId, month, traces }: { closeId: number; month: string; traces: number },
@@ -212,7 +208,7 @@ async function costsOf(
   });
 }
 
-/** What somebody looked at is not what would be closed. */
+/** The preview differs from the close. */
 function monthChanged(month: string): UsageError {
   return new UsageError({
     code: "month_changed",

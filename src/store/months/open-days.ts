@@ -12,23 +12,21 @@ import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
 
-/** The days of a close: from the data start on, whole UTC days. */
+/** Whole UTC days from the data start on. */
 export interface CloseRange extends Interval {
-  /** Where those of deployment usage begin, which may have begun before. Default: the same day. */
+  /** Beginning of deployment usage, if another day. */
   readonly othersStart?: number;
 }
 
 export interface RequiredWorkspace {
   readonly entityId: number;
-  /** The platform's id. */
   readonly workspaceId: string;
   readonly access: WorkspaceAccess;
 }
 
 /**
- * The workspaces that a close of each of these ranges of days is about: those with coverage or records in it, and those that the
- * configuration names or that were listed since. A workspace that left the listing earlier has nothing to say about them. The
- * views read the same (`usage.required_workspace`).
+ * The workspaces of a close of each range of days: those with coverage or records in it, and those that the configuration names
+ * or that were listed since. The views read the same (`usage.required_workspace`).
  */
 async function requiredInEach(
   db: Database,
@@ -50,17 +48,13 @@ async function requiredInEach(
   return ranges.map((_, i) => rows.filter(({ nth }) => nth === i + 1).map(({ nth: _, ...one }) => one));
 }
 
-/** What keeps a month open, if anything does. */
 export interface OpenDays {
-  /** The workspaces that it is about. */
   readonly required: readonly RequiredWorkspace[];
-  /** What keeps the month open. */
   readonly open: readonly OpenDay[];
-  /** In daily figures that are open, but accepted. */
+  /** Daily figures that are open, but accepted. */
   readonly accepted: number;
 }
 
-/** The open days of months, each of which is a range of days. It reads only; `close` does the same while loads of the source wait. */
 export async function openDaysOf(
   db: Database,
   asked: {
@@ -91,7 +85,6 @@ export async function openDaysOf(
   });
 }
 
-/** Those of some days, in order. */
 function between(days: readonly OpenDay[], start: number, end: number): OpenDay[] {
   const at = (instant: number) => {
     let [low, high] = [0, days.length];
@@ -126,7 +119,7 @@ async function readOpenDays(
   const day = (at: number) => new Date(at).toISOString().slice(0, 10);
   const until = day(range.end);
   const reasons = OPEN_REASONS.map((reason, rank) => sql`(${rank}::integer, ${reason}, o.${sql.id(reason)})`);
-  // Whole parts: of months that nothing proves the days are a hundred thousand.
+  // Whole parts, because months without proof have a hundred thousand days.
   const { rows } = await sql<OpenPart>`
     select o.meter, o.group_by as "groupBy", array_position(${ids}, o.workspace_id) as place, r.reason, json_agg(json_build_array(
              (extract(epoch from lower(part)::timestamp at time zone 'UTC') * 1000)::bigint,
@@ -150,18 +143,14 @@ async function readOpenDays(
   return daysOf(rows, sorted);
 }
 
-/** Days of one cell that are open for one reason. */
 interface OpenPart {
   readonly meter: Meter;
   readonly groupBy: GroupBy;
-  /** Of its workspace, from 1. */
   readonly place: number;
   readonly reason: OpenDay["reason"];
-  /** From and to, epoch milliseconds. */
   readonly parts: readonly (readonly [from: number, to: number])[];
 }
 
-/** By day, meter, dimension and workspace. */
 function daysOf(cells: readonly OpenPart[], workspaces: readonly RequiredWorkspace[]): OpenDay[] {
   const order = GROUPINGS.toSorted();
   const sorted = cells.toSorted(

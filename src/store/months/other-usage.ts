@@ -4,7 +4,6 @@ import type { Interval } from "../../domain/time/window.ts";
 import { METER, METERS } from "../../domain/usage/meter.ts";
 import type { Database } from "../db/database.ts";
 
-/** What is known of other usage than traces of all tiers in some days. */
 export type OtherUsage = KnownUsage;
 
 const OTHERS = METERS.filter((meter) => meter !== "traces");
@@ -14,7 +13,7 @@ interface Asked {
   readonly range: Interval;
 }
 
-/** The other meters that the source wants, or of which any of these days is loaded, in their order. */
+/** Other meters that the source wants, or of which any of these days is loaded. */
 export async function otherUsage(db: Database, asked: Asked): Promise<OtherUsage[]> {
   const { rows } = await otherUsageIn(asked).execute(db);
   return inOrder(rows);
@@ -24,7 +23,6 @@ export function inOrder(rows: readonly OtherUsage[]): OtherUsage[] {
   return OTHERS.flatMap((meter) => rows.filter((row) => row.meter === meter));
 }
 
-/** SELECT of the same, in any order. */
 export function otherUsageIn({ sourceId, range }: Asked): RawBuilder<OtherUsage> {
   const [from, to] = [sql`${new Date(range.start)}::timestamptz`, sql`${new Date(range.end)}::timestamptz`];
   const seconds = sql`extract(epoch from least(t.period_end, ${to}) - greatest(t.period_start, ${from}))`;

@@ -6,7 +6,6 @@ import type { Database, Store } from "../db/database.ts";
 import { type Actor, recordAction } from "../work/operator-actions.ts";
 import { type OpenDays, openDaysOf } from "./open-days.ts";
 
-/** A billing period, UTC days, half-open. */
 export interface BillingPeriod {
   readonly start: string;
   readonly end: string;
@@ -15,7 +14,7 @@ export interface BillingPeriod {
   readonly isOver: boolean;
 }
 
-/** The billing periods of a source that were read, by their ends. */
+/** In the order of their ends. */
 export async function billingPeriods(db: Database, sourceId: number): Promise<BillingPeriod[]> {
   const { rows } = await sql<BillingPeriod>`
     select p.period_start::text as start, p.period_end::text as "end", p.is_start_known as "isStartKnown",
@@ -32,8 +31,8 @@ export type PeriodResult =
   | { readonly state: "open"; readonly open: readonly OpenDay[] };
 
 /**
- * Stores the totals of a billing period, if every day of it is loaded, final and proved, as a close of a month does; else returns
- * the open days. Loads of the source wait meanwhile. A period closes once. Error: `period_before_data`.
+ * Stores the totals of a billing period, if every day of it is loaded, final and proved, as a close of a month does; else
+ * returns the open days. Loads of the source wait meanwhile. A period closes once. Error: `period_before_data`.
  */
 export async function closePeriod(
   store: Store,
@@ -56,7 +55,7 @@ export async function closePeriod(
     `.execute(db);
     const closed = sources[0]?.closed ?? null;
     if (closed !== null) return { state: "closed_before", closedAt: closed.toISOString() };
-    // What was used before the data start is not known, so the period has no total.
+    // Usage before the data start is unknown, so the period has no total.
     if (sources[0]?.starts !== true) throw beforeData(period);
     const range = { start: Date.parse(start), end: Date.parse(end) };
     const asked = { sourceId, ranges: [range], without: [], acceptDisagreements };

@@ -3,19 +3,16 @@ import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 import type { Cost } from "./keep-costs.ts";
 
-/** What a close keeps and accepts, as far as it tells two closes apart. */
+/** The properties by which two closes differ. */
 export interface Kept {
-  /** Digest of all totals. */
   readonly totals: string;
-  /** Estimated costs by currency. None without prices. */
+  /** By currency; none without prices. */
   readonly costs: readonly Pick<Cost, "currency" | "cost">[];
-  /** Digest of all findings. */
   readonly findings: string;
 }
 
-/** What a close would keep. */
 export interface TotalsToClose extends Kept {
-  /** Totals by dimension, workspace and id, and their traces; dimensions are not to be added. */
+  /** Number of totals by dimension, workspace and id, and their traces; dimensions are not to be added. */
   readonly dimensions: readonly {
     readonly groupBy: GroupBy;
     readonly totals: number;
@@ -31,7 +28,6 @@ export interface TotalsToClose extends Kept {
 /** SQL: of rows with `series_id` and `traces`. */
 const DIGEST_OF_TOTALS = sql<string>`md5(coalesce(string_agg(series_id || ' ' || traces, ',' order by series_id), ''))`;
 
-/** What a close of the month, for these workspaces (entity ids), would keep now: from the totals that loads keep by month. */
 export async function totalsToClose(
   db: Database,
   asked: { sourceId: number; monthStart: string; workspaces: readonly number[] },
@@ -72,7 +68,7 @@ export async function totalsToClose(
   return rows[0] as TotalsToClose;
 }
 
-/** The same of a close that has stored its totals, but for the costs, which `keepCosts` returns. */
+/** A close that has stored its totals, but not its costs, which `keepCosts` returns. */
 export async function keptByClose(
   db: Database,
   close: { closeId: number; monthStart: string; workspaces: readonly number[] },
@@ -85,10 +81,7 @@ export async function keptByClose(
   return rows[0] as Omit<Kept, "costs">;
 }
 
-/**
- * Digest (text) of the findings, of every meter, on which the platform contradicts itself, with both numbers of each: what a close of the month
- * accepts. `workspaces`: entity ids.
- */
+/** Digest of the findings, of every meter, that a close of the month accepts. `workspaces`: entity ids. */
 function findingsDigest(close: { monthStart: string; workspaces: readonly number[] }): RawBuilder<string> {
   const start = sql`${close.monthStart}::timestamp at time zone 'UTC'`;
   const end = sql`(${close.monthStart}::timestamp + interval '1 month') at time zone 'UTC'`;

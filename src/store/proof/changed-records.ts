@@ -7,19 +7,17 @@ import { clearTime, multirange, overlaps, type ScopeTime } from "../catalog/scop
 import { lockScopes } from "../catalog/scopes.ts";
 import type { Database, Store, Transaction } from "../db/database.ts";
 
-/** A calendar month of a scope, UTC. */
 interface ScopeMonth extends Interval {
   readonly scopeId: number;
 }
 
-/** Records of hours that are read at once. */
 const BATCH = 5000;
 
 /**
- * Doubts what somebody changed past the triggers, such as by restoring one table: months whose records of days are not the totals
- * that their loads kept, and hours whose records have another digest than their loads. Such time is provisional and unproved, so the
- * next sync asks for it again and compares each record. Each change is found once. Returns in how many months x scopes there were
- * any. Not seen: a change of days that leaves count and sum of each series and month as they were.
+ * Finds changes past the triggers, such as by restoring one table: months whose records of days are not the totals that their
+ * loads kept, and hours whose records have another digest than their loads. Such time becomes provisional and unproved, so the
+ * next sync requests it again and compares each record. Each change is found once. Returns the number of months x scopes. Not
+ * found: a change of days that leaves count and sum of each series and month as they were.
  */
 export async function doubtChanged(store: Store, sourceId: number): Promise<number> {
   const { rows: scopes } = await sql<{ scope_id: number; stride: string }>`
@@ -102,7 +100,6 @@ async function recount(db: Database, scopeId: number): Promise<void> {
   `.execute(db);
 }
 
-/** The months in which hours were loaded. */
 async function monthsOfHours(db: Database, scopeIds: readonly number[]): Promise<ScopeMonth[]> {
   const { rows } = await sql<ScopeMonth>`
     select distinct c.scope_id as "scopeId", (extract(epoch from m) * 1000)::bigint as start,
@@ -118,8 +115,8 @@ async function monthsOfHours(db: Database, scopeIds: readonly number[]): Promise
 }
 
 /**
- * Hours of a month of a locked scope, as instants, whose records have another digest than their loads gave them. A digest of an
- * earlier epoch still says what was loaded.
+ * Hours of a month of a locked scope whose records have another digest than their loads gave them. A digest of an earlier epoch
+ * still says what was loaded.
  */
 async function otherHours({ db, client }: Transaction, { scopeId, ...month }: ScopeMonth): Promise<number[]> {
   const { rows: loaded } = await sql<{ start: number; digest: Buffer }>`

@@ -18,16 +18,14 @@ export interface ExportedWindow extends StagedExport {
 }
 
 export interface Comparison extends KeptDifferences {
-  /** `outdated`: a newer answer was loaded after the export was requested; request it again. */
   readonly outcome: "compared" | "outdated";
-  /** Distinct keys compared, stored and exported. */
+  /** Distinct keys, stored and exported. */
   readonly compared: number;
-  /** Rows and traces of the export. */
   readonly rows: number;
   readonly traces: number;
-  /** Not compared: scopes without rows in the export and without proof of access to their workspace. */
+  /** Scopes without rows in the export and without proof of access to their workspace. */
   readonly unverified: readonly number[];
-  /** Not compared: scopes whose window is no longer all final. */
+  /** Scopes whose window is no longer all final. */
   readonly notFinal: readonly number[];
 }
 
@@ -37,14 +35,13 @@ const NOTHING = { compared: 0, open: 0, platformDisagrees: 0, repaired: 0, withd
 type Buckets = ReadonlySet<number> | undefined;
 
 /**
- * Reconciles the stored records of a window with its export, in one transaction. Reads every record of both sides: buckets
- * whose content is equal are done, the others are streamed into a temporary table and compared by key in one statement. Stores
- * each difference, closes those that are not found again, and marks time without any as reconciled. Compares final time only.
- *
- * Throws `ExportFlaw` and what reading the export throws; then nothing has changed.
+ * Compares the final stored records of a window with its export, in one transaction. Buckets whose content is equal are done;
+ * the others are streamed into a temporary table and compared by key in one statement. Stores each difference, closes those
+ * that are not found again, and marks time without any as reconciled. Throws `ExportFlaw` and errors of reading the export;
+ * then nothing has changed.
  */
 export async function compareExport(store: Store, exported: ExportedWindow): Promise<Comparison> {
-  // Of an export that may lack its end, rows decide what is known.
+  // Only rows count in an export that may lack its end.
   let buckets: Buckets = exported.whole ? new Set() : undefined;
   for (;;) {
     const comparison = await compareBuckets(store, exported, buckets).catch((error) => {
@@ -56,7 +53,7 @@ export async function compareExport(store: Store, exported: ExportedWindow): Pro
   }
 }
 
-/** `again`: nothing is known yet; these buckets have to be compared record by record. */
+/** `again`: these buckets have to be compared record by record first. */
 async function compareBuckets(
   store: Store,
   exported: ExportedWindow,
@@ -80,7 +77,7 @@ async function compareBuckets(
       const { content } = stage;
       const asked = { window, scopeIds, compared, content, staged: buckets };
       const outside = await differingBuckets(transaction, asked);
-      // What changed since the first look may change again: then all are compared.
+      // Further changes are likely, so the next comparison takes all buckets.
       if (outside.differing.size > 0) return { again: buckets.size === 0 ? outside.differing : undefined };
       equalRecords = outside.equalRecords;
     }
@@ -109,8 +106,8 @@ async function compareBuckets(
 }
 
 /**
- * `isOutdated`: something in the window was loaded after the export was requested. `isClean`: no difference is open in it.
- * `final`: scopes for which all of it is final.
+ * `isOutdated`: something in the window was loaded after the export was requested. `isClean`: no open difference. `final`:
+ * scopes for which all of it is final.
  */
 async function coverageOf(
   db: Database,
@@ -138,8 +135,8 @@ async function coverageOf(
 }
 
 /**
- * Keeps that a window was compared with its export, without the buckets that still have a difference. The newest export
- * wins, in any order of arrival. The caller holds the lock of the scopes.
+ * Marks a window as compared, without the buckets that still have a difference. The newest export wins, in any order of
+ * arrival. The caller holds the lock of the scopes.
  */
 async function markReconciled(
   db: Database,
@@ -148,7 +145,7 @@ async function markReconciled(
   const { window, stamp, scopeIds } = marked;
   if (scopeIds.length === 0) return;
   const time = { scopeIds, period: window };
-  // What still overlaps after this is of a newer export.
+  // Any remaining overlap is of a newer export.
   await clearTime(db, "reconciled", { ...time, olderThan: stamp.fetchNumber });
   await sql`
     with newer as (
@@ -188,10 +185,9 @@ interface Asked {
 }
 
 /**
- * Reads every stored record of the window and adds each bucket and scope up to what `ExportContent` keeps of the export. The digests
- * of coverage are not asked: a reconciliation proves what is in the tables, whoever wrote it there.
- *
- * Returns the hours of the buckets that are not equal, and how many records are stored in all buckets that are not staged.
+ * Adds the stored records of each bucket and scope up to what `ExportContent` keeps of the export. The digests of coverage are
+ * not used: a reconciliation proves the contents of the tables. Returns the hours of the unequal buckets, and how many records
+ * are stored in all buckets that are not staged.
  */
 async function differingBuckets(
   { client }: Transaction,
@@ -244,7 +240,6 @@ async function differingBuckets(
       if (!isEqual) differing.add(hour);
     }
   }
-  // What is stored off the grid is in no bucket of the export.
   for (const { seconds } of found.values()) {
     const hour = seconds / (HOUR_MS / 1000);
     if (!staged.has(hour)) differing.add(hour);

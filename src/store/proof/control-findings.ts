@@ -6,20 +6,16 @@ import { METER_OF_SCOPE, type Scope } from "../catalog/scopes.ts";
 import type { Database, Store } from "../db/database.ts";
 import type { TotalDifference } from "./control-totals.ts";
 
-/** Totals of the platform over its own days; of the billing provider over calendar months. */
+/** Totals of the platform over its own days. The billing provider has totals of calendar months. */
 const TOTAL_KINDS = ["stride_total", "grouping_total", "tier_total", "tier_exceeds"] as const;
 export type FindingKind = (typeof TOTAL_KINDS)[number] | "provider_total";
 
-/** A difference that remained after both sides were fetched again. */
 export interface Finding extends TotalDifference {
   readonly kind: FindingKind;
   readonly state: "platform_disagrees" | "unattributed";
 }
 
-/**
- * Keeps the findings of one kind. A known finding keeps its row. A finding of the compared scopes and periods that was not
- * found again is closed.
- */
+/** A known finding keeps its row. A finding of the compared scopes and periods that was not found again is closed. */
 export async function keepFindings(
   store: Store,
   about: ComparedFindings,
@@ -34,7 +30,6 @@ interface ComparedFindings {
   readonly fetchNumber: number;
 }
 
-/** The same within a transaction of the caller's. */
 export async function writeFindings(
   db: Database,
   about: ComparedFindings,
@@ -87,12 +82,11 @@ export async function writeFindings(
   `.execute(db);
 }
 
-/** A finding with the names of its scope. */
 export interface NamedFinding extends Finding, Pick<Scope, "meter" | "groupBy" | "workspaceId"> {}
 
 /**
- * The findings of a source that have not ended and overlap a part of time, in order of meter, dimension, workspace, time and id.
- * The billing provider's are not among them: it is another system.
+ * Open findings of a source that overlap a range, in order of meter, dimension, workspace, time and id, without those of the
+ * billing provider: it is another system.
  */
 export async function knownFindings(
   db: Database,
@@ -119,7 +113,7 @@ export async function knownFindings(
   return rows;
 }
 
-/** Notes that totals were checked, and how many windows could not be asked for. */
+/** `unverified` windows could not be requested. */
 export async function noteCheck(
   db: Database,
   { sourceId, failures }: { sourceId: number; failures: number },

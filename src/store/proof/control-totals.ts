@@ -7,30 +7,24 @@ import { clearTime, overlaps } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import type { Database, Store } from "../db/database.ts";
 
-/** A total of the platform over a part of time, by day scope and id. */
 export interface ControlTotal {
   readonly scopeId: number;
-  /** Index into the parts. */
   readonly part: number;
   readonly dimensionId: string;
   readonly measure: Measure;
   readonly traces: number;
 }
 
-/** A total that differs from the sum of the stored days. Absent and 0 are equal. */
+/** Absent and 0 are equal. */
 export interface TotalDifference extends Interval {
   readonly scopeId: number;
   readonly dimensionId: string;
-  /** What the amounts count. */
   readonly measure: Measure;
   readonly storedTraces: number | null;
   readonly controlTraces: number | null;
 }
 
-/**
- * Compares totals with the sums of the stored days over the same parts of time, in one set-based statement. `compared`: the
- * scopes that are final over all of the time, and were not loaded again after the totals were requested.
- */
+/** `compared`: the scopes that are final over all of the time, and were not loaded again after the totals were requested. */
 export async function compareTotals(
   store: Store,
   asked: {
@@ -95,8 +89,8 @@ export async function compareTotals(
 }
 
 /**
- * Keeps which parts have totals that equal the stored days. The newest total counts, in any order of arrival. The caller holds
- * the lock of the scopes.
+ * Marks parts whose totals equal the stored days. The newest total counts, in any order of arrival. The caller holds the lock
+ * of the scopes.
  */
 async function markMatched(
   db: Database,
@@ -110,7 +104,7 @@ async function markMatched(
 ): Promise<void> {
   const { scopeIds, parts, stamp, differing } = matched;
   const { fetchNumber } = stamp;
-  // What still overlaps after this is of a newer total.
+  // Any remaining overlap is of a newer total.
   await clearTime(db, "matched_total", { scopeIds, period: spanOf(parts), olderThan: fetchNumber });
   const isDifferent = new Set(differing.map(({ scopeId, part }) => `${scopeId} ${part}`));
   const equal = scopeIds.flatMap((scope_id) =>
@@ -131,13 +125,11 @@ async function markMatched(
   `.execute(db);
 }
 
-/** A final day on which the sum by a dimension differs from the sum by workspace. */
 export interface GroupingDifference extends TotalDifference {
   /** The scope by workspace; `scopeId` is the one by the dimension. */
   readonly totalScopeId: number;
 }
 
-/** The final days of these day scopes of one meter on which the sum by project, user or key differs from the sum by workspace. */
 export async function compareGroupings(
   store: Store,
   {

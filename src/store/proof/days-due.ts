@@ -4,12 +4,11 @@ import type { Interval } from "../../domain/time/window.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { Database } from "../db/database.ts";
 
-/** This long after the end of its calendar month, a day is final in the platform's own books. */
+/** A day is final in the platform's own books this long after the end of its calendar month. */
 const MONTH_FINAL_AFTER = "4 days";
 
 interface AskedDays {
   readonly sourceId: number;
-  /** Default: traces of all tiers. */
   readonly meter?: Meter | undefined;
   /** Epoch milliseconds, whole UTC days, half-open. */
   readonly range: Interval;
@@ -17,14 +16,13 @@ interface AskedDays {
 
 interface ScopeDay {
   readonly scopeId: number;
-  /** UTC midnight, epoch milliseconds. */
   readonly day: number;
 }
 
 /**
- * The days that the scheduled reconcile must compare: days with an open difference, and days without a comparison since
- * their month became final or since their last restatement. Only completed comparisons are recorded, so missed nights are
- * caught up. Delisted workspaces are skipped: their exports would be empty.
+ * The days that the scheduled reconcile must compare: days with an open difference, and days without a comparison since their
+ * month became final or since their last restatement. Only completed comparisons are recorded, so missed nights are caught up.
+ * Delisted workspaces are skipped: their exports would be empty.
  */
 export async function daysDue(db: Database, asked: AskedDays): Promise<ScopeDay[]> {
   const monthFinal = sql<Date>`(date_trunc('month', final_day.start at time zone 'UTC') + interval '1 month') at time zone 'UTC'
@@ -34,8 +32,8 @@ export async function daysDue(db: Database, asked: AskedDays): Promise<ScopeDay[
 }
 
 /**
- * The same for hours. They are compared once they are final, and again after a restatement of them or of their day. Hours from
- * before `keptFrom` are due only where their day was restated, or a difference is open.
+ * Hours are compared once they are final, and again after a restatement of them or of their day. Hours from before `keptFrom`
+ * are due only where their day was restated, or a difference is open.
  */
 export async function hoursDue(db: Database, asked: AskedDays & { keptFrom: number }): Promise<ScopeDay[]> {
   return due(db, asked, { stride: "hour", since: EVER, keptFrom: asked.keptFrom });
@@ -44,10 +42,10 @@ export async function hoursDue(db: Database, asked: AskedDays & { keptFrom: numb
 const EVER = sql<Date>`'-infinity'::timestamptz`;
 
 /**
- * Final days that were not compared with whole exports since `since`, which may depend on the day `final_day.start`. A restatement
- * ends a comparison by itself, of a day and of the hours of a day (`usage.end_proof`); the number of the day's newest one says the
- * same of hours compared meanwhile. Buckets on which the platform contradicts itself count as compared: no further request repairs
- * those.
+ * Final days that were not compared with whole exports since `since`, which may depend on the day `final_day.start`. A
+ * restatement ends a comparison, of a day and of the hours of a day (`usage.end_proof`); the number of the day's newest one
+ * also ends that of hours compared meanwhile. Contradictions of the platform count as compared: no further request repairs
+ * them.
  */
 async function due(
   db: Database,

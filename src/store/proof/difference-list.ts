@@ -7,20 +7,18 @@ import { labelOf } from "../catalog/entity-names.ts";
 import { lengthOf, METER_OF_SCOPE } from "../catalog/scopes.ts";
 import type { Database } from "../db/database.ts";
 
-/** Who says another number than the stored one: the CSV export, a total of the platform, or an answer that came later. */
+/** Source of the other number: the CSV export, a total of the platform, or a later response. */
 export const SAYERS = ["export", "total", "restatement"] as const;
 type Sayer = (typeof SAYERS)[number];
 
 export interface ListedDifference {
   readonly says: Sayer;
-  /** When it was found: ISO instant with microseconds, UTC. */
+  /** Time of discovery: ISO instant with microseconds, UTC. */
   readonly at: string;
   readonly groupBy: GroupBy;
-  /** What is counted. */
   readonly meter: Meter;
   readonly measure: Measure;
   readonly stride: string;
-  /** ISO instants, UTC. */
   readonly from: string;
   readonly to: string;
   readonly workspaceId: string;
@@ -30,25 +28,23 @@ export interface ListedDifference {
   readonly dimensionName: string | null;
   readonly kind: DifferenceKind;
   readonly state: DifferenceState;
-  /** What is stored, in units of the measure; of a restatement, what was stored since it. Null: nothing. */
+  /** In units of the measure; of a restatement, the new number. Null: nothing. */
   readonly storedTraces: number | null;
-  /** What the export or the total says; of a restatement, what was stored before. Null: nothing. */
+  /** Number of the export or total; of a restatement, the old number. Null: nothing. */
   readonly otherTraces: number | null;
-  /** A name or an end of a bucket, where that is what differs. */
+  /** A different name or end of a bucket. */
   readonly exportSays: string | null;
-  /** The row's place in the list: the next page begins after it. */
   readonly cursor: DifferenceCursor;
 }
 
-/** `at`, and what orders rows of one sayer and instant. */
 type DifferenceCursor = readonly [says: Sayer, at: string, ...key: (string | number)[]];
 
 export interface WantedDifferences {
   readonly source: string;
   readonly says?: Sayer | undefined;
-  /** Whether to leave out differences that are final. Restatements are always listed. */
+  /** Leaves out ended differences. Restatements are always listed. */
   readonly onlyLeft: boolean;
-  /** Days that the differences are about, ISO, half-open. */
+  /** ISO days of the figures, half-open. */
   readonly from?: string | undefined;
   readonly to?: string | undefined;
   readonly meter?: Meter | undefined;
@@ -56,14 +52,12 @@ export interface WantedDifferences {
   readonly workspaceId?: string | undefined;
   readonly before?: DifferenceCursor | undefined;
   readonly most: number;
-  /** Whether to leave out names of users. */
   readonly masked: boolean;
 }
 
 const ISO = 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"';
 const SHORT_ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
 
-/** The differences of a source, the newest first. Each sayer's newest rows come from an index. */
 export async function listDifferences(db: Database, wanted: WantedDifferences): Promise<ListedDifference[]> {
   const { most, masked } = wanted;
   const parts = SAYERS.filter((says) => wanted.says === undefined || wanted.says === says).map(
@@ -100,7 +94,7 @@ export async function listDifferences(db: Database, wanted: WantedDifferences): 
   }));
 }
 
-/** Rows of one sayer, its newest first, of these columns; `nth` keeps their order. */
+/** `nth` keeps the order of rows of one sayer, the newest first. */
 const PARTS: Readonly<Record<Sayer, (wanted: WantedDifferences) => RawBuilder<unknown>>> = {
   export: (wanted) => sql`
     select 'export' as says, d.found_at as at, d.scope_id, d.external_id, d.measure, c.stride, d.bucket_start as starts,
@@ -162,7 +156,7 @@ function during(
     and ${to === undefined ? sql`true` : sql`${starts} < ${to}::date::timestamp at time zone 'UTC'`}`;
 }
 
-/** What comes after the cursor: among rows of one instant, the sayers follow in their order. */
+/** Among rows of one instant, the sayers follow in their order. */
 function after(
   { before }: WantedDifferences,
   says: Sayer,

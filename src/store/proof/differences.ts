@@ -15,42 +15,38 @@ type DifferenceKind =
   | "name_differs"
   | "bucket_end_differs";
 
-/** An unresolved difference. */
 export interface Difference extends Scope {
-  /** What the amounts count. */
   readonly measure: Measure;
-  /** The platform's id; empty for records without one. */
+  /** Empty for records without an id. */
   readonly dimensionId: string;
-  /** Epoch milliseconds. */
   readonly bucketStart: number;
   readonly kind: DifferenceKind;
   readonly state: "open" | "platform_disagrees";
   readonly storedTraces: number | null;
   readonly exportTraces: number | null;
-  /** The name or the bucket's end in the export, if that is what differs. */
+  /** A different name or end of a bucket. */
   readonly exportSays: string | null;
 }
 
-/** The states of differences after a comparison with an export. */
 export interface KeptDifferences {
   readonly open: number;
   readonly platformDisagrees: number;
-  /** No longer found after their window was fetched again, and what is stored was changed. */
+  /** No longer found after a new fetch that changed the stored figure. */
   readonly repaired: number;
-  /** No longer found after their window was fetched again, and nothing was changed: the export was wrong. */
+  /** No longer found after a new fetch that changed nothing: the export was wrong. */
   readonly withdrawn: number;
   /** No longer found, without a fetch in between. */
   readonly closed: number;
 }
 
-/** Whether the bucket of a difference was fetched after the export that last showed the difference. */
+/** Whether the bucket was fetched after the export that last showed the difference. */
 const FETCHED_SINCE = `EXISTS (
   SELECT FROM usage.coverage c
   WHERE c.scope_id = d.scope_id AND c.period_start <= d.bucket_start AND c.period_end > d.bucket_start
     -- By number and by time: a merged interval has the newest number of its parts, but the oldest time.
     AND c.fetch_number > d.fetch_number AND c.fetched_at >= d.fetched_at)`;
 
-/** Whether what is stored of a difference is no longer what it was: another count, or a name that was learned. */
+/** Whether the stored count changed, or a name was learned. */
 function isChanged(stride: Stride): string {
   const { records, bucket } = tablesOf(stride);
   return `(SELECT coalesce(sum(r.traces), 0) IS DISTINCT FROM coalesce(d.stored_traces, 0)
@@ -62,12 +58,10 @@ function isChanged(stride: Stride): string {
 }
 
 /**
- * Keeps the differences that were found, and ends those that were not found again.
- *
- * A difference is open until its window is fetched again. If it is gone then, it is `repaired` where what is stored was
- * changed, else `withdrawn`. If the export repeats its
- * number, JSON and export of the platform contradict each other. No further request repairs that, so the difference is
- * `platform_disagrees` until one of its numbers changes. If the export has a new number, it is still moving, and the
+ * Keeps the differences that were found, and ends those that were not found again. A difference is open until its window is
+ * fetched again. If it is gone then, it is `repaired` where the stored figure was changed, else `withdrawn`. If the export
+ * repeats its number, JSON and export of the platform contradict each other. No further request repairs that, so the difference
+ * is `platform_disagrees` until one of its numbers changes. If the export has a new number, it is still moving, and the
  * difference stays open.
  */
 export async function keepDifferences(
@@ -147,7 +141,7 @@ interface Asked {
   readonly range: Interval;
 }
 
-/** The buckets of scopes that have a difference in one of these states, in order, with the number of differences. */
+/** In order, with the number of differences in each bucket. */
 export async function bucketsOf(
   db: Database,
   { scopeIds, range, states }: Asked & { states: readonly Difference["state"][] },
@@ -189,7 +183,7 @@ export async function unresolvedDifferences(
   return { ...countStates(counted.rows), first };
 }
 
-/** How many differences have ended since an instant, by the state in which they did, whoever ended them. */
+/** By state, whatever ended them. */
 export async function endedSince(
   db: Database,
   { scopeIds, range, since }: Asked & { since: number },
@@ -203,7 +197,7 @@ export async function endedSince(
   return Object.fromEntries(rows.map(({ state, differences }) => [state, differences]));
 }
 
-/** What is stored in a range, by meter and then by stride, finest first, and how many differences are left there. */
+/** Stored usage of a range, by meter and then by stride, finest first, with its remaining differences. */
 export async function storedStrides(
   db: Database,
   asked: {

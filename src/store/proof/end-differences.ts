@@ -2,8 +2,8 @@ import { sql } from "kysely";
 import type { Database } from "../db/database.ts";
 
 /**
- * Ends the differences of workspaces that are no longer read, as `not_configured`: nothing asks about them again. If such a
- * workspace is read again and still differs, the next check finds the same difference anew.
+ * Ends the differences of workspaces that are no longer read, as `not_configured`. If such a workspace is read again and still
+ * differs, the next check finds the same difference anew.
  */
 export async function endUnread(
   db: Database,
@@ -19,7 +19,7 @@ export async function endUnread(
   }
 }
 
-/** Ends the differences of hours that are no longer kept, as `hours_dropped`. Only retention takes coverage away. */
+/** Ends the differences of hours that retention removed, as `hours_dropped`. Only retention removes coverage. */
 export async function endDropped(db: Database, sourceId: number): Promise<void> {
   await sql`
     update usage.reconciliation_difference d set state = 'hours_dropped', closed_at = now()

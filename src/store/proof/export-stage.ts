@@ -10,14 +10,11 @@ import { copyBatches, copyText } from "../db/copy.ts";
 import type { Transaction } from "../db/database.ts";
 import { recordTable } from "../load/load-statements.ts";
 
-/** An export on its way into the stage. */
 export interface StagedExport extends Requested {
   readonly sourceId: number;
-  /** Default: traces of all tiers. */
   readonly meter?: Meter;
-  /** Scope of each workspace, by its index. */
   readonly scopeIds: readonly number[];
-  /** Of keys in memory; default: what 60 MB hold. */
+  /** Limit of keys in memory; default: 60 MB of them. */
   readonly mostKeys?: number;
   /** Hours of the buckets whose rows are staged; of the others only the content is kept. Undefined: all buckets. */
   readonly buckets?: ReadonlySet<number> | undefined;
@@ -28,22 +25,22 @@ export interface StagedExport extends Requested {
 export interface Stage {
   readonly rows: number;
   readonly traces: number;
-  /** What the export says of each bucket. Undefined where all rows are staged. */
+  /** Content of each bucket. Undefined where all rows are staged. */
   readonly content: ExportContent | undefined;
   /** One key may have several rows in a bucket, which the comparison adds up. */
   readonly isFolded: boolean;
   /** Further names of a key, and buckets with a wrong end, have tables of their own. */
   readonly hasMoreNames: boolean;
   readonly hasEnds: boolean;
-  /** The last row, if it has no line end: its last cell may be cut. */
+  /** A last row without a line end: its last cell may be cut. */
   readonly unended: ExportKeys["last"];
   named(): Set<number>;
 }
 
-/** A key may come again under another number, so the content of buckets cannot be told without adding up: stage all of them. */
+/** A key may come again under another number, so all buckets must be staged and added up. */
 export class TooManyKeys extends Error {}
 
-/** The table with the stored records of a stride and the one for rows of an export, whose buckets have the same type. */
+/** Both tables have buckets of the same type. */
 export function tablesOf(stride: Window["stride"]) {
   const { name: records, bucketType } = recordTable(stride);
   const isDate = bucketType === "date";
@@ -77,15 +74,14 @@ const CREATE_NOTES =
   temporary("usage_export_name", "key integer, name text, name_bucket timestamptz") +
   temporary("usage_export_end", "key integer, bucket_start timestamptz, bucket_end timestamptz");
 
-/** Larger exports go through COPY. */
 const FEW = 1_000;
-/** From so many rows on, the planner needs statistics. */
+/** The planner needs statistics from this number of rows on. */
 const LARGE = 10_000;
 
 /**
  * Streams an export into temporary tables: rows as numbers, keys and names once each. Memory does not grow with the rows.
- * Throws `ExportFlaw`, `TooManyKeys` where not all buckets are to be staged, and what reading the rows throws; the caller then rolls
- * back.
+ * Throws `ExportFlaw`, `TooManyKeys` where not all buckets are to be staged, and errors of reading the rows; the caller then
+ * rolls back.
  */
 export async function stageExport({ client }: Transaction, staged: StagedExport): Promise<Stage> {
   const { staged: table, bucketType } = tablesOf(staged.window.stride);
@@ -149,13 +145,12 @@ export async function stageExport({ client }: Transaction, staged: StagedExport)
   };
 }
 
-/** As compare-export.ts computes it of a series. */
+/** The same as in compare-export.ts. */
 function contentKeyOf({ workspace, dimensionId, measure }: AnswerKey): ContentKey {
   const digest = hash("sha256", `${dimensionId}\n${measure}`, "buffer");
   return { workspace, seed: [digest.readInt32BE(0), digest.readInt32BE(4)] };
 }
 
-/** Adds rows to the content, and yields those of the given buckets. */
 function* addedTo(
   content: ExportContent,
   given: { rows: Iterable<NumberedRow>; hours: ReadonlySet<number>; keys: ExportKeys },
@@ -168,7 +163,7 @@ function* addedTo(
   }
 }
 
-/** The first batches: all of a small export. */
+/** A small export fits in the first batches. */
 async function readAhead(
   batches: AsyncIterator<readonly ExportRow[], unknown>,
 ): Promise<{ ahead: (readonly ExportRow[])[]; end?: { value: unknown } }> {
@@ -182,7 +177,6 @@ async function readAhead(
   return { ahead };
 }
 
-/** Arrays of keys, hours and traces. */
 type Columns = readonly [number[], number[], number[]];
 
 function toColumns(keys: ExportKeys, batches: readonly (readonly ExportRow[])[]): Columns {
@@ -198,8 +192,8 @@ function toColumns(keys: ExportKeys, batches: readonly (readonly ExportRow[])[])
 }
 
 /**
- * `from` has key, scope_id, external_id, measure, name and name_hour; `$1` is the source, `$2` the dimension. By `= any`, not by a join
- * alone: see findEntities in entities.ts.
+ * `from` has key, scope_id, external_id, measure, name and name_hour; `$1` is the source, `$2` the dimension. By `= any`, not
+ * by a join alone: see entities.ts.
  */
 const ENTER_KEYS = (from: string, ids: string) => `
   INSERT INTO pg_temp.usage_export_keyed (key, scope_id, external_id, measure, series_id, name, name_bucket)
@@ -224,7 +218,7 @@ async function writeKeys(
     const bucket =
       bucketType === "date" ? "'1970-01-01'::date + (hour / 24)::integer" : "to_timestamp(hour * 3600)";
     const all = [...keys];
-    // One statement writes the rows and keys of a small export: a COPY alone takes three round trips.
+    // A COPY alone takes three round trips, so one statement writes the rows and keys of a small export.
     await client.query(
       `WITH few AS (
          INSERT INTO ${table} (key, bucket_start, traces)
@@ -264,7 +258,6 @@ async function writeKeys(
   await client.query("TRUNCATE pg_temp.usage_export_many");
 }
 
-/** The names of each key but its first. */
 function moreNamesOf({ first, keys }: ExportNotes) {
   return Array.from(keys.laterNames(), ({ number, name, lastHour }) => ({
     key: first + number,

@@ -10,14 +10,14 @@ interface Compared {
   /** False if nothing proves the end of the export: then no row counts as missing in it. */
   readonly whole: boolean;
   readonly stage: Stage;
-  /** Hours of the buckets that are staged, where not all are: the others are equal. Undefined: all. */
+  /** Hours of the staged buckets: the others are equal. Undefined: all. */
   readonly buckets?: ReadonlySet<number> | undefined;
 }
 
 /**
- * Compares the staged export with the stored records by key, and writes differences to pg_temp.usage_export_found: one row for each
- * scope, bucket, id and measure. Absent and 0 are the same. If an id differs in several ways in a bucket, the first of these counts:
- * its amounts, the bucket's end, the name.
+ * Compares the staged export with the stored records by key, and writes one row for each scope, bucket, id and measure to
+ * pg_temp.usage_export_found. Absent and 0 are the same. If an id differs in several ways in a bucket, the first of these
+ * counts: its amounts, the bucket's end, the name.
  */
 export async function findDifferences(
   { client }: Transaction,
@@ -35,7 +35,7 @@ export async function findDifferences(
           instants ?? null,
         ]);
   const { stored = 0, found = 0, unstored = 0 } = rows[0] ?? {};
-  // Ends before names: the first difference found for a key is kept.
+  // Ends come before names: the first difference found for a key is kept.
   const ends = stage.hasEnds ? await client.query(sql.ends, [scopeIds]) : undefined;
   const names = await client.query(sql.names, [scopeIds]);
   if (stage.unended !== undefined) await refuseCutRow(client, stage.unended);
@@ -43,8 +43,8 @@ export async function findDifferences(
 }
 
 /**
- * A last row without a line end is taken if it agrees with what is stored. If it differs, its number may have lost digits: the
- * export is cut, and throws `ExportFlaw`.
+ * A last row without a line end is taken if it agrees with the stored record. If it differs, its number may have lost digits:
+ * the export is cut, and throws `ExportFlaw`.
  */
 async function refuseCutRow(
   client: Transaction["client"],
@@ -67,7 +67,7 @@ function statements(stride: Window["stride"], { isFolded, hasMoreNames }: Stage)
     FROM usage.series s JOIN ${records} r USING (series_id)
     WHERE s.scope_id = ANY ($1::integer[]) AND r.bucket_start >= ${bucket("$2")} AND r.bucket_start < ${bucket("$3")}
       AND ($5::timestamptz[] IS NULL OR ${instant("r.bucket_start")} = ANY ($5::timestamptz[]))`;
-  // An id that is not stored has no series: its key number, negative, takes the series id's place.
+  // An id without a series uses its negative key number instead of a series id.
   const exported = isFolded
     ? `SELECT coalesce(k.series_id, -k.first_key) AS series_id, r.bucket_start, sum(r.traces)::bigint AS traces
        FROM ${staged} r
@@ -119,7 +119,7 @@ function statements(stride: Window["stride"], { isFolded, hasMoreNames }: Stage)
       LEFT JOIN ${records} r ON r.series_id = k.series_id AND r.bucket_start = ${bucket("n.bucket_start")}
       WHERE k.scope_id = ANY ($1::integer[]) AND ${notFound("n")}
       ORDER BY 1, 2, 3, n.bucket_end, k.measure`,
-    // The latest bucket with an unknown name: one row for each scope and id.
+    // One row for each scope and id: the latest bucket with an unknown name.
     names: `
       INSERT INTO pg_temp.usage_export_found ${columns}
       SELECT DISTINCT ON (k.scope_id, k.external_id)

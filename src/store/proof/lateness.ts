@@ -3,7 +3,7 @@ import { type LatenessClass, LOOK_BACK_DAYS, tierSettleAfterMs } from "../../dom
 import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { Database } from "../db/database.ts";
 
-/** Late changes of a source's days by age. Reads the workspaces: each trace once. */
+/** Reads only the workspaces, which have each trace once. */
 export async function latenessOf(
   db: Database,
   { sourceId, meter = "traces" }: { sourceId: number; meter?: Meter },
@@ -20,7 +20,7 @@ export async function latenessOf(
   return rows;
 }
 
-/** How long after its end a day of the meter is final, in milliseconds. A trace may change its tier when all else is settled. */
+/** How long after its end a day of the meter is final, in ms. A trace may change its tier after everything else is settled. */
 export async function settleAfterOf(
   db: Database,
   { sourceId, meter, settleAfterMs }: { sourceId: number; meter: Meter; settleAfterMs: number },

@@ -7,12 +7,11 @@ import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database, Store } from "../db/database.ts";
 import { type Finding, writeFindings } from "./control-findings.ts";
 
-/** A total of the billing provider with what came of its comparison. */
 export interface ComparedTotal extends ProviderTotal {
   readonly outcome: ProviderOutcome;
   /** Sum of the stored days; null unless both were compared. */
   readonly storedTraces: number | null;
-  /** The day scope by workspace; null where nothing is loaded. */
+  /** Day scope by workspace; null where nothing is loaded. */
   readonly scopeId: number | null;
 }
 
@@ -22,7 +21,6 @@ interface Asked {
   readonly totals: readonly ProviderTotal[];
 }
 
-/** Compares the totals of a month with the sums of the stored days, and changes nothing. */
 export async function compareProvider(db: Database, asked: Asked): Promise<ComparedTotal[]> {
   const stored = await storedMonths(db, asked);
   return asked.totals.map((total): ComparedTotal => {
@@ -33,7 +31,7 @@ export async function compareProvider(db: Database, asked: Asked): Promise<Compa
     if (unusable !== null) return left(unusable);
     if (own === undefined) return left("unknown_workspace");
     if (own.scopeId === null) return left("not_loaded");
-    // Before its last day is final, a month has no sum.
+    // A month has no sum before its last day is final.
     if (!own.isFinal) return left("not_final");
     const outcome = own.traces === value ? "equal" : "differs";
     return { ...total, outcome, scopeId, storedTraces: own.traces };
@@ -41,9 +39,8 @@ export async function compareProvider(db: Database, asked: Asked): Promise<Compa
 }
 
 /**
- * Compares a month and keeps the totals with what came of it, in one transaction: a total that differs is a finding, and an open
- * finding ends when its total is compared and does not differ. Totals of an older answer than those that are kept change nothing.
- * Returns what is kept.
+ * Compares and stores the totals of a month in one transaction: a different total is a finding, and an open finding ends when
+ * its total is compared and equal. Totals of an older response than the stored ones change nothing. Returns the stored totals.
  */
 export async function keepProviderTotals(
   store: Store,
@@ -52,7 +49,7 @@ export async function keepProviderTotals(
   const { sourceId, month, stamp } = asked;
   return store.transaction(async ({ db }) => {
     const scopes = (await storedMonths(db, asked)).flatMap(({ scopeId }) => scopeId ?? []);
-    // Loads of these scopes wait, so that sums and coverage belong to one moment. Looks at this month wait too.
+    // Loads of these scopes wait, so sums and coverage belong to one moment. Other readings of this month wait too.
     await lockScopes(db, scopes);
     await sql`select from usage.source where source_id = ${sourceId} for no key update`.execute(db);
     const compared = await compareProvider(db, asked);
@@ -92,7 +89,6 @@ export async function keepProviderTotals(
   });
 }
 
-/** A whole answer replaces what was kept of the month. */
 async function replaceTotals(
   db: Database,
   given: {
@@ -130,12 +126,11 @@ interface StoredMonth {
   readonly workspaceId: string;
   /** Null: this meter of the workspace was never planned. */
   readonly scopeId: number | null;
-  /** Whether every day of the month is loaded and final, and lies after the data start. */
+  /** Whether every day of the month is loaded and final, and not before the data start. */
   readonly isFinal: boolean;
   readonly traces: number;
 }
 
-/** The sums of the stored days of a month, of each known workspace and meter. */
 async function storedMonths(
   db: Database,
   { sourceId, month }: Pick<Asked, "sourceId" | "month">,
@@ -171,10 +166,7 @@ async function storedMonths(
   return rows;
 }
 
-/**
- * Of these months those that are to be read again: never read, with a finding that is left, not final when they were compared, or
- * with counts that were restated since.
- */
+/** Months that were never read, have an open finding, were not final when they were compared, or have restated counts since. */
 export async function monthsToRead(
   db: Database,
   { sourceId, months }: { sourceId: number; months: readonly CalendarMonth[] },

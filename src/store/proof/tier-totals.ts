@@ -6,7 +6,7 @@ import { lockScopes } from "../catalog/scopes.ts";
 import type { Store } from "../db/database.ts";
 import type { ControlTotal, TotalDifference } from "./control-totals.ts";
 
-/** The day scopes by workspace of one workspace: of its long-lived traces, and of all its traces. */
+/** Day scopes of a workspace's long-lived traces and of all its traces. */
 export interface TierPair {
   readonly workspaceId: string;
   readonly scopeId: number;
@@ -16,7 +16,7 @@ export interface TierPair {
 interface Asked {
   readonly pairs: readonly TierPair[];
   readonly parts: readonly Interval[];
-  /** Take only scopes that were not loaded again since. */
+  /** Only scopes that were not loaded again since. */
   readonly stamp?: FetchStamp;
 }
 
@@ -28,7 +28,7 @@ interface TierSum {
   readonly all: number;
 }
 
-/** The sums of both scopes of each pair over each part, of pairs that are final over all of it. Loads of them wait. */
+/** The sums of pairs that are final over the part. Loads of them wait. */
 async function sumTiers(store: Store, { pairs, parts, stamp }: Asked): Promise<TierSum[]> {
   return store.transaction(async ({ db }) => {
     await lockScopes(
@@ -80,8 +80,8 @@ async function sumTiers(store: Store, { pairs, parts, stamp }: Asked): Promise<T
 }
 
 /**
- * Compares totals of short-lived traces with what the stored long-lived ones leave of all. `compared`: by pair and part. Of a
- * difference, `storedTraces` is what is left; it may be below zero.
+ * Compares totals of short-lived traces with all stored traces less the long-lived ones. `compared`: by pair and part.
+ * `storedTraces` of a difference may be below zero.
  */
 export async function compareTiers(
   store: Store,
@@ -107,8 +107,8 @@ export async function compareTiers(
 }
 
 /**
- * Final days on which more long-lived traces are stored than traces, each run of days as one difference: `storedTraces` are the
- * long-lived ones, `controlTraces` all.
+ * Final days with more long-lived traces than traces, each run of days as one difference: `storedTraces` are the long-lived
+ * ones, `controlTraces` all.
  */
 export async function exceedingTiers(
   store: Store,

@@ -2,24 +2,23 @@ import { sql } from "kysely";
 import { lockScopes } from "../catalog/scopes.ts";
 import type { Store } from "../db/database.ts";
 
-/** Scopes that one transaction locks. */
 const SCOPES_AT_ONCE = 50;
 /**
- * A merged interval stays as it is until what follows it is as long as this part of it. It holds a digest for each of its buckets,
- * so to merge it with each new day would write the digests of all time every night.
+ * A merged interval waits until its successors are as long as this part of it. It holds a digest for each bucket, so merging it
+ * with each new day would write the digests of all time every night.
  */
 const LEFT_ALONE_BELOW = 1 / 16;
 /**
- * Hours are merged within quarters. The nightly removal of the oldest kept hours (`dropOldHours`) writes an interval's digests anew,
- * which are 35 kB for a quarter.
+ * The nightly removal of the oldest kept hours (`dropOldHours`) writes an interval's digests anew, so hours are merged within
+ * quarters: their digests are 35 kB.
  */
 const MERGED_WITHIN = sql`case s.stride when 'hour' then date_trunc('quarter', c.period_start, 'UTC') end`;
 
 /**
- * Merges adjoining final intervals that were fetched so long ago that no answer can still arrive for them. Without
- * this, coverage grows by one interval a day; with it, by one a quarter for hours. A merged interval keeps the newest fetch
- * number, the oldest fetch time, the digests of its parts where each has one, and the oldest epoch of them.
- * Returns by how many intervals coverage has shrunk.
+ * Merges adjoining final intervals that were fetched so long ago that no response can still arrive for them. Without this,
+ * coverage grows by one interval a day; with it, by one a quarter for hours. A merged interval keeps the newest fetch number,
+ * the oldest fetch time, the digests of its parts where each has one, and the oldest epoch of them. Returns the number of
+ * intervals saved.
  */
 export async function compactCoverage(
   store: Store,

@@ -9,7 +9,7 @@ interface Kept {
   readonly keepDays: number;
 }
 
-/** Removes old requests from the ledger. Coverage keeps its own fetch numbers. Returns how many were removed. */
+/** Coverage keeps its own fetch numbers. */
 export async function pruneFetches(db: Database, { sourceId, keepDays }: Kept): Promise<number> {
   return inBatches(
     db,
@@ -22,7 +22,6 @@ export async function pruneFetches(db: Database, { sourceId, keepDays }: Kept): 
   );
 }
 
-/** Removes the tasks of backfills that finished long ago. The backfill's own row stays. */
 export async function pruneTasks(db: Database, { sourceId, keepDays }: Kept): Promise<number> {
   return inBatches(
     db,
@@ -35,7 +34,7 @@ export async function pruneTasks(db: Database, { sourceId, keepDays }: Kept): Pr
   );
 }
 
-/** Removes stored names of users. `keepDigests` keeps those that are digests already. */
+/** `keepDigests` keeps names that are digests already. */
 export async function forgetUserNames(
   db: Database,
   { sourceId, keepDigests }: { sourceId: number; keepDigests: boolean },
@@ -48,10 +47,9 @@ export async function forgetUserNames(
   return affected(removed);
 }
 
-/** Rows that one statement removes at most: a long delete would hold up vacuum and replicas. */
+/** Rows of one statement: a long delete would hold up vacuum and replicas. */
 const BATCH = 10_000;
 
-/** Repeats a limited delete until it removes fewer rows than the limit. Returns how many rows were removed. */
 async function inBatches(db: Database, remove: (limit: number) => RawBuilder<unknown>): Promise<number> {
   let removed = 0;
   for (;;) {
@@ -66,9 +64,8 @@ function affected({ numAffectedRows }: QueryResult<unknown>): number {
 }
 
 /**
- * Removes history that is older than so many days. It first moves `history_since`, so that no query answers for an
- * instant whose history is incomplete. Settlements that old apply to every instant that can still be asked for, so they
- * are merged.
+ * First moves `history_since`, so that no query reads an instant with incomplete history. Settlements that old apply to every
+ * remaining instant, so they are merged.
  */
 export async function pruneHistory(
   store: Store,
@@ -119,15 +116,15 @@ export async function pruneHistory(
   return { restatements, finalRanges: merged[0]?.fewer ?? 0, lateChanges: affected(late) };
 }
 
-/** About how many records one transaction removes: a long one would hold up loads of its scope, vacuum and replicas. */
+/** Approximate records of one transaction: a long one would hold up loads of its scope, vacuum and replicas. */
 const HOURS_AT_ONCE = 50_000;
 const MOST_DAYS = 366;
-/** No answer takes this long to arrive. Until then, coverage must stay: it fences off older answers. */
+/** No response takes this long to arrive. Until then, coverage must stay: it fences off older responses. */
 const FETCHED_DAYS_AGO = 7;
 
 /**
- * Removes the hours of old days with their coverage, one part of a scope at a time. It keeps the hours of a day that is not
- * loaded itself, because they stand in for the day. Returns how many records were removed.
+ * Removes the hours of old days with their coverage, one part of a scope at a time. Hours of a day that is not loaded stay,
+ * because they replace the day. Returns the number of records.
  */
 export async function dropOldHours(
   store: Store,
@@ -158,12 +155,11 @@ function nextLength(days: number, records: number): number {
   return records * 2 <= HOURS_AT_ONCE ? Math.min(MOST_DAYS, days * 2) : days;
 }
 
-/** Start of the first UTC day whose hours are kept. */
 function keptFrom(keepHours: number) {
   return sql<Date>`date_trunc('day', now() - make_interval(hours => ${keepHours}), 'UTC')`;
 }
 
-/** Returns how many records were removed; undefined if nothing old is left. */
+/** Returns the number of records; undefined if nothing old is left. */
 async function dropPart(
   store: Store,
   { scopeId, keepHours, days }: { scopeId: number; keepHours: number; days: number },
@@ -178,18 +174,18 @@ async function dropPart(
         and r.bucket_start >= ${new Date(part.start)} and r.bucket_start < ${new Date(part.end)}
     `.execute(db);
     await clearTime(db, "coverage", { scopeIds: [scopeId], period: part });
-    // Hours that are loaded again were not compared.
+    // Hours that are loaded again are not compared.
     await clearTime(db, "reconciled", { scopeIds: [scopeId], period: part });
     return affected(removed);
   });
 }
 
-/** The first interval of old hours, at most so many days long, whose days are loaded themselves. */
+/** At most so many days long, and all of them loaded by day. */
 async function oldestPart(
   db: Database,
   { scopeId, keepHours, days }: { scopeId: number; keepHours: number; days: number },
 ): Promise<Interval | undefined> {
-  // Hours, not days: a day of the session's time zone may have 23.
+  // A day of the session's time zone may have 23 hours.
   const { rows } = await sql<{ from: Date; to: Date }>`
     select lower(part) as "from", least(upper(part), lower(part) + make_interval(hours => ${days * 24})) as "to"
     from (

@@ -16,16 +16,14 @@ export interface Backfill {
   readonly source: string;
   readonly meter: Meter;
   readonly stride: Stride;
-  /** ISO instants, UTC. */
   readonly from: string;
   readonly to: string;
   readonly groupings: readonly GroupBy[];
   readonly workspaces: number;
-  /** Platform ids. */
   readonly workspaceIds: readonly string[];
   readonly reprocess: "missing" | "all";
   readonly state: "running" | "paused" | "cancelled" | "done";
-  /** Why the platform refuses the key, so that nothing of it is fetched; null if it does not. */
+  /** Why the platform refuses the key, so that nothing is fetched; null: it does not. */
   readonly refused: string | null;
   readonly createdAt: string;
   readonly finishedAt: string | null;
@@ -41,26 +39,26 @@ interface NewBackfill
   readonly range: Interval;
   readonly tasks: readonly UsageRequest[];
   readonly by: Actor;
-  /** When its preview was shown, epoch milliseconds by Postgres's clock: the same that was started since is this one. */
+  /** Time of the preview, epoch milliseconds by Postgres's clock: an equal backfill that started since is the same. */
   readonly shownAt?: number;
 }
 
 /**
- * Enters a backfill with all its tasks, and who gave the order, in one transaction. A backfill without tasks is done at once.
- * Returns its id, or that of the same backfill that was started since its preview was shown: a form that is sent twice, and
- * two people with the same preview, start one.
+ * Creates a backfill with all its tasks and the record of who ordered it, in one transaction. A backfill without tasks is done
+ * at once. Returns the id, or that of an equal backfill that was started since the preview: a form that is sent twice, and two
+ * people with the same preview, start one.
  */
 export async function createBackfill(store: Store, wanted: NewBackfill): Promise<number> {
   const { sourceId, meter, range, stride, groupings, workspaceIds, reprocess, tasks } = wanted;
   return store.transaction(async ({ db }) => {
     if (wanted.shownAt !== undefined) {
-      // Two that come at once: the second one waits here, and sees the first.
+      // The second of two simultaneous ones waits here, and sees the first.
       await sql`select from usage.source where source_id = ${sourceId} for no key update`.execute(db);
       const same = await startedSince(db, { ...wanted, shownAt: wanted.shownAt });
       if (same !== undefined) return same;
     }
     const isDone = tasks.length === 0;
-    // Not when the transaction began: it may have waited for the same one.
+    // The transaction began earlier and may have waited for an equal backfill.
     const now = sql`clock_timestamp()`;
     const { rows } = await sql<{ backfillId: number }>`
       insert into usage.backfill (source_id, meter, stride, groupings, reprocess, workspace_ids, period_start, period_end,
@@ -78,7 +76,6 @@ export async function createBackfill(store: Store, wanted: NewBackfill): Promise
   });
 }
 
-/** What was asked for, in one line. */
 export function describeAsked(asked: Omit<NewBackfill, "sourceId" | "by" | "shownAt">): string {
   const { meter, range, stride, groupings, workspaceIds, reprocess, tasks } = asked;
   const [from, to] = [range.start, range.end].map(shortInstant);
@@ -86,7 +83,7 @@ export function describeAsked(asked: Omit<NewBackfill, "sourceId" | "by" | "show
   return `${of}${from} to ${to} by ${stride}, ${groupings.join(", ")}, ${workspaceIds.length} workspaces, ${reprocess}, ${tasks.length} fetch tasks`;
 }
 
-/** The newest backfill that was started since then and asks for the same. */
+/** The newest equal backfill that was started since then. */
 export async function startedSince(
   db: Database,
   wanted: Omit<NewBackfill, "tasks" | "by"> & { readonly shownAt: number },
@@ -105,17 +102,15 @@ export async function startedSince(
   return rows[0]?.backfill_id;
 }
 
-/** Which backfills are listed. Default: all. */
 interface Listed {
   readonly backfillId?: number;
   readonly source?: string | undefined;
   readonly states?: readonly Backfill["state"][];
-  /** Only those with a lower number. */
   readonly before?: number | undefined;
   readonly most?: number;
 }
 
-/** Backfills with their progress, counted from their tasks. The newest comes first. */
+/** The newest comes first. Progress is counted from the tasks. */
 export async function listBackfills(db: Database, listed: Listed = {}): Promise<Backfill[]> {
   const { backfillId = null, source = null, states = null, before = null, most = null } = listed;
   const { rows } = await sql<Backfill>`
@@ -146,7 +141,6 @@ export async function listBackfills(db: Database, listed: Listed = {}): Promise<
 
 const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
 
-/** One backfill. Errors: `backfill_unknown`. */
 export async function backfillOf(db: Database, backfillId: number): Promise<Backfill> {
   const [backfill] = await listBackfills(db, { backfillId });
   if (backfill !== undefined) return backfill;
@@ -177,8 +171,8 @@ export async function failedTasks(db: Database, backfillId: number): Promise<Fai
 }
 
 /**
- * Marks running backfills without unfinished tasks as done, and returns their ids. They are locked first: without that, a
- * backfill whose failed tasks wait again meanwhile would be done with tasks that nobody enqueues.
+ * Marks running backfills without unfinished tasks as done, and returns their ids. They are locked first: otherwise a backfill
+ * whose failed tasks wait again meanwhile would be done with tasks that nobody enqueues.
  */
 export async function finishBackfills(store: Store): Promise<number[]> {
   const candidates = await unfinishedWithoutWork(store.db);
@@ -187,7 +181,7 @@ export async function finishBackfills(store: Store): Promise<number[]> {
     await sql`
       select from usage.backfill where backfill_id = any (${candidates}::integer[]) order by backfill_id for no key update
     `.execute(db);
-    // Read under the locks, by a statement of its own: it sees what was committed before them.
+    // A separate statement under the locks sees what was committed before them.
     const empty = await unfinishedWithoutWork(db, candidates);
     await sql`
       update usage.backfill set state = 'done', finished_at = now() where backfill_id = any (${empty}::integer[])
@@ -211,10 +205,8 @@ async function unfinishedWithoutWork(db: Database, among?: readonly number[]): P
 export type Steering = "pause" | "resume" | "cancel" | "retry";
 
 /**
- * Pauses, resumes or cancels a backfill, or has its failed fetch tasks wait again. The order and who gave it commit together.
- *
- * Errors: `backfill_unknown`; `backfill_finished` for one that is cancelled or, but for `retry`, done; `backfill_not_failed` where
- * no fetch task has failed.
+ * The change and the record of who ordered it commit together. Errors: `backfill_unknown`; `backfill_finished` for one that is
+ * cancelled or, but for `retry`, done; `backfill_not_failed` where no fetch task has failed.
  */
 export async function steerBackfill(
   store: Store,
@@ -246,7 +238,6 @@ export async function steerBackfill(
 
 const PAST = { pause: "paused", resume: "resumed", cancel: "cancelled", retry: "retried" } as const;
 
-/** Each returns how many fetch tasks it concerns. */
 const STEER: Readonly<Record<Steering, (db: Database, backfillId: number) => Promise<number>>> = {
   cancel: async (db, backfillId) => {
     const cancelled = await sql`
@@ -270,7 +261,6 @@ const STEER: Readonly<Record<Steering, (db: Database, backfillId: number) => Pro
   retry: retryFailed,
 };
 
-/** Returns how many fetch tasks wait. */
 async function moveTo(
   db: Database,
   { backfillId, state }: { backfillId: number; state: "paused" | "running" },
@@ -287,8 +277,8 @@ function countOf({ numAffectedRows }: QueryResult<unknown>): number {
 }
 
 /**
- * Failed fetch tasks wait again, with their claims forgotten, and a backfill that was done is running again. It
- * began to wait now: what was loaded before does not do, since the failure may be newer. One that is paused stays paused.
+ * Failed fetch tasks wait again without their claims, and a done backfill runs again. Their wait begins now: what was loaded
+ * before does not count, since the failure may be newer. A paused backfill stays paused.
  */
 async function retryFailed(db: Database, backfillId: number): Promise<number> {
   const waiting = await sql`
@@ -308,24 +298,21 @@ async function retryFailed(db: Database, backfillId: number): Promise<number> {
     update usage.backfill set state = case state when 'paused' then 'paused' else 'running' end, finished_at = null
     where backfill_id = ${backfillId}
   `.execute(db);
-  // The reason of the run was that of tasks that wait again.
+  // The run has the reason of a task that waits again.
   await sql`
     update usage.run set failed = 0, code = null, message = null where backfill_id = ${backfillId}
   `.execute(db);
   return tasks;
 }
 
-/** The failed fetch tasks of a backfill that share a code. Instants are ISO texts in UTC. */
 interface FailureGroup {
   readonly code: string;
   readonly tasks: number;
-  /** That of the task that failed first. */
+  /** Message of the first failure. */
   readonly message: string;
-  /** The first of them, by time. */
   readonly ranges: readonly Omit<FailedTask, "code" | "message">[];
 }
 
-/** The most frequent code first. */
 export async function failureGroups(
   db: Database,
   wanted: { backfillId: number; mostGroups: number; mostRanges: number },
@@ -350,7 +337,7 @@ export async function failureGroups(
   return rows;
 }
 
-/** Fetch tasks of a source that wait or are at work: of syncs, of this backfill, and of other ones that are not paused. */
+/** Fetch tasks that wait or run: of syncs, of this backfill, and of other unpaused ones. */
 interface TasksAhead {
   readonly routine: number;
   readonly others: number;

@@ -4,18 +4,17 @@ import type { Database } from "../db/database.ts";
 export const RUN_KINDS = ["sync", "backfill", "reconcile", "totals", "files"] as const;
 export type RunKind = (typeof RUN_KINDS)[number];
 
-/** How a run ended. `differs`: all was compared, and figures differ. */
+/** `differs`: everything was compared, and figures differ. */
 export interface RunEnd {
   readonly outcome: "done" | "partly_failed" | "differs" | "failed" | "skipped";
-  /** Fetch tasks that it entered for workers. What became of them is counted as they end. */
+  /** Fetch tasks that it created for workers, whose outcomes are counted as they end. */
   readonly tasks?: number | undefined;
-  /** Parts that failed, beside the fetch tasks that `noteTaskFailed` counted. */
+  /** Failed parts without the fetch tasks that `noteTaskFailed` counted. */
   readonly failed?: number | undefined;
   readonly code?: string | undefined;
   readonly message?: string | undefined;
 }
 
-/** Notes the beginning of a run, and returns its number. */
 export async function beginRun(
   db: Database,
   run: { sourceId: number; kind: RunKind; backfillId?: number },
@@ -30,13 +29,13 @@ export async function beginRun(
 }
 
 /**
- * Notes every `everyMs` that the process of a run is at it, until the returned function is called. A Postgres that is away is no error
- * here: the work itself meets it.
+ * Records every `everyMs` that the process of a run is alive, until the returned function is called. Errors are ignored here:
+ * the work itself meets them.
  */
 export function keepSeen(db: Database, runId: number, { everyMs }: { everyMs: number }): () => Promise<void> {
   let noting: Promise<unknown> | undefined;
   const note = () => {
-    // One at a time: a slow Postgres gets no queue of them.
+    // A slow Postgres gets no queue of these statements.
     noting ??= sql`update usage.run set seen_at = clock_timestamp() where run_id = ${runId}`
       .execute(db)
       .catch(() => {})
@@ -51,7 +50,7 @@ export function keepSeen(db: Database, runId: number, { everyMs }: { everyMs: nu
   };
 }
 
-/** Without a reason of its own, the last request that failed is the reason. */
+/** Without a reason of its own, a run has that of its last failed request. */
 export async function endRun(db: Database, runId: number, end: RunEnd): Promise<void> {
   const { outcome, tasks = null, failed = 0, code = null, message = null } = end;
   const isDone = outcome === "done";
@@ -71,7 +70,6 @@ export async function endRun(db: Database, runId: number, end: RunEnd): Promise<
   `.execute(db);
 }
 
-/** Counts a fetch task of a run that ended as failed, and keeps its reason. */
 export async function noteTaskFailed(
   db: Database,
   { runId, code, message }: { runId: number | undefined; code: string; message: string },
@@ -82,7 +80,6 @@ export async function noteTaskFailed(
   `.execute(db);
 }
 
-/** Removes runs that began so many days ago. */
 export async function pruneRuns(
   db: Database,
   { sourceId, keepDays }: { sourceId: number; keepDays: number },

@@ -7,7 +7,6 @@ import { type JsonParts, partsAsJson, toIntervals } from "../catalog/scope-time.
 import { METER_OF_SCOPE } from "../catalog/scopes.ts";
 import type { Database } from "../db/database.ts";
 
-/** A task as a row of the table. */
 export interface StoredTask extends UsageRequest {
   readonly taskId: number;
   readonly sourceId: number;
@@ -15,17 +14,15 @@ export interface StoredTask extends UsageRequest {
   readonly runId: number | undefined;
   /** How often it was enqueued. A queue message is (task id, generation). */
   readonly generation: number;
-  /** Claims that neither ended nor were handed back, this one included. */
+  /** Claims without an end or a hand-back, including this one. */
   readonly openClaims: number;
 }
 
-/** A task that a worker has taken. */
 export interface ClaimedTask extends StoredTask {
-  /** Epoch milliseconds. */
   readonly enteredAt: number;
-  /** The whole time of the task was fetched after the task was entered, so it needs no request. */
+  /** The whole time of the task was fetched after the task was created, so it needs no request. */
   readonly isLoaded: boolean;
-  /** Of a backfill that fetches everything again: what is stored is in doubt, whatever its digests say. */
+  /** Part of a backfill that fetches everything again: stored digests are not trusted. */
   readonly isRepair: boolean;
 }
 
@@ -33,7 +30,7 @@ export interface ClaimedTask extends StoredTask {
 const LEASE = sql`interval '10 minutes'`;
 
 /**
- * SQL value: when the oldest figure that task `r` asks for anew was fetched. Hours are as old as their days, which prove them; null where
+ * When the oldest figure that task `r` requests again was fetched. Hours are as old as their days, which prove them; null where
  * nothing is loaded.
  */
 const ASKED_AT = sql`(
@@ -45,7 +42,7 @@ const ASKED_AT = sql`(
   where s.scope_id = r.scope_ids[1] and (d.stride = s.stride or s.stride = 'hour' and d.stride = 'day')
 )`;
 
-/** Enters tasks to be enqueued. A task of the routine that exists already stays as it is. Returns how many are new. */
+/** An existing task of the routine stays unchanged. Returns the number of new tasks. */
 export async function enterTasks(
   db: Database,
   work: {
@@ -53,11 +50,11 @@ export async function enterTasks(
     backfillId?: number | undefined;
     runId?: number | undefined;
     tasks: readonly UsageRequest[];
-    /** Whether a task's workspace had no traces lately. Default: it had. */
+    /** Whether a task's workspace had no recent traces. Default: false. */
     isQuiet?: ((task: UsageRequest) => boolean) | undefined;
-    /** Figures by project, user or key that are as old are due. Default: whatever their age, none is. */
+    /** Age from which figures by project, user or key are due. Default: none is. */
     dueAfterMs?: number | undefined;
-    /** Epoch milliseconds: when the task that led to them was entered. Default: now. */
+    /** Epoch milliseconds: when the workspace's task was created. Default: now. */
     enteredAt?: number | undefined;
   },
 ): Promise<number> {
@@ -67,7 +64,7 @@ export async function enterTasks(
       ? sql`null::timestamptz`
       : sql`case when r.group_by <> 'workspace' then ${ASKED_AT} + make_interval(secs => ${dueAfterMs / 1000}) end`;
   let entered = 0;
-  // As JSON, since the rows of a Postgres array of arrays have one length. 500 rows keep a statement small.
+  // JSON, since the rows of a Postgres array of arrays have one length. 500 rows keep a statement small.
   for (let first = 0; first < work.tasks.length; first += 500) {
     const rows = work.tasks.slice(first, first + 500).map((task) => ({
       group_by: task.groupBy,
@@ -95,8 +92,8 @@ export async function enterTasks(
 }
 
 /**
- * The time of each scope that is in flight: queued, or waiting and not paused; sorted, disjoint and not touching. Postgres joins
- * it: a large customer's first load has hundreds of thousands of tasks. Scopes with the same time share the list of it.
+ * The time of each scope that is in flight: queued, or waiting and not paused; sorted, disjoint and not touching. Postgres
+ * joins it: a large customer's first load has hundreds of thousands of tasks. Scopes with the same time share one list.
  */
 export async function tasksInFlight(db: Database, sourceId: number): Promise<Map<number, Interval[]>> {
   const { rows } = await sql<{ scopeIds: number[]; parts: JsonParts }>`
@@ -117,14 +114,14 @@ export async function tasksInFlight(db: Database, sourceId: number): Promise<Map
   );
 }
 
-/** A window that a task by workspace asks for: when it ends, it enters those of the other dimensions that need an answer. */
+/** A window of a task by workspace, which creates the tasks of other dimensions that need a response when it ends. */
 export interface LedWindow {
   readonly meter: Meter;
   readonly window: Window;
   readonly workspaceIds: readonly string[];
 }
 
-/** Those of the tasks of syncs that wait or are queued. */
+/** Windows of the waiting or queued tasks of syncs. */
 export async function ledWindows(db: Database, sourceId: number): Promise<LedWindow[]> {
   const { rows } = await sql<{
     meter: Meter;
@@ -144,12 +141,12 @@ export async function ledWindows(db: Database, sourceId: number): Promise<LedWin
   }));
 }
 
-/** Kind and tier of a task's scopes, which share them. None: they were forgotten. */
+/** Kind and tier, which a task's scopes share. None: they were forgotten. */
 const METERS_OF_SCOPES = sql<string[][] | null>`(
   select array_agg(distinct array[c.kind, c.trace_tier]) from usage.scope c where c.scope_id = any (fetch_task.scope_ids)
 )`;
 
-/** Coverage as it was when the claim began: a load that ends meanwhile costs a request that was not needed. */
+/** Coverage at the beginning of the claim: a load that ends meanwhile costs an unnecessary request. */
 const IS_LOADED = sql<boolean>`coalesce((
   select bool_and(c.loaded @> tstzrange(fetch_task.period_start, fetch_task.period_end))
   from unnest(fetch_task.scope_ids) u (scope_id)
@@ -165,7 +162,7 @@ const IS_REPAIR = sql<boolean>`exists (
   select from usage.backfill b where b.backfill_id = fetch_task.backfill_id and b.reprocess = 'all'
 )`;
 
-/** One value; undefined for a task of a newer release, which counts what this one does not know. */
+/** Undefined for a task of a newer release with an unknown meter. */
 function sharedMeter(found: readonly string[][] | null): Meter | undefined {
   if (found === null) return "traces";
   const [kind = "", tier = ""] = found[0] ?? [];
@@ -185,10 +182,7 @@ interface ClaimedRow
   readonly meters: string[][] | null;
 }
 
-/**
- * Takes a task for a worker. Undefined if the queue message is stale: the task is done, requeued or cancelled, or a newer
- * release's.
- */
+/** Undefined if the queue message is stale: the task is done, requeued or cancelled, or a newer release's. */
 export async function claimTask(
   db: Database,
   claim: { taskId: number; generation: number },
@@ -239,7 +233,6 @@ export async function handBackTask(db: Database, taskId: number): Promise<void> 
   `.execute(db);
 }
 
-/** How a task ends: by which worker, and why. */
 export interface TaskEnd {
   readonly task: Pick<StoredTask, "taskId" | "generation" | "backfillId">;
   readonly state: "done" | "failed";
@@ -247,14 +240,14 @@ export interface TaskEnd {
   readonly message?: string | undefined;
 }
 
-/** Ends a task. A task of the routine is removed; a task of a backfill stays as done or failed, with its reason. */
+/** A task of the routine is removed; a task of a backfill stays as done or failed, with its reason. */
 export async function endTask(db: Database, end: TaskEnd): Promise<void> {
   await endingOf(end).execute(db);
 }
 
 /**
- * The statement that ends a task, so that another one can carry it. It compares the row itself, never an answer about it: where a
- * requeue holds the row, Postgres waits and compares again, and a task that has another generation by then goes on.
+ * The statement that ends a task, to be part of another one. It compares the row itself: where a requeue holds the row,
+ * Postgres waits and compares again, and a task that has another generation by then goes on.
  */
 export function endingOf({ task, state, code, message }: TaskEnd): RawBuilder<unknown> {
   const itself = sql`task_id = ${task.taskId} and generation = ${task.generation} and state = 'queued'`;
@@ -265,7 +258,7 @@ export function endingOf({ task, state, code, message }: TaskEnd): RawBuilder<un
     where ${itself}`;
 }
 
-/** Puts tasks back to waiting, to be enqueued again under a new generation. */
+/** They wait to be enqueued again under a new generation. */
 export async function releaseTasks(db: Database, taskIds: readonly number[]): Promise<void> {
   await sql`
     update usage.fetch_task set state = 'waiting', leased_until = null
@@ -273,13 +266,10 @@ export async function releaseTasks(db: Database, taskIds: readonly number[]): Pr
   `.execute(db);
 }
 
-/** How long after Postgres committed that tasks are queued their messages may not be in Redis yet. */
+/** How long after Postgres committed that tasks are queued their messages may be missing in Redis. */
 const UNDER_WAY = sql`interval '10 seconds'`;
 
-/**
- * The tasks that are queued according to Postgres. `expired` ones have outlived their lease; those that are `underWay` were
- * queued or gave a sign of life just now.
- */
+/** `expired` tasks have outlived their lease; those that are `underWay` were queued or gave a sign of life just now. */
 export async function queuedTasks(db: Database, sourceId: number) {
   const { rows } = await sql<{
     taskId: number;
@@ -294,7 +284,7 @@ export async function queuedTasks(db: Database, sourceId: number) {
   return rows;
 }
 
-/** The number of waiting and of queued tasks of the routine. Those of a paused backfill would wait for ever. */
+/** Without tasks of paused backfills, which would wait for ever. */
 export async function routineTasks(db: Database, sourceId: number) {
   const { rows } = await sql<{ waiting: number; queued: number }>`
     select count(*) filter (where state = 'waiting')::integer as waiting,
@@ -304,19 +294,17 @@ export async function routineTasks(db: Database, sourceId: number) {
   return rows[0] as { waiting: number; queued: number };
 }
 
-/** Fetch tasks of syncs that wait for longer than from one sync to the next: others were put first. */
+/** Fetch tasks of syncs that wait longer than from one sync to the next, because others came first. */
 export interface PutOffTasks {
-  /** Slug. */
   readonly source: string;
   readonly tasks: number;
-  /** Of these, by hour, and of workspaces that had no traces lately. */
+  /** Hourly tasks, and tasks of workspaces without recent traces. */
   readonly byHour: number;
   readonly quiet: number;
-  /** What waits at least as long, backfills included: no other task can be before the last of them among what has waited longest. */
+  /** Tasks that wait at least as long, backfills included: no others can come before the last of them. */
   readonly ahead: number;
 }
 
-/** Of each source that has some, or of one of them. */
 export async function putOffTasks(
   db: Database,
   { syncEveryMs, source }: { readonly syncEveryMs: number; readonly source?: string },
@@ -334,21 +322,19 @@ export async function putOffTasks(
   return rows;
 }
 
-/** The share of free places for what has waited longest. */
+/** The share of free places for the longest waiting tasks. */
 export const SHARE_OF_OLDEST = 0.25;
 
-/** What goes first where not all can be sent. The order of the index `fetch_task_next`, behind its source and backfill. */
+/** The order of the index `fetch_task_next`, behind its source and backfill. */
 const NEXT_FIRST = sql`(w.group_by <> 'workspace'), (w.stride = 'hour'), w.is_quiet, w.period_start desc`;
 
 /**
- * Takes the next waiting tasks for the queue, up to `most` queued tasks of a source: the routine before backfills; the workspace
- * dimension before the others; of these what is due, days before hours, the oldest first; then days before hours, busy workspaces before
- * quiet ones, new time before old. A share goes to what has waited longest, a backfill as long as it runs. Without it, each sync would
- * enter time that is not final again, and that could use up the whole request rate limit for good. Needs a transaction, so that only one
- * caller enqueues at a time. Returns them in this order.
- *
- * It reads as many tasks as there are places, of the routine, of its oldest, of what is due and of each backfill that runs: hundreds of
- * thousands may wait.
+ * Takes the next waiting tasks for the queue, up to `most` queued tasks of a source: the routine before backfills; the
+ * workspace dimension before the others; of these what is due, days before hours, the oldest first; then days before hours,
+ * busy workspaces before quiet ones, new time before old. A share goes to the longest waiting tasks, a backfill as long as it
+ * runs. Without it, each sync would add time that is not final again, and that could use up the whole request rate limit for
+ * good. Needs a transaction, so that only one caller enqueues at a time. It reads as many tasks as there are places, of the
+ * routine, of its oldest, of what is due and of each backfill that runs: hundreds of thousands may wait.
  */
 export async function takeTasksToQueue(
   db: Database,
@@ -364,7 +350,7 @@ export async function takeTasksToQueue(
   `.execute(db);
   const places = most - (queued[0]?.count ?? 0);
   if (places <= 0) return [];
-  // If few places become free at a time, chance grants one of them now and then.
+  // If few places become free at a time, chance grants the oldest tasks one of them now and then.
   const oldest = Math.floor(places * SHARE_OF_OLDEST + Math.random());
   // As literals: with parameters, Postgres would have to plan for any number of places.
   const limit = sql.lit(places);
