@@ -1,19 +1,13 @@
 import { execFileSync } from "node:child_process";
-import { tmpdir } from "node:os";
+import { randomBytes } from "node:crypto";
 import { readRedis } from "../../config/config.ts";
 import { readSetting } from "../../config/variables.ts";
 import { reasonOf, UnreachableError, UsageError } from "../../errors.ts";
 import { askRedis } from "../../redis-connect.ts";
 import { withoutPassword } from "../../url.ts";
 import { pingPostgres, startLocalPostgres, TEST_CLUSTER_OPTIONS, TEST_SETTINGS } from "./local-postgres.ts";
-import { pingRedis, startLocalRedis } from "./local-redis.ts";
-import {
-  type ServerInput,
-  type Service,
-  type StartInput,
-  startServer,
-  temporaryHome,
-} from "./start-server.ts";
+import { startLocalRedis } from "./local-redis.ts";
+import type { Service, StartInput } from "./start-server.ts";
 
 /** Servers for demo, tests and benchmarks: those of the settings, else a container, else a local process. */
 
@@ -76,70 +70,54 @@ export async function namedRedis(env: NodeJS.ProcessEnv): Promise<Service | unde
   return { url, origin: "named", close: async () => {} };
 }
 
+/** Temporary servers in containers. Testcontainers' reaper removes them if this process is killed. */
 function startDockerPostgres(input: StartInput): Promise<Service | undefined> {
-  return inDocker(input, (home) => ({
-    name: "Postgres",
-    home,
-    signal: "INT",
-    command: (port) => [
-      ...[
-        "-e",
-        `POSTGRES_PASSWORD=${home.password}`,
-        "-e",
-        `POSTGRES_INITDB_ARGS=${TEST_CLUSTER_OPTIONS.join(" ")}`,
-      ],
-      ...["-p", `127.0.0.1:${port}:5432`, "postgres:18"],
-      ...TEST_SETTINGS.flatMap((setting) => ["-c", setting]),
-    ],
-    url: (port) => `postgresql://postgres:${home.password}@127.0.0.1:${port}/postgres`,
-    ping: pingPostgres,
-  }));
+  return inDocker(input, "postgres:18", async (image) => {
+    const { GenericContainer, Wait } = await import("testcontainers");
+    const password = randomBytes(16).toString("hex");
+    const container = await new GenericContainer(image)
+      .withEnvironment({ POSTGRES_PASSWORD: password, POSTGRES_INITDB_ARGS: TEST_CLUSTER_OPTIONS.join(" ") })
+      .withCommand(["postgres", ...TEST_SETTINGS.flatMap((setting) => ["-c", setting])])
+      .withExposedPorts(5432)
+      // The first server only makes the cluster.
+      .withWaitStrategy(Wait.forLogMessage(/ready to accept connections/, 2))
+      .start();
+    const url = `postgresql://postgres:${password}@${container.getHost()}:${container.getMappedPort(5432)}/postgres`;
+    return { url, stop: () => container.stop() };
+  });
 }
 
 function startDockerRedis(input: StartInput): Promise<Service | undefined> {
-  return inDocker(input, (home) => ({
-    name: "Redis",
-    home,
-    signal: "TERM",
-    command: (port) => [
-      "-p",
-      `127.0.0.1:${port}:6379`,
-      "redis:8",
-      "redis-server",
-      "--save",
-      "",
-      "--requirepass",
-      home.password,
-    ],
-    url: (port) => `redis://default:${home.password}@127.0.0.1:${port}`,
-    ping: pingRedis,
-  }));
+  return inDocker(input, "redis:8", async (image) => {
+    const { GenericContainer } = await import("testcontainers");
+    const container = await new GenericContainer(image)
+      .withCommand(["redis-server", "--save", "", "--maxmemory-policy", "noeviction"])
+      .withExposedPorts(6379)
+      .start();
+    const url = `redis://${container.getHost()}:${container.getMappedPort(6379)}`;
+    return { url, stop: () => container.stop() };
+  });
 }
 
-/**
- * A temporary server in a container. Docker's client stays in the foreground and passes signals on, so the container ends as a local
- * server does. Undefined if Docker does not answer, or does not start it: the reason is printed.
- */
+/** Undefined if Docker does not answer, or does not start the container: the reason is printed. */
 async function inDocker(
   { say, env }: StartInput,
-  serverIn: (home: ReturnType<typeof temporaryHome>) => ServerInput,
+  image: string,
+  start: (image: string) => Promise<{ url: string; stop(): Promise<unknown> }>,
 ): Promise<Service | undefined> {
-  // The ports of another machine are not those of this one.
-  if (/^(tcp|ssh):/.test(env.DOCKER_HOST ?? "")) return undefined;
   try {
+    // A package from npm comes without testcontainers. Docker's client is asked first because it knows contexts.
+    import.meta.resolve("testcontainers");
     execFileSync("docker", ["version"], { env, timeout: 2_500, killSignal: "SIGKILL", stdio: "ignore" });
   } catch {
     return undefined;
   }
-  const home = temporaryHome("docker", tmpdir());
-  const server = serverIn(home);
-  say(`Starting ${server.name} in Docker (the first time, this downloads it).`);
+  say(`Starting ${image} in Docker (the first time, this downloads it).`);
   try {
-    const command = (port: number) => ["docker", "run", "--rm", ...server.command(port)];
-    return { ...(await startServer({ ...server, command })), origin: "docker" };
+    const { url, stop } = await start(image);
+    return { url, origin: "docker", close: async () => void (await stop()) };
   } catch (error) {
-    home.release();
-    say(`Docker answers but did not start ${server.name}: ${reasonOf(error)}`);
+    say(`Docker answers but did not start ${image}: ${reasonOf(error)}`);
     return undefined;
   }
 }

@@ -159,9 +159,7 @@ function watch({ home, signal, user, command }: ServerInput, port: number, logFi
 
 /** Neither secrets nor PGOPTIONS and the like reach a server. Tests move its clock. Its log is searched in English. */
 export function serverEnvironment(): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(([name]) =>
-    /^(PATH|HOME|DOCKER_.*|LD_PRELOAD|CLOCK_OFFSET)$/.test(name),
-  );
+  const kept = Object.entries(process.env).filter(([name]) => /^(PATH|LD_PRELOAD|CLOCK_OFFSET)$/.test(name));
   return { ...Object.fromEntries(kept), LC_ALL: "C" };
 }
 
