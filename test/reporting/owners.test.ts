@@ -195,7 +195,7 @@ test("without an owner file all of a bill is unallocated, and a month without us
 test("what is claimed of a month is about each of its days, also those without usage", async () => {
   const { store, sourceId } = bench;
   const stateOf = (from: string, to: string) =>
-    ownedState(store.db, { source: "default", range: { from, to }, before: { from, to: from } });
+    ownedState(store.db, { source: "default", range: { from, to } });
   // The other workspace is not loaded by project.
   expect(await stateOf("2026-03-01", "2026-04-01")).toMatchObject({
     workspaces: 2,
@@ -217,7 +217,6 @@ test("what is claimed of a month is about each of its days, also those without u
   expect(await stateOf(today, addDays(today, 1))).toEqual({
     workspaces: 2,
     daysMissing: 0,
-    daysMissingBefore: 0,
     daysUndivided: 0,
     missing: [],
     open: [today],

@@ -248,7 +248,6 @@ export interface OwnedState {
   readonly workspaces: number;
   /** Days x workspaces on which usage or something priced is not loaded. */
   readonly daysMissing: number;
-  readonly daysMissingBefore: number;
   /** Days x workspaces that are loaded only by workspace: all of their usage is the rest. */
   readonly daysUndivided: number;
   /** Days on which a workspace is not loaded, and those that are not final. */
@@ -259,7 +258,7 @@ export interface OwnedState {
 /** Days without usage count too: a day of zero may change as well. */
 export async function ownedState(
   db: Database,
-  { source, range, before }: { source: string; range: Days; before: Days },
+  { source, range }: { source: string; range: Days },
 ): Promise<OwnedState> {
   const { rows } = await sql<OwnedState>`
     with cell as materialized (
@@ -273,18 +272,16 @@ export async function ownedState(
         and c.meter in (select unnest(usage.meters_of_measure(p.meter)) from usage.priced_meter p)
     ),
     span as (
-      select datemultirange(daterange(${range.from}, ${range.to})) as days, datemultirange(daterange(${before.from}, ${before.to})) as before
+      select datemultirange(daterange(${range.from}, ${range.to})) as days
     ),
     workspace as materialized (
       select range_agg(s.days * c.expected - c.loaded) filter (where c.group_by in ('workspace', 'priced')) as missing,
-             range_agg(s.before * c.expected - c.loaded) filter (where c.group_by in ('workspace', 'priced')) as missing_before,
              range_agg(s.days * c.expected - c.loaded) filter (where c.group_by not in ('workspace', 'priced'))
                - range_agg(s.days * c.expected - c.loaded) filter (where c.group_by = 'workspace') as undivided,
              range_agg(s.days * c.expected - c.final) as open
       from cell c cross join span s group by c.workspace_entity_id
     )
     select count(*)::integer as workspaces, coalesce(sum(usage.count_days(missing)), 0)::integer as "daysMissing",
-           coalesce(sum(usage.count_days(missing_before)), 0)::integer as "daysMissingBefore",
            coalesce(sum(usage.count_days(undivided)), 0)::integer as "daysUndivided",
            array(select d::text from usage.days_of(range_agg(missing)) d) as missing,
            array(select d::text from usage.days_of(range_agg(open)) d) as open

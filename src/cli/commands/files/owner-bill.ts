@@ -41,7 +41,7 @@ export async function billByOwner(
     const owners = await monthBillByOwner(at, { source, month, lines });
     const ended = [month.end, dayOf(now)].sort()[0] as string;
     const range = { from: month.start, to: ended };
-    const state = await ownedState(at, { source, range, before: { from: month.start, to: month.start } });
+    const state = await ownedState(at, { source, range });
     const currencies = [...new Set(owners.flatMap(({ costs }) => Object.keys(costs)))].sort();
     const partOf = ({ costs, traces }: OwnerBill) =>
       amountCut(currencies[0] === undefined ? traces : costs[currencies[0]]);
