@@ -7,7 +7,7 @@ import { clearTime, multirange, overlaps } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import { splitByAccess } from "../catalog/workspace-access.ts";
 import type { Database, Store, Transaction } from "../db/database.ts";
-import { type KeptDifferences, keepDifferences } from "./differences.ts";
+import { keepDifferences } from "./differences.ts";
 import { type StagedExport, stageExport, TooManyKeys, tablesOf } from "./export-stage.ts";
 import { findDifferences } from "./find-differences.ts";
 
@@ -17,7 +17,7 @@ export interface ExportedWindow extends StagedExport {
   readonly whole: boolean;
 }
 
-export interface Comparison extends KeptDifferences {
+export interface Comparison {
   readonly outcome: "compared" | "outdated";
   /** Distinct keys, stored and exported. */
   readonly compared: number;
@@ -28,8 +28,6 @@ export interface Comparison extends KeptDifferences {
   /** Scopes whose window is no longer all final. */
   readonly notFinal: readonly number[];
 }
-
-const NOTHING = { compared: 0, open: 0, platformDisagrees: 0, repaired: 0, withdrawn: 0, closed: 0 };
 
 /** Hours of the buckets that are compared record by record; undefined: all. */
 type Buckets = ReadonlySet<number> | undefined;
@@ -68,7 +66,7 @@ async function compareBuckets(
     // Loads of these scopes wait, so that coverage and records show the same moment.
     await lockScopes(db, scopeIds);
     const { isOutdated, isClean, final } = await coverageOf(db, exported);
-    if (isOutdated) return { outcome: "outdated", ...NOTHING, rows, traces, unverified: [], notFinal: [] };
+    if (isOutdated) return { outcome: "outdated", compared: 0, rows, traces, unverified: [], notFinal: [] };
     const { proven, unverified } = await splitByAccess(db, { answer: stage, scopeIds, stamp });
     const compared = proven.filter((id) => final.has(id));
     const within = { window, stamp, scopeIds: compared, whole };
@@ -87,15 +85,11 @@ async function compareBuckets(
       stage,
       buckets: isPart ? buckets : undefined,
     });
-    const kept =
-      found === 0 && isClean
-        ? NOTHING
-        : await keepDifferences(transaction, { ...within, isFolded: stage.isFolded });
+    if (found > 0 || !isClean) await keepDifferences(transaction, { ...within, isFolded: stage.isFolded });
     // An export whose end is not proven may lack rows, so it reconciles nothing.
     if (whole) await markReconciled(db, { window, stamp, scopeIds: compared });
     return {
       outcome: "compared",
-      ...kept,
       compared: equalRecords + keys,
       rows,
       traces,

@@ -28,17 +28,6 @@ export interface Difference extends Scope {
   readonly exportSays: string | null;
 }
 
-export interface KeptDifferences {
-  readonly open: number;
-  readonly platformDisagrees: number;
-  /** No longer found after a new fetch that changed the stored figure. */
-  readonly repaired: number;
-  /** No longer found after a new fetch that changed nothing: the export was wrong. */
-  readonly withdrawn: number;
-  /** No longer found, without a fetch in between. */
-  readonly closed: number;
-}
-
 /** Whether the bucket was fetched after the export that last showed the difference. */
 const FETCHED_SINCE = `EXISTS (
   SELECT FROM usage.coverage c
@@ -73,10 +62,10 @@ export async function keepDifferences(
     whole: boolean;
     isFolded: boolean;
   },
-): Promise<KeptDifferences> {
+): Promise<void> {
   const { window, stamp, scopeIds, whole, isFolded } = given;
   const { staged, bucket } = tablesOf(window.stride);
-  const { rows: ended } = await client.query<{ state: string }>(
+  await client.query(
     `UPDATE usage.reconciliation_difference d
      SET closed_at = now(), state = CASE
        WHEN d.state <> 'open' OR NOT ${FETCHED_SINCE} THEN 'closed'
@@ -92,8 +81,7 @@ export async function keepDifferences(
        AND ($5 OR NOT $6 AND EXISTS (
          SELECT FROM pg_temp.usage_export_keyed k JOIN ${staged} r ON r.key = k.key
          WHERE k.scope_id = d.scope_id AND k.external_id = d.external_id AND k.measure = d.measure AND r.bucket_start = ${bucket("d.bucket_start")}
-       ))
-     RETURNING d.state`,
+       ))`,
     [
       scopeIds,
       new Date(window.start).toISOString(),
@@ -103,37 +91,25 @@ export async function keepDifferences(
       isFolded,
     ],
   );
-  const { rows: kept } = await client.query<{ state: string; differences: number }>(
-    `WITH kept AS (
-       INSERT INTO usage.reconciliation_difference AS d
-         (scope_id, external_id, bucket_start, measure, kind, stored_traces, export_traces, export_says, fetch_number, fetched_at)
-       SELECT f.*, $1, $2 FROM pg_temp.usage_export_found f ORDER BY f.scope_id, f.bucket_start, f.external_id, f.measure
-       ON CONFLICT (scope_id, bucket_start, external_id, measure) DO UPDATE
-       SET kind = excluded.kind, stored_traces = excluded.stored_traces, export_traces = excluded.export_traces,
-           export_says = excluded.export_says, fetch_number = excluded.fetch_number, fetched_at = excluded.fetched_at,
-           closed_at = NULL,
-           state = CASE
-             WHEN (d.export_traces, d.export_says) IS DISTINCT FROM (excluded.export_traces, excluded.export_says) THEN 'open'
-             WHEN d.state = 'platform_disagrees' AND d.kind = excluded.kind
-               AND d.stored_traces IS NOT DISTINCT FROM excluded.stored_traces THEN 'platform_disagrees'
-             WHEN d.state = 'open' AND ${FETCHED_SINCE} THEN 'platform_disagrees'
-             ELSE 'open'
-           END,
-           found_at = CASE WHEN d.state IN ('open', 'platform_disagrees') THEN d.found_at ELSE now() END
-       WHERE d.fetch_number < excluded.fetch_number
-       RETURNING state
-     )
-     SELECT state, count(*) AS differences FROM kept GROUP BY state`,
+  await client.query(
+    `INSERT INTO usage.reconciliation_difference AS d
+       (scope_id, external_id, bucket_start, measure, kind, stored_traces, export_traces, export_says, fetch_number, fetched_at)
+     SELECT f.*, $1, $2 FROM pg_temp.usage_export_found f ORDER BY f.scope_id, f.bucket_start, f.external_id, f.measure
+     ON CONFLICT (scope_id, bucket_start, external_id, measure) DO UPDATE
+     SET kind = excluded.kind, stored_traces = excluded.stored_traces, export_traces = excluded.export_traces,
+         export_says = excluded.export_says, fetch_number = excluded.fetch_number, fetched_at = excluded.fetched_at,
+         closed_at = NULL,
+         state = CASE
+           WHEN (d.export_traces, d.export_says) IS DISTINCT FROM (excluded.export_traces, excluded.export_says) THEN 'open'
+           WHEN d.state = 'platform_disagrees' AND d.kind = excluded.kind
+             AND d.stored_traces IS NOT DISTINCT FROM excluded.stored_traces THEN 'platform_disagrees'
+           WHEN d.state = 'open' AND ${FETCHED_SINCE} THEN 'platform_disagrees'
+           ELSE 'open'
+         END,
+         found_at = CASE WHEN d.state IN ('open', 'platform_disagrees') THEN d.found_at ELSE now() END
+     WHERE d.fetch_number < excluded.fetch_number`,
     [stamp.fetchNumber, new Date(stamp.fetchedAt).toISOString()],
   );
-  const count = (state: string) => ended.filter((one) => one.state === state).length;
-  const [repaired, withdrawn, closed] = [count("repaired"), count("withdrawn"), count("closed")];
-  return { ...countStates(kept), repaired, withdrawn, closed };
-}
-
-function countStates(counted: readonly { state: string; differences: number }[]) {
-  const count = (state: string) => counted.find((row) => row.state === state)?.differences ?? 0;
-  return { open: count("open"), platformDisagrees: count("platform_disagrees") };
 }
 
 interface Asked {
@@ -180,7 +156,8 @@ export async function unresolvedDifferences(
     order by array_position(${[...GROUPINGS]}::text[], c.group_by), w.external_id, d.bucket_start, d.external_id, d.measure
     limit ${most}
   `.execute(db);
-  return { ...countStates(counted.rows), first };
+  const count = (state: string) => counted.rows.find((row) => row.state === state)?.differences ?? 0;
+  return { open: count("open"), platformDisagrees: count("platform_disagrees"), first };
 }
 
 /** By state, whatever ended them. */

@@ -206,7 +206,6 @@ test.each(["day", "hour"] as const)(
         expect(result).toMatchObject({
           outcome: "compared",
           compared: sides.stored.size + unstored,
-          open: expected.length,
         });
       }),
       { numRuns: RUNS, seed: 20_261_123 },

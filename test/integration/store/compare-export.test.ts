@@ -30,7 +30,7 @@ async function loaded(rows: readonly AnswerRow[]) {
 type Given = readonly [day: number, id: string, traces: number, name?: string];
 
 async function compare(
-  { store }: StoreBundle,
+  bundle: StoreBundle,
   sourceId: number,
   batches: () => Iterable<readonly Given[]>,
   given: {
@@ -45,7 +45,8 @@ async function compare(
 ) {
   const { stamp, groupBy = "project", bucketMs = DAY_MS, cutDay, window: within = window, ...most } = given;
   const workspaceIds = groupBy === "workspace" ? [WORKSPACE, OTHER] : [WORKSPACE];
-  return compareExport(store, {
+  const { store } = bundle;
+  const comparison = await compareExport(store, {
     sourceId,
     ...most,
     groupBy,
@@ -72,6 +73,8 @@ async function compare(
       }
     },
   });
+  const open = (await kept(bundle)).reduce((sum, { n }) => sum + n, 0);
+  return { ...comparison, open };
 }
 
 const kept = ({ reader }: StoreBundle) =>
