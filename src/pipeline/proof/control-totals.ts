@@ -78,8 +78,7 @@ export async function checkGroupings({
 }: CheckContext): Promise<CheckedPart> {
   const { store } = source;
   const scopeIds = states.map((state) => state.scopeId);
-  const compare = async () =>
-    (await compareGroupings(store, { scopeIds, measures: METER[meter].measures, range })).differences;
+  const compare = () => compareGroupings(store, { scopeIds, measures: METER[meter].measures, range });
   const before = await compare();
   const doubtful = before.filter((one) => !isKnown(one, "grouping_total", known));
   const days = doubtful.flatMap(({ scopeId, totalScopeId, start, end }) => [

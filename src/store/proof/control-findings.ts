@@ -113,7 +113,7 @@ export async function knownFindings(
   return rows;
 }
 
-/** `unverified` windows could not be requested. */
+/** `failures`: windows that could not be requested. */
 export async function noteCheck(
   db: Database,
   { sourceId, failures }: { sourceId: number; failures: number },

@@ -137,11 +137,11 @@ export async function compareGroupings(
     measures,
     range,
   }: { scopeIds: readonly number[]; measures: readonly Measure[]; range: Interval },
-): Promise<{ differences: GroupingDifference[] }> {
+): Promise<GroupingDifference[]> {
   const ids = sql`any (${[...scopeIds]}::integer[])`;
   const [from, to] = [range.start, range.end].map((at) => sql`${new Date(at)}::timestamptz`);
   return store.transaction(async ({ db }) => {
-    const { rows: differences } = await sql<GroupingDifference>`
+    const { rows } = await sql<GroupingDifference>`
       with pair as (
         select g.scope_id, w.scope_id as total_scope_id
         from usage.scope g
@@ -179,6 +179,6 @@ export async function compareGroupings(
       where coalesce(g.traces, 0) <> coalesce(w.traces, 0)
       order by day.scope_id, day.usage_date, day.measure
     `.execute(db);
-    return { differences };
+    return rows;
   });
 }

@@ -195,9 +195,9 @@ test("the sum by a dimension is compared with the sum by workspace, on each day 
   };
   const all = [found(project, 1, 4, 6), found(project, 2, 5, 0), found(user, 1, 0, 6)];
   const inOrder = all.sort((a, b) => a.scopeId - b.scopeId || a.start - b.start);
-  expect(await compare(0, 7)).toEqual({ differences: inOrder });
-  expect(await compare(1, 2)).toEqual({ differences: inOrder.filter(({ start }) => start === day(1)) });
-  expect(await compare(3, 7)).toEqual({ differences: [] });
+  expect(await compare(0, 7)).toEqual(inOrder);
+  expect(await compare(1, 2)).toEqual(inOrder.filter(({ start }) => start === day(1)));
+  expect(await compare(3, 7)).toEqual([]);
 });
 
 test("of deployments, each measure is compared by itself", async () => {
@@ -211,11 +211,9 @@ test("of deployments, each measure is compared by itself", async () => {
   await loadDeploymentRows(store, { ...about, groupBy: "workspace", rows: [[iso(0), ONE, [5, 3, 8]]] });
   const compare = (measures: Parameters<typeof compareGroupings>[1]["measures"]) =>
     compareGroupings(store, { scopeIds: [project, workspace], measures, range: window });
-  expect(await compare(["nodes_executed", "agent_runs", "agent_uptime_seconds"])).toMatchObject({
-    differences: [
-      { measure: "agent_runs", storedTraces: 2, controlTraces: 3 },
-      { measure: "agent_uptime_seconds", storedTraces: 9, controlTraces: 8 },
-    ],
-  });
-  expect(await compare(["nodes_executed"])).toEqual({ differences: [] });
+  expect(await compare(["nodes_executed", "agent_runs", "agent_uptime_seconds"])).toMatchObject([
+    { measure: "agent_runs", storedTraces: 2, controlTraces: 3 },
+    { measure: "agent_uptime_seconds", storedTraces: 9, controlTraces: 8 },
+  ]);
+  expect(await compare(["nodes_executed"])).toEqual([]);
 });
