@@ -1,7 +1,7 @@
 import { Client } from "@langchain/langgraph-sdk";
 import { describe, expect, test } from "vitest";
 import { poll } from "../support/poll.ts";
-import { NOW, setup, sum } from "../unit/standin/setup.ts";
+import { NOW, setup, sum } from "../support/standin-bench.ts";
 
 /** What traffic costs: runs are billed in the same ledger that billing answers from. */
 

@@ -86,17 +86,6 @@ describe("docker-compose.yml", () => {
     expect(redis?.access()).toMatchObject({ password: "sesame" });
   });
 
-  test("every setting can be set from outside, except files, which must be mounted too", () => {
-    const settable = Object.keys(environmentOf("worker"));
-    // Its Redis is its own: one server with a password.
-    const isOfRedis = (name: string) => name.startsWith("REDIS_") && !/^REDIS_(URL|PASSWORD)$/.test(name);
-    const names = NAMES.filter((name) => !isOfRedis(name));
-    expect(names.filter((name) => !settable.includes(name))).toEqual([
-      "USAGE_SOURCES_FILE",
-      "USAGE_ENV_FILE",
-    ]);
-  });
-
   test.each([
     { livez: 200, readyz: 200, exit: 0, killed: "" },
     { livez: 200, readyz: 503, exit: 1, killed: "" },
@@ -158,46 +147,6 @@ describe("docker-compose.yml", () => {
       expect(line).not.toContain("sesame");
     },
   );
-
-  describe("the check of settings", () => {
-    /** Runs it as the container does, with a name service that finds the stand-in or does not. */
-    async function check(given: { USAGE_BASE_URL?: string; USAGE_API_KEY?: string; standin: boolean }) {
-      const { standin, ...settings } = given;
-      const bin = temporaryFolder();
-      for (const [name, code] of [
-        ["getent", standin ? 0 : 2],
-        ["sleep", 0],
-      ] as const) {
-        writeProgram(bin, name, `exit ${code}`);
-      }
-      const script = interpolate(compose.services.settings?.command?.[0] ?? "");
-      return new Promise<{ code: number; said: string }>((resolve) => {
-        const child = execFile(
-          "/bin/sh",
-          ["-c", script],
-          { env: { PATH: bin, ...environmentOf("settings", settings) } },
-          (_error, _stdout, said) => resolve({ code: child.exitCode ?? -1, said }),
-        );
-      });
-    }
-
-    test("passes if both settings are set, or if the stand-in runs", async () => {
-      const both = { USAGE_BASE_URL: "https://platform.test", USAGE_API_KEY: "key" };
-      expect(await check({ ...both, standin: false })).toEqual({ code: 0, said: "" });
-      expect(await check({ standin: true })).toEqual({ code: 0, said: "" });
-    });
-
-    test.each([
-      [{}, ["USAGE_BASE_URL is not set", "USAGE_API_KEY is not set"]],
-      [{ USAGE_BASE_URL: "https://platform.test" }, ["USAGE_API_KEY is not set"]],
-      [{ USAGE_API_KEY: "key" }, ["USAGE_BASE_URL is not set"]],
-    ])("names the missing setting, given %o", async (settings, missing) => {
-      const { code, said } = await check({ ...settings, standin: missing.length === 1 });
-      expect(code).toBe(2);
-      expect(said.match(/\w+ is not set/g)).toEqual(missing);
-      expect(said).toContain("--profile demo up");
-    });
-  });
 });
 
 describe("docs/deploy/compose-secrets.yml", () => {
@@ -217,22 +166,6 @@ describe("docs/deploy/compose-secrets.yml", () => {
       expect(read()).toMatchObject({ [`${secret}_FILE`]: join(folder, secret) });
       expect(read()).not.toHaveProperty(secret);
     }
-  });
-});
-
-describe("Dockerfile", () => {
-  const lines = read("Dockerfile").replaceAll("\\\n", "").split("\n");
-
-  test("every copied path exists and passes .dockerignore", () => {
-    const wanted = lines
-      .filter((line) => line.startsWith("COPY ") && !line.includes("--from"))
-      .flatMap((line) => line.split(/\s+/).slice(1, -1));
-    const admitted = read(".dockerignore")
-      .split("\n")
-      .filter((line) => line.startsWith("!"))
-      .map((line) => line.slice(1));
-    expect(new Set(wanted)).toEqual(new Set(admitted));
-    for (const path of wanted) expect(existsSync(join(ROOT, path)), path).toBe(true);
   });
 });
 

@@ -32,19 +32,6 @@ test("every relative link leads to a file and a heading", () => {
   expect(links.filter(([page, link]) => isBroken(page, link))).toEqual([]);
 });
 
-test("every file and folder that a page or a source names exists", () => {
-  const inPages = found(/`((?:src|jobs|sql|test|docs)\/[\w./-]+)`/g);
-  const sources = globSync(["{src,jobs,test}/**/*.ts", "{sql,docs}/**/*.{sql,yml,yaml,service}"], {
-    cwd: ROOT,
-  });
-  const inSources = sources.flatMap((file) =>
-    [...read(file).matchAll(/\bdocs\/[\w/-]+\.md\b/g)].map(([path]): [string, string] => [file, path]),
-  );
-  const paths = [...inPages, ...inSources].filter(([, path]) => !path.includes("NNNN"));
-  expect(paths.length).toBeGreaterThan(100);
-  expect(paths.filter(([, path]) => !existsSync(join(ROOT, path)))).toEqual([]);
-});
-
 test("every command that a page shows is one, with the options that it has", async () => {
   const commands = new Map((await helpOfAll()).map(({ path, said }) => [path.join(" "), optionsOf(said)]));
   const shown = found(/(?:^(?:npx )?|`)usage-etl ([a-z][^#|>&`\n]*)/gm);

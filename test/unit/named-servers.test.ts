@@ -2,14 +2,8 @@ import { expect, test } from "vitest";
 import { UnreachableError, UsageError } from "../../src/errors.ts";
 import { namedPostgres, namedRedis } from "../../src/local/servers/resolve.ts";
 import { withoutPassword } from "../../src/url.ts";
-import { temporaryFile } from "../support/temporary.ts";
 
 const SECRET = "hunter2";
-
-test("an unset or empty variable names no server", async () => {
-  expect(await namedPostgres({})).toBeUndefined();
-  expect(await namedRedis({ REDIS_URL: "  " })).toBeUndefined();
-});
 
 // Port 1 (tcpmux) is served nowhere.
 test.for([
@@ -46,11 +40,6 @@ test.for([
     message: expect.stringContaining("DATABASE_URL"),
   });
   expect(`${error} ${(error as UsageError).next}`).not.toContain(SECRET);
-});
-
-test("the URL can come from the file of NAME_FILE", async () => {
-  const file = temporaryFile("redis://127.0.0.1:1\n");
-  await expect(namedRedis({ REDIS_URL_FILE: file })).rejects.toThrow("Redis at 127.0.0.1:1 does not answer");
 });
 
 test("a URL in a message has no password, neither before the host nor as a parameter", () => {

@@ -3,7 +3,7 @@ import { Writable } from "node:stream";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { openStdoutTarget } from "../../src/cli/commands/files/target.ts";
-import { linesShown, printable, printableLine } from "../../src/printable.ts";
+import { printable } from "../../src/printable.ts";
 import { controlsIn } from "../support/controls.ts";
 
 test.each([
@@ -32,16 +32,6 @@ test("no text keeps a control, and a JSON document stays the same", () => {
   );
 });
 
-test("a value is one line", () => {
-  expect([{ gpus: { count: 8 } }, "a\nb\tc", 5, null, ["x"]].map(printableLine)).toEqual([
-    '{"gpus":{"count":8}}',
-    "a\\u000ab\\u0009c",
-    "5",
-    "null",
-    '["x"]',
-  ]);
-});
-
 test("log lines control no terminal", () => {
   const script = `
     const { createLogger } = await import("./src/log.ts");
@@ -68,11 +58,4 @@ test.each([
   );
   await openStdoutTarget(stdout as unknown as NodeJS.WriteStream).write(Buffer.from("a,\u001b[2J\n"));
   expect(written).toBe(shown);
-});
-
-test("a long list of lines is told by its runs, and says how many it leaves out", () => {
-  expect(linesShown([4])).toBe("line 4");
-  expect(linesShown([2, 3, 5, 7, 8, 9])).toBe("lines 2, 3, 5, 7 to 9");
-  const odd = Array.from({ length: 1000 }, (_, n) => 2 * n + 1);
-  expect(linesShown(odd)).toBe("lines 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23 and 988 more");
 });

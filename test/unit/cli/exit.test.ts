@@ -1,6 +1,5 @@
 import { CommanderError } from "commander";
 import { describe, expect, test } from "vitest";
-import { refusalOf } from "../../../src/cli/report/error.ts";
 import { EXIT, exitCodeOf, firstExit } from "../../../src/cli/session/exit.ts";
 import { EtlError, PlatformError, UnreachableError, UsageError } from "../../../src/errors.ts";
 
@@ -46,10 +45,4 @@ describe("exitCodeOf", () => {
   ])("%s", (_, error, exit) => {
     expect(exitCodeOf(error)).toBe(exit);
   });
-});
-
-test("what is tried again, and what is no refusal, keeps its whole message", () => {
-  expect(refusalOf(platform({ code: "request_refused", status: 408, retryable: true }))).toBeUndefined();
-  expect(refusalOf(platform({ code: "templates_missing", status: 404 }))).toBeUndefined();
-  expect(refusalOf(new UsageError(facts))).toBeUndefined();
 });

@@ -1,6 +1,5 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { createOutput, table } from "../../../src/cli/report/output.ts";
-import { UsageError } from "../../../src/errors.ts";
 import { controlsIn } from "../../support/controls.ts";
 
 test("nothing that a server sent controls the terminal, and --json stays exact", () => {
@@ -43,29 +42,4 @@ test("--json shows all instants alike, however the code holds them", () => {
     { from: at, to: "2026-03-01T00:00:00Z" },
     { nextRetry: at, name: "2026-03-01", firstDay: "2026-03-01" },
   ]);
-});
-
-test("--json writes errors and notes as objects, each on a line", () => {
-  const lines = saidBy((output) => {
-    output.note("Two\nlines.");
-    output.error(new UsageError({ code: "a_code", message: "It is wrong.", next: "Correct it." }), "eu");
-    output.error(Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:5432"), { code: "ECONNREFUSED" }));
-    output.error(new TypeError("x is undefined"));
-  });
-  expect(lines.map((line) => JSON.parse(line))).toEqual([
-    { note: "Two\nlines." },
-    { source: "eu", code: "a_code", message: "It is wrong.", hint: "Correct it." },
-    {
-      code: "postgres_unreachable",
-      message: expect.stringContaining("ECONNREFUSED"),
-      hint: "See whether it runs.",
-    },
-    {
-      code: "unexpected",
-      message: "Unexpected TypeError: x is undefined",
-      hint: expect.any(String),
-      stack: expect.stringMatching(/^ {4}at /),
-    },
-  ]);
-  for (const line of lines) expect(line.indexOf("\n")).toBe(line.length - 1);
 });

@@ -1,6 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { type StandinOptions, startStandin } from "../../../src/local/standin/server.ts";
+import { describe, expect, test } from "vitest";
 import { type Asked, agentServer, drip, eventOf, events, json } from "../../support/agent-server.ts";
 import { controlsIn } from "../../support/controls.ts";
 import { runHere } from "../../support/in-process.ts";
@@ -86,13 +85,6 @@ describe("past a deadline", () => {
     expect(stderr).toContain('"code":"deadline_passed"');
   });
 
-  test("deployment create --wait prints the id of a deployment without a revision too", async () => {
-    const server = await agentServer((response) => json(response, { id: "d1" }));
-    const args = ["deployment", "create", "--body", "package.json", "--wait", "--json"];
-    const { code, stdout } = await runOn(server.url, args);
-    expect([code, JSON.parse(stdout)]).toMatchObject([2, { id: "d1", status: null }]);
-  });
-
   test("run --json prints the ids, also if the state drips", async () => {
     for (const dripping of ["/join", "/state"]) {
       const server = await agentServer((response, { path }) => {
@@ -122,33 +114,6 @@ describe("past a deadline", () => {
 });
 
 describe("a run", () => {
-  /** A thread with these messages, whose runs only the join knows. */
-  const joinOnly = (messages: readonly object[]) =>
-    agentServer((response, { method, path }) => {
-      if (path.endsWith("/join")) response.writeHead(204).end();
-      else if (path.endsWith("/state")) json(response, { values: { messages } });
-      else if (method === "POST") json(response, { thread_id: "t1", run_id: "r1" });
-      else json(response, { detail: "Not Found" }, 404);
-    });
-
-  test("has its reply found where the server answers only joins and states", async () => {
-    const server = await joinOnly([
-      { type: "human", content: "hi" },
-      { type: "ai", content: "hello" },
-    ]);
-    const { code, stdout } = await runOn(server.url, ["run", "hi", "--json"]);
-    expect([code, JSON.parse(stdout)]).toMatchObject([0, { status: "unknown", reply: "hello" }]);
-  });
-
-  test("has no reply where the thread lacks its message", async () => {
-    const server = await joinOnly([
-      { type: "human", content: "other" },
-      { type: "ai", content: "hello" },
-    ]);
-    const { code, stdout } = await runOn(server.url, ["run", "hi"]);
-    expect([code, stdout]).toEqual([3, expect.stringContaining("ended without a reply: unknown")]);
-  });
-
   test("that was rolled back is told as such, and ends with 3", async () => {
     const server = await agentServer((response, { method, path }) => {
       if (path === "/threads/t1/runs?limit=100") json(response, [{ run_id: "newer" }]);
@@ -188,44 +153,6 @@ describe("what a server sends", () => {
         expect(stdout + stderr).toContain("u202e");
         expect(controlsIn(stdout + stderr)).toEqual([]);
       }
-    }
-  });
-});
-
-describe("on a newer server", () => {
-  async function newer(options: StandinOptions) {
-    const standin = await startStandin({ apiKey: KEY, ...options });
-    onTestFinished(() => standin.close());
-    return standin.url;
-  }
-
-  test("a message for an ended task is sent with its context alone, and one note says so", async () => {
-    const url = await newer({ a2a: "live" });
-    expect((await runOn(url, ["a2a", "card"])).stdout).toMatch(/ protocol\n.* 1\.0\s*$/);
-    const { contextId, taskId } = JSON.parse((await runOn(url, ["a2a", "send", "one", "--json"])).stdout);
-    const ids = ["--context", contextId, "--task", taskId, "--json"];
-    for (const how of ["send", "stream"]) {
-      const { code, stdout, stderr } = await runOn(url, ["a2a", how, "more", ...ids]);
-      expect([code, stdout]).toEqual([0, expect.stringContaining('"reply":"Echo: more"')]);
-      expect(stderr.match(/sent again with --context alone/g)).toHaveLength(1);
-    }
-    const alone = await runOn(url, ["a2a", "send", "more", "--task", taskId]);
-    expect([alone.code, alone.stderr]).toEqual([
-      5,
-      expect.stringContaining("with --context and without --task"),
-    ]);
-    const odd = await runOn(url, ["a2a", "send", "more", "--context", "my-talk"]);
-    expect([odd.code, odd.stderr]).toEqual([2, expect.stringContaining("[context_invalid]")]);
-  });
-
-  test("template commands say that there are none, and end with 5", async () => {
-    const url = await newer({ templates: false });
-    for (const args of [
-      ["get", "python"],
-      ["rename", "python", "python-3"],
-    ]) {
-      const { code, stderr } = await runOn(url, ["template", ...args]);
-      expect([code, stderr]).toEqual([5, expect.stringContaining("has no sandbox templates")]);
     }
   });
 });

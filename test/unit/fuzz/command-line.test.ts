@@ -56,28 +56,3 @@ test(`every command line ends with a known exit code and a sentence, never a sta
     expect(code).not.toBe(EXIT.unexpected);
   });
 });
-
-test.each([
-  [["standin", "--port", "99999"], "It is more than 65535."],
-  [["standin", "--port", "-1"], "It is not a whole number."],
-  [["standin", "--scale", "9999999999"], "It is more than 1000."],
-  [["plan", "--from", "0001-01-01", "--to", "2026-03-01"], "It is not between 1970-01-01 and 2100-01-01."],
-  [["probe", "--within", "P99999999Y"], "It is more than 20 days."],
-  [["export", "--view", "dim_date", "--json"], '{"code":"export_not_json","message":"With --json, CSV rows'],
-  [
-    ["plan", "--strid", "--json"],
-    '{"code":"command_line_invalid","message":"Unknown option \'--strid\'. Did you mean',
-  ],
-  [["prices", "--json"], '{"code":"command_line_invalid","message":"The command is not complete."'],
-])("%j is refused", async (args, why) => {
-  const { code, said } = await run(args);
-  expect([code, said]).toEqual([EXIT.usage, expect.stringContaining(why)]);
-});
-
-test("a plan of many windows ends, and its table says how many it leaves out", async () => {
-  const range = ["--from", "1970-01-01", "--to", "2026-01-01", "--stride", "hour"];
-  // 23 hours are the longest window.
-  const { code, said } = await run(["plan", ...range], { USAGE_DATA_START: "1970-01-01" });
-  expect(code).toBe(0);
-  expect(said).toMatch(/and 20344 more, which --json shows\n.*\n21,344 windows, 85,376 requests, /);
-});

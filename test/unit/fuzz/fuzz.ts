@@ -41,7 +41,7 @@ const CORPUS: Readonly<
 > = JSON.parse(readFileSync(new URL("corpus.json", import.meta.url), "utf8"));
 
 /** The error's code, once it is known to be one of ours and to hold no secret. */
-export function codeOf(error: unknown): string {
+function codeOf(error: unknown): string {
   const said = error instanceof Error ? `${error.message} ${(error as { next?: string }).next}` : "";
   if (!(error instanceof EtlError)) throw new Error(`not an error of ours: ${inspect(error)}`);
   expect(said).not.toContain(KEY);

@@ -62,21 +62,6 @@ test("an earlier time is a line, broken where it is not known", async () => {
   expect(svg).toContain(">40</text>");
 });
 
-test("what is loaded of a gap is marked, and a course of its own is dashed where it is not final", async () => {
-  const partly = await drawn({
-    ...size,
-    points: [
-      { at: "2026-03-01", value: null, atLeast: 7, isFinal: false },
-      { at: "2026-03-02", value: 9, isFinal: true },
-    ],
-  });
-  expect(partly).toContain('class="at-least"');
-  expect(partly).toContain("<title>2026-03-01: not fully loaded, at least 7 traces</title>");
-  const svg = String(await sparkline(days([10, 20, null, 30, 40, 50], 1)));
-  expect(linesOf(svg, "final").map((line) => line.length)).toEqual([2, 2]);
-  expect(linesOf(svg, "provisional").map((line) => line.length)).toEqual([2]);
-});
-
 test("a chart holds no style, script or unescaped text, also without days", async () => {
   const hostile = { ...size, label: `"><script>alert(1)</script>` };
   for (const svg of [

@@ -13,32 +13,12 @@ const inDays = (windows: readonly Interval[]) =>
   windows.map(({ start, end }) => [(start - DAY0) / DAY_MS, (end - DAY0) / DAY_MS]);
 
 describe("coverBuckets", () => {
-  test("returns one window from the first to the last bucket where they fit its tier", () => {
-    expect(inDays(coverBuckets([day(3), day(20)], "day", [days(0, 45)]))).toEqual([[3, 21]]);
-    expect(inDays(coverBuckets([day(3), day(33)], "day", [days(0, 45)]))).toEqual([[3, 34]]);
-    expect(inDays(coverBuckets([day(3), day(34)], "day", [days(0, 45)]))).toEqual([
-      [3, 4],
-      [34, 35],
-    ]);
-  });
-
   test("never covers time that is left out", () => {
     expect(inDays(coverBuckets([day(3), day(9)], "day", [days(0, 5), days(6, 10)]))).toEqual([
       [3, 4],
       [9, 10],
     ]);
     expect(coverBuckets([day(5)], "day", [days(0, 5), days(6, 10)])).toEqual([]);
-  });
-
-  test("reaches a tier's least length forwards, then backwards", () => {
-    const week = STRIDE_MS.week;
-    const start = Math.ceil(DAY0 / week) * week;
-    const range = { start, end: start + 9 * week };
-    const at = (n: number) =>
-      coverBuckets([start + n * week], "week", [range]).map((w) => (w.start - start) / week);
-    expect(at(0)).toEqual([0]);
-    expect(at(8)).toEqual([4]);
-    expect(coverBuckets([start], "week", [{ start, end: start + 4 * week }])).toEqual([]);
   });
 
   test(`is the fewest windows there are (seed ${seed})`, () => {

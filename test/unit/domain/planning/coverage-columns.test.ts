@@ -73,11 +73,6 @@ test("the last months are thirteen, the one under way among them", () => {
   expect(lastMonths(day("2026-04-01"))).toEqual(range("2025-04-01", "2026-05-01"));
 });
 
-test("a range without time is its own neighbour", () => {
-  const at = { start: day("2026-02-01"), end: day("2026-02-01") };
-  expect([neighbour(at, -1), neighbour(at, 1)]).toEqual([at, at]);
-});
-
 test.each([
   [
     "a month has months beside it",

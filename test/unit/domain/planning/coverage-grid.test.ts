@@ -7,10 +7,9 @@ import {
   hasGapIn,
   type Kind,
   type Parts,
-  unitsOf,
 } from "../../../../src/domain/coverage/coverage-grid.ts";
 import { normalize } from "../../../../src/domain/time/intervals.ts";
-import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
+import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import type { Interval } from "../../../../src/domain/time/window.ts";
 
 /** The grid's time is compared with a model that looks at each day, or each hour, by itself. */
@@ -104,16 +103,6 @@ describe("counts", () => {
       }),
       runs,
     );
-  });
-
-  test("are of hours where a unit is an hour", () => {
-    const final = [{ start: FIRST + HOUR_MS, end: FIRST + 3 * HOUR_MS }];
-    const failed = [{ start: FIRST + 3 * HOUR_MS, end: FIRST + 4 * HOUR_MS }];
-    const parts = partsWith({ final, failed, reconciled: final });
-    const [first] = countsOf([parts, parts], columns, HOUR_MS);
-    expect(first).toMatchObject({ final: 4, failed: 2, reconciled: 4, matched: 0, missing: 0 });
-    if (first === undefined) return;
-    expect(unitsOf(first)).toBe(6);
   });
 });
 

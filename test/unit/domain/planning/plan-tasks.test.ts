@@ -112,21 +112,4 @@ describe("tasks", () => {
       ),
     ).toEqual([["user week", 0, 35, "w1", "212"]]);
   });
-
-  test("need no scope of another stride", () => {
-    const onlyDays = scopes("user", "w1").filter(({ stride }) => stride === "day");
-    expect(planned(onlyDays, "day", days(0, 5))).toEqual([["user day", 0, 5, "w1", "211"]]);
-    expect(planned(onlyDays, "week", days(0, 35))).toEqual([]);
-  });
-
-  test("that two wishes share are asked once", () => {
-    const wanted = [{ stride: "day" as const, range: days(0, 5) }];
-    const twice = planTasks({
-      meter: "traces",
-      scopes: scopes("user", "w1"),
-      wanted: [...wanted, ...wanted],
-      dataStart: 0,
-    });
-    expect(twice.map(scopeIdsOf)).toEqual([[211]]);
-  });
 });

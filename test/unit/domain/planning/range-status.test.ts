@@ -19,22 +19,6 @@ const line = (
   ...of,
 });
 
-test("what is loaded is added up by meter, stride and status, the longest stride first", () => {
-  expect(
-    rangeSentence([
-      line("final", 1000),
-      line("final", 200),
-      line("provisional", 3),
-      line("provisional", 7, { stride: "hour" }),
-      line("final", 5, { meter: "longlived" }),
-    ]),
-  ).toEqual({
-    sentence:
-      "All of it is loaded: by day 1,200 final and 3 provisional, by hour 7 provisional; long-lived traces by day 5 final (figures by workspace and dimension).",
-    open: [],
-  });
-});
-
 test("nothing is claimed of what is not loaded", () => {
   const [missing, failed, none] = [line("missing", 2), line("failed", 2), line("not_available", 2)];
   expect(rangeSentence([])).toEqual({ sentence: "No usage is expected in that range.", open: [] });

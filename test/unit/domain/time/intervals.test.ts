@@ -90,12 +90,6 @@ describe("interval sets against a bitset", () => {
 });
 
 describe("interval sets, by example", () => {
-  test("a window loses its stride: a set has no other field", () => {
-    const window = { ...span(0, 5), stride: "hour" };
-    expect(normalize([window])).toStrictEqual([span(0, 5)]);
-    expect(intersect([window], [window])).toStrictEqual([span(0, 5)]);
-  });
-
   test("the arguments stay as they were", () => {
     const a = Object.freeze([Object.freeze(span(5, 9)), Object.freeze(span(0, 6))]);
     expect(union(a, a)).toEqual([span(0, 9)]);

@@ -2,14 +2,10 @@ import { describe, expect, test } from "vitest";
 import {
   ceilToGrid,
   DAY_MS,
-  finerStride,
   floorToGrid,
   HOUR_MS,
-  STRIDE_MS,
-  STRIDES,
   type Stride,
   strideOfRange,
-  TIER_BUCKETS,
 } from "../../../../src/domain/time/stride.ts";
 
 describe("strideOfRange, on both sides of every edge of the platform's table", () => {
@@ -28,34 +24,6 @@ describe("strideOfRange, on both sides of every edge of the platform's table", (
   ])("%s", (_, length, stride) => {
     expect(strideOfRange(length)).toBe(stride);
   });
-});
-
-describe("TIER_BUCKETS", () => {
-  test.each(STRIDES)(
-    "%s: the least and greatest count get the stride, one less and one more do not",
-    (stride) => {
-      const { min, max } = TIER_BUCKETS[stride];
-      const size = STRIDE_MS[stride];
-      expect(strideOfRange(min * size)).toBe(stride);
-      if (min > 1) expect(strideOfRange((min - 1) * size)).not.toBe(stride);
-      if (Number.isFinite(max)) {
-        expect(strideOfRange(max * size)).toBe(stride);
-        expect(strideOfRange((max + 1) * size)).not.toBe(stride);
-      }
-    },
-  );
-
-  test.each(STRIDES)(
-    "%s: any count from the least on can be shared out, as the planner assumes",
-    (stride) => {
-      const { min, max } = TIER_BUCKETS[stride];
-      expect(2 * min).toBeLessThanOrEqual(max + 1);
-    },
-  );
-});
-
-test("finerStride steps down to hour and ends there", () => {
-  expect(STRIDES.map(finerStride)).toEqual([undefined, "hour", "day", "week", "month"]);
 });
 
 test("the grid keeps an instant on it and moves one beside it to its neighbour", () => {

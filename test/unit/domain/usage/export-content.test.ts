@@ -50,22 +50,6 @@ test("a bucket amounts to its records, whatever their order, without those of 0 
   expect([...some.hours()]).toEqual([0, 24, 48]);
 });
 
-test("every key counts, however many there are", () => {
-  const rows = Array.from({ length: 5_000 }, (_, i) => [(i * 4_001) % 5_000, i % 3, 7] as const);
-  const content = new ExportContent(window, 1);
-  const entered: number[] = [];
-  for (const [id, day, traces] of [...rows, ...rows]) {
-    content.add({ id, bucketHour: 24 * day, traces }, (key) => {
-      entered.push(key);
-      return { workspace: 0, seed: [key, 1] };
-    });
-  }
-  expect(entered).toEqual(rows.map(([id]) => id));
-  expect([0, 24, 48].map((hour) => content.of(0, hour)?.records)).toEqual([3_334, 3_334, 3_332]);
-  // Each came twice, with the same seed.
-  expect(content.of(0, 0)).toMatchObject({ traces: 7 * 3_334, hash: 0n });
-});
-
 test("nothing is said about a bucket with an amount whose hash another amount may share", () => {
   const content = contentOf([
     [0, 0, 2 ** 32],

@@ -74,27 +74,6 @@ describe("the rows of an export", () => {
     expect([ascends([row(1), row(0)]), ascends([row(0)], [row(1)])]).toEqual([false, false]);
   });
 
-  test("are full with many keys, or many names of one key", () => {
-    const keys = exportOf();
-    keyed(
-      keys,
-      Array.from({ length: 999 }, (_, i) => row(i, { dimensionName: `n${i}` })),
-    );
-    expect(keys.isFull).toBe(false);
-    keyed(keys, [row(999, { dimensionName: "n999" })]);
-    expect(keys.isFull).toBe(true);
-    keys.take();
-    expect(keys.isFull).toBe(false);
-    keyed(
-      keys,
-      Array.from({ length: 249_998 }, (_, i) => row(1, { dimensionId: `u${i}` })),
-    );
-    keyed(keys, [row(1, { dimensionName: "a" }), row(2, { dimensionId: "u0", dimensionName: "b" })]);
-    expect(keys.isFull).toBe(false);
-    keyed(keys, [row(2, { dimensionName: "b" })]);
-    expect(keys.isFull).toBe(true);
-  });
-
   test("without a bucket have the window's only one", () => {
     const keys = exportOf(1);
     expect(keyed(keys, [row(0, { bucketStart: null, bucketEnd: null })])).toEqual([[1, 0, 1]]);

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import type { Meter } from "../../../../src/domain/usage/meter.ts";
-import { isMessageId, messageId } from "../../../../src/pipeline/sync/enqueue.ts";
 import {
   describeAdded,
   describePutOff,
@@ -124,11 +123,4 @@ test("what is put off is named, with about when its turn comes; where nothing is
   expect(describePutOff(putOff as PutOff)).toBe(
     "1,200 fetch tasks of syncs are put off (900 by hour, 30 of quiet workspaces). At the rate limit, the last of them is sent about 2026-03-10 07:20 UTC.",
   );
-});
-
-test("a message of the queue is known by its id, and ids of others are left alone", () => {
-  expect(messageId({ taskId: 12, generation: 3 })).toBe("12-3");
-  for (const id of ["12-3", "1-0", "1-12"]) expect(isMessageId(id), id).toBe(true);
-  for (const id of ["12", "12-", "-3", "a12-3", "12-3b", "12-3-4", "repeat:12-3", ""])
-    expect(isMessageId(id), id).toBe(false);
 });

@@ -75,13 +75,3 @@ test("A spool names TMPDIR if it cannot write", async () => {
   });
   await spool.close();
 });
-
-const PROGRAM = fileURLToPath(new URL("./read-garbage.ts", import.meta.url));
-
-test("rows that were read are garbage of the young generation, though the first ones lived longer", async () => {
-  const options = ["--expose-gc", "--max-semi-space-size=4"];
-  const { stdout } = await promisify(execFile)(process.execPath, [...options, PROGRAM]);
-  const { rows, grownMb } = JSON.parse(stdout);
-  expect(rows).toBe(150_000);
-  expect(grownMb).toBeLessThan(15);
-}, 60_000);

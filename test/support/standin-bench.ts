@@ -1,14 +1,10 @@
-import { connect } from "node:net";
 import { parse } from "csv-parse/sync";
 import { onTestFinished } from "vitest";
-import { type Standin, type StandinOptions, startStandin } from "../../../src/local/standin/server.ts";
-import { seed } from "../../support/drawn.ts";
+import { type Standin, type StandinOptions, startStandin } from "../../src/local/standin/server.ts";
 
-export const GRANULAR_USAGE = "/api/v1/orgs/current/billing/granular-usage";
+const GRANULAR_USAGE = "/api/v1/orgs/current/billing/granular-usage";
 /** The clock of these tests: a Wednesday, within an hour. */
 export const NOW = Date.parse("2026-09-16T13:25:00Z");
-/** Printed in the titles of the property tests; SEED=n repeats a run. */
-export const SEED = seed();
 
 interface Ask {
   start: string | number;
@@ -19,7 +15,7 @@ interface Ask {
   more?: Record<string, string>;
 }
 
-export interface UsageAnswer {
+interface UsageAnswer {
   stride: { days: number; hours: number };
   usage: {
     time_bucket: string;
@@ -29,7 +25,7 @@ export interface UsageAnswer {
   }[];
 }
 
-export interface Bench {
+interface Bench {
   readonly standin: Standin;
   /** The path and query that ask for this. */
   target(ask: Ask, csv?: "/export"): string;
@@ -65,31 +61,6 @@ export async function setup(options: StandinOptions = {}): Promise<Bench> {
 }
 
 export const sum = (answer: UsageAnswer): number => answer.usage.reduce((all, { traces }) => all + traces, 0);
-
-/** One GET on a bare socket: every byte, and how the connection ended. */
-export function rawGet(url: string, path: string, headers: Record<string, string>) {
-  const { hostname, port } = new URL(url);
-  return new Promise<{ head: string; body: Buffer; end: "closed" | "reset" }>((resolve) => {
-    const pieces: Buffer[] = [];
-    const socket = connect(Number(port), hostname);
-    const lines = Object.entries({ host: hostname, ...headers }).map(
-      ([name, value]) => `${name}: ${value}\r\n`,
-    );
-    socket.write(`GET ${path} HTTP/1.1\r\n${lines.join("")}\r\n`);
-    socket.on("data", (piece) => pieces.push(piece));
-    const done = (end: "closed" | "reset"): void => {
-      const all = Buffer.concat(pieces);
-      const split = all.indexOf("\r\n\r\n");
-      resolve({
-        head: all.subarray(0, split).toString().toLowerCase(),
-        body: all.subarray(split + 4),
-        end,
-      });
-    };
-    socket.on("end", () => done("closed"));
-    socket.on("error", () => done("reset"));
-  });
-}
 
 function iso(at: string | number): string {
   return typeof at === "number" ? new Date(at).toISOString() : at;
