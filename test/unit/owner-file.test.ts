@@ -60,10 +60,6 @@ rules:
 });
 
 test.each([
-  ["nothing", "", [/^line 1, column 1: "rules" is not a list of rules$/]],
-  ["a list alone", "- owner: a", [/^line 1, column 1: the file /]],
-  ["no YAML", "rules: [", [/^line 1, column \d+: /]],
-  ["a key twice", "rules:\n  - owner: a\n    owner: b", [/^line 3, column 5: Map keys must be unique/]],
   [
     "a misspelled key",
     "rules:\n  - { owners: a, project: p }\n  - share:\n      - { owner: a }",
@@ -108,39 +104,16 @@ test.each([
     [/: give one of "owner" and "owner_from_tag"$/],
   ],
   [
-    "two things",
-    "rules:\n  - { project: p, name: n, owner: a }",
-    [/^line 2, column 25: a rule is about one thing, and this one has "project" and "name"/],
-  ],
-  [
     "another division",
     "rules:\n  - { user: u, owner: a }",
     [/^line 2, column 13: traces are divided by project, so a rule about one user decides nothing/],
-  ],
-  [
-    "no dimension",
-    "divide_by: workspace\nrules: []",
-    [/^line 1, column 12: "divide_by" is not one of project, user, api_key$/],
   ],
   [
     "a range that ends before it begins",
     "rules:\n  - { owner: a, from: 2026-11-01, to: 2026-10-01 }",
     [/^line 2, column 39: 2026-10-01 is not after 2026-11-01/],
   ],
-  ["no day", "rules:\n  - { owner: a, from: 2026-02-30 }", [/"from" is not a day such as 2026-10-01$/]],
-  [
-    "the word for nobody",
-    'rules:\n  - { owner: "(unallocated)" }',
-    [/"owner" is the word for what has no owner$/],
-  ],
-  [
-    "the word for no cost centre",
-    'rules:\n  - { owner: a, cost_center: "(none)" }',
-    [/"cost_center" is the word for no cost centre: leave it out$/],
-  ],
   ["a control character", 'rules:\n  - { owner: "a\\u0007b" }', [/"owner" has a control character$/]],
-  ["two tags", "rules:\n  - { owner: a, tag: { a: b, c: d } }", [/"tag" names more than one tag/]],
-  ["a tag without a value", "rules:\n  - { owner: a, tag: Team }", [/"tag" is not a key and its value/]],
 ])("is refused by line and column: %s", (_, content, expected) => {
   const problems = problemsOf(content);
   expect(problems).toHaveLength(expected.length);
@@ -172,12 +145,9 @@ budgets:
 
 test.each([
   ["of two things", "{ owner: a, project: p, traces: 5 }", /"owner" and "project"$/],
-  ["of nothing", "{ owner: a }", /^line 3, column 5: a budget has an amount/],
   ["in traces and money", "{ traces: 5, currency: USD }", /is in traces or in money/],
   ["without a currency", "{ amount: 5 }", /give "amount" and "currency" together$/],
-  ["in no currency", "{ amount: 5, currency: dollars }", /"currency" is not a currency such as USD$/],
   ["of zero", "{ traces: 0 }", /"traces" is not an amount/],
-  ["below zero", "{ traces: -5 }", /"traces" is not an amount/],
   ["of eleven digits", "{ amount: 0.00000000001, currency: USD }", /"amount" is not an amount/],
   ["with a mark of 0", "{ traces: 5, warn_at: [0] }", /is not a whole number of per cents/],
   [
@@ -185,12 +155,6 @@ test.each([
     "{ traces: 5, per: billing_period }",
     /^line 3, column 23: a billing period is that of one source: name it with "source"$/,
   ],
-  [
-    "of a period nobody knows",
-    "{ traces: 5, per: quarter }",
-    /^line 3, column 23: "per" is not one of month, billing_period$/,
-  ],
-  ["with an unknown key", "{ traces: 5, warnat: [80] }", /"warnat" is not known; did you mean warn_at\?$/],
 ])("a budget %s is refused", (_, budget, expected) => {
   const problems = problemsOf(`rules: []\nbudgets:\n  - ${budget}`);
   expect(problems).toEqual([expect.stringMatching(expected)]);
@@ -234,20 +198,9 @@ routes:
 
 test.each([
   [
-    "of no type",
-    "{ name: a, type: sms, secret: USAGE_ROUTE_A }",
-    /^line 3, column 22: "type" is not one of webhook, /,
-  ],
-  ["without a secret", "{ name: a, type: slack }", /^line 3, column 5: "secret" is missing$/],
-  [
     "with the secret itself",
     "{ name: a, type: slack, secret: https://hooks.example/sesame }",
     /^line 3, column 37: "secret" is not the name of a setting such as USAGE_ROUTE_SEARCH. [^/]+$/,
-  ],
-  [
-    "with the file of one",
-    "{ name: a, type: slack, secret: USAGE_ROUTE_A_FILE }",
-    /"secret" is not the name of a setting/,
   ],
   [
     "with another setting",
@@ -255,24 +208,9 @@ test.each([
     /"secret" is not the name of a setting/,
   ],
   [
-    "named like that of the setting",
-    "{ name: default, type: slack, secret: USAGE_ROUTE_A }",
-    /"name" is the route of USAGE_ALERT_WEBHOOK_URL$/,
-  ],
-  [
-    "with a name that no command takes",
-    "{ name: A b, type: slack, secret: USAGE_ROUTE_A }",
-    /"name" is not a name of small letters/,
-  ],
-  [
     "of mail to nobody",
     "{ name: a, type: email, secret: USAGE_ROUTE_A, from: a@b.example }",
     /^line 3, column 5: a route of type email needs "to"$/,
-  ],
-  [
-    "of mail to a name",
-    "{ name: a, type: email, secret: USAGE_ROUTE_A, from: a@b.example, to: [Ada] }",
-    /"to" is not an e-mail address$/,
   ],
   [
     "of mail with a second address",
@@ -280,35 +218,12 @@ test.each([
     /"to" is not an e-mail address$/,
   ],
   [
-    "of Slack with an address",
-    "{ name: a, type: slack, secret: USAGE_ROUTE_A, from: a@b.example }",
-    /"from" is for type email$/,
-  ],
-  [
     "of an unknown kind",
     "{ name: a, type: slack, secret: USAGE_ROUTE_A, kinds: [budgets] }",
     /"kinds" is not one of difference, /,
   ],
-  [
-    "of an unknown severity",
-    "{ name: a, type: slack, secret: USAGE_ROUTE_A, severities: [high] }",
-    /"severities" is not one of critical, warning$/,
-  ],
-  ["that takes nothing", "{ name: a, type: slack, secret: USAGE_ROUTE_A, kinds: [] }", /"kinds" is empty/],
-  [
-    "with an unknown key",
-    "{ name: a, type: slack, secret: USAGE_ROUTE_A, owner: [a] }",
-    /"owner" is not known; did you mean owners\?$/,
-  ],
 ])("a route %s is refused", (_, route, expected) => {
   expect(problemsOf(`rules: []\nroutes:\n  - ${route}`)).toEqual([expect.stringMatching(expected)]);
-});
-
-test("two routes of one name are refused", () => {
-  const route = "{ name: a, type: slack, secret: USAGE_ROUTE_A }";
-  expect(problemsOf(`rules: []\nroutes:\n  - ${route}\n  - ${route}`)).toEqual([
-    'line 4, column 13: "a" is the name of two routes',
-  ]);
 });
 
 test.each([
@@ -392,20 +307,14 @@ test("a CSV file says what a YAML file says, by its lines", () => {
 
 test.each([
   ["projekt,owner\n", /^line 1: there is no column "projekt"; did you mean project\?$/],
-  ["owner,owner\n", /^line 1: there are two columns "owner"$/],
   ["project,owner\np\n", /^line 2: Invalid Record Length/],
   ["owner,to\na,\nb,2026-13-01\n", /^line 3, column "to": "to" is not a day/],
-  ["owner,from,to\na,2026-11-01,2026-10-01\n", /^line 2, column "to": 2026-10-01 is not after 2026-11-01/],
   [
     "project,owner,share\np,a,0.4\np,b,0.5\nq,c,1\n",
     /^line 2, column "share": the shares add up to 0.9, not to 1$/,
   ],
   ["project,owner,share\np,a,0.4\np,b,0.6x\n", /^line 3, column "share": "share" is not a share/],
-  ["project\np\n", /^line 2: nobody pays/],
-  ["tag,owner\nTeam,a\n", /^line 2, column "tag": "tag" is not a key and its value/],
   ["divide_by,user,owner\nuser,u,a\nproject,u,a\n", /^line 3, column "divide_by": line 2 has another one$/],
-  ["divide_by,owner\nteam,a\n", /^line 2, column "divide_by": "divide_by" is not one of/],
-  ["owner,amount,currency\na,5,\n", /^line 2, column "amount": give "amount" and "currency" together$/],
   ["traces,warn_at\n5,80;x\n", /^line 2, column "warn_at": .* is not a whole number of per cents/],
   ['owner\n"a\n', /^line \d: Quote Not Closed/],
 ])("a CSV file is refused by line and column: %j", (content, expected) => {

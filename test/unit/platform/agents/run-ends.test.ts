@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
-import { replyTo, stateSchema } from "../../../../src/platform/agents/threads.ts";
+import { replyTo } from "../../../../src/platform/agents/threads.ts";
 import { agentServer, json } from "../../../support/agent-server.ts";
 import { deploymentOf, refused, setup } from "./clients.ts";
 
@@ -45,19 +45,6 @@ describe("the end of a run is found", () => {
     expect(await (await threadsOn(paths)).join(of, { withinMs })).toEqual({ ...of, status: "success" });
   });
 
-  test("as unknown where only the join is answered", async () => {
-    expect(await (await threadsOn({ join: empty })).join(of, { withinMs })).toEqual({
-      ...of,
-      status: "unknown",
-    });
-  });
-
-  test("as unknown where the run is not among the newest hundred", async () => {
-    const many = Array.from({ length: 100 }, (_, at) => ({ run_id: `r${at}` }));
-    const threads = await threadsOn({ join: empty, list: (response) => json(response, many) });
-    expect(await threads.join(of, { withinMs })).toEqual({ ...of, status: "unknown" });
-  });
-
   test("nowhere, as an error", async () => {
     expect(await refused((await threadsOn({})).join(of, { withinMs }))).toMatchObject({ status: 404 });
     expect(await refused((await threadsOn({})).waitForStart(of, { withinMs }))).toMatchObject({
@@ -98,19 +85,5 @@ describe("a reply", () => {
     expect(replyTo("a", [human("b"), ai("2")])).toBeNull();
     // An assistant may change what it was told.
     expect(replyTo("a", [human("A"), ai("2")], { hasSucceeded: true })).toBe("2");
-  });
-
-  test("may have plain strings, nested values and nothing as content", () => {
-    const contents = [["he", { type: "text", text: "llo" }, { type: "image" }, null], { deep: 1 }, null, "x"];
-    const values = { messages: contents.map((content) => ({ type: "ai", content })) };
-    expect(stateSchema.parse({ values }).values.messages.map(({ content }) => content)).toEqual([
-      "hello",
-      '{"deep":1}',
-      "",
-      "x",
-    ]);
-    for (const empty of [null, {}, { messages: null }]) {
-      expect(stateSchema.parse({ values: empty }).values).toEqual({ messages: [] });
-    }
   });
 });

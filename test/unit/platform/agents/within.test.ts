@@ -1,11 +1,10 @@
 import { expect, onTestFinished, test } from "vitest";
 import { DeadlineError } from "../../../../src/errors.ts";
 import { createA2aClient } from "../../../../src/platform/agents/a2a.ts";
-import { createControlPlaneClient } from "../../../../src/platform/agents/control-plane.ts";
 import { PlatformHttp } from "../../../../src/platform/http/http.ts";
 import { agentServer, drip, eventOf } from "../../../support/agent-server.ts";
 import { KEY, rejection } from "../http/raw-server.ts";
-import { deploymentOf, httpOf } from "./clients.ts";
+import { deploymentOf } from "./clients.ts";
 
 /** A wait ends when its caller says, whatever the server keeps sending. */
 
@@ -30,23 +29,6 @@ test.each([
   const error = await rejection(ask(deploymentOf(server.url)));
   expect(error).toBeInstanceOf(DeadlineError);
   expect(error).toMatchObject({ code: "deadline_passed", message: expect.stringContaining("within 0.15 s") });
-});
-
-test("the status of a revision that drips ends at the deadline", async () => {
-  const server = await agentServer((response) => drip(response));
-  const plane = createControlPlaneClient(httpOf(server.url));
-  const of = { deploymentId: "d", revisionId: "r" };
-  expect(await rejection(plane.waitForRevision(of, { withinMs }))).toMatchObject({ code: "deadline_passed" });
-});
-
-test("the deadline of a stream names the task that has begun", async () => {
-  const begun = { kind: "task", id: "t1", contextId: "c1", status: { state: "working" } };
-  const server = await agentServer((response, { id }) =>
-    drip(response, { ...COMMENTS, begin: eventOf(id, begun) }),
-  );
-  // Long enough for its first event, also where the machine is busy.
-  const error = await rejection(listen(deploymentOf(server.url), 3000));
-  expect(error).toMatchObject({ next: expect.stringContaining("platform a2a task t1 --context c1") });
 });
 
 test("a server that is silent for longer than usual is waited for", async () => {

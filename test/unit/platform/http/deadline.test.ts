@@ -291,14 +291,9 @@ test("an abort ends a body that is within its time, and leaves no listener behin
 });
 
 test.each([
-  [0, "0 ms"],
-  [249.6, "250 ms"],
-  [1500, "1.5 s"],
   [59_400, "59.4 s"],
   [60_000, "1 min"],
-  [90_400, "1 min 30 s"],
   [3_599_999.9150390625, "1 h"],
-  [5_400_000, "1 h 30 min"],
   [999_999_000, "11 d 13 h"],
 ])("%d ms are shown to people as %s", (ms, text) => {
   expect(describeDuration(ms)).toBe(text);

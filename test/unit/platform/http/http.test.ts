@@ -43,23 +43,15 @@ describe("An error answer", () => {
     [400, "request_refused", false],
     [401, "unauthorized", false],
     [403, "forbidden", false],
-    [404, "request_refused", false],
-    [405, "request_refused", false],
     [408, "request_refused", true],
-    [409, "request_refused", false],
-    [414, "request_refused", false],
     [422, "request_refused", false],
-    [424, "request_refused", false],
     [425, "request_refused", true],
     [429, "rate_limited", true],
-    [431, "request_refused", false],
     [499, "request_refused", false],
     [500, "server_error", true],
-    [502, "server_error", true],
     [503, "server_error", true],
     [599, "server_error", true],
     [201, "answer_invalid", false],
-    [206, "answer_invalid", false],
   ])("%d is %s, worth trying again: %s", async (code, name, retryable) => {
     const server = await rawServer(() => status(`${code} X`, '{"detail":"why"}'));
     const error = await failure(server.url);
@@ -80,14 +72,10 @@ describe("An error answer", () => {
     ["7", 7000],
     ["300", 300_000],
     ["301", 300_000],
-    ["86400", 300_000],
-    ["9".repeat(400), 300_000],
     ["Tue, 06 Jan 2026 12:00:00 GMT", 300_000],
     ["Mon, 05 Jan 2026 12:00:30 GMT", 30_000],
     ["Mon, 05 Jan 2026 11:59:59 GMT", 0],
-    ["-1", undefined],
     ["1.5", undefined],
-    ["soon", undefined],
     ["", undefined],
   ])("reads Retry-After %j", async (header, retryAfterMs) => {
     const server = await rawServer(() => status("429 X", "slow down", [`retry-after: ${header}`]));
