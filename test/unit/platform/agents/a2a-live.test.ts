@@ -198,10 +198,6 @@ const bare = (more: object = {}) => ({
 });
 
 describe("an answer of 1.0", () => {
-  const _sent = async (result: unknown) => {
-    const server = await agentServer((response, { id }) => json(response, { jsonrpc: "2.0", id, result }));
-    return deploymentOf(server.url).a2a.send(message);
-  };
   const streamed = async (results: readonly unknown[]) => {
     const server = await agentServer((response, asked) => events(response, asked, results));
     const seen = [];
