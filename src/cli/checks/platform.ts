@@ -69,7 +69,7 @@ export async function checkPlatform(
 }
 
 /** Warns of a rate above what Cloud grants. */
-export function noteRate(
+function noteRate(
   { rateLimit, baseUrl }: Pick<SourceConfig, "rateLimit" | "baseUrl">,
   notes: Pick<Notes, "warn">,
 ): void {

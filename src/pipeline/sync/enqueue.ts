@@ -67,6 +67,6 @@ export function messageId({ taskId, generation }: Pick<QueueMessage, "taskId" | 
 }
 
 /** True for ids of `messageId`. Other messages are left alone. */
-export function isMessageId(id: string): boolean {
+function isMessageId(id: string): boolean {
   return /^\d+-\d+$/.test(id);
 }

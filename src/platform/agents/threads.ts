@@ -58,7 +58,7 @@ const content = z.union([
   z.unknown().transform((other) => (other == null ? "" : JSON.stringify(other))),
 ]);
 const message = z.object({ type: z.string().default(""), content });
-export const stateSchema = z.object({
+const stateSchema = z.object({
   values: z
     .object({ messages: z.array(message).nullish() })
     .nullish()

@@ -116,7 +116,7 @@ export async function monthList(
 }
 
 /** The first of some months, with as many open ones as a page checks: at least one. Closed months need no check. */
-export function fitting(
+function fitting(
   months: readonly CalendarMonth[],
   isOpen: (month: CalendarMonth) => boolean,
   workspaces: number,
