@@ -114,7 +114,7 @@ function budgetOf(
     config: configured,
     settings: config,
     dataStart: Date.parse(dataStart),
-    workspaces: workspaceIds.map((workspaceId) => ({ workspaceId })),
+    workspaceIds,
     capabilities: new Set(capabilities),
     meters: new Map(meters),
     strideRetries: new Set<never>(),

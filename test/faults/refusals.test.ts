@@ -97,7 +97,7 @@ test("a server that refuses every request is not asked for each bucket separatel
   const { planned, requests } = await bench.sync();
   // Ten months of days in four groupings are thousands of buckets.
   expect(requests).toBeLessThan(planned + 150);
-  expect(source.workspaces).toHaveLength(3);
+  expect(source.workspaceIds).toHaveLength(3);
   expect(await inStore(bench)).toEqual(new Map());
 });
 

@@ -141,7 +141,7 @@ async function knownOf({ db }: Store, { slug, workspaceIds }: SourceConfig) {
   const status = (await sourceStatuses(db)).find(({ source }) => source === slug);
   if (sourceId === undefined || status === undefined) return undefined;
   const stored = await configuredWorkspaces(db, sourceId);
-  return { sourceId, status, workspaceIds: [...workspaceIds, ...stored.map((one) => one.workspaceId)] };
+  return { sourceId, status, workspaceIds: [...workspaceIds, ...stored] };
 }
 
 function checkOrganization(

@@ -72,7 +72,7 @@ export async function planBackfill(
   const asked = { wanted, groupings, workspaceIds };
   // Nothing is requested for a meter that the server does not count.
   const tasks = await planSource(
-    { ...source, store: { db }, workspaces: [] },
+    { ...source, store: { db }, workspaceIds },
     { ...asked, reprocess, retry: "all" },
   );
   return { range, loaded: await statusOfAsked(db, source, asked), tasks };
@@ -291,8 +291,7 @@ export async function asIfCounted(
 
 /** The same for a source after contact. */
 export function previewedOpen(source: OpenSource): PreviewedSource {
-  const { config, dataStart, workspaces, store } = source;
-  const workspaceIds = workspaces.map((one) => one.workspaceId);
+  const { config, dataStart, workspaceIds, store } = source;
   return { slug: config.slug, dataStart, workspaceIds, stored: { db: store.db, source } };
 }
 
@@ -318,7 +317,7 @@ export function backfillBudget(
     settings,
     dataStart,
     meters: stored?.source.meters ?? new Map([["traces" as const, dataStart]]),
-    workspaces: workspaceIds.map((workspaceId) => ({ workspaceId })),
+    workspaceIds,
     capabilities: stored?.source.capabilities ?? new Set<never>(),
     strideRetries: new Set<never>(),
   };

@@ -109,9 +109,9 @@ export async function checkProvider(
   reach: Reach,
   onProgress: OnProgress = () => {},
 ): Promise<ProviderResult> {
-  const { sourceId, store, dataStart, workspaces } = source;
+  const { sourceId, store, dataStart, workspaceIds } = source;
   const { db } = store;
-  await endUnread(db, { sourceId, workspaceIds: workspaces.map((one) => one.workspaceId) });
+  await endUnread(db, { sourceId, workspaceIds });
   const over = monthsOver(dataStart, (await storeNow(db)) - BOOKS_CLOSE_AFTER_MS);
   const latest = over.slice(0, LATEST[reach]);
   const due = [...new Set([...latest, ...(await monthsToRead(db, { sourceId, months: over }))])];
@@ -191,7 +191,7 @@ async function readMonth(source: OpenSource, month: CalendarMonth) {
   const known = await configuredWorkspaces(store.db, sourceId);
   return {
     stamp,
-    totals: totalsOfMonth(readings, { month: period, known: known.map((one) => one.workspaceId) }),
+    totals: totalsOfMonth(readings, { month: period, known }),
   };
 }
 

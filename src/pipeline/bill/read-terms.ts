@@ -20,12 +20,12 @@ export interface ReadPart {
  * workspaces are rejected now. A workspace of which alone they are refused has none here.
  */
 export async function readUsageLimits(source: OpenSource): Promise<ReadPart> {
-  const { billing, sourceId, signal, store, workspaces } = source;
+  const { billing, sourceId, signal, store, workspaceIds } = source;
   const limits = createLimits();
   const ofAll = await askBill(source, () => billing.organizationLimits({ signal }));
   if ("answer" in ofAll) limits.add(ofAll.answer, "");
   let refusal = refusalOf(ofAll);
-  for (const { workspaceId } of workspaces) {
+  for (const workspaceId of workspaceIds) {
     const about = { workspaceId, signal };
     const own = "answer" in ofAll ? ofAll : await askBill(source, () => billing.workspaceLimits(about));
     if ("answer" in own && own !== ofAll) limits.add(own.answer, workspaceId);
@@ -92,11 +92,11 @@ export async function readBillingPeriod(source: OpenSource): Promise<ReadPart> {
  * refused keeps what it had.
  */
 export async function readResourceTags(source: OpenSource): Promise<ReadPart> {
-  const { billing, sourceId, signal, store, workspaces, log } = source;
+  const { billing, sourceId, signal, store, workspaceIds, log } = source;
   let read = 0;
   let refusal: string | null = null;
   let isAnswered = false;
-  for (const { workspaceId } of workspaces) {
+  for (const workspaceId of workspaceIds) {
     const asked = await askBill(source, () => billing.workspaceTags({ workspaceId, signal }));
     if ("refusal" in asked) {
       if (isAnswered) continue;

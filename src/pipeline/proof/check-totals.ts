@@ -58,9 +58,9 @@ export async function checkTotals(
   reach: Reach,
   onProgress?: OnProgress,
 ): Promise<TotalsResult> {
-  const { sourceId, store, workspaces } = source;
+  const { sourceId, store, workspaceIds } = source;
   const now = await storeNow(store.db);
-  await endUnread(store.db, { sourceId, workspaceIds: workspaces.map((one) => one.workspaceId) });
+  await endUnread(store.db, { sourceId, workspaceIds });
   const { checks, tierDays } = await checkMeters(source, { reach, now }, onProgress);
   const miscounted = await doubtChanged(store, sourceId);
   if (miscounted > 0) source.log.warn({ code: "records_changed", months: miscounted }, "records");

@@ -205,7 +205,7 @@ async function readUsage(
   source: OpenSource,
   { start, project, before }: { start: number; project: string; before?: UsageReading },
 ): Promise<UsageReading> {
-  const all = source.workspaces.map(({ workspaceId }) => workspaceId);
+  const all = source.workspaceIds;
   const empty = (): WorkspaceReading => ({ workspace: 0, project: {}, user: {}, api_key: {} });
   const readings = new Map(all.map((id) => [id, empty()]));
   const homes = new Map<string, string>();

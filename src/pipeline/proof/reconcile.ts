@@ -43,13 +43,13 @@ export async function reconcile(
   { stride: only, meter: onlyMeter, repair, groupings = GROUPINGS, range: asked }: ReconcileRequest,
   onProgress?: OnProgress,
 ): Promise<ReconcileResult> {
-  const { sourceId, store, workspaces } = source;
+  const { sourceId, store, workspaceIds } = source;
   const findStored = () =>
     storedStrides(store.db, {
       sourceId,
       groupings,
       range: asked,
-      workspaceIds: workspaces.map((one) => one.workspaceId),
+      workspaceIds,
     });
   const before = await findStored();
   const isLoaded = (meter: Meter, stride: Stride) =>
@@ -121,8 +121,8 @@ export async function reconcileScheduled(
   source: OpenSource,
   { days }: { days: number },
 ): Promise<readonly StrideResult[]> {
-  const { sourceId, store, dataStart, capabilities, settings, workspaces } = source;
-  await endUnread(store.db, { sourceId, workspaceIds: workspaces.map((one) => one.workspaceId) });
+  const { sourceId, store, dataStart, capabilities, settings, workspaceIds } = source;
+  await endUnread(store.db, { sourceId, workspaceIds });
   const now = await storeNow(store.db);
   const today = floorToGrid(now, DAY_MS);
   const from = (ms: number, start = dataStart) => Math.max(floorToGrid(now - ms, DAY_MS), start);

@@ -71,7 +71,7 @@ async function askByUsage(source: Asking, attempts?: number): Promise<void> {
   const { fetchedAt: at } = await drawStamp(store.db);
   const until = endOfAllTime(at);
   if (until <= start) return;
-  const workspaceIds = source.workspaces.map((one) => one.workspaceId);
+  const { workspaceIds } = source;
   const { asked, named } = await namedByUsage(source, { workspaceIds, start, end: until, attempts });
   await askAboutPast(source, { named, at, until });
   reportLost(source, await noteAccess(store, { sourceId, asked, named, at, until }));

@@ -101,7 +101,7 @@ export async function askForListing(source: Contacted, attempts?: number): Promi
 export async function takeIn(source: Contacted, { workspaces, stamp }: Listing): Promise<void> {
   const { store, sourceId, config } = source;
   // Workspaces that were configured once still count: without them they would seem to be gone.
-  const known = (await workspacesOf(store.db, sourceId)).map((one) => one.workspaceId);
+  const known = await workspacesOf(store.db, sourceId);
   const wanted = new Set([...config.workspaceIds, ...known]);
   const listed = workspaces.filter((one) => config.workspaceIds.length === 0 || wanted.has(one.workspaceId));
   reportLost(source, await applyListing(store, { sourceId, workspaces: listed, stamp }));
@@ -187,7 +187,7 @@ export async function notShown(
   { workspaceIds, listed }: { workspaceIds: readonly string[]; listed: readonly string[] },
 ): Promise<string[]> {
   const { store, sourceId, config } = source;
-  const known = new Set((await workspacesOf(store.db, sourceId)).map((one) => one.workspaceId));
+  const known = new Set(await workspacesOf(store.db, sourceId));
   const unknown = workspaceIds.filter((id) => !known.has(id) && !listed.includes(id));
   if (unknown.length === 0) return [];
   const start = Date.parse((await dataStartOf(store.db, config.slug)) ?? config.dataStart);

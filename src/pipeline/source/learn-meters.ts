@@ -182,7 +182,7 @@ async function learnByWorkspace(
   const start = Math.max(source.dataStart, floorToGrid(Math.max(end - back, 0), DAY_MS));
   if (start >= end) return { state: "unknown", evidence: "no hour has ended yet" };
   const refusals: Lesson[] = [];
-  for (const { workspaceId } of source.workspaces) {
+  for (const workspaceId of source.workspaceIds) {
     let isUsed = false;
     const asked = { meter, range: { start, end }, workspaceIds: [workspaceId] };
     const refused = await sumUp(source, asked, ({ traces }) => {
@@ -194,7 +194,7 @@ async function learnByWorkspace(
     refusals.push(refused);
   }
   const [refused] = refusals;
-  if (refused !== undefined && refusals.length === source.workspaces.length) return refused;
+  if (refused !== undefined && refusals.length === source.workspaceIds.length) return refused;
   return { state: "notAvailable", evidence: `it answers no ${METER_NAME[meter]}`, isEmpty: true };
 }
 
@@ -204,13 +204,16 @@ async function learnByWorkspace(
  */
 async function sumUp(
   source: OpenSource,
-  { meter, range, workspaceIds }: { meter: Meter; range: Interval; workspaceIds?: readonly string[] },
+  {
+    meter,
+    range,
+    workspaceIds = source.workspaceIds,
+  }: { meter: Meter; range: Interval; workspaceIds?: readonly string[] },
   onRecord: (record: UsageRecord) => void,
 ): Promise<Lesson | undefined> {
   const { billing, signal } = source;
   const window = { ...range, stride: strideOfRange(range.end - range.start) };
-  const asked = workspaceIds ?? source.workspaces.map(({ workspaceId }) => workspaceId);
-  const members = asked.map((workspaceId) => ({ workspaceId }));
+  const members = workspaceIds.map((workspaceId) => ({ workspaceId }));
   const requests: UnstoredRequest[] = requestsFor({ meter, groupBy: "workspace", window, members });
   try {
     for (const request of requests) {

@@ -30,7 +30,7 @@ export async function openSource(deps: SourceDeps, known?: EnteredSource): Promi
     ...entered,
     dataStart,
     meters: await meterStartsOf(store.db, sourceId),
-    workspaces: await configuredWorkspaces(store.db, sourceId),
+    workspaceIds: await configuredWorkspaces(store.db, sourceId),
     capabilities: new Set(learned.map((one) => one.capability)),
     strideRetries: new Set(learned.filter((one) => one.retryDue).map((one) => one.capability)),
     splitLimit: createSplitLimit(),

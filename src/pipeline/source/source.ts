@@ -5,7 +5,6 @@ import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import type { BillingClient } from "../../platform/billing/billing.ts";
 import { ensureScopes, type ScopeState, scopeStates } from "../../store/catalog/scopes.ts";
 import type { ServerCapability } from "../../store/catalog/server-capabilities.ts";
-import type { StoredWorkspace } from "../../store/catalog/workspaces.ts";
 import type { Store } from "../../store/db/database.ts";
 import { settleAfterOf } from "../../store/proof/lateness.ts";
 import type { RetryDeps } from "./retries.ts";
@@ -47,7 +46,7 @@ export interface EnteredSource {
 
 export interface OpenSource extends SourceDeps, EnteredSource {
   readonly dataStart: number;
-  readonly workspaces: readonly StoredWorkspace[];
+  readonly workspaceIds: readonly string[];
   /** What the server counts, and from when on (epoch milliseconds). Responses change it. */
   readonly meters: Map<Meter, number>;
   /** What the server is known not to support. Responses change it. */
@@ -106,14 +105,14 @@ export function createSplitLimit(): SplitLimit {
 
 /** The scopes of a stride and meter that this source reads, with the state of their time. */
 export async function statesOf(
-  { sourceId, store, workspaces }: OpenSource,
+  { sourceId, store, workspaceIds }: OpenSource,
   stride: Stride,
   groupings: readonly GroupBy[] = GROUPINGS,
   meter: Meter = "traces",
 ): Promise<ScopeState[]> {
   await ensureScopes(store.db, { sourceId, meter, groupings, strides: [stride] });
   const all = await scopeStates(store.db, { sourceId, meter, groupings, strides: [stride] });
-  const ids = new Set(workspaces.map((one) => one.workspaceId));
+  const ids = new Set(workspaceIds);
   return all.filter((state) => ids.has(state.workspaceId));
 }
 

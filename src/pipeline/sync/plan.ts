@@ -44,13 +44,13 @@ export async function planSource(
     readonly sourceId: number;
     readonly store: Pick<OpenSource["store"], "db">;
     readonly meters: ReadonlyMap<Meter, number>;
-    readonly workspaces: readonly Pick<OpenSource["workspaces"][number], "workspaceId">[];
+    readonly workspaceIds: readonly string[];
   },
   request: PlanRequest,
 ): Promise<UsageRequest[]> {
   const { sourceId, store, meters } = source;
   const { groupings = GROUPINGS, reprocess, retry = "due", inFlight } = request;
-  const workspaceIds = request.workspaceIds ?? source.workspaces.map((one) => one.workspaceId);
+  const workspaceIds = request.workspaceIds ?? source.workspaceIds;
   const planned: UsageRequest[][] = [];
   for (const [meter, wanted] of byMeter(request.wanted)) {
     const dataStart = meters.get(meter);
@@ -126,7 +126,7 @@ export async function planRetries(
 ): Promise<UsageRequest[]> {
   const { sourceId, store, capabilities } = source;
   const strides = STRIDES.filter((stride) => !capabilities.has(`no_${stride}`));
-  const ids = new Set(source.workspaces.map((one) => one.workspaceId));
+  const ids = new Set(source.workspaceIds);
   const retries: UsageRequest[][] = [];
   for (const [meter, dataStart] of source.meters) {
     const asked = wanted.filter((want) => (want.meter ?? "traces") === meter);

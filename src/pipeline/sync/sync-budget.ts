@@ -35,7 +35,7 @@ export interface SyncBudget {
 }
 
 export type Syncing = Demanding & {
-  readonly workspaces: readonly { readonly workspaceId: string }[];
+  readonly workspaceIds: readonly string[];
   readonly config: Pick<SourceConfig, "slug" | "rateLimit">;
   readonly settings: Pick<OpenSource["settings"], "settleAfterMs" | "hourlyForMs" | "syncEveryMs" | "meters">;
   readonly putOff?: PutOffTasks | undefined;
@@ -64,10 +64,10 @@ export function describePutOff({ tasks, byHour, quiet, until }: PutOff): string 
  * begins: plans grow, and old windows keep only the share of `takeTasksToQueue`.
  */
 export function syncBudget(source: Syncing, now: number): SyncBudget {
-  const { config, settings, workspaces } = source;
+  const { config, settings, workspaceIds } = source;
   const notFinal = { start: floorToGrid(now - settings.settleAfterMs, DAY_MS), end: Infinity };
   // Only counted, so no scope is looked up. All workspaces miss the same time, so one stands for them in the plan.
-  const members = workspaces.map(({ workspaceId }) => ({ workspaceId, scopeId: 0 }));
+  const members = workspaceIds.map((workspaceId) => ({ workspaceId, scopeId: 0 }));
   const scopes = members
     .slice(0, 1)
     .flatMap((member) =>
@@ -117,9 +117,9 @@ export async function knownSyncBudget(
 ): Promise<SyncBudget | undefined> {
   const source = await plannableSource(db, config.slug);
   if (source === undefined) return undefined;
-  const workspaces = source.workspaces.map(({ id: workspaceId }) => ({ workspaceId }));
+  const workspaceIds = source.workspaces.map(({ id }) => id);
   // What is requested once a day is not part of every sync.
   const [putOff] = await putOffTasks(db, { syncEveryMs: settings.syncEveryMs, source: config.slug });
-  const syncing = { ...source, workspaces, config, settings, putOff, strideRetries: new Set<never>() };
+  const syncing = { ...source, workspaceIds, config, settings, putOff, strideRetries: new Set<never>() };
   return syncBudget(syncing, await storeNow(db));
 }

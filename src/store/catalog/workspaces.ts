@@ -7,11 +7,6 @@ import { learnNames } from "./entity-names.ts";
 import { type LostWorkspace, loseAccess } from "./lost-access.ts";
 import { retryUnverified, whenReceived } from "./workspace-access.ts";
 
-export interface StoredWorkspace {
-  readonly workspaceId: string;
-  readonly isDeleted: boolean;
-}
-
 interface ListedWorkspace {
   readonly workspaceId: string;
   readonly name: string | null;
@@ -34,14 +29,14 @@ export async function registerWorkspaces(
 export const isConfigured = sql<boolean>`usage.is_configured(s.workspace_ids, e.external_id)`;
 
 /** Configured workspaces, including deleted ones: they can still hold past usage. */
-export async function configuredWorkspaces(db: Database, sourceId: number): Promise<StoredWorkspace[]> {
-  const { rows } = await sql<StoredWorkspace>`
-    select e.external_id as "workspaceId", w.is_deleted as "isDeleted"
+export async function configuredWorkspaces(db: Database, sourceId: number): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select e.external_id as id
     from usage.workspace w join usage.entity e using (entity_id) join usage.source s using (source_id)
     where s.source_id = ${sourceId} and ${isConfigured}
     order by 1
   `.execute(db);
-  return rows;
+  return rows.map(({ id }) => id);
 }
 
 /**
@@ -78,7 +73,7 @@ export async function applyListing(
   await store.statement((db) => noteListing(db, listing));
   await store.statement((db) => retryUnverified(db, { sourceId, at: stamp.fetchedAt }));
   const known = await workspacesOf(store.db, sourceId);
-  const gone = known.map((one) => one.workspaceId).filter((id) => !ids.includes(id));
+  const gone = known.filter((id) => !ids.includes(id));
   return loseAccess(store, { sourceId, workspaceIds: gone, at: stamp.fetchedAt });
 }
 
@@ -133,13 +128,10 @@ export async function enterWorkspaces(
   `.execute(db);
 }
 
-export async function workspacesOf(
-  db: Database,
-  sourceId: number,
-): Promise<Pick<StoredWorkspace, "workspaceId">[]> {
-  const { rows } = await sql<Pick<StoredWorkspace, "workspaceId">>`
-    select e.external_id as "workspaceId" from usage.workspace w join usage.entity e using (entity_id)
+export async function workspacesOf(db: Database, sourceId: number): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select e.external_id as id from usage.workspace w join usage.entity e using (entity_id)
     where e.source_id = ${sourceId} order by 1
   `.execute(db);
-  return rows;
+  return rows.map(({ id }) => id);
 }

@@ -98,7 +98,7 @@ async function pauseBackfill(source: OpenSource, loader: Loader): Promise<void> 
   const range = { start: today - BACKFILLED.from * DAY_MS, end: today - BACKFILLED.to * DAY_MS };
   const wanted = [{ stride: "hour", range }] as const;
   const tasks = await planSource(source, { wanted, reprocess: "missing" });
-  const workspaceIds = source.workspaces.map((one) => one.workspaceId);
+  const { workspaceIds } = source;
   const backfillId = await createBackfill(store, {
     sourceId,
     meter: "traces",

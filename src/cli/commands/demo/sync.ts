@@ -21,7 +21,7 @@ export async function firstSync(source: OpenSource, output: Output, loader: Load
   await learnMeters(source);
   const wanted = routineDemand(source, now);
   await loader.sync(source);
-  const workspaceIds = source.workspaces.map((one) => one.workspaceId);
+  const { workspaceIds } = source;
   const loaded = await statusOfAsked(store.db, source, { wanted, workspaceIds });
   const { requests } = await fetchesSince(store.db, { source: config.slug, after: before });
   const range = { start: source.dataStart, end: now };

@@ -35,7 +35,7 @@ async function run(session: Session, options: { inline?: boolean }): Promise<num
       await retryNow(source.store.db, source.sourceId);
       await learnMeters(source);
       const wanted = routineDemand(source, now);
-      const workspaceIds = source.workspaces.map((one) => one.workspaceId);
+      const { workspaceIds } = source;
       const asked = { wanted: keptDemand(source, now), workspaceIds };
       return { asked, tasks: await planRoutine(source, { wanted }) };
     },

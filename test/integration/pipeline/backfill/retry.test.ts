@@ -25,7 +25,7 @@ async function setupBackfill(bench: Bench) {
   const { sourceId, store } = source;
   const range = { start: bench.dataStart, end: bench.today };
   const tasks = await planSource(source, { wanted: [{ stride: "hour", range }], reprocess: "all" });
-  const workspaceIds = source.workspaces.map((one) => one.workspaceId);
+  const { workspaceIds } = source;
   const wanted = {
     sourceId,
     range,

@@ -15,8 +15,7 @@ async function setupAdding(listing = true) {
   if (!listing) bench.standin.settings.listing = false;
   const add = (workspaceIds: readonly string[], isForced = false) =>
     addWorkspaces(source, { workspaceIds, isForced, by: ADA });
-  const known = async () =>
-    (await workspacesOf(bench.store.db, source.sourceId)).map(({ workspaceId }) => workspaceId).sort();
+  const known = async () => (await workspacesOf(bench.store.db, source.sourceId)).sort();
   const orders = async () =>
     (await listActions(bench.store.db, { most: 10 })).map(
       ({ action, detail, outcome, actor }) => `${actor} ${action} ${outcome}: ${detail}`,

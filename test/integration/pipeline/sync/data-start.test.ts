@@ -166,12 +166,12 @@ test("a workspace that the configuration no longer names is not planned, counted
   await bench.sync();
   const config = { workspaceIds: bench.workspaceIds.slice(1) };
   const { source } = await bench.sync({ config });
-  expect(source.workspaces).toEqual([{ workspaceId: bench.workspaceIds[1], isDeleted: false }]);
+  expect(source.workspaceIds).toEqual([bench.workspaceIds[1]]);
   expect(await bench.sql("SELECT workspace_ids FROM usage.source")).toEqual([
     { workspace_ids: config.workspaceIds },
   ]);
   const all = await bench.open({ config: { workspaceIds: [] } });
-  expect(all.workspaces.length).toBeGreaterThan(bench.workspaceIds.length);
+  expect(all.workspaceIds.length).toBeGreaterThan(bench.workspaceIds.length);
   expect(syncBudget(all, bench.now).needed).toBeGreaterThan(syncBudget(source, bench.now).needed);
 });
 

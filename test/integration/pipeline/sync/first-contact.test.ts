@@ -138,7 +138,7 @@ describe("a configured workspace", () => {
     const bench = await setup({ workspaces: [0, 1] });
     await bench.sync();
     setReadable(bench.standin, 1, false);
-    expect((await bench.open()).workspaces).toHaveLength(2);
+    expect((await bench.open()).workspaceIds).toHaveLength(2);
   });
 });
 

@@ -63,8 +63,8 @@ test("once all is loaded, a sync asks for provisional time alone, of each meter"
   // One window of days for each dimension and workspace, or for all workspaces at once. One workspace has no traces, and so none of
   // a tier by another dimension.
   for (const [meter, workspaces] of [
-    ["longlived", source.workspaces.length - 1],
-    ["deployments", source.workspaces.length],
+    ["longlived", source.workspaceIds.length - 1],
+    ["deployments", source.workspaceIds.length],
   ] as const) {
     const each = 1 + 3 * workspaces;
     const requests = run.counts.filter((one) => one.meter === meter).map((one) => one.requests);
@@ -116,7 +116,7 @@ test("a tier that stays in sum is not asked for by other dimensions; an upgrade 
   await requestsOf();
   const again = await requestsOf();
   expect(again("longlived")).toBe(1);
-  const workspaces = (await bench.open(ALL)).workspaces.length;
+  const workspaces = (await bench.open(ALL)).workspaceIds.length;
   expect(again("deployments")).toBe(1 + 3 * workspaces);
   const { ledger, organisation } = bench.standin;
   const at = bench.today - DAY_MS + 3_600_000 * 12;

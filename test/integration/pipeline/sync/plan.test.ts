@@ -116,8 +116,10 @@ describe("due failures outside of what is wanted", () => {
     expect(await retries(undefined, { ...source, capabilities: new Set(["no_hour"]) })).toEqual([
       "0 day 30 31",
     ]);
-    const ofTwo = source.workspaces.filter((one) => one.workspaceId === bench.workspaceIds[TWO]);
-    expect(await retries(undefined, { ...source, workspaces: ofTwo })).toEqual([`1 hour 50 ${50 + 2 / 24}`]);
+    const ofTwo = source.workspaceIds.filter((id) => id === bench.workspaceIds[TWO]);
+    expect(await retries(undefined, { ...source, workspaceIds: ofTwo })).toEqual([
+      `1 hour 50 ${50 + 2 / 24}`,
+    ]);
   });
 
   test("leave out what is wanted in the same stride, and what is in flight", async () => {

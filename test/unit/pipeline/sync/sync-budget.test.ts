@@ -28,7 +28,7 @@ function source({
     strideRetries: new Set(),
     dataStart: DATA_START,
     meters: new Map(meters),
-    workspaces: Array.from({ length: workspaces }, (_, n) => ({ workspaceId: `w${n}` })),
+    workspaceIds: Array.from({ length: workspaces }, (_, n) => `w${n}`),
     config: { slug: "eu", rateLimit },
     settings: {
       settleAfterMs: 3 * DAY_MS,
