@@ -4,7 +4,6 @@ import { ParquetWriter } from "hyparquet-writer/src/parquet-writer.js";
 
 type TextRow = readonly (string | null)[];
 
-/** `type` as Postgres names it, with the digits of a numeric. */
 export interface ParquetColumn {
   readonly name: string;
   readonly type: string;
@@ -14,7 +13,6 @@ export interface ParquetColumn {
 
 export interface ParquetFile {
   add(rows: readonly TextRow[]): Promise<void>;
-  /** Writes the remaining rows and the footer. Returns the number of rows. */
   end(): Promise<number>;
 }
 

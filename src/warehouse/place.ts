@@ -15,7 +15,6 @@ export interface PlaceFile {
  * (UsageError: no such bucket, no rights, no space), `files_place_away` (UnreachableError).
  */
 export interface Place {
-  /** A path, or `s3://bucket/prefix`. */
   readonly address: string;
   create(name: string): Promise<PlaceFile>;
   read(name: string): Promise<Uint8Array | undefined>;

@@ -19,7 +19,6 @@ const fileSchema = z.object({
   /** Whether all figures of the file are final. Null: the view does not say. */
   is_final: z.boolean().nullable(),
   coverage: z.array(z.string()).nullable(),
-  /** When the figures were written. */
   written_at: z.iso.datetime(),
 });
 

@@ -170,7 +170,6 @@ export function isKnown(difference: TotalDifference, kind: FindingKind, known: r
 /** A sum does not depend on the grid of the platform's buckets. */
 const ANY_GRID = { start: 0, end: 8.64e15, stride: "hour" } as const;
 
-/** Requests the totals of a window and stores nothing. */
 export async function fetchTotals(source: OpenSource, request: UsageRequest) {
   return askUsage(source, { purpose: "reconcile", request }, async ({ stamp }) => {
     const answer = await collectUsable(source, request, ANY_GRID);

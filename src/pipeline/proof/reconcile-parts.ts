@@ -34,7 +34,6 @@ export interface StrideResult extends ComparedTasks {
 
 export interface Repaired {
   readonly differences: number;
-  /** Differences that have ended since. */
   readonly mended: number;
   readonly withdrawn: number;
   readonly run: RunResult;

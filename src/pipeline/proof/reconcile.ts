@@ -22,7 +22,6 @@ export interface ReconcileRequest {
 
 export interface ReconcileResult extends Omit<StrideResult, "meter" | "stride" | "notCompared"> {
   readonly strides: readonly StrideResult[];
-  /** Other stored strides of the range, with their remaining differences. */
   readonly otherStrides: readonly {
     readonly meter: Meter;
     readonly stride: Stride;

@@ -23,7 +23,6 @@ export async function listRoutes(db: Database): Promise<Route[]> {
   return rows;
 }
 
-/** A route that names owners without any rule. */
 export interface RouteOfNobody {
   readonly line: number;
   readonly route: string;

@@ -33,7 +33,6 @@ interface MetricFacts {
   readonly fetches: readonly { source: string; outcome: string; fetches: number }[];
 }
 
-/** One statement reads all of it. */
 export async function metricFacts(db: Database): Promise<MetricFacts> {
   const { rows } = await sql<MetricFacts>`
     select

@@ -7,13 +7,11 @@ import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
 
 export interface PlanFacts {
-  /** Records that are replaced, mostly by equal ones. */
   readonly records: number;
   /** Whether counting stopped at the limit. */
   readonly hasMoreRecords: boolean;
   /** Closed months with a day in that time, such as `2026-03`. Later changes of them are adjustments. */
   readonly closedMonths: readonly string[];
-  /** Fetch tasks of syncs and unpaused backfills that wait or run. */
   readonly routineTasks: number;
   readonly backfillTasks: number;
 }

@@ -30,7 +30,6 @@ export interface Run {
   /** Usage requests with retries. Null: this kind of run makes none. */
   readonly requests: number | null;
   readonly outcome: RunOutcome;
-  /** Fetch tasks that still wait or run. */
   readonly left: number;
   readonly failed: number;
   /** Why it did not end as `done`; never null then. */
@@ -112,7 +111,7 @@ async function judged(db: Database, chosen: RawBuilder<unknown>): Promise<Run[]>
       select k.*, case when backfill_id is null then k.failed else k.state_failed end as all_failed,
              case
                when backfill_state in ('paused', 'cancelled') then backfill_state
-               -- Its fetch tasks are left to the next run then.
+               -- The next run takes its fetch tasks.
                when backfill_id is null and outcome is null and seen_at < now() - ${LOST_AFTER} then 'lost'
                when backfill_state = 'running' or state_left > 0 then 'running'
                when backfill_state = 'done' then case when state_failed > 0 then 'partly_failed' else 'done' end
@@ -135,7 +134,6 @@ async function judged(db: Database, chosen: RawBuilder<unknown>): Promise<Run[]>
            to_char(started_at at time zone 'UTC', ${ISO}) as "startedAt",
            to_char(ended_at at time zone 'UTC', ${ISO}) as "finishedAt",
            round(extract(epoch from coalesce(ended_at, now()) - started_at)::numeric, 1)::float8 as seconds,
-           -- Runs that the migration entered have none: a run that asked nothing is not told apart from them.
            nullif(requests, 0) as requests,
            judgement as outcome, state_left as left, all_failed as failed,
            case when judgement not in ('done', 'running', 'paused') then coalesce(task_code, code) end as code,

@@ -57,7 +57,7 @@ export async function monthBillByOwner(
       select owner, cost_center, null as currency, sum(traces) as traces, null::numeric as cost, null::numeric as correction
       from reporting.fct_usage_owner_daily where source_id = ${source} and ${isIn} and traces is not null group by 1, 2
       union all
-      -- What a workspace has that a close left out is a correction of a later month.
+      -- A workspace that a close left out is corrected in a later month.
       select owner, cost_center, currency, null, sum(cost), null
       from usage.owned_cost
       where slug = ${source} and ${isIn} and (is_closed or not exists (

@@ -80,7 +80,6 @@ export async function billPartsOf(db: Database, sourceId: number): Promise<Learn
   return rows;
 }
 
-/** The most used come first. */
 export async function limitUses(db: Database, sourceId: number): Promise<LimitUse[]> {
   const { rows } = await limitsOf(sql`${sourceId}`).execute(db);
   return rows;

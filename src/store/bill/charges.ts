@@ -28,7 +28,6 @@ export async function recomputeCharges(db: Database): Promise<StoredCharges> {
   return rows[0] as StoredCharges;
 }
 
-/** A charge that is wrongly stored or missing. */
 export interface WrongCharge {
   /** The platform's id; `(forgotten)` of a removed workspace. */
   readonly workspaceId: string;

@@ -8,11 +8,9 @@ export interface Division {
     readonly workspace: number;
     /** 0: the rest of the workspace. */
     readonly entity: number;
-    /** In Postgres's notation of a multirange. */
     readonly days: string;
     readonly owner: string;
     readonly costCenter: string | null;
-    /** An exact decimal. */
     readonly share: string;
   }[];
 }
@@ -40,7 +38,6 @@ export interface OwnerChange {
   readonly currency: string | null;
   readonly before: string;
   readonly after: string;
-  /** `after` less `before`. */
   readonly change: string;
   /** A report of a closed month has changed since it was sent. */
   readonly isClosed: boolean;

@@ -196,7 +196,7 @@ export async function ownedParts(
              sum(cost)
       from usage.owned_cost where ${isIn} group by 1, 2, 3, 4, currency
     ),
-    -- Joined, not looked up: so a list of thousands does not take the square of their time.
+    -- A join, because look-ups for a list of thousands take quadratic time.
     line as (
       select p.slug, p.workspace_id, p.dimension, p.dimension_id, array_agg(distinct r.line order by r.line) as lines
       from part p cross join unnest(p.rules) n join usage.owner_rule r on r.rule_number = n
@@ -250,7 +250,6 @@ export interface OwnedState {
   readonly daysMissing: number;
   /** Days x workspaces that are loaded only by workspace: all of their usage is the rest. */
   readonly daysUndivided: number;
-  /** Days on which a workspace is not loaded, and those that are not final. */
   readonly missing: readonly string[];
   readonly open: readonly string[];
 }

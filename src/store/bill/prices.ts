@@ -135,7 +135,6 @@ export function unpricedBySource(): RawBuilder<unknown> {
       ) m on m.workspace_entity_id = w.entity_id
       left join (
         select workspace_entity_id, range_agg(days) as days from usage.measured_price
-        -- As reporting_detail.usage_unpriced_daily has it.
         where measure in ('traces', 'shortlived') group by 1
       ) p on p.workspace_entity_id = w.entity_id
       where exists (select from usage.price)

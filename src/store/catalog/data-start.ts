@@ -15,7 +15,6 @@ import { lockScopes } from "./scopes.ts";
  * its own history (source-meters.ts). Dates are UTC days, `YYYY-MM-DD`.
  */
 
-/** Undefined for an unknown source. */
 export async function dataStartOf(db: Database, slug: string): Promise<string | undefined> {
   const { rows } = await sql<{ data_start: string }>`
     select data_start from usage.source where slug = ${slug}

@@ -37,7 +37,6 @@ const ENTITY = sql`entity_id as "entityId", external_id as "dimensionId",
   extract(epoch from first_seen_at)::bigint / 3600 as "firstHour",
   extract(epoch from last_seen_at)::bigint / 3600 as "lastHour"`;
 
-/** Creates missing entities and widens the time in which each was seen. */
 export async function enterEntities(
   db: Database,
   { sourceId, dimension }: OfDimension,

@@ -10,7 +10,6 @@ export interface Forgotten {
 }
 
 interface ForgetHow {
-  /** Also if it holds records, restatements or prices. */
   readonly withRecords: boolean;
   readonly dryRun: boolean;
   readonly by: Actor;
@@ -252,7 +251,6 @@ interface Holdings {
   readonly restatements: number;
   readonly loadedIntervals: number;
   readonly failures: number;
-  /** From the export and from control totals, closed ones too. */
   readonly differences: number;
   readonly fetchTasks: number;
   readonly prices: number;
@@ -289,7 +287,6 @@ async function holdingsOf(
                      select from usage.closed_correction k where k.close_id = m.close_id and k.workspace_id = ${workspaces}
                    )
                  union
-                 -- Billing periods that need not be months.
                  select p.period_start || ' to ' || p.period_end from usage.period_close p
                  where p.source_id = ${sourceId} or exists (
                    select from usage.period_total t

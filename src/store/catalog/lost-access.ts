@@ -43,7 +43,6 @@ export async function loseAccess(
         and case when w.readable_at is null then ${isUnlisted} and w.unlisted_since is null else w.readable_at <= ${at} end
       order by e.external_id
     `.execute(db);
-  // Without candidates the scopes stay unlocked.
   if ((await candidates(store.db)).rows.length === 0) return [];
   return store.transaction(async ({ db }) => {
     await lockScopesWhere(db, ofWorkspaces(lost));

@@ -49,7 +49,6 @@ export async function learnMeter(
         learned_at = case when m.is_available = excluded.is_available then m.learned_at else now() end
   `.execute(db);
   if (state !== "notAvailable") return;
-  // A meter that is not counted is never requested again.
   const { kind, tier } = METER[meter];
   await sql`
     delete from usage.failure f using usage.scope c

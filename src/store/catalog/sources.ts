@@ -66,7 +66,6 @@ function assigned(values: Readonly<Record<string, unknown>>): RawBuilder<unknown
 }
 
 async function clearRefusals(db: Database, sourceId: number): Promise<void> {
-  // Another key may read more.
   await sql`update usage.source_meter set ask_again_at = now() where source_id = ${sourceId}`.execute(db);
   await noteRefusal(db, sourceId, undefined);
   await sql`
@@ -74,7 +73,6 @@ async function clearRefusals(db: Database, sourceId: number): Promise<void> {
   `.execute(db);
 }
 
-/** Whether the platform refused the key recently. */
 export async function wasRefusedWithin(db: Database, sourceId: number, ms: number): Promise<boolean> {
   const { rows } = await sql`
     select from usage.source

@@ -62,7 +62,6 @@ export interface CellDifference extends Part, Id {
   readonly kind: string;
   readonly state: string;
   readonly stored: number | null;
-  /** Number of the export or total. */
   readonly theirs: number | null;
   readonly foundAt: string;
   readonly closedAt: string | null;
@@ -87,7 +86,6 @@ export interface CellFacts {
   readonly proofs: readonly CellProof[];
   readonly tasks: readonly CellTask[];
   readonly withdrawn: readonly (Part & { readonly withdrawnAt: string })[];
-  /** Traces by dimension in the displayed stride. */
   readonly traces: readonly { readonly groupBy: GroupBy; readonly stride: string; readonly traces: number }[];
 }
 

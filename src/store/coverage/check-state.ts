@@ -10,7 +10,6 @@ export interface WrongState {
   readonly byRules: string | null;
 }
 
-/** Compares the stored state of a source with the rules, scope by scope. */
 export async function checkState(
   db: Database,
   sourceId: number,

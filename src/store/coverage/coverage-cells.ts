@@ -21,9 +21,7 @@ export interface CoverageCell {
   readonly hourScopeId: number | null;
   readonly days: Parts;
   readonly hours: Parts | undefined;
-  /** Days whose figure is the sum of their hours. */
   readonly daysOfHours: readonly Interval[];
-  /** Buckets that differ from the export. */
   readonly differs: readonly Interval[];
 }
 

@@ -43,7 +43,6 @@ export async function coverageLines(
   return rows;
 }
 
-/** The UTC days of a range; default: all days. */
 function daysWithin(range: Interval | undefined): RawBuilder<unknown> {
   if (range === undefined) return sql`'{(,)}'::datemultirange`;
   const day = (at: number) => new Date(floorToGrid(at, DAY_MS)).toISOString().slice(0, 10);

@@ -15,7 +15,6 @@ interface AskedRange {
   readonly wanted: readonly {
     readonly stride: Stride;
     readonly range: Interval;
-    /** Whether the server does not support this stride. */
     readonly isUnavailable: boolean;
   }[];
 }
@@ -90,7 +89,7 @@ export async function rangeStatus(
       from cell c
       left join (select n, scope_id, range_agg(parts) as parts from failed group by 1, 2) f using (n, scope_id)
     ), reason as materialized (
-      -- Of days and longer buckets alone: hours have no finer stride. Of several failures of a day the coarsest and first is the reason.
+      -- Hours have no finer stride. The coarsest and first failure of a day is the reason.
       select distinct on (o.n, o.scope_id, day) o.n, o.scope_id, f.state, f.code, f.retry_at,
              tstzmultirange(tstzrange(day, day + interval '24 hours')) as parts
       from open o

@@ -28,7 +28,6 @@ export interface SourceTrust {
   readonly idleDays: number;
   readonly firstIdle: string | null;
   readonly lastIdle: string | null;
-  /** Idle days that failed. */
   readonly failedDays: number;
   /** Days without a fetch task, in closed months that leave their workspace out. */
   readonly leftOutDays: number;
@@ -87,10 +86,9 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
       left join usage.month_close m
         on m.source_id = c.source_id and m.month_start = date_trunc('month', f.last at time zone 'UTC')::date
     ), required as materialized (
-      -- Once, not for each cell: Postgres expects few of these.
+      -- Postgres expects few rows, and would compute them for each cell.
       select * from usage.required_workspace
     ), other as materialized (
-      -- Of the days that a close is about, as for traces.
       select o.source_id, o.meter,
              (o.not_available + o.missing + o.failed + o.unverified) * e.days - coalesce(l.days, '{}') as gaps,
              (o.provisional + o.open + o.platform_disagrees + o.tiers_differ + o.total_differs) * e.days as doubtful,
@@ -103,7 +101,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
     ), unclosable as materialized (
       select source_id, range_agg(gaps + doubtful) as days from other group by source_id
     ), known as (
-      -- Days that no close is about are as good as loaded, final and proved.
+      -- Days outside of every close count as loaded, final and proved.
       select c.source_id, c.failed, e.days - (c.loaded - c.failed - c.unverified) as open, coalesce(a.days, '{}') as asked,
              coalesce(l.days, '{}') as left_out, c.final + e.others as final,
              coalesce(p.compared + p.totalled - p.differing, '{}') + e.others as proved, coalesce(p.differing, '{}') as differing,

@@ -6,7 +6,6 @@ export interface LostWorkspace {
   readonly workspaceId: string;
   /** Whether a response that should have named it did not. */
   readonly isUnread: boolean;
-  /** Whether it left the listing without being deleted. */
   readonly isUnlisted: boolean;
   /** Daily figures that were withdrawn and are not loaded again. */
   readonly zeros: number;

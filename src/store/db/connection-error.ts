@@ -46,7 +46,6 @@ function nameOf({ address }: Server): string {
   return `Postgres at ${withoutPassword(urlOf(address))}`;
 }
 
-/** `problem` continues a sentence about Postgres. */
 interface TlsFault {
   readonly problem: string;
   readonly next: string;

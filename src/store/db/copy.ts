@@ -102,7 +102,6 @@ async function copyBuffers(
   await done;
 }
 
-/** Rows take 30 or 34 bytes. */
 class RowEncoder<Row extends NumberedRow> {
   rows = 0;
   readonly #bucketType: BucketType;

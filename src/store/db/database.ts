@@ -99,7 +99,6 @@ export function openStore(options: StoreOptions): Store {
     statement: (work) => again(() => work(db)),
     hurry: () => {
       isEnding = true;
-      // Shutdown.
       connections.options.connectionTimeoutMillis = ENDING_CONNECT_MS;
       silence.hurry();
     },

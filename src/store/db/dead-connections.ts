@@ -11,7 +11,6 @@ import { type Address, ClosingClient, streamOf } from "./client.ts";
 export interface SilenceLimits {
   readonly lookEveryMs: number;
   readonly connectMs: number;
-  /** For Postgres to respond, and for a connection to close. */
   readonly answerMs: number;
   /** Limit without a byte, even while Postgres works on the statement. In a transaction Postgres's own limit is shorter. */
   readonly longestMs: number;
@@ -34,9 +33,7 @@ type Driver = pg.Client & { readonly readyForQuery: boolean; readonly processID:
 
 interface Watched {
   readonly client: Driver;
-  /** Bytes received and sent so far. */
   bytes: number;
-  /** Checks since the last byte. */
   quiet: number;
   /** Successive checks that found Postgres silent, or not at work on the statement. */
   lost: number;

@@ -89,7 +89,6 @@ function limitOf(ms: number): string {
   return `SET LOCAL statement_timeout = ${ms}`;
 }
 
-/** For a pooler in transaction mode. */
 export class StoreDialect extends PostgresDialect {
   readonly #config: PostgresDialectConfig;
   readonly #limit: Limit;

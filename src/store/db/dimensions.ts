@@ -49,7 +49,6 @@ const ABOUT: Readonly<Partial<Record<Meter, { readonly subject: string; readonly
 
 type Placeholders = Readonly<Record<string, string>>;
 
-/** Keys of a repeated block of sql/reporting, with its placeholders. */
 const EACH: Readonly<Record<string, () => readonly Placeholders[]>> = {
   dimension: () => GROUPINGS.map(placeholdersOf),
   "dimension but workspace": () => GROUPINGS.filter((one) => one !== "workspace").map(placeholdersOf),

@@ -19,7 +19,6 @@ interface MigrateResult {
   readonly applied: string[];
   /** Migrations of a newer release. Then this call did nothing, and the newer views stay. */
   readonly newer: string[];
-  /** SQL that a superuser must run because this role may not create roles. */
   readonly missingRoles: string[];
 }
 
@@ -58,7 +57,6 @@ export async function migrate(
   };
 }
 
-/** One transaction applies all pending migrations. */
 async function migrateTables(db: Database, lockRetry: SchemaLockRetry) {
   return withSchemaLock(db, lockRetry, async (lockTimeout) => {
     let outcome: MigrationResultSet = {};
@@ -122,7 +120,6 @@ const SCHEMAS_OF_VIEWS = ["reporting", "reporting_detail"];
 
 const READERS = ["usage_reader", "usage_reader_masked"];
 
-/** Returns the SQL for roles that this role may not create. */
 async function ensureReaders(db: Database): Promise<string[]> {
   const missing: string[] = [];
   for (const role of READERS) {

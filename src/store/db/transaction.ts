@@ -48,7 +48,6 @@ interface Identity {
   readonly server: string;
 }
 
-/** `db`: the same pool, for a lookup of the outcome. */
 export async function runOnce<T>(
   { pool, db, ...options }: { pool: Pool; db: Database } & TransactionOptions,
   work: (transaction: Transaction) => Promise<T>,

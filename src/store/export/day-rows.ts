@@ -9,7 +9,6 @@ export interface Dataset {
   readonly day: ViewColumn | undefined;
 }
 
-/** Figures of a day, or of a view without days. */
 export interface RowsOfDay {
   readonly day: string | null;
   readonly rows: number;

@@ -4,7 +4,6 @@ import { ClosingClient, WITHOUT_TRANSACTION_TIMEOUT } from "../db/client.ts";
 import type { Store } from "../db/database.ts";
 import { SILENCE_LIMITS } from "../db/dead-connections.ts";
 
-/** All views, or those without addresses of users. */
 export type Reader = "usage_reader" | "usage_reader_masked";
 
 interface QueryLimits {

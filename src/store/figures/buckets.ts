@@ -43,7 +43,6 @@ export async function bucketsOfIds(
   return rows;
 }
 
-/** Buckets with a changed final count, in order. */
 export async function restatedBuckets(db: Database, of: UsageOf, range: UsageRange): Promise<string[]> {
   const { per, from, to } = range;
   const at = per === "hour" ? sql`t.bucket_start` : sql`(t.bucket_start at time zone 'UTC')::date`;

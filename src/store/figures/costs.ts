@@ -108,7 +108,6 @@ export async function viewLines(
     select f.kind, f.id, n.name, f.ids, to_char(f.bucket, 'YYYY-MM-DD') as bucket, trim_scale(f.amount)::text as amount,
            trim_scale(f.before)::text as "amountBefore"
     from folded f
-    -- Those of the first ids alone.
     left join (select id, name from named where id in (select id from placed where place <= ${top})) n using (id)
     order by f.bucket nulls first, array_position('{id,none,unloaded,adjustment,rest,total,before}', f.kind), f.place
   `.execute(db);

@@ -1,8 +1,6 @@
 import { sql } from "kysely";
 import type { Database } from "../db/database.ts";
 
-/** Totals of stored usage, and of requests. */
-
 interface WorkspaceTotal {
   readonly workspace: string;
   readonly days: number;

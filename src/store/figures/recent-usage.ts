@@ -22,7 +22,6 @@ interface MonthToDate {
   readonly source: string;
   readonly month: string;
   readonly traces: number | null;
-  /** Sum of the loaded days. */
   readonly least: number;
   readonly provisional: number | null;
   /** Sum of the days that are over, and their number. */
@@ -44,7 +43,6 @@ interface Claimed {
 interface LastMonth extends Claimed {
   /** Null where a day is not loaded. */
   readonly traces: number | null;
-  /** Sum of the loaded days. */
   readonly least: number;
 }
 
@@ -84,7 +82,7 @@ export async function recentUsage(
              datemultirange(daterange(month, next_month)) as month_days, datemultirange(daterange(last_month, month)) as last_month_days,
              datemultirange(daterange(last_month, same_until)) as same_days
       from (
-        -- As many days as this month has had; all of a shorter month before.
+        -- A shorter month before has fewer days.
         select *, least(last_month + (today - month), month) as same_until, least(recent, last_month) as first
         from (
           select today, today - ${days - 1}::integer as recent, date_trunc('month', today::timestamp)::date as month,
@@ -104,7 +102,7 @@ export async function recentUsage(
       cross join lateral (select x.expected * datemultirange(daterange(t.first, t.next_month)) as days offset 0) d
       where x.group_by = 'workspace'
     ),
-    -- Of loaded days; a day without any has no row.
+    -- A loaded day without traces has no row.
     figure as materialized (
       select f.cell, f.source, f.day, f.traces, f.final @> f.day as is_final
       from (
@@ -136,7 +134,7 @@ export async function recentUsage(
       join (select cell, sum(traces) as traces from figure cross join t where day >= recent group by 1) f using (cell)
       where f.traces > 0
     ),
-    -- Each workspace in the month under way and the one before. Null: not all days that it needs are loaded, or none of them.
+    -- Null: some needed days are not loaded, or none is.
     month as materialized (
       select c.*, c.days && t.month_days as is_under_way, c.days * t.last_month_days as days_before,
              case when w.is_whole and c.loaded && t.month_days then coalesce(f.traces, 0) end as traces,
@@ -206,7 +204,7 @@ export async function recentUsage(
         ) c
         join usage.source s using (source_id)
         cross join t
-        -- Of the month before: the one under way may change.
+        -- Claims cover the month before only: this month may change.
         cross join lateral (
           select bool_and(o.final @> d.days) as is_final, bool_and(o.proved @> d.days) as is_proved
           from usage.bill_cell o

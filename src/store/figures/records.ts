@@ -130,7 +130,6 @@ type Table = "dated_record" | "monthly_total" | "hourly_record";
 
 interface Part {
   readonly table: Table;
-  /** Scope of a cell whose records the table has. */
   readonly scope: RawBuilder<unknown>;
   readonly column: RawBuilder<unknown>;
   readonly days: Days;

@@ -15,7 +15,6 @@ export interface UsageSum {
 }
 
 export interface Listing {
-  /** Earlier range. */
   readonly before: Days;
   readonly top: number;
   /** Only ids whose name or id has this text are listed separately. */

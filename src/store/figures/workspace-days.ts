@@ -60,7 +60,6 @@ export interface DayPart {
   readonly id: string;
   /** Only of projects, since a user's name is an address. */
   readonly name: string | null;
-  /** Traces on the day, less the expected ones. */
   readonly more: number;
 }
 

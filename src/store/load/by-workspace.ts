@@ -9,7 +9,6 @@ import { recordTable, storedIn } from "./load-statements.ts";
 
 /** What responses by workspace prove about a window of another dimension. */
 export interface ByWorkspace {
-  /** Stamp of the oldest response. */
   readonly stamp: FetchStamp;
   readonly scopeId: number;
   /**

@@ -55,7 +55,6 @@ export class AnswerDigests {
     this.#ofWorkspace[row.workspace]?.add(row);
   }
 
-  /** Buckets with traces. */
   traced(scopeId: number, part: Interval): Interval[] {
     return intersect(this.#ofScope.get(scopeId)?.traced() ?? [], [part]);
   }
@@ -81,7 +80,6 @@ export class AnswerDigests {
     return suspects.length === 0 ? undefined : { scopeIds: suspects, period };
   }
 
-  /** First and last bucket whose stored digest differs or is unknown. */
   #differing(scopeId: number, stored: readonly OverlappedRow[]): { first: number; last: number } | undefined {
     const { start, stride } = this.#window;
     const answered = this.of(scopeId, this.#window) as Buffer;

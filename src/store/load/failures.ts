@@ -65,7 +65,6 @@ const UNANSWERED = ["server_error", "network", "timeout", "answer_cut", "answer_
  * has the fetch as refused, not as failed.
  */
 const FOREIGN = ["answer_invalid", "redirect_refused"];
-/** Fewer foreign responses in a row may be chance. */
 const BY_CHANCE = 3;
 /** Maximum age of the first attempt of a task that gave up: eight attempts with pauses of up to two minutes. */
 const ATTEMPTS_WITHIN = sql`interval '10 minutes'`;

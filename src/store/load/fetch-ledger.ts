@@ -46,11 +46,9 @@ export async function drawStamp(db: Database): Promise<FetchStamp> {
 export interface FetchEnd {
   readonly outcome: FetchOutcome;
   readonly code?: string | undefined;
-  /** HTTP status of a failed request. */
   readonly status?: number | undefined;
   readonly records?: number;
   readonly traces?: number;
-  /** The task that ends with it. */
   readonly task?: TaskEnd | undefined;
 }
 

@@ -38,7 +38,6 @@ function changeOf({ bucketType }: RecordTable): RawBuilder<unknown> {
   return bucketType === "date" ? sql`pg_temp.usage_change_dated` : sql`pg_temp.usage_change_hourly`;
 }
 
-/** Start of the bucket of change `c`. */
 function startOf({ bucketType }: RecordTable): RawBuilder<unknown> {
   return bucketType === "date" ? sql`c.bucket_start::timestamp at time zone 'UTC'` : sql`c.bucket_start`;
 }

@@ -37,7 +37,6 @@ export interface Load extends AskedWindow {
   readonly scopeIds: readonly number[];
   /** The client has proven it whole and valid. */
   readonly answer: AnswerCollector;
-  /** Rules of evaluators. */
   readonly rules?: readonly RunRule[];
   readonly settleAfterMs: number;
   /** A repair does not trust digests: it compares everything with the stored records. */
@@ -169,7 +168,6 @@ interface Replacing {
   readonly proven: readonly number[];
   readonly replaced: readonly OverlappedRow[];
   readonly hasWithdrawn: boolean;
-  /** Filled while the rows of the answer pass. */
   readonly digests: AnswerDigests;
 }
 

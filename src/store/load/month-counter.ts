@@ -40,7 +40,6 @@ export class MonthCounter {
     this.#records[last] = (this.#records[last] ?? 0) + 1;
   }
 
-  /** A window has few months, and each series passes through them again. */
   #monthAt(bucketHour: number): Month {
     const known = this.#months.find(({ first, after }) => bucketHour >= first && bucketHour < after);
     if (known !== undefined) return known;

@@ -49,7 +49,6 @@ export async function closedCosts(
   return { rows: rows.map(({ total: _, ...row }) => row), total: rows[0]?.total ?? 0 };
 }
 
-/** Change of a closed month's costs. */
 export interface LaterCost {
   readonly month: string;
   readonly currency: string;

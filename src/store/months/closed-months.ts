@@ -3,7 +3,6 @@ import type { Database } from "../db/database.ts";
 
 /** Action of a close. Its detail begins with the month and a colon. */
 export const CLOSE_ACTION = "month.close";
-/** Action of costs that were closed later. */
 export const COSTS_ACTION = "month.close_costs";
 
 /** SQL: the actor `a` who closed month `m`, if recorded. The record was written in the transaction of the close, a moment later. */
@@ -27,11 +26,9 @@ export interface ClosedMonth {
   readonly without: readonly string[];
   readonly settleAfterSeconds: number;
   readonly traces: number;
-  /** Number of totals by dimension, workspace and id. */
   readonly totals: number;
 }
 
-/** The closed months that begin between the two days, the newest first. */
 export async function closedMonths(
   db: Database,
   { sourceId, from, to }: { sourceId: number; from: string; to: string },

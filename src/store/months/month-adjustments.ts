@@ -3,7 +3,6 @@ import type { GroupBy } from "../../domain/usage/record.ts";
 import { labelOf } from "../catalog/entity-names.ts";
 import type { Database } from "../db/database.ts";
 
-/** The changed total of one dimension, workspace and id. */
 interface Adjustment {
   readonly groupBy: GroupBy;
   /** The platform's ids; a missing one is `(none)`. */
@@ -16,11 +15,9 @@ interface Adjustment {
 }
 
 export interface Adjustments {
-  /** Number of changed totals. */
   readonly totals: number;
   /** Net change of traces by workspace. */
   readonly netTraces: number;
-  /** The largest of each dimension first. */
   readonly largest: readonly Adjustment[];
 }
 
@@ -37,14 +34,12 @@ function adjustedSeries(closes: RawBuilder<unknown>): RawBuilder<unknown> {
     left join usage.closed_total t on t.close_id = m.close_id and t.series_id = s.series_id
     left join usage.monthly_total n on n.series_id = s.series_id and n.month_start = m.month_start
     where m.close_id in (${closes}) and coalesce(t.traces, 0) <> coalesce(n.traces, 0)
-      -- What was left out of the close is no adjustment of it.
       and not exists (
         select from usage.closed_workspace x
         where x.close_id = m.close_id and x.workspace_id = c.workspace_id and x.is_left_out
       )`;
 }
 
-/** `masked`: without e-mail addresses. */
 export async function adjustmentsOf(
   db: Database,
   { closeId, most, masked }: { closeId: number; most: number; masked: boolean },

@@ -43,7 +43,6 @@ interface ClosedWith {
   /** Daily figures that were closed although the platform contradicts itself on them. */
   readonly accepted: number;
   readonly without: readonly string[];
-  /** `USAGE_SETTLE_AFTER` at the close. */
   readonly settleAfterSeconds: number;
 }
 
@@ -52,7 +51,6 @@ export interface CloseRequest {
   readonly monthStart: string;
   readonly settleAfterMs: number;
   readonly acceptDisagreements?: boolean;
-  /** Platform ids of known workspaces to leave out. */
   readonly without?: readonly string[];
   /** Closes the traces alone. The month has no costs until it is closed again with them. */
   readonly withoutCosts?: boolean;
@@ -208,7 +206,6 @@ async function costsOf(
   });
 }
 
-/** The preview differs from the close. */
 function monthChanged(month: string): UsageError {
   return new UsageError({
     code: "month_changed",

@@ -130,7 +130,7 @@ async function readOpenDays(
       select v.reason,
              v.days - coalesce(range_agg(v.days) over (order by v.rank rows between unbounded preceding and 1 preceding), '{}') as days
       from (values ${sql.join(reasons)}) v (rank, reason, days)
-      -- Of the cells of many months nearly all are empty.
+      -- Nearly all cells of many months are empty.
       where not isempty(v.days)
     ) r
     cross join lateral unnest(r.days * datemultirange(

@@ -3,10 +3,8 @@ import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 import type { Cost } from "./keep-costs.ts";
 
-/** The properties by which two closes differ. */
 export interface Kept {
   readonly totals: string;
-  /** By currency; none without prices. */
   readonly costs: readonly Pick<Cost, "currency" | "cost">[];
   readonly findings: string;
 }

@@ -174,7 +174,6 @@ interface Asked {
   readonly scopeIds: readonly number[];
   readonly compared: readonly number[];
   readonly content: ExportContent;
-  /** Hours of buckets that are compared record by record. */
   readonly staged: ReadonlySet<number>;
 }
 

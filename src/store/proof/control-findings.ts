@@ -15,7 +15,6 @@ export interface Finding extends TotalDifference {
   readonly state: "platform_disagrees" | "unattributed";
 }
 
-/** A known finding keeps its row. A finding of the compared scopes and periods that was not found again is closed. */
 export async function keepFindings(
   store: Store,
   about: ComparedFindings,

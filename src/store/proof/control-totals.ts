@@ -15,7 +15,6 @@ export interface ControlTotal {
   readonly traces: number;
 }
 
-/** Absent and 0 are equal. */
 export interface TotalDifference extends Interval {
   readonly scopeId: number;
   readonly dimensionId: string;
@@ -98,7 +97,6 @@ async function markMatched(
     scopeIds: readonly number[];
     parts: readonly Interval[];
     stamp: FetchStamp;
-    /** Parts by their number from 1. */
     differing: readonly { scopeId: number; part: number }[];
   },
 ): Promise<void> {

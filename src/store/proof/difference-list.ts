@@ -28,7 +28,6 @@ export interface ListedDifference {
   readonly dimensionName: string | null;
   readonly kind: DifferenceKind;
   readonly state: DifferenceState;
-  /** In units of the measure; of a restatement, the new number. Null: nothing. */
   readonly storedTraces: number | null;
   /** Number of the export or total; of a restatement, the old number. Null: nothing. */
   readonly otherTraces: number | null;
@@ -119,7 +118,6 @@ const PARTS: Readonly<Record<Sayer, (wanted: WantedDifferences) => RawBuilder<un
              to_char(d.period_start at time zone 'UTC', ${ISO}), to_char(d.period_end at time zone 'UTC', ${ISO}), d.external_id, d.measure)
     from usage.control_difference d join usage.scope c using (scope_id)
     where ${ofScope(wanted)} and ${during(wanted, sql`d.period_start`, sql`d.period_end - interval '1 microsecond'`)}
-      -- What a dimension does not attribute is no difference.
       and d.state <> 'unattributed' and ${wanted.onlyLeft ? sql`d.state = 'platform_disagrees'` : sql`true`}
       and ${after(wanted, "total", sql`d.found_at`, sql`(d.found_at, d.scope_id, d.kind, d.period_start, d.period_end, d.external_id, d.measure)`, ["timestamptz", "integer", "text", "timestamptz", "timestamptz", "text", "text"])}
     order by d.found_at desc, d.scope_id desc, d.kind desc, d.period_start desc, d.period_end desc, d.external_id desc, d.measure desc`,

@@ -17,14 +17,12 @@ type DifferenceKind =
 
 export interface Difference extends Scope {
   readonly measure: Measure;
-  /** Empty for records without an id. */
   readonly dimensionId: string;
   readonly bucketStart: number;
   readonly kind: DifferenceKind;
   readonly state: "open" | "platform_disagrees";
   readonly storedTraces: number | null;
   readonly exportTraces: number | null;
-  /** A different name or end of a bucket. */
   readonly exportSays: string | null;
 }
 
@@ -35,7 +33,6 @@ const FETCHED_SINCE = `EXISTS (
     -- By number and by time: a merged interval has the newest number of its parts, but the oldest time.
     AND c.fetch_number > d.fetch_number AND c.fetched_at >= d.fetched_at)`;
 
-/** Whether the stored count changed, or a name was learned. */
 function isChanged(stride: Stride): string {
   const { records, bucket } = tablesOf(stride);
   return `(SELECT coalesce(sum(r.traces), 0) IS DISTINCT FROM coalesce(d.stored_traces, 0)
@@ -160,7 +157,6 @@ export async function unresolvedDifferences(
   return { open: count("open"), platformDisagrees: count("platform_disagrees"), first };
 }
 
-/** By state, whatever ended them. */
 export async function endedSince(
   db: Database,
   { scopeIds, range, since }: Asked & { since: number },

@@ -25,7 +25,6 @@ export interface StagedExport extends Requested {
 export interface Stage {
   readonly rows: number;
   readonly traces: number;
-  /** Content of each bucket. Undefined where all rows are staged. */
   readonly content: ExportContent | undefined;
   /** One key may have several rows in a bucket, which the comparison adds up. */
   readonly isFolded: boolean;
@@ -40,7 +39,6 @@ export interface Stage {
 /** A key may come again under another number, so all buckets must be staged and added up. */
 export class TooManyKeys extends Error {}
 
-/** Both tables have buckets of the same type. */
 export function tablesOf(stride: Window["stride"]) {
   const { name: records, bucketType } = recordTable(stride);
   const isDate = bucketType === "date";
@@ -145,7 +143,6 @@ export async function stageExport({ client }: Transaction, staged: StagedExport)
   };
 }
 
-/** The same as in compare-export.ts. */
 function contentKeyOf({ workspace, dimensionId, measure }: AnswerKey): ContentKey {
   const digest = hash("sha256", `${dimensionId}\n${measure}`, "buffer");
   return { workspace, seed: [digest.readInt32BE(0), digest.readInt32BE(4)] };
@@ -163,7 +160,6 @@ function* addedTo(
   }
 }
 
-/** A small export fits in the first batches. */
 async function readAhead(
   batches: AsyncIterator<readonly ExportRow[], unknown>,
 ): Promise<{ ahead: (readonly ExportRow[])[]; end?: { value: unknown } }> {

@@ -124,7 +124,6 @@ async function replaceTotals(
 interface StoredMonth {
   readonly meter: ProviderMeter;
   readonly workspaceId: string;
-  /** Null: this meter of the workspace was never planned. */
   readonly scopeId: number | null;
   /** Whether every day of the month is loaded and final, and not before the data start. */
   readonly isFinal: boolean;

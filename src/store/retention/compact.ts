@@ -62,7 +62,7 @@ export async function compactCoverage(
           where c.scope_id = m.scope_id and c.period_start >= m.period_start and c.period_end <= m.period_end
           returning m.*
         ), entered as (
-          -- Reads what is removed, so that no new row meets an old one that it overlaps.
+          -- Depends on the removal, so that no new row overlaps an old one.
           insert into usage.coverage
             (scope_id, period_start, period_end, final, fetch_number, fetched_at, traced, digest, digest_epoch)
           select distinct scope_id, period_start, period_end, true, fetch_number, fetched_at, traced, digest, digest_epoch

@@ -9,7 +9,6 @@ interface Kept {
   readonly keepDays: number;
 }
 
-/** Coverage keeps its own fetch numbers. */
 export async function pruneFetches(db: Database, { sourceId, keepDays }: Kept): Promise<number> {
   return inBatches(
     db,
@@ -174,13 +173,12 @@ async function dropPart(
         and r.bucket_start >= ${new Date(part.start)} and r.bucket_start < ${new Date(part.end)}
     `.execute(db);
     await clearTime(db, "coverage", { scopeIds: [scopeId], period: part });
-    // Hours that are loaded again are not compared.
+    // Hours that are loaded again later have not been compared.
     await clearTime(db, "reconciled", { scopeIds: [scopeId], period: part });
     return affected(removed);
   });
 }
 
-/** At most so many days long, and all of them loaded by day. */
 async function oldestPart(
   db: Database,
   { scopeId, keepHours, days }: { scopeId: number; keepHours: number; days: number },

@@ -83,7 +83,6 @@ export function describeAsked(asked: Omit<NewBackfill, "sourceId" | "by" | "show
   return `${of}${from} to ${to} by ${stride}, ${groupings.join(", ")}, ${workspaceIds.length} workspaces, ${reprocess}, ${tasks.length} fetch tasks`;
 }
 
-/** The newest equal backfill that was started since then. */
 export async function startedSince(
   db: Database,
   wanted: Omit<NewBackfill, "tasks" | "by"> & { readonly shownAt: number },
@@ -308,7 +307,6 @@ async function retryFailed(db: Database, backfillId: number): Promise<number> {
 interface FailureGroup {
   readonly code: string;
   readonly tasks: number;
-  /** Message of the first failure. */
   readonly message: string;
   readonly ranges: readonly Omit<FailedTask, "code" | "message">[];
 }

@@ -16,7 +16,6 @@ export interface NewAction {
   /** Null for actions on no source, or several. */
   readonly sourceId: number | null;
   readonly action: string;
-  /** One line, cut at 1,000 characters. */
   readonly detail: string;
   readonly outcome?: ActionOutcome;
 }

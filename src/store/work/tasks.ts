@@ -121,7 +121,6 @@ export interface LedWindow {
   readonly workspaceIds: readonly string[];
 }
 
-/** Windows of the waiting or queued tasks of syncs. */
 export async function ledWindows(db: Database, sourceId: number): Promise<LedWindow[]> {
   const { rows } = await sql<{
     meter: Meter;
@@ -404,7 +403,7 @@ export async function takeTasksToQueue(
         from (
           select w.task_id, w.group_by <> 'workspace' as is_other from usage.fetch_task w
           where w.source_id = ${sourceId} and w.state = 'waiting' and w.backfill_id is null
-          -- It is null in each. Named, the order is that of the index.
+          -- backfill_id is null here. The index needs it in the order.
           order by w.backfill_id, ${NEXT_FIRST}
           limit ${limit}
         ) of_routine
