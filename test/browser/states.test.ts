@@ -53,26 +53,6 @@ describe("with all that can happen in the database", () => {
     await expectSound(opened);
   });
 
-  test("a page that nothing makes new says how old it is, and is marked once that matters", async () => {
-    const opened = await openPage(site.url, { scheme: "dark", width: 320 });
-    await opened.page.clock.install();
-    await opened.go("/coverage");
-    const asOf = opened.page.locator(".as-of");
-    expect(await asOf.textContent()).toMatch(/^As of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
-    await opened.page.clock.runFor(12_000);
-    expect(await asOf.textContent()).toMatch(/, 1\d s ago$/);
-    expect(await asOf.getAttribute("class")).toBe("as-of");
-    await opened.page.clock.runFor(120_000);
-    expect(await asOf.textContent()).toMatch(/, 2 min ago$/);
-    expect(await asOf.getAttribute("class")).toBe("as-of stale");
-    await opened.page.clock.resume();
-    await expectSound(opened);
-    // Without a script it says as of when it is.
-    const without = await openPage(site.url, { javascript: false });
-    await without.go("/coverage");
-    expect(await without.page.textContent(".as-of")).toMatch(/^As of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
-  });
-
   test("what is not there or cannot be read has a page that leads on", async () => {
     const opened = await openPage(site.url, { javascript: false, scheme: "dark" });
     const wrong: [string, number][] = [

@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { describe, expect, test } from "vitest";
-import { parseDuration, rangeOf, withRange, withSelection } from "../../../src/cli/session/options.ts";
+import { rangeOf, withRange, withSelection } from "../../../src/cli/session/options.ts";
 
 /** Parses the flags of a command. */
 function parse(...args: string[]) {
@@ -42,18 +42,5 @@ describe("a range", () => {
     [start, start],
   ])("from %i to %i is reversed", (from, to) => {
     expect(() => rangeOf({ from, to })).toThrow(/is not before/);
-  });
-});
-
-describe("a duration to wait", () => {
-  test.each([
-    ["PT1S", 1000],
-    ["PT30M", 1_800_000],
-    ["P20D", 1_728_000_000],
-  ])("%s is %i ms", (text, ms) => {
-    expect(parseDuration(text)).toBe(ms);
-  });
-  test.each(["PT0S", "-PT1S", "30", "", "P20DT1S", "P99999999Y"])("%j is refused", (text) => {
-    expect(() => parseDuration(text)).toThrow(/not an ISO 8601 duration|more than 20 days/);
   });
 });

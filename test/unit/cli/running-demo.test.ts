@@ -1,8 +1,8 @@
-import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { announceDemo, commandEnvironment, withEndedDemo } from "../../../src/cli/session/running-demo.ts";
-import { readConfig, requireDatabaseUrl, requireSources } from "../../../src/config/config.ts";
+import { announceDemo, commandEnvironment } from "../../../src/cli/session/running-demo.ts";
+import { readConfig } from "../../../src/config/config.ts";
 import { Secret } from "../../../src/config/secret.ts";
 import { temporaryFolder } from "../../support/temporary.ts";
 
@@ -75,36 +75,3 @@ test("a demo never stands in for anything that is configured", async () => {
     expect([name, demo, environment.USAGE_HOURLY_FOR]).toEqual([name, undefined, undefined]);
   }
 });
-
-test("of a demo that was killed nothing is used, and an error about a missing setting says so", async () => {
-  const dir = temporaryFolder();
-  const announced = await announceDemo(dir, DEMO);
-  announced?.withdraw();
-  // What a kill leaves: the files, without the lock.
-  writeFileSync(join(dir, "demo.env"), "DATABASE_URL=postgres://gone/usage\n");
-  expect(existsSync(join(dir, "demo.lock"))).toBe(true);
-  const found = await commandEnvironment({}, dir);
-  expect(found).toEqual({ environment: {}, demo: "ended" });
-  const config = readConfig(found.environment);
-  for (const needs of [requireDatabaseUrl, requireSources]) {
-    expect(messageOf(() => needs(config))).toMatch(
-      /DATABASE_URL is not set, and no usage-etl\.env is in this folder\. No demo runs: the last one was killed\. .*`usage-etl init`.* `usage-etl demo` starts the demo again\.$/s,
-    );
-  }
-  const other = new Error("other");
-  expect(withEndedDemo(other)).toBe(other);
-  // The next demo takes the folder over.
-  const next = await announceDemo(dir, DEMO);
-  expect((await commandEnvironment({}, dir)).demo).toBe("runs");
-  next?.withdraw();
-});
-
-function messageOf(work: () => unknown): string {
-  try {
-    work();
-  } catch (error) {
-    const { message, next } = withEndedDemo(error) as Error & { next: string };
-    return `${message} ${next}`;
-  }
-  return "no error";
-}

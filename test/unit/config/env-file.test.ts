@@ -5,8 +5,7 @@ import { parseEnv } from "node:util";
 import { expect, test } from "vitest";
 import { readConfig } from "../../../src/config/config.ts";
 import { fitsEnvFile, toEnvFile, withEnvFile } from "../../../src/config/env-file.ts";
-import { UsageError } from "../../../src/errors.ts";
-import { temporaryFile, temporaryFolder } from "../../support/temporary.ts";
+import { temporaryFile } from "../../support/temporary.ts";
 
 test("the environment goes before the env file, as NAME and as NAME_FILE, and a blank value counts as not set", () => {
   const path = temporaryFile(
@@ -26,11 +25,6 @@ test("of an env file only settings are read, and one that is misspelled is refus
   const merged = withEnvFile({ USAGE_ENV_FILE: path, PATH: "" });
   expect(merged).toEqual({ USAGE_ENV_FILE: path, PATH: "", USAGE_SYNC_EVRY: "PT5M" });
   expect(() => readConfig(merged)).toThrow("did you mean USAGE_SYNC_EVERY?");
-});
-
-test("an env file that is named and cannot be read is an error, and none is needed", () => {
-  expect(() => withEnvFile({ USAGE_ENV_FILE: join(temporaryFolder(), "other.env") })).toThrow(UsageError);
-  expect(withEnvFile({ PATH: "/bin" })).toEqual({ PATH: "/bin" });
 });
 
 test("a systemd credential stands above the environment", () => {

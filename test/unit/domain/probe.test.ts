@@ -87,39 +87,6 @@ describe("by id", () => {
   test("a rise of other ids that nobody else's traffic accounts for is a difference", () => {
     expect(compare(before, later({ "": 16, u: 5, v: -5 })).user).toMatchObject({ billed: 6, difference: 5 });
   });
-
-  test("the expected one is found by the end of its short key, and by a UUID in capitals", () => {
-    const found = (sender: { user: string; key: string }, after: WorkspaceReading) =>
-      compareProbe({
-        before: new Map([[HOME, { ...before, user: { ab: 5, AB: 5 }, api_key: { x1234: 5, y1234: 5 } }]]),
-        after: new Map([[HOME, after]]),
-        home: HOME,
-        projectId: OWN,
-        expected: 6,
-        ...sender,
-      })
-        .figures.slice(2)
-        .map(({ expectedId, difference }) => [expectedId, difference]);
-    const capitals = later({ ab: 11, AB: 5 }, { x1234: 5, y1234: 11 });
-    // Of several keys with that end, it is the one that rose.
-    expect(found({ user: "AB", key: "...1234" }, capitals)).toEqual([
-      ["ab", 0],
-      ["y1234", 0],
-    ]);
-    expect(found({ user: "ab", key: "...x1234" }, capitals)).toEqual([
-      ["ab", 0],
-      ["x1234", -6],
-    ]);
-    const asWritten = later({ ab: 5, AB: 11 }, { x1234: 11, y1234: 5 });
-    expect(found({ user: "AB", key: "x1234" }, asWritten)).toEqual([
-      ["AB", 0],
-      ["x1234", 0],
-    ]);
-    expect(found({ user: "ab", key: "1234" }, asWritten)).toEqual([
-      ["ab", -6],
-      ["1234", -6],
-    ]);
-  });
 });
 
 test("too little is lacking, too much of others is unexplained, and too much of its own is billed", () => {

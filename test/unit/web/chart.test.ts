@@ -17,27 +17,6 @@ const barsOf = (svg: string, kind: string) =>
       height: Math.round(10 * (Number(from) - Number(to))) / 10,
     })),
   );
-/** The points of each line of a kind. */
-const linesOf = (svg: string, kind: string) =>
-  [...svg.matchAll(new RegExp(`class="line ${kind}" d="([^"]*)"`, "g"))].flatMap(([, d = ""]) =>
-    d
-      .split("M")
-      .filter(Boolean)
-      .map((one) => one.split("L")),
-  );
-
-test("a day that is not loaded is no bar and no zero; days that are not final are hatched", async () => {
-  const svg = await drawn({ ...size, points: days([10, 20, null, 30, 40, 50], 1) });
-  const bars = barsOf(svg, "bar s1");
-  expect(bars).toHaveLength(5);
-  expect(bars.map(({ height }) => Math.round(height / (bars[0]?.height ?? 1)))).toEqual([1, 2, 3, 4, 5]);
-  expect(barsOf(svg, "open")).toEqual([bars.at(-1)]);
-  expect(svg.match(/class="gap"/g)).toHaveLength(1);
-  expect(svg).toContain("<title>2026-03-03: not fully loaded</title>");
-  expect(svg).toContain("<title>2026-03-06: 50 traces, provisional</title>");
-  expect(svg).toContain("<title>Usage</title>");
-  expect(svg).toContain("Not fully loaded: 2026-03-03. Provisional: 2026-03-06.");
-});
 
 test("parts are stacked up to the sum, and a bucket with a part below zero is one bar", async () => {
   const parts = [
@@ -51,15 +30,6 @@ test("parts are stacked up to the sum, and a bucket with a part below zero is on
   const heights = [a, b, rest].map((bars) => bars?.map(({ height }) => Math.round(height / unit)));
   expect(heights).toEqual([[6], [3, 5], [1, 7]]);
   expect(svg).toContain("<title>2026-03-01: 10 traces\nA: 6\nB: 3</title>");
-});
-
-test("an earlier time is a line, broken where it is not known", async () => {
-  const svg = await drawn({ ...size, points: days([1, 2, 3, 4]), before: days([4, null, 2, 40, 50]) });
-  expect(linesOf(svg, "final").map((line) => line.length)).toEqual([2]);
-  expect(svg.match(/<circle class="dot final"/g)).toHaveLength(1);
-  expect(svg).toContain("<title>2026-03-03: 3 traces\n2026-03-03: 2</title>");
-  // Its largest figure has room too.
-  expect(svg).toContain(">40</text>");
 });
 
 test("a chart holds no style, script or unescaped text, also without days", async () => {

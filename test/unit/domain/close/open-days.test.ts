@@ -1,11 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { monthAt, monthBefore, monthNamed } from "../../../../src/domain/months/month.ts";
-import {
-  type AskedClose,
-  type OpenDay,
-  openPointsOf,
-  stepsOf,
-} from "../../../../src/domain/months/open-days.ts";
+import { type AskedClose, type OpenDay, stepsOf } from "../../../../src/domain/months/open-days.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 
 const month = { name: "2026-03", start: "2026-03-01", end: "2026-04-01" };
@@ -24,23 +19,6 @@ const stepsFor = (days: readonly OpenDay[], asked: Partial<AskedClose> = {}) =>
   stepsOf(days, { month, without: [], settleAfterMs: 3 * DAY_MS, hasRedis: true, ...asked });
 const kindsFor = (...reasons: OpenDay["reason"][]) =>
   stepsFor(reasons.map((reason) => open({ reason }))).map(({ kind }) => kind);
-
-test("what is open is grouped by reason and dimension, in the order in which reasons apply", () => {
-  const days = [
-    open({ reason: "provisional" }),
-    open({ day: day(2), workspaceId: "b" }),
-    open({ day: day(3), groupBy: "user" }),
-    open({ day: day(4) }),
-    open({ day: day(5), workspaceId: "b" }),
-  ];
-  expect(openPointsOf(days)).toMatchObject([
-    { reason: "missing", groupBy: "project", days: 3, first: day(2), last: day(5), workspaceIds: ["b", "a"] },
-    { reason: "missing", groupBy: "user", days: 1, first: day(3), last: day(3), workspaceIds: ["a"] },
-    { reason: "provisional", groupBy: "project", days: 1, first: day(1), last: day(1), workspaceIds: ["a"] },
-  ]);
-  const others = [open(), open({ meter: "longlived" })];
-  expect(openPointsOf(others).map(({ meter }) => meter)).toEqual(["traces", "longlived"]);
-});
 
 describe("the steps", () => {
   test("wait for the last provisional day to become final", () => {

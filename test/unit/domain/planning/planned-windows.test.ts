@@ -74,16 +74,6 @@ describe("what a range loses", () => {
     expect(lost(4, 5.5, [4, 5], "hour")).toEqual([["future", 5, 5.5, 36]]);
   });
 
-  test("is all of it where nothing is left, split at the data start", () => {
-    expect(lost(0, 2, undefined)).toEqual([["before_data_start", 0, 2, 6]]);
-    expect(lost(0, 1, undefined)).toEqual([["before_data_start", 0, 1, 3]]);
-    expect(lost(0, 4, undefined)).toEqual([
-      ["before_data_start", 0, 2, 6],
-      ["future", 2, 4, 6],
-    ]);
-    expect(lost(8, 9, undefined)).toEqual([["future", 8, 9, 3]]);
-  });
-
   test("for one reason is added up over scopes, from its first instant to its last", () => {
     const parts = [
       { start: at(4), end: at(6) },

@@ -1,11 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  batchesOf,
-  requestsFor,
-  scopeIdsOf,
-  type UsageRequest,
-  workspaceIdsOf,
-} from "../../../../src/domain/planning/request.ts";
+import { batchesOf, type UsageRequest } from "../../../../src/domain/planning/request.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import type { GroupBy } from "../../../../src/domain/usage/record.ts";
 import { fewestRequests } from "../../../support/fewest-requests.ts";
@@ -31,14 +25,6 @@ describe("requests", () => {
     expect(batchesOf({ meter: "sandboxes", groupBy: "workspace" }, members(3))).toHaveLength(3);
     expect(batchesOf({ meter: "traces", groupBy: "workspace" }, [])).toEqual([]);
   });
-
-  test("keep the dimension and the window", () => {
-    const all = request(0, 31, "api_key", 2);
-    const apart = requestsFor(all);
-    expect(apart).toEqual(members(2).map((one) => ({ ...all, members: [one] })));
-    expect(apart.map(workspaceIdsOf)).toEqual([["w0"], ["w1"]]);
-    expect(apart.map(scopeIdsOf)).toEqual([[100], [101]]);
-  });
 });
 
 describe("the fewest requests", () => {
@@ -48,15 +34,5 @@ describe("the fewest requests", () => {
     expect(fewestRequests([request(100, 120), request(120, 131)])).toBe(1);
     expect(fewestRequests([request(100, 120), request(120, 132)])).toBe(2);
     expect(fewestRequests([request(100, 101), request(102, 103)])).toBe(2);
-  });
-
-  test("add up over dimensions and sets of workspaces", () => {
-    const apart = [
-      request(0, 1),
-      request(0, 1, "project"),
-      request(0, 1, "workspace", 2),
-      request(0, 1, "workspace"),
-    ];
-    expect(fewestRequests(apart)).toBe(4);
   });
 });

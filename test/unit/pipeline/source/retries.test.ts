@@ -3,7 +3,6 @@ import { describe, expect, test } from "vitest";
 import { EtlError, PlatformError } from "../../../../src/errors.ts";
 import { sharesOf } from "../../../../src/pipeline/source/limit-shares.ts";
 import { pauseOf, withRetries } from "../../../../src/pipeline/source/retries.ts";
-import { createSplitLimit } from "../../../../src/pipeline/source/source.ts";
 import { statusError } from "../../../../src/platform/http/errors.ts";
 
 describe("the shares of a rate limit", () => {
@@ -26,22 +25,6 @@ describe("the shares of a rate limit", () => {
       control: { max: 1, duration: 10_000 },
     });
   });
-});
-
-test("answers are split until refusals outnumber 40, and ten more for each usable answer", () => {
-  const limit = createSplitLimit();
-  const refusals = () => {
-    let count = 0;
-    for (; limit.allows(); count++) limit.refused();
-    return count;
-  };
-  expect(refusals()).toBe(40);
-  limit.usable();
-  expect(refusals()).toBe(10);
-  limit.usable();
-  limit.usable();
-  expect(refusals()).toBe(20);
-  expect(createSplitLimit().allows()).toBe(true);
 });
 
 const facts = { code: "x", message: "x", next: "x", retryable: true };
@@ -189,19 +172,6 @@ test.each([
   const context = { method: "GET", url: "http://h/", redact: (text: string) => text, variable: "X" } as const;
   const error = statusError({ status: 429, retryAfter: text(40_000), date: text(0), body: "", now }, context);
   expect(error).toMatchObject({ retryAfterMs: 40_000, isRetryAfterOdd: false });
-});
-
-test("an odd Retry-After is told of at the first attempt only", async () => {
-  const levels: unknown[] = [];
-  const log = pino({ level: "info" }, { write: (line) => void levels.push(JSON.parse(line).level) });
-  const clock = { now: () => 0, wait: async () => {} };
-  const context = { method: "GET", url: "http://h/", redact: (text: string) => text, variable: "X" } as const;
-  const fail = (retryAfter: string) => async () => {
-    throw statusError({ status: 429, retryAfter, body: "slow down", date: undefined, now: 0 }, context);
-  };
-  await expect(withRetries({ log, clock, attempts: 3 }, fail("soon"))).rejects.toThrow();
-  await expect(withRetries({ log, clock, attempts: 2 }, fail("5"))).rejects.toThrow();
-  expect(levels).toEqual([40, 30, 30]);
 });
 
 test("an error of our own servers waits half a minute at most", () => {

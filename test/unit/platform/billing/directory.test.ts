@@ -83,10 +83,4 @@ describe("The client", () => {
       "/api/v1/info",
     ]);
   });
-
-  it("returns null if the server sends no version", async () => {
-    const server = await rawServer(() => status("200 OK", "{}"));
-    expect(await clientOf(server.url).info()).toEqual({ version: null });
-    expect(await rejection(clientOf(server.url).organization())).toMatchObject({ code: "answer_invalid" });
-  });
 });

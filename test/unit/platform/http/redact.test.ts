@@ -68,11 +68,6 @@ describe("hideTexts", () => {
   it("hides what a server in Python escapes", () => {
     expect(hideTexts("'p\\u00e4ssw\\u00f6rter'", { value: "pässwörter" })).toBe("'[redacted]'");
   });
-
-  it("takes large requests", () => {
-    const large = "0123456789abcdef".repeat(60_000);
-    expect(hideTexts(`it was ${large.slice(5, 300)}!`, { large })).toBe("it was [redacted]!");
-  });
 });
 
 describe("withoutSecret", () => {
