@@ -245,12 +245,10 @@ export async function ownersOfParts(
 }
 
 export interface OwnedState {
-  readonly workspaces: number;
   /** Days x workspaces on which usage or something priced is not loaded. */
   readonly daysMissing: number;
   /** Days x workspaces that are loaded only by workspace: all of their usage is the rest. */
   readonly daysUndivided: number;
-  readonly missing: readonly string[];
   readonly open: readonly string[];
 }
 
@@ -280,9 +278,8 @@ export async function ownedState(
              range_agg(s.days * c.expected - c.final) as open
       from cell c cross join span s group by c.workspace_entity_id
     )
-    select count(*)::integer as workspaces, coalesce(sum(usage.count_days(missing)), 0)::integer as "daysMissing",
+    select coalesce(sum(usage.count_days(missing)), 0)::integer as "daysMissing",
            coalesce(sum(usage.count_days(undivided)), 0)::integer as "daysUndivided",
-           array(select d::text from usage.days_of(range_agg(missing)) d) as missing,
            array(select d::text from usage.days_of(range_agg(open)) d) as open
     from workspace
   `.execute(db);

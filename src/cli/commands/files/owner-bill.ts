@@ -29,7 +29,7 @@ export interface BillByOwner {
   readonly currencies: readonly string[];
   /** What divides traces; null: no owner file is applied. */
   readonly divideBy: DividingDimension | null;
-  readonly state: Pick<OwnedState, "daysMissing" | "daysUndivided" | "open">;
+  readonly state: OwnedState;
 }
 
 export async function billByOwner(
