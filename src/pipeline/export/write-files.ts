@@ -49,11 +49,10 @@ export interface FilesWritten {
 }
 
 /**
- * Writes the figures of a source as Parquet files, one for each view and day, all as of one instant. Unchanged files stay. A
- * file never changes under its name, and the manifest is written last and in one step, so a reader of the manifest always sees
- * one whole set. Files of earlier sets are deleted `keepMs` after they were replaced. Undefined: another process writes the
- * files of this source. Errors: those of a place, `files_manifest_invalid`, `files_of_another_database`, `files_view_unusable`,
- * `files_interrupted`.
+ * Writes the figures of a source as Parquet files, one for each view and day, all as of one instant. A file never changes under
+ * its name, and the manifest is written last and in one step, so a reader of the manifest always sees one whole set. Files of
+ * earlier sets are deleted `keepMs` after they were replaced. Undefined: another process writes the files of this source.
+ * Errors: those of a place, `files_manifest_invalid`, `files_of_another_database`, `files_view_unusable`, `files_interrupted`.
  */
 export async function writeFiles(
   wanted: Wanted,

@@ -49,9 +49,9 @@ export interface TotalsResult extends Omit<MeterTotals, "meter"> {
 }
 
 /**
- * Compares final days of everything that is loaded with totals of whole weeks, months and years, each dimension with the
- * workspace, and the tiers with all traces. Where a total differs, the days are fetched again. If they are equal then, it was a
- * restatement; else the window is kept as a difference. Last it looks for records that changed past the loads.
+ * Compares final days of everything that is loaded with totals, each dimension with the workspace, and the tiers with all
+ * traces. Days of a different total are fetched again: if they are equal then, it was a restatement; else the window is kept as
+ * a difference. Last it looks for records that changed past the loads.
  */
 export async function checkTotals(
   source: OpenSource,

@@ -105,10 +105,9 @@ interface Pair extends TierPair {
 }
 
 /**
- * Checks that long-lived and short-lived traces add up to all, by workspace. Short-lived traces are requested as totals in the
- * coarsest windows that fit. Days that do not add up are fetched again on both sides. A remaining difference is kept as
- * `tier_total`, and days with more long-lived traces than traces as `tier_exceeds` alone. `days`: workspace days whose tiers
- * were added up.
+ * Checks that long-lived and short-lived traces add up to all, by workspace. Days that do not are fetched again on both sides.
+ * A remaining difference is kept as `tier_total`, and days with more long-lived traces than traces as `tier_exceeds` alone.
+ * `days`: workspace days whose tiers were added up.
  */
 export async function checkTiers(
   traces: CheckContext,

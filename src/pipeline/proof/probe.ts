@@ -144,10 +144,7 @@ type Traffic = Pick<ProbeRequest, "deployment" | "assistant" | "onTrace">;
 /** Two plain runs, two of a rollback, two of A2A. */
 export const PROBE_TRACES = 6;
 
-/**
- * Sends plain runs, a run that is rolled back once it has begun, the run that rolls it back, and, where the deployment has A2A,
- * one message sent and one streamed. `mark` is in every text. Nothing is sent twice. Returns the number of traces.
- */
+/** `mark` is in every text. Nothing is sent twice. Returns the number of traces. */
 export async function sendTraffic(
   { deployment: { threads, a2a }, assistant: assistantId, onTrace = () => {} }: Traffic,
   { mark, signal }: { mark: string; signal?: AbortSignal },
@@ -195,11 +192,9 @@ interface UsageReading {
 }
 
 /**
- * Reads the usage of the source's workspaces since a UTC midnight, in epoch milliseconds, and stores none of it.
- *
- * `before` is the reading before the traffic, for one after it: projects come first before, and last after (see
- * `compareProbe`). Once the project's workspace is known, of other workspaces only the projects of those that changed are
- * read. Throws `UsageError` (`probe_project_ambiguous`) and what `ask` throws.
+ * Reads the usage since a UTC midnight, in epoch milliseconds, and stores none of it. `before` is the reading before the
+ * traffic: projects come first before, and last after (see `compareProbe`). Once the project's workspace is known, projects of
+ * other workspaces are read only if these changed. Errors: `probe_project_ambiguous`, and those of `ask`.
  */
 async function readUsage(
   source: OpenSource,

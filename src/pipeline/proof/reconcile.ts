@@ -112,9 +112,9 @@ function addedRepairs(a: Repaired, b: Repaired): Repaired {
 }
 
 /**
- * Reconciles the last `days` days and earlier days that are due (see `daysDue`), with repair, and then the hours of traces that
- * are due (see `hoursDue`). Hours come last, so that a restated day has its hours compared the same night. Hours are compared
- * once: 31 days of them take 34 requests a scope, where the days take one.
+ * Reconciles the last `days` days and earlier days that are due, with repair, and then the hours of traces that are due. Hours
+ * come last, so that a restated day has its hours compared the same night. Hours are compared once: 31 days of them take 34
+ * requests a scope, where the days take one.
  */
 export async function reconcileScheduled(
   source: OpenSource,

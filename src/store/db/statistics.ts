@@ -2,10 +2,10 @@ import { sql } from "kysely";
 import type { Database } from "./database.ts";
 
 /**
- * Analyzes the tables that autovacuum has not reached yet: never analyzed, or changed by a tenth since. Without statistics
- * Postgres plans views as if their tables were empty. A table is read by sample, so its size matters little. Call it after
- * loads, never inside their transaction. Tables of another owner, and tables that autovacuum works on, are skipped. If Postgres
- * refuses or cancels, autovacuum does it later.
+ * Analyzes tables that were never analyzed, or changed by a tenth since. Without statistics Postgres plans views as if their
+ * tables were empty. A table is read by sample, so its size matters little. Call it after loads, never inside their
+ * transaction. Tables of another owner, and tables that autovacuum works on, are skipped. If Postgres refuses or cancels,
+ * autovacuum does it later.
  */
 export async function analyzeStale(db: Database): Promise<string[]> {
   try {
