@@ -69,15 +69,15 @@ test.each([
   expect([await panel.count(), await isIn("td.failed")]).toEqual([0, true]);
 });
 
-test("its links stay in the panel, and its form is sent as from the page of the cell", async () => {
+test("links to cells stay in the panel, and the link to a backfill leaves it", async () => {
   const { page, cell, panel } = await openDays();
   await cell.click();
   await panel.getByRole("link", { name: "project" }).click();
   await panel.locator("dd", { hasText: /^project$/ }).waitFor();
   expect(new URL(page.url()).pathname).toBe("/coverage");
-  await panel.getByRole("button", { name: "Ask again" }).click();
-  await page.waitForURL(/\/backfills\/\d+$/);
-  expect(await page.textContent("main")).toContain(iso(story.failed.start));
+  await panel.getByRole("link", { name: "All of it" }).click();
+  await page.waitForURL(/\/backfills\/new\?/);
+  expect(await page.inputValue("[name=from]")).toBe(iso(story.failed.start));
 });
 
 test("whoever wants another window, or has no script, gets what a link does", async () => {

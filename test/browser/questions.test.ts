@@ -129,7 +129,7 @@ test("ten questions are answered within two clicks of the first page, as the dat
   expect(clicks).toBe(2);
   const { code } = await one<{ code: string }>("SELECT DISTINCT code FROM usage.failure", []);
   expect(await text()).toContain(code);
-  expect(await text()).toContain("Ask again");
+  expect(await text()).toContain("What failed or is missing");
 
   // Who comes near a limit?
   await begin();

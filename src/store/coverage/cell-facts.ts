@@ -44,29 +44,6 @@ export interface CellFailure extends Part {
   readonly fetchNumber: number;
 }
 
-interface Id {
-  readonly id: string;
-  readonly name: string | null;
-}
-
-export interface CellRestatement extends Id {
-  readonly groupBy: GroupBy;
-  readonly at: string;
-  readonly oldTraces: number | null;
-  readonly newTraces: number | null;
-  readonly restatedAt: string;
-  readonly fetchNumber: number;
-}
-
-export interface CellDifference extends Part, Id {
-  readonly kind: string;
-  readonly state: string;
-  readonly stored: number | null;
-  readonly theirs: number | null;
-  readonly foundAt: string;
-  readonly closedAt: string | null;
-}
-
 export interface CellProof extends Part {
   readonly how: "export" | "total";
   readonly provedAt: string;
@@ -81,8 +58,6 @@ interface CellTask extends Part {
 export interface CellFacts {
   readonly answers: readonly StandingAnswer[];
   readonly failures: readonly CellFailure[];
-  readonly restatements: readonly CellRestatement[];
-  readonly differences: readonly CellDifference[];
   readonly proofs: readonly CellProof[];
   readonly tasks: readonly CellTask[];
   readonly withdrawn: readonly (Part & { readonly withdrawnAt: string })[];
@@ -111,11 +86,6 @@ export async function cellFacts(
   const part = (row: string) => sql`
     c.group_by as "groupBy", c.stride, ${iso(`${row}.period_start`)} as "from", ${iso(`${row}.period_end`)} as "to"
   `;
-  const nameOf = (entity: string) => sql`(
-    select n.name from usage.entity_name n where n.entity_id = ${sql.raw(entity)}
-    order by n.last_bucket desc, n.fetch_number desc, n.name limit 1
-  )`;
-  const bucketEnd = sql`d.bucket_start + case c.stride when 'hour' then interval '1 hour' else interval '24 hours' end`;
   const { rows } = await sql<CellFacts>`
     select
       (select coalesce(json_agg(x), '[]') from (
@@ -147,34 +117,6 @@ export async function cellFacts(
         where ${overlaps("f")}
         order by f.period_start, usage.dimension_position(c.group_by) limit ${MOST}
       ) x) as failures,
-      (select coalesce(json_agg(x), '[]') from (
-        select c.group_by as "groupBy", ${iso("r.bucket_start")} as at, usage.shown_id(e.external_id) as id,
-               ${nameOf("e.entity_id")} as name, r.old_traces as "oldTraces", r.new_traces as "newTraces",
-               ${iso("r.restated_at")} as "restatedAt", r.fetch_number as "fetchNumber"
-        from usage.restatement r join usage.series s using (series_id) join usage.trace_scope c using (scope_id)
-        join usage.entity e using (entity_id)
-        where s.scope_id = any (${[...scopeIds]}::integer[]) and r.bucket_start >= ${start} and r.bucket_start < ${end}
-        order by r.restated_at desc, r.restatement_id desc limit ${MOST}
-      ) x) as restatements,
-      (select coalesce(json_agg(x), '[]') from (
-        select d.*, ${nameOf("e.entity_id")} as name
-        from (
-          select c.group_by as "groupBy", c.stride, ${iso("d.bucket_start")} as "from", to_char((${bucketEnd}) at time zone 'UTC', ${ISO}) as "to",
-                 c.source_id, d.external_id, usage.shown_id(d.external_id) as id, d.kind, d.state, d.stored_traces as stored,
-                 d.export_traces as theirs, ${iso("d.found_at")} as "foundAt", ${iso("d.closed_at")} as "closedAt"
-          from usage.reconciliation_difference d join usage.trace_scope c using (scope_id)
-          where d.scope_id = any (${[...scopeIds]}::integer[]) and d.bucket_start >= ${start} and d.bucket_start < ${end}
-          union all
-          select c.group_by, c.stride, ${iso("d.period_start")}, ${iso("d.period_end")}, c.source_id, d.external_id,
-                 case when d.kind = 'grouping_total' then '(all)' else usage.shown_id(d.external_id) end, d.kind, d.state,
-                 d.stored_traces, d.control_traces, ${iso("d.found_at")}, ${iso("d.closed_at")}
-          from usage.control_difference d join usage.trace_scope c using (scope_id)
-          where ${overlaps("d")}
-        ) d
-        left join usage.entity e
-          on e.source_id = d.source_id and e.dimension = d."groupBy" and e.external_id = d.external_id and d.id <> '(all)'
-        order by d."closedAt" is not null, d."foundAt" desc, d."from" limit ${MOST}
-      ) x) as differences,
       (select coalesce(json_agg(x), '[]') from (
         select ${part("r")}, 'export' as how, ${iso("r.reconciled_at")} as "provedAt", r.fetch_number as "fetchNumber"
         from usage.reconciled r join usage.trace_scope c using (scope_id) where ${overlaps("r")}

@@ -4,8 +4,6 @@ import type { Standin } from "../../../src/local/standin/server.ts";
 import { scopesOf } from "../../../src/store/catalog/scopes.ts";
 import { failScopes } from "../../../src/store/load/failures.ts";
 import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
-import { listBackfills } from "../../../src/store/work/backfills.ts";
-import { listActions } from "../../support/actions.ts";
 import { refusalOf, setupPages, setupViewer } from "../../support/pages.ts";
 import { farFromTheNextHour } from "../../support/source.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
@@ -58,19 +56,16 @@ async function setupCell() {
   return { ...bundle, served, pages: await setupPages(served), cell, day };
 }
 
-test("a cell shows what is stored, its restatements and its differences", async () => {
-  const { pages, cell } = await setupCell();
+test("a cell shows what is stored and leads to its differences and restatements", async () => {
+  const { pages, cell, day } = await setupCell();
   const page = await pages.read(cell(-9, "&group_by=user&stride=day"));
   expect(page.table("State by dimension")).toEqual([
     { Dimension: "user", Status: "final, not proved", "Traces stored": "5,678" },
   ]);
-  expect(page.table("Restatements: changes of final counts")).toMatchObject([
-    { Id: "ann@example.com u1", Was: "1,234", Became: "5,678" },
-  ]);
-  expect(page.table("Differences from the export and from totals")).toMatchObject([
-    { Stored: "5,678", Platform: "5,600", State: "platform disagrees" },
-  ]);
   expect(page.hasTable("Answers that stand there")).toBe(true);
+  expect(page.link("Differences and restatements of these days")).toBe(
+    `/differences?source=default&state=all&from=${day(-9)}&to=${day(-8)}&group_by=user&workspace=${W}`,
+  );
 });
 
 test("a failure is shown with the platform's own words, which are text", async () => {
@@ -90,42 +85,25 @@ test("a failure is shown with the platform's own words, which are text", async (
   ]);
 });
 
-test("a cell asks for the dimension that failed, and for all of it only by another button", async () => {
-  const { pages, cell } = await setupCell();
+test("a cell leads to a backfill of the dimension that failed, and to one of all of it", async () => {
+  const { pages, cell, day } = await setupCell();
+  const range = `source=default&stride=day&from=${day(-4)}&to=${day(-3)}`;
   const failed = await pages.read(cell(-4));
-  expect(failed.form("Ask again")).toMatchObject({ reprocess: "missing", group_by: "user" });
-  expect(failed.form("Ask for all of it again")).toMatchObject({ reprocess: "all" });
-  expect((await pages.read(cell(-9))).form("Ask again")).toMatchObject({ reprocess: "all" });
+  const fields = (text: string) => [...new URL(failed.link(text) ?? "", pages.url).searchParams].join("&");
+  expect(fields("What failed or is missing").replaceAll(",", "=")).toBe(
+    `${range}&group_by=user&workspace=${W}`,
+  );
+  expect(fields("All of it, also what is final").replaceAll(",", "=")).toBe(
+    `${range}&workspace=${W}&reprocess=all`,
+  );
 });
 
-test("however often the form of one page is sent, it starts one backfill", async () => {
-  const { pages, cell, store } = await setupCell();
-  const path = cell(-4, "&group_by=user");
-  const { _csrf, ...asked } = (await pages.read(path)).form("Ask again");
-  expect((await pages.post("/cell", asked)).status).toBe(403);
-  for (let times = 0; times < 2; times++) {
-    const { status, headers } = await pages.post("/cell", asked, { from: path });
-    expect([status, headers.location]).toEqual([303, "/backfills/1"]);
-  }
-  expect(await listBackfills(store.db)).toMatchObject([
-    { groupings: ["user"], workspaceIds: [W], reprocess: "missing", total: 1 },
-  ]);
-  expect(pages.enqueued).toContain("default");
-  expect(await listActions(store.db, { most: 1 })).toMatchObject([{ action: "backfill.start", via: "page" }]);
-  expect((await pages.read(path)).link("backfill 1")).toBe("/backfills/1");
-});
-
-test("a viewer sees no address and no form", async () => {
+test("a viewer sees no address", async () => {
   const { served, cell } = await setupCell();
   const viewer = await setupViewer(served);
   for (const path of [cell(-9, "&group_by=user"), cell(-4), cell(-3)]) {
     expect((await viewer.get(path)).text).not.toContain("@example.com");
-    expect((await viewer.read(path)).buttons).not.toContain("Ask again");
   }
-  const [restatement] = (await viewer.read(cell(-9, "&group_by=user"))).table(
-    "Restatements: changes of final counts",
-  );
-  expect(restatement?.Id).toContain("user u1");
 });
 
 test("an address that names no part of the coverage is refused", async () => {

@@ -128,12 +128,10 @@ test("what the export contradicts is not shown as if it were right", async () =>
   expect((await cellsOf(pages, days, /by workspace$/)).slice(0, 2)).toEqual(both);
 });
 
-test("hours have columns of their own, and an hour says what its day is", async () => {
+test("hours have columns of their own", async () => {
   const { pages, day } = await setupCoverage();
   const hours = `/coverage?stride=hour&from=${day(-1)}&to=${day(0)}&open=${A}`;
   expect(await cellsOf(pages, hours, /by user$/)).toEqual(Array(24).fill("missing"));
-  const cell = `/cell?source=default&stride=hour&from=${day(-10)}T05:00&to=${day(-10)}T06:00&workspace=${A}&group_by=workspace`;
-  expect((await pages.read(cell)).link("final, not proved")).toContain("stride=day");
 });
 
 test("only workspaces with a gap are listed where that is asked for", async () => {

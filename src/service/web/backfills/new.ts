@@ -49,7 +49,7 @@ const several = z
   .transform((given) => [given ?? []].flat().filter((one) => one !== ""));
 
 /** What the form of a new backfill sends, as a query and as a body. Nothing of it is checked yet: the form keeps it. */
-export const ASKED = z.object({
+const ASKED = z.object({
   source: text,
   from: text,
   to: text,
@@ -58,7 +58,7 @@ export const ASKED = z.object({
   group_by: several,
   workspace: several,
 });
-export type Asked = z.output<typeof ASKED>;
+type Asked = z.output<typeof ASKED>;
 
 const STARTED = ASKED.extend({
   digest: z.string().regex(/^[0-9a-f]{64}$/),
@@ -213,7 +213,7 @@ function radio(value: string, label: string, isChosen: boolean): Html {
   return html`<label><input type="radio" name="reprocess" value="${value}" ${isChosen ? "checked" : ""}> <span>${label}</span></label>`;
 }
 
-export function checkAsked(
+function checkAsked(
   { sources }: Config,
   asked: Asked,
 ): { readonly checked?: CheckedWish; readonly problems: readonly string[] } {

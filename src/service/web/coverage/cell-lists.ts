@@ -1,17 +1,14 @@
 import { stepAbout } from "../../../domain/coverage/failure-steps.ts";
 import { intervalOf } from "../../../domain/time/days.ts";
-import type { GroupBy } from "../../../domain/usage/record.ts";
 import { printable } from "../../../printable.ts";
 import {
-  type CellDifference,
   type CellFacts,
   type CellFailure,
   type CellProof,
-  type CellRestatement,
   MOST,
   type StandingAnswer,
 } from "../../../store/coverage/cell-facts.ts";
-import { count, dimensionTitle, type Html, html, instant, name, notice, prose, table } from "../parts.ts";
+import { count, dimensionTitle, type Html, html, instant, notice, prose, table } from "../parts.ts";
 import { rangeText } from "./query.ts";
 
 interface Reader {
@@ -32,7 +29,7 @@ function list(
 
 export function failureList(
   failures: readonly CellFailure[],
-  { who, isAsked, hasButton }: { who: Reader; isAsked: boolean; hasButton: boolean },
+  { who, isAsked }: { who: Reader; isAsked: boolean },
 ): Html {
   if (failures.length === 0) return html`<p class="quiet">No failure stands there.</p>`;
   return html`${failures.map((one) =>
@@ -40,7 +37,7 @@ export function failureList(
       one.state === "failed" ? "bad" : "warn",
       html`<p><strong>${span(one)}</strong> by ${one.stride}, dimension ${dimensionTitle(one.groupBy)}: ${one.state} with code <code>${one.code}</code>.</p>
       ${said(one.message, who)}
-      <p><strong>What to do:</strong> ${prose(hasButton ? stepAbout(one.code).replace(/retry\.$/, "ask again with the button below.") : stepAbout(one.code))}</p>
+      <p><strong>What to do:</strong> ${prose(stepAbout(one.code))}</p>
       <p>Attempts: ${count(one.attempts)}. Last: ${instant(one.failedAt)}, fetch ${count(one.fetchNumber)}. Next: ${isAsked ? html`with the first sync after ${instant(one.retryAt)}` : "none, because no sync asks for it"}.</p>`,
     ),
   )}`;
@@ -112,69 +109,6 @@ export function proofList(proofs: readonly CellProof[]): Html {
       ]),
     },
   );
-}
-
-const DIFFERENCE: Readonly<Record<string, string>> = {
-  missing_in_store: "the export has a row that is not stored",
-  missing_in_export: "the export lacks a row that is stored",
-  traces_differ: "the counts differ",
-  name_differs: "the names differ",
-  bucket_end_differs: "the ends of the bucket differ",
-  stride_total: "a total differs from the days",
-  grouping_total: "the dimension differs from the workspace",
-  provider_total: "the billing provider's total of the month differs",
-};
-
-export function differenceList(differences: readonly CellDifference[], who: Reader): Html {
-  return list(
-    "Differences from the export and from totals",
-    ["Part", "Dimension", "Id", "What", "Stored", "Platform", "State", "Found"],
-    {
-      none: "No difference was found there.",
-      rows: differences.map((one) => [
-        span(one),
-        dimensionTitle(one.groupBy),
-        idOf(one, one.groupBy, who),
-        DIFFERENCE[one.kind] ?? one.kind,
-        count(one.stored, "not there"),
-        count(one.theirs, "not there"),
-        one.closedAt === null
-          ? one.state.replaceAll("_", " ")
-          : html`${one.state.replaceAll("_", " ")} since ${instant(one.closedAt)}`,
-        instant(one.foundAt),
-      ]),
-    },
-  );
-}
-
-export function restatementList(restatements: readonly CellRestatement[], who: Reader): Html {
-  return list(
-    "Restatements: changes of final counts",
-    ["Bucket", "Dimension", "Id", "Was", "Became", "Changed", "Fetch"],
-    {
-      none: "No final count of it ever changed.",
-      rows: restatements.map((one) => [
-        instant(one.at),
-        dimensionTitle(one.groupBy),
-        idOf(one, one.groupBy, who),
-        count(one.oldTraces, "not there"),
-        count(one.newTraces, "not there"),
-        instant(one.restatedAt),
-        count(one.fetchNumber),
-      ]),
-    },
-  );
-}
-
-/** The name of an id, and the id. As in the masked views, a user's id stands in the place of the address. */
-function idOf(
-  { id, name: given }: { id: string; name: string | null },
-  groupBy: GroupBy,
-  { role }: Reader,
-): Html {
-  if (given === null) return name(id);
-  const label = groupBy === "user" && role !== "operator" ? `user ${id}` : given;
-  return label === id ? name(id) : html`${name(label)} <span class="quiet">${name(id)}</span>`;
 }
 
 export function taskList({ tasks, withdrawn }: Pick<CellFacts, "tasks" | "withdrawn">): Html {

@@ -1,15 +1,12 @@
 import { z } from "zod";
 import { monthsOf, unitMsOf } from "../../../domain/coverage/coverage-columns.ts";
 import { type ColumnState, columnStates, partsFor } from "../../../domain/coverage/coverage-grid.ts";
-import { shortInstant } from "../../../domain/time/days.ts";
+import { dayOf } from "../../../domain/time/days.ts";
 import { intersect, totalMs } from "../../../domain/time/intervals.ts";
 import { ceilToGrid, DAY_MS, floorToGrid, HOUR_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { GROUPINGS, type GroupBy } from "../../../domain/usage/record.ts";
 import { UsageError } from "../../../errors.ts";
-import { digestOf, planBackfill, previewedSource } from "../../../pipeline/backfill/plan-backfill.ts";
-import { startShown } from "../../../pipeline/backfill/start-backfill.ts";
-import { workspacesOf } from "../../../pipeline/backfill/wish.ts";
 import { listSources } from "../../../store/activity/overview.ts";
 import { type CellFacts, cellFacts } from "../../../store/coverage/cell-facts.ts";
 import {
@@ -17,30 +14,22 @@ import {
   type SourceCoverage,
   sourceCoverage,
 } from "../../../store/coverage/coverage-cells.ts";
-import { ASKED, type Asked, checkAsked } from "../backfills/new.ts";
 import type { Page } from "../layout.ts";
 import {
   address,
   count,
   dimensionTitle,
+  type Fields,
   type Html,
   html,
   name,
-  postForm,
   STATUSES,
   type Status,
   table,
   UNPROVED,
 } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
-import {
-  answerList,
-  differenceList,
-  failureList,
-  proofList,
-  restatementList,
-  taskList,
-} from "./cell-lists.ts";
+import { answerList, failureList, proofList, taskList } from "./cell-lists.ts";
 import {
   addressOf,
   checkedRange,
@@ -50,7 +39,7 @@ import {
   unknownSource,
   workspaceUnknown,
 } from "./query.ts";
-import { described, HOURS_APART, signOf, unitOf } from "./table.ts";
+import { described, signOf } from "./table.ts";
 
 const QUERY = z.object(TARGET);
 type Query = z.output<typeof QUERY>;
@@ -58,7 +47,6 @@ const MOST_DAYS = 62;
 
 export function addCell(web: Web): void {
   web.page("/cell", { query: QUERY, oneInstant: true }, show);
-  addAskAgain(web);
 }
 
 interface Shown {
@@ -70,8 +58,7 @@ interface Shown {
   readonly facts: CellFacts;
 }
 
-async function show(context: Context<Query, unknown>): Promise<Page> {
-  const { db, query, who, config } = context;
+async function show({ db, query, who }: Context<Query, unknown>): Promise<Page> {
   const { workspace: workspaceId, group_by: groupBy, stride = "day" } = query;
   const source = query.source ?? (await listSources(db))[0]?.source ?? "default";
   if (workspaceId === undefined) throw incomplete("workspace");
@@ -108,23 +95,27 @@ async function show(context: Context<Query, unknown>): Promise<Page> {
     .filter((id) => id !== null);
   const facts = await cellFacts(db, { source, workspaceId, scopeIds, range });
   const shown = { coverage, cells, range, unit: `${length}s`, states, facts };
-  const byDay = stride === "hour" ? await daysBeside(db, { source, workspaceId, groupBy, range }) : undefined;
   const refusal = refusalOf(coverage, first);
-  const isConfigured = config.sources.some(({ slug }) => slug === source);
-  const hasButton = who.role === "operator" && refusal === undefined && isConfigured;
+  const differences = address("/differences", {
+    source,
+    state: "all",
+    from: dayOf(range.start),
+    to: dayOf(ceilToGrid(range.end, DAY_MS)),
+    group_by: groupBy,
+    workspace: workspaceId,
+  });
   return {
     title: `Coverage of ${rangeText(range)}`,
     body: html`${about(shown, query)}
-    <h2>State</h2>${stateTable(shown)}${byDay}
-    <h2>Failures</h2>${failureList(facts.failures, { who, isAsked: refusal === undefined, hasButton })}
+    <h2>State</h2>${stateTable(shown)}
+    <h2>Failures</h2>${failureList(facts.failures, { who, isAsked: refusal === undefined })}
     ${taskList(facts)}
-    <h2>Ask again</h2>${askAgain(context, {
-      target: { source, stride, range, groupBy, workspaceId },
+    <h2>Load again</h2>${loadAgain(
+      { source, stride, range, groupBy, workspaceId },
       refusal,
-      failed: GROUPINGS.filter((one) => facts.failures.some((failure) => failure.groupBy === one)),
-    })}
-    <h2>Differences</h2>${differenceList(facts.differences, who)}
-    <h2>Restatements</h2>${restatementList(facts.restatements, who)}
+      GROUPINGS.filter((one) => facts.failures.some((failure) => failure.groupBy === one)),
+    )}
+    <p><a href="${differences}">Differences and restatements of these days</a></p>
     <h2>Where it comes from</h2>
     <details><summary>Answers of the platform, and what they were compared with</summary>
     <h3>Answers</h3>${answerList(facts.answers)}
@@ -171,22 +162,6 @@ function about({ coverage, cells, range }: Shown, { group_by: groupBy }: Query):
     <p><a href="${addressOf("/coverage", { ...target, range: month })}">Coverage of its month</a></p>`;
 }
 
-/** What is claimed of the days that hours belong to: they are fetched and compared apart, so both may be said of one time. */
-async function daysBeside(
-  db: Context<unknown, unknown>["db"],
-  { range, ...asked }: { source: string; workspaceId: string; groupBy: GroupBy | undefined; range: Interval },
-): Promise<Html> {
-  const { source, workspaceId, groupBy } = asked;
-  const found = await sourceCoverage(db, { source, stride: "day", workspaceId, ...(groupBy && { groupBy }) });
-  const days = { start: floorToGrid(range.start, DAY_MS), end: ceilToGrid(range.end, DAY_MS) };
-  const parts = partsFor(found?.cells ?? [], "day", found?.now ?? 0).map((one) => one.parts);
-  const [state] = columnStates(parts, [days], DAY_MS);
-  if (state?.status === undefined) return html``;
-  const to = addressOf("/cell", { ...asked, stride: "day", range: days });
-  const text = described(state, state.status, unitOf("day", "day", parts.length));
-  return html`<p>By day, ${rangeText(days)} is: <a href="${to}">${text}</a>. ${HOURS_APART}</p>`;
-}
-
 function stateTable(shown: Shown): Html {
   const { coverage, cells, states, range, unit } = shown;
   const { source, stride } = coverage;
@@ -230,73 +205,10 @@ function tracesOf(
   return html`${count(found?.traces ?? 0)}${note === "" ? "" : html` <span class="quiet">${note}</span>`}`;
 }
 
-const BODY = ASKED.extend({ shown_at: z.coerce.number().int().positive().max(8.64e15) });
-
-/** Fetches a part of the coverage again, as a backfill. Sent twice from one page, it is started once. */
-function addAskAgain(web: Web): void {
-  web.action("/cell", { body: BODY }, async ({ body, config, store, actor, now, enqueue }) => {
-    const { checked, problems } = checkAsked(config, body);
-    if (checked === undefined) {
-      throw new UsageError({
-        code: "form_invalid",
-        message: problems.join(" ") || "The form names no range.",
-        next: "Go back to the cell and reload it.",
-      });
-    }
-    const { wish, workspaceIds } = checked;
-    const known = await previewedSource(checked.source, store.db);
-    const source = { ...known, workspaceIds: workspacesOf(workspaceIds, known.workspaceIds) };
-    const { tasks } = await planBackfill(source, wish, now);
-    const shown = { digest: digestOf(source, wish, tasks), shownAt: body.shown_at };
-    const started = await startShown(store, source, wish, { shown, by: actor, now });
-    // Something was loaded there in this moment: the preview shows what is left to ask.
-    if (started.outcome === "changed") {
-      const { source: slug, stride, from, to, group_by, workspace, reprocess } = body;
-      return {
-        redirect: address("/backfills/new", {
-          source: slug,
-          stride,
-          from,
-          to,
-          group_by,
-          workspace,
-          reprocess,
-        }),
-      };
-    }
-    await enqueue(source.slug);
-    return { redirect: `/backfills/${started.backfillId}` };
-  });
-}
-
-function askAgain(
-  { config, who, csrf, now }: Pick<Context<unknown, unknown>, "config" | "who" | "csrf" | "now">,
-  { target, refusal, failed }: { target: Target; refusal: string | undefined; failed: readonly GroupBy[] },
-): Html {
-  const { source, stride = "day", range, groupBy, workspaceId } = target;
-  if (range === undefined || workspaceId === undefined) return html``;
-  const all: Asked = {
-    source,
-    stride,
-    from: shortInstant(range.start),
-    to: shortInstant(range.end),
-    reprocess: "all",
-    group_by: groupBy === undefined ? [] : [groupBy],
-    workspace: [workspaceId],
-  };
-  if (checkAsked(config, all).checked === undefined) {
-    return html`<p class="quiet">The source is not configured here, so nothing of it can be asked for.</p>`;
-  }
-  if (refusal !== undefined) return html`<p class="quiet">Nothing of it can be asked for: ${refusal}.</p>`;
-  const form = (label: string, asked: Asked): Html => {
-    if (who.role !== "operator") return html`<p class="quiet">Operators can ask for it again.</p>`;
-    return postForm("/cell", { csrf: csrf(), label, fields: { ...asked, shown_at: Math.round(now) } });
-  };
-  const wholly = (label: string) =>
-    html`<p>Fetches all of it again, also what is final. A change of a final count is kept as a restatement.</p>${form(label, all)}`;
-  if (failed.length === 0) return wholly("Ask again");
-  const named = failed.map((one) => dimensionTitle(one)).join(", ");
-  return html`<p>Fetches what failed by ${named}, and what else of it is not loaded or not final.</p>
-    ${form("Ask again", { ...all, reprocess: "missing", group_by: [...failed] })}
-    <details><summary>All of it, also what is final</summary>${wholly("Ask for all of it again")}</details>`;
+function loadAgain(target: Target, refusal: string | undefined, failed: readonly GroupBy[]): Html {
+  if (refusal !== undefined) return html`<p class="quiet">Nothing of it can be loaded: ${refusal}.</p>`;
+  const link = (label: string, fields: Fields) =>
+    html`<li><a href="${addressOf("/backfills/new", target, fields)}">${label}</a></li>`;
+  return html`<ul>${failed.length === 0 ? "" : link("What failed or is missing", { group_by: failed })}
+    ${link("All of it, also what is final", { reprocess: "all" })}</ul>`;
 }

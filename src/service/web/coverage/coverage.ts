@@ -54,7 +54,7 @@ import {
   type Target,
   workspaceUnknown,
 } from "./query.ts";
-import { coverageTable, HOURS_APART, type Rows, rowsOf } from "./table.ts";
+import { coverageTable, type Rows, rowsOf } from "./table.ts";
 
 const QUERY = z.object({
   ...TARGET,
@@ -119,7 +119,6 @@ async function show({ db, query, now }: Context<Query, unknown>): Promise<Page> 
     ${coverage.isUnavailable ? notice("warn", `The platform does not answer by ${stride} for this source. It is asked again once a day.`) : ""}
     ${isCalendar ? html`<h2>Calendar</h2>${calendar(all, span)}${legend()}` : ""}
     ${gaps(coverage, cellParts(cells), { target, shown: span })}
-    ${stride === "hour" ? html`<p class="quiet">${HOURS_APART} <a href="${addressOf("/coverage", { ...target, stride: "day", range: chosen && span })}">The same by day</a></p>` : ""}
     ${isCalendar ? folded(rows, query, workspaces) : html`<h2 id="table">${rangeText(span)}</h2>${around(query, { coverage, target, span, length })}${workspaces}`}
     <p><a href="${addressOf("/backfills/new", { ...target, range: expectedOf(coverage, span) })}">Load this range</a></p>
     <h2>Legend</h2>

@@ -220,9 +220,6 @@ function proof(word: string, proved: number, units: number): string {
   return proved >= units ? word : `${word} ${proved} of ${units}`;
 }
 
-export const HOURS_APART =
-  "Hours are fetched and compared with the platform's export apart from days. So a day may be proved while its hours are not yet.";
-
 export function unitOf(length: ColumnLength, stride: GridStride, dimensions: number): string {
   const isHour = length === "hour" && stride === "hour";
   if (dimensions > 1) return isHour ? "hourly figures" : "daily figures";
