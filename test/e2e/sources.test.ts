@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { startStandin } from "../../src/local/standin/server.ts";
-import { bench, dayOf, document, endOf, KEY, run } from "../support/program.ts";
+import { bench, dayOf, document, KEY, run } from "../support/program.ts";
 import type { Bench } from "../support/source.ts";
 import { booked, differences, inStore, together, wrongFigures } from "../support/tables.ts";
 import { temporaryFile } from "../support/temporary.ts";
@@ -70,16 +70,12 @@ describe("several sources", () => {
     // One that is configured and was never opened is not called unknown, nor are the others.
     const never = await run(["status", "--source", "new"], more);
     expect([never.code, never.stdout.trim()]).toEqual([3, ""]);
-    expect(endOf(await run(["status", "--watch"], more))).toEqual([2, "watch_without_terminal"]);
 
     const keyless = { ...sourceOf("eu", made.standin), apiKey: `${KEY}wrong` };
     const wrong = several(made, [keyless, sourceOf("us", other)]);
     expect((await run(["sync", "--inline"], wrong)).code).toBe(5);
     const refused = await run(["status"], wrong);
-    expect([refused.code, refused.stdout]).toEqual([
-      5,
-      expect.stringMatching(/^PROBLEMS +the key is refused/m),
-    ]);
+    expect([refused.code, refused.stdout]).toEqual([5, expect.stringMatching(/^PROBLEMS +refused/m)]);
   });
 
   test("are loaded even if others fail; the first exit code that applies is returned", async () => {

@@ -6,17 +6,6 @@ import { environment } from "../support/cli.ts";
 import { bench, document, envOf, run } from "../support/program.ts";
 import { onTerminal } from "../support/terminal.ts";
 
-test("status --watch shows it again, and Ctrl-C ends it with 130", async () => {
-  const made = await bench({ workspaces: [0] });
-  await run(["sync", "--inline"], envOf(made));
-  const terminal = onTerminal(["status", "--watch"], envOf(made));
-  await terminal.shows(/^alerts /);
-  await made.sql("UPDATE usage.source SET slug = 'renamed'");
-  await terminal.shows(/renamed/, 30_000);
-  terminal.type("\u0003");
-  expect(await terminal.ended).toBe(130);
-});
-
 const PROGRAM = fileURLToPath(new URL("../../src/cli.js", import.meta.url));
 /** What a person looks at, and its exit code after a first sync without the service. */
 const SCREENS: readonly (readonly [args: string, code: number])[] = [

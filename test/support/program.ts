@@ -43,11 +43,6 @@ export function dayOf(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10);
 }
 
-/** Exit code, and the code of the error that was printed. */
-export function endOf({ code, stderr }: Ended): [exit: number | null, error: string | undefined] {
-  return [code, /\[(\w+)\]/.exec(stderr)?.[1]];
-}
-
 /** Exactly one JSON document. */
 export function document({ stdout }: Ended): unknown {
   expect(stdout).toMatch(/^[[{].*\n$/s);

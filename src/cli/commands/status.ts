@@ -1,4 +1,3 @@
-import { setTimeout } from "node:timers/promises";
 import type { Command } from "commander";
 import type { RedisView } from "../../../jobs/redis-view.ts";
 import { type SourceConfig, sourceFlagsOf } from "../../config/config.ts";
@@ -14,74 +13,38 @@ import {
 import { limitUses } from "../../store/bill/bill-terms.ts";
 import { unpricedUsage } from "../../store/bill/prices.ts";
 import { daysByStride } from "../../store/coverage/coverage-lines.ts";
-import { listedOnly } from "../../store/coverage/withdrawn-zeros.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import {
-  describeInShort,
-  describeStatus,
-  exitOfStatus,
-  finalityOf,
-  type ShownStatus,
-} from "../report/status-report.ts";
+import { describeInShort, describeStatus, exitOfStatus, type ShownStatus } from "../report/status-report.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
 import { inSession, type Session } from "../session/session.ts";
 
 export const examples = [
   ["status", "all sources"],
-  ["status --source emea --watch", "one source, again every five seconds"],
+  ["status --source emea", "all that is known of one source"],
 ] as const;
 
 export function define(command: Command): void {
-  command
-    .option("--source <slug>", "only this source")
-    .option("--watch", "show it again every five seconds, until Ctrl-C")
-    .action(inSession(run));
+  command.option("--source <slug>", "only this source").action(inSession(run));
 }
 
-interface StatusOptions {
-  readonly source?: string;
-  readonly watch?: boolean;
-}
-
-const WATCH_EVERY_MS = 5_000;
-
-async function run(session: Session, { source, watch = false }: StatusOptions): Promise<number> {
-  if (!watch) return show(session, source);
-  if (!process.stdout.isTTY) {
-    throw new UsageError({
-      code: "watch_without_terminal",
-      message: "--watch needs a terminal.",
-      next: "Leave it out, or repeat the command yourself.",
-    });
-  }
-  while (!session.signal.aborted) {
-    session.output.clear();
-    await show(session, source);
-    await setTimeout(WATCH_EVERY_MS, undefined, { signal: session.signal }).catch(() => {});
-  }
-  return EXIT.interrupted;
-}
-
-function describeAll(all: readonly ShownStatus[], now: number, settleAfterMs: number): string {
+function describeAll(all: readonly ShownStatus[], now: number): string {
   const [first] = all;
-  if (first === undefined || all.length === 1)
-    return all.map((one) => describeStatus(one, now, settleAfterMs)).join();
+  if (first === undefined || all.length === 1) return all.map((one) => describeStatus(one, now)).join();
   const more = `\`usage-etl status --source ${first.source}\` shows all that is known of a source.`;
   return [...all.map((one) => describeInShort(one, now)), more].join("\n\n");
 }
 
 /** Reads the tables and Redis, and asks the platform nothing: it shows the same while that is away. */
-async function show(session: Session, only: string | undefined): Promise<number> {
+async function run(session: Session, { source: only }: { source?: string }): Promise<number> {
   const { config, output } = session;
   const { db } = await session.migratedStore();
   const now = await storeNow(db);
-  const { settleAfterMs } = config;
   const { view, problem } = await lookAtService(session);
   const queues = { sources: view?.sources, problem: problem?.message ?? null };
   const [reports, details] = await Promise.all([
     reportOnSources(db, { config, now, queues }),
-    detailsOfSources(db, settleAfterMs),
+    detailsOfSources(db),
   ]);
   const statuses = reports.flatMap(({ status, trust, progress, budget, ...report }): ShownStatus[] => {
     if (status.source !== (only ?? status.source)) return [];
@@ -115,7 +78,7 @@ async function show(session: Session, only: string | undefined): Promise<number>
   output.data(statuses, (all) =>
     reports.length === 0
       ? "No source was ever opened. Run `usage-etl sync --inline`."
-      : describeAll(all, now, settleAfterMs),
+      : describeAll(all, now),
   );
   const isMeant = ({ slug }: { slug: string }) => slug === (only ?? slug);
   const unopened = neverOpened(session, reports, config.sources.filter(isMeant));
@@ -124,25 +87,21 @@ async function show(session: Session, only: string | undefined): Promise<number>
 
 type SourceDetails = Awaited<ReturnType<typeof detailsOf>>;
 
-async function detailsOfSources(db: Database, settleAfterMs: number): Promise<Map<string, SourceDetails>> {
+async function detailsOfSources(db: Database): Promise<Map<string, SourceDetails>> {
   const sources = await listSources(db);
   return new Map(
-    await Promise.all(
-      sources.map(async (source) => [source.source, await detailsOf(db, source, settleAfterMs)] as const),
-    ),
+    await Promise.all(sources.map(async (source) => [source.source, await detailsOf(db, source)] as const)),
   );
 }
 
-async function detailsOf(db: Database, { source, sourceId }: ListedSource, settleAfterMs: number) {
-  const [freshness, finality, listed, days, costs, limits] = await Promise.all([
+async function detailsOf(db: Database, { source, sourceId }: ListedSource) {
+  const [freshness, days, costs, limits] = await Promise.all([
     freshnessOf(db, source),
-    finalityOf(db, { sourceId, settleAfterMs }),
-    listedOnly(db, sourceId),
     daysByStride(db, source),
     unpricedUsage(db, sourceId),
     limitUses(db, sourceId),
   ]);
-  return { freshness, finality, listedOnly: listed, days, costs, limits };
+  return { freshness, days, costs, limits };
 }
 
 function neverOpened(

@@ -9,7 +9,6 @@ import { type Counted, createBar, type Update } from "./progress.ts";
 export interface Output {
   readonly json: boolean;
   data<T>(value: T, text: (value: T) => string): undefined;
-  clear(): void;
   /** Writes a line for the person. It is never part of the data; with `--json` it is `{"note": ...}`. */
   note(line: string): void;
   /** Writes what ended the command, or its work on one of several sources; with `--json` as an object. */
@@ -35,7 +34,6 @@ export function createOutput({ json = false, verbose = false }: OutputOptions): 
     json,
     data: (value, text) =>
       void process.stdout.write(`${json ? toDocument(value) : printable(text(value))}\n`),
-    clear: () => void (process.stdout.isTTY && !json && process.stdout.write("\u001b[2J\u001b[3J\u001b[H")),
     note: (line) => say(json ? toDocument({ note: line }) : printable(line)),
     error: (error, source) => {
       const facts = (json || verbose ? undefined : refusalOf(error)) ?? factsOf(error);

@@ -14,6 +14,7 @@ import { addDays, isDay } from "../../domain/time/days.ts";
 import { DAY_MS, HOUR_MS } from "../../domain/time/stride.ts";
 import { METER_NAME, type Meter } from "../../domain/usage/meter.ts";
 import type { Advice, SourceReport } from "../../pipeline/advice.ts";
+import { factOf } from "../../pipeline/alerts/conditions.ts";
 import { outcomeOf } from "../../pipeline/as-run.ts";
 import type { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import { describePutOff, type SyncBudget } from "../../pipeline/sync/sync-budget.ts";
@@ -37,8 +38,6 @@ export type ShownStatus = SourceStatus &
     readonly proveWith: string | null;
     readonly dataStartProblem: ReturnType<typeof dataStartProblem>;
     readonly freshness: readonly Freshness[];
-    readonly finality: Finality;
-    readonly listedOnly: readonly ListedOnly[];
     /** Processes seen; null where no Redis says so. */
     readonly workers: number | null;
     readonly schedulers: number | null;
@@ -77,14 +76,15 @@ const MOST_LIMITS = 5;
 
 const WIDTH = "differences  ".length;
 
-export function describeStatus(status: ShownStatus, now: number, settleAfterMs: number): string {
+export function describeStatus(status: ShownStatus, now: number): string {
   const line = (label: string, text: string) => wrapped(label.padEnd(WIDTH), text);
   const problems = [status.budget?.problem, status.dataStartProblem].filter((one) => one !== undefined);
+  const said = status.advice.alerts?.isWhole ? status.advice.alerts.kinds : [];
+  const alerts = status.alerts.filter(({ kind }) => !said.includes(kind));
   const moreLimits = status.limits.length - MOST_LIMITS;
   return linesOf(
     wrapped("", `${status.source}: ${status.baseUrl}, ${counted(status.workspaces, "workspace")}`),
     line("to do", describeAdvice(status.advice)),
-    line("organization", status.organizationId ?? "not known"),
     line("last sync", describeLast(status.lastSync, now)),
     line("next sync", describeNext(status, now)),
     line("service", describeService(status)),
@@ -102,25 +102,21 @@ export function describeStatus(status: ShownStatus, now: number, settleAfterMs: 
     status.limits.slice(0, MOST_LIMITS).map((one) => line("limit", describeLimit(one))),
     moreLimits > 0 && line("limit", `${moreLimits} more in reporting_detail.usage_limit`),
     status.alerts.length === 0 && line("alerts", "none"),
-    status.alerts.map((one) => line("ALERT", `${one.message} [${one.kind}]`)),
+    alerts.map((one) => line("ALERT", `${factOf(one)} [${one.kind}]`)),
     status.refused !== null && line("KEY", `The platform refuses the key: ${status.refused}`),
     problems.map(({ message, next, code }) => line("WARNING", `${message} ${next} [${code}]`)),
     status.failures.map((failures) => line("FAILED", describeFailures(failures))),
     describeLost(status.lostWorkspaces).map((text) => line("WARNING", text)),
-    describeFinality(status.finality, settleAfterMs).map((text) => line("final", text)),
-    describeListedOnly(status.listedOnly).map((text) => line("zeros", text)),
   );
 }
 
 export function describeInShort(status: ShownStatus, now: number): string {
   const line = (label: string, text: string) => wrapped(label.padEnd(WIDTH), text);
-  const { provedUntil, dataStart, refused, budget, dataStartProblem } = status;
+  const { provedUntil, dataStart, budget, dataStartProblem } = status;
   const problems = [
-    ...(refused === null ? [] : ["the key is refused"]),
     ...[budget?.problem, dataStartProblem].flatMap((one) => one?.code ?? []),
     ...status.failures.map(({ code }) => code),
     ...status.alerts.map(({ kind }) => kind),
-    ...describeLost(status.lostWorkspaces).map(() => "lost access to workspaces"),
   ];
   const counts = Map.groupBy(problems, (one) => one);
   const proved =
@@ -282,7 +278,7 @@ export function describeFinality(finality: Finality, settleAfterMs: number): str
   if (finalChanges === 0) return [advice[verdict]];
   return [
     advice[verdict],
-    `WARNING: ${finalChanges} final counts by workspace and day changed. reporting_detail.usage_restatement lists them.`,
+    `${finalChanges} final counts by workspace and day changed. reporting_detail.usage_restatement lists them.`,
   ];
 }
 
@@ -342,7 +338,7 @@ export function describeListedOnly(all: readonly ListedOnly[]): string[] {
   const rest =
     left.length === 0
       ? ""
-      : `, and ${zerosLeft} of ${left.length} more workspaces, which status --json shows`;
+      : `, and ${zerosLeft} of ${left.length} more workspaces`;
   return [
     `Zero values that rest on the listing alone, because no answer ever named the workspace: ${named.join(", ")}${rest}`,
   ];
