@@ -18,8 +18,6 @@ export function addGuard(
 ): (request: FastifyRequest) => Who | undefined {
   const { access, sessions } = given;
   const known = new WeakMap<FastifyRequest, Who>();
-  /** Forms of those whose login ended. Nobody is known for them, so no handler of a form would go on. */
-  const unsent = new WeakSet<FastifyRequest>();
   app.addHook("onRequest", async (request, reply) => {
     // One way to write an address: an absolute one would name a host of its own.
     const [path = ""] = request.url.split("?");
@@ -40,30 +38,18 @@ export function addGuard(
     if (isBrowser && request.method === "GET")
       return reply.redirect(address("/login", { next: request.url }), 303);
     if (!isBrowser || request.method !== "POST") return sendBare(reply, 401, LOG_IN);
-    // Where the form lies depends on its fields, which are not read yet.
-    unsent.add(request);
-  });
-  app.addHook("preHandler", async (request, reply) => {
-    if (!unsent.has(request)) return;
     return reply.redirect(address("/login", { next: pageOfForm(request), unsent: "yes" }), 303);
   });
   return (request) => known.get(request);
 }
 
-/**
- * The page that a form was sent from, filled as far as its address can: that of the browser's Referer. A page that a form answered
- * with has no address of its own; then it is the page at the form's path, with those fields that its address takes.
- */
-function pageOfForm({ url, headers, body, routeOptions }: FastifyRequest): string {
+/** The page that a form was sent from, as the browser's Referer names it. A page that a form answered with has no address of its own. */
+function pageOfForm({ url, headers }: FastifyRequest): string {
   const [path = ""] = url.split("?");
   const referer = headers.referer ?? "";
   const from = URL.canParse(referer) ? new URL(referer) : undefined;
   const isOwn = from !== undefined && from.hostname === hostnameOf(headers.host);
-  if (isOwn && (from.search !== "" || from.pathname !== path)) return `${from.pathname}${from.search}`;
-  const { addressFields } = routeOptions.config;
-  if (addressFields === undefined) return "/";
-  const given = (body ?? {}) as Record<string, string | string[] | undefined>;
-  return address(path, Object.fromEntries(addressFields.map((field) => [field, given[field]])));
+  return isOwn && (from.search !== "" || from.pathname !== path) ? `${from.pathname}${from.search}` : "/";
 }
 
 /** A request that changes something and that another site's page sent, as a browser says. */

@@ -60,13 +60,6 @@ interface Reads<Q extends Schema, P extends Schema> extends Schemas<Q, P> {
 
 export type Web = ReturnType<typeof routesOf>;
 
-declare module "fastify" {
-  interface FastifyContextConfig {
-    /** Of a form: the fields that the page at its path takes by its address. */
-    readonly addressFields?: readonly string[] | undefined;
-  }
-}
-
 interface Around {
   readonly services: WebServices;
   readonly whoSent: (request: FastifyRequest) => Who;
@@ -76,15 +69,12 @@ interface Around {
 
 export function routesOf(app: FastifyInstance, around: Around) {
   const { services, whoSent, sessions } = around;
-  const fieldsOf = new Map<string, readonly string[]>();
-
   return {
     page<Q extends Schema = Nothing, P extends Schema = Nothing>(
       path: string,
       reads: Reads<Q, P>,
       show: (context: Context<z.output<Q>, z.output<P>>) => Promise<Page>,
     ): void {
-      if (reads.query instanceof z.ZodObject) fieldsOf.set(path, Object.keys(reads.query.shape));
       app.get(path, async (request, reply) => {
         const [context, page] = await shown(around, reads, { request, reply }, show);
         return send(around, context, page);
@@ -111,10 +101,7 @@ export function routesOf(app: FastifyInstance, around: Around) {
       const operatorsOnly = async (request: FastifyRequest) => {
         if (whoSent(request).role !== "operator") throw viewersOnlyLook();
       };
-      const options = {
-        config: { addressFields: fieldsOf.get(path) },
-        preHandler: [operatorsOnly, app.csrfProtection],
-      };
+      const options = { preHandler: [operatorsOnly, app.csrfProtection] };
       app.post(path, options, async (request, reply) => {
         const context = await contextOf(around, schemas, { request, reply });
         const body = parsed(schemas.body, request.body ?? {}, "form_invalid");
