@@ -20,15 +20,11 @@ const REQUIRED = ["sku", "unit_price", "currency", "valid_from"];
 const COLUMNS = [...REQUIRED, "valid_to", "source", "workspace", "from_quantity", "counted_over", "measure"];
 const BLANK = Object.fromEntries(COLUMNS.map((name) => [name, ""]));
 
-/**
- * Reads prices of a CSV file with a header, or of a JSON array of objects (`.json`). Errors: `file_unreadable`;
- * `file_invalid`, which names line and column of every problem.
- */
+/** Reads prices of a CSV file with a header. Errors: `file_unreadable`; `file_invalid`, which names line and column of every problem. */
 export async function readPriceFile(file: string): Promise<PriceLine[]> {
-  const text = await readGiven(file, "a CSV or JSON file in UTF-8");
-  const raw = /\.json$/i.test(file) ? fromJson(file, text) : fromCsv(file, text);
+  const text = await readGiven(file, "a CSV file in UTF-8");
   const problems: string[] = [];
-  const lines = raw.flatMap(({ where, cells }) => {
+  const lines = fromCsv(file, text).flatMap(({ where, cells }) => {
     const parsed = priceSchema.safeParse({ ...BLANK, ...cells });
     if (parsed.success) return [{ where, price: parsed.data }];
     for (const { path, message } of parsed.error.issues) {
@@ -70,59 +66,6 @@ function fromCsv(file: string, text: string): RawPrice[] {
     if (error instanceof CsvError) refuseGiven(file, [`line ${Number(error.lines ?? 1)}: ${error.message}`]);
     throw error;
   }
-}
-
-const jsonSchema = z.array(
-  z.record(z.string(), z.string("is not a text").trim().nullable(), "is not an object"),
-  "is not an array of prices",
-);
-
-function fromJson(file: string, text: string): RawPrice[] {
-  // A number keeps the text of the file: a float could not hold all its digits.
-  const keepSource = (_: string, value: unknown, context?: { source?: string }) =>
-    typeof value === "number" ? (context?.source ?? String(value)) : value;
-  let json: unknown;
-  try {
-    json = JSON.parse(text.replace(/^\uFEFF/, ""), keepSource);
-  } catch (error) {
-    // V8's message ends with line and column.
-    refuseGiven(file, [`the file is not JSON: ${(error as Error).message}`]);
-  }
-  const { data = [], error } = jsonSchema.safeParse(json);
-  refuseGiven(file, error?.issues.map(({ path, message }) => `${placeOf(path)} ${message}`) ?? []);
-  refuseGiven(file, keysGivenAgain(text));
-  const unknown = data.map((item, at) =>
-    unknownColumns(Object.keys(item)).map((why) => `${placeOf([at])}: ${why}`),
-  );
-  refuseGiven(file, unknown.flat());
-  return data.map((item, at) => ({
-    where: placeOf([at]),
-    cells: Object.fromEntries(Object.entries(item).map(([name, value]) => [name, value ?? ""])),
-  }));
-}
-
-/** Keys that an object has twice: JSON.parse keeps the last value of them and says nothing. The text is an array of flat objects. */
-function keysGivenAgain(text: string): string[] {
-  const problems: string[] = [];
-  const seen = new Set<unknown>();
-  let item = -1;
-  for (const { 0: token, 1: key, index } of text.matchAll(/("(?:[^"\\]|\\.)*")\s*:|"(?:[^"\\]|\\.)*"|\{/g)) {
-    if (token === "{") {
-      item++;
-      seen.clear();
-    }
-    if (key === undefined) continue;
-    const name: unknown = JSON.parse(key);
-    const line = text.slice(0, index).split("\n").length;
-    if (seen.has(name)) problems.push(`${placeOf([item, String(name)])} is given again in line ${line}`);
-    seen.add(name);
-  }
-  return problems;
-}
-
-function placeOf([item, column]: readonly PropertyKey[]): string {
-  if (item === undefined) return "the file";
-  return `item ${Number(item) + 1}${column === undefined ? "" : `, column "${String(column)}":`}`;
 }
 
 function unknownColumns(names: readonly string[]): string[] {

@@ -36,7 +36,7 @@ export function define(prices: Command): void {
   prices
     .command("import <file>")
     .description(
-      "import all prices of a CSV or JSON file, or none (columns: sku,unit_price,currency,valid_from,valid_to,source,workspace,from_quantity,counted_over,measure)",
+      "import all prices of a CSV file, or none (columns: sku,unit_price,currency,valid_from,valid_to,source,workspace,from_quantity,counted_over,measure)",
     )
     .option("--replace", "remove stored prices that the file does not hold", false)
     .option(
@@ -77,7 +77,7 @@ async function importFile(
 function noPrices(file: string, replace: boolean): UsageError {
   return new UsageError({
     code: "price_file_empty",
-    message: `${file} holds no prices, only a header or an empty list. ${replace ? "With --replace it would remove every stored price." : "There is nothing to import."}`,
+    message: `${file} holds no prices, only a header. ${replace ? "With --replace it would remove every stored price." : "There is nothing to import."}`,
     next: replace
       ? "Nothing was changed. To remove all prices, so that no costs are estimated, add --yes."
       : "Add prices to the file and import it again.",
