@@ -26,7 +26,7 @@ export const DIMENSIONS: Readonly<Record<Dimension, DimensionColumns>> = {
 };
 
 /** Part of the views' names, such as `fct_sandbox_usage_workspace_daily`. Views of traces are `fct_usage_`. */
-export const USAGE_VIEWS: Readonly<Partial<Record<Meter, string>>> = {
+const USAGE_VIEWS: Readonly<Partial<Record<Meter, string>>> = {
   deployments: "deployment_usage",
   sandboxes: "sandbox_usage",
   evaluators: "evaluator_spend",

@@ -1,13 +1,6 @@
 import type { SourceConfig } from "../../../config/config.ts";
 import type { RangeLine } from "../../../domain/coverage/range-status.ts";
-import {
-  LEFT_OUT,
-  type PlannedWindow,
-  requestsByDimension,
-  requestsOfWindow,
-  windowsOf,
-} from "../../../domain/planning/planned-windows.ts";
-import { GROUPINGS } from "../../../domain/usage/record.ts";
+import { LEFT_OUT, requestsByDimension, windowsOf } from "../../../domain/planning/planned-windows.ts";
 import type { BackfillPreview } from "../../../pipeline/backfill/plan-backfill.ts";
 import { type BackfillBudget, minutesOf } from "../../../pipeline/backfill/plan-backfill.ts";
 import type { Wish } from "../../../pipeline/backfill/wish.ts";
@@ -20,8 +13,6 @@ export interface CheckedWish {
   /** Platform ids; undefined: all. */
   readonly workspaceIds: readonly string[] | undefined;
 }
-
-const MOST_ROWS = 60;
 
 interface Shown {
   readonly checked: CheckedWish;
@@ -55,8 +46,7 @@ export function previewOf({ checked, preview, budget }: Shown): Html {
       }
     </dl>
     ${leftOut(preview.leftOut)}
-    ${loaded(preview.loaded)}
-    ${windows.length === 0 ? "" : windowTable(windows, "Windows that are fetched, with their requests by dimension")}`;
+    ${loaded(preview.loaded)}`;
 }
 
 function time(sent: number, budget: BackfillBudget): Html {
@@ -95,22 +85,4 @@ export function rangeTable(lines: readonly RangeLine[], caption: string): Html {
         <td>${line.retryAt === null ? "" : instant(line.retryAt)}</td></tr>`,
     ),
   });
-}
-
-function windowTable(windows: readonly PlannedWindow[], caption: string): Html {
-  const more = windows.length - MOST_ROWS;
-  const dimensions = GROUPINGS.map((groupBy, at) => ({ groupBy, at })).filter(({ at }) =>
-    windows.some(({ requests }) => (requests[at] ?? 0) > 0),
-  );
-  const rows = windows.slice(0, MOST_ROWS).map(
-    (window) => html`<tr><th scope="row">${rangeText(window)}</th><td>${window.stride}</td>
-      ${dimensions.map(({ at }) => html`<td>${count(window.requests[at] ?? 0)}</td>`)}<td>${count(requestsOfWindow(window))}</td></tr>`,
-  );
-  return html`<details ${windows.length <= 12 ? "open" : ""}><summary>${caption}: ${windows.length.toLocaleString("en-US")}</summary>
-    ${table({
-      label: caption,
-      caption: `${caption}${more > 0 ? `: the first ${MOST_ROWS}, oldest first. The command with --dry-run --json shows all.` : ""}`,
-      heads: ["Range", "Per", ...dimensions.map(({ groupBy }) => dimensionTitle(groupBy)), "All"],
-      rows,
-    })}</details>`;
 }

@@ -32,7 +32,6 @@ import {
 } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
 import { budgetTable } from "./budgets.ts";
-import { twins } from "./files.ts";
 import { noteShown, notesOf } from "./notes.ts";
 import { partsTable } from "./owner-parts.ts";
 import { sourceOf } from "./question.ts";
@@ -92,8 +91,7 @@ async function show({ db, query, now, who }: Context<Query, unknown>): Promise<P
     ${idTable(main, beside)}
     <p class="quiet">Who pays for ${daysText(range)}: traces are divided by ${DIMENSIONS[applied.divideBy].title}, by the owner file that was applied on ${dayOf(applied.appliedAt.getTime())} (${counted(applied.rules, "rule")}). All rows add up to the total of ${source.slug}, but for rounding to cents.</p>
     ${budgetTable(budgets, month)}
-    ${downloads(main.question)}
-    ${twins(main.question, { masked })}`;
+    ${downloads(main.question)}`;
   return { title: "Owners", body };
 }
 

@@ -39,20 +39,12 @@ export function headline(report: Report, { asClosed = false } = {}): Html {
   const { range, ended, before } = question;
   const without = ended.to < range.to ? "without today, " : "";
   const change = total.isComparable
-    ? html`<br><small>${changeOf(total)} ${without}against ${daysText(before)}${perDay(report)}</small>`
+    ? html`<br><small>${changeOf(total)} ${without}against ${daysText(before)}</small>`
     : "";
   return html`<div><dt>${measureOf(report)}</dt><dd><strong class="headline">${figureShown(total.sum, report)}</strong> ${asClosed && total.sum.isComplete ? AS_CLOSED : stateBadge(total.sum)}${change}</dd></div>`;
 }
 
 const AS_CLOSED = sign("ok", "■", "as closed");
-
-function perDay({ total, question }: Report): string {
-  const [days, daysBefore] = [daysBetween(question.ended), daysBetween(question.before)];
-  if (days === daysBefore) return "";
-  const [now, before] = [total.compared * BigInt(daysBefore), total.before.amount * BigInt(days)];
-  const change = percentOf(now - before, before);
-  return change === null ? "" : `, which has ${daysBefore} days: ${percent(change, { signed: true })} a day`;
-}
 
 function numberCell(figure: Figure, report: Report): Html {
   return html`<td class="number">${figureShown(figure, report)}</td>`;

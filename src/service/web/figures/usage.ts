@@ -13,7 +13,7 @@ import type { Page } from "../layout.ts";
 import { withoutCost } from "../months/bill.ts";
 import { type Html, html, notice, prose } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
-import { courseLines, fileName, idLines, twins } from "./files.ts";
+import { courseLines, fileName, idLines } from "./files.ts";
 import { noteShown, notesOf } from "./notes.ts";
 import {
   addressOf,
@@ -103,8 +103,7 @@ async function show({ db, query, now, who }: Context<UsageQuery, unknown>): Prom
       ${measure === "cost" ? withoutCost((await billOf(db, question))?.lines ?? []) : ""}
       ${course(report)}
       ${idTable(report)}
-      ${downloads(question)}
-      ${twins(question, { masked })}`;
+      ${downloads(question)}`;
   return { title, body };
 }
 
