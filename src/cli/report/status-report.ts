@@ -335,10 +335,7 @@ export function describeListedOnly(all: readonly ListedOnly[]): string[] {
     );
   const left = all.slice(MOST_NAMED);
   const zerosLeft = left.reduce((sum, { zeros }) => sum + zeros, 0);
-  const rest =
-    left.length === 0
-      ? ""
-      : `, and ${zerosLeft} of ${left.length} more workspaces`;
+  const rest = left.length === 0 ? "" : `, and ${zerosLeft} of ${left.length} more workspaces`;
   return [
     `Zero values that rest on the listing alone, because no answer ever named the workspace: ${named.join(", ")}${rest}`,
   ];
