@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { sparkline, ticksUpTo, timeChart } from "../../../src/service/web/chart.ts";
+import { sparkline, timeChart } from "../../../src/service/web/chart.ts";
 
 const days = (traces: readonly (number | null)[], open = 0) =>
   traces.map((one, n) => ({
@@ -41,11 +41,4 @@ test("a chart holds no style, script or unescaped text, also without days", asyn
   ]) {
     expect(svg).not.toMatch(/style=|<script|\son\w+=|NaN|undefined|Infinity/);
   }
-});
-
-test("the axis has round steps up to the largest figure", () => {
-  expect(ticksUpTo(0)).toEqual([0, 1]);
-  expect(ticksUpTo(7)).toEqual([0, 2, 4, 6, 8]);
-  expect(ticksUpTo(1_234_567)).toEqual([0, 500_000, 1_000_000, 1_500_000]);
-  expect(ticksUpTo(0.0003)).toEqual([0, 0.0001, 0.0002, 0.0003]);
 });

@@ -64,22 +64,6 @@ describe("a stream", () => {
     });
   });
 
-  test.each([
-    ["one completed task", [task("completed", { artifacts: [{ parts: [part("hi")] }] })], "completed", "hi"],
-    ["a message", [{ kind: "message", parts: [part("hi")] }], "completed", "hi"],
-    ["a failed task", [task("working"), state("failed", said("no"))], "failed", "no"],
-    ["a completed task without any text", [task("working"), state("completed")], "completed", null],
-    [
-      "artifacts and a state that is not called final",
-      [artifact("hi"), state("completed")],
-      "completed",
-      "hi",
-    ],
-    ["a question", [state("input-required", said("which?"))], "input-required", "which?"],
-  ])("of %s is an answer", async (_what, results, ended, reply) => {
-    expect((await streamOf(results)).at(-1)).toMatchObject({ state: ended, reply });
-  });
-
   test("that ends while its task works is cut, and the error names the task", async () => {
     const error = await refused(streamOf([task("working")]));
     expect(error.code).toBe("answer_cut");

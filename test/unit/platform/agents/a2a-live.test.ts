@@ -3,8 +3,8 @@ import { UsageError } from "../../../../src/errors.ts";
 import { createA2aClient } from "../../../../src/platform/agents/a2a.ts";
 import { agentServer, drip, eventOf, events, json } from "../../../support/agent-server.ts";
 import { poll } from "../../../support/poll.ts";
-import { rawServer, rejection } from "../http/raw-server.ts";
-import { answered, deploymentOf, httpOf, refused, setup } from "./clients.ts";
+import { rejection } from "../http/raw-server.ts";
+import { deploymentOf, httpOf, refused, setup } from "./clients.ts";
 
 /** Servers that are newer than the specification: 1.0 names, conversations by context alone, two envelopes. */
 
@@ -138,10 +138,6 @@ describe("the names of methods", () => {
     expect((await methodsOf(card)).map(({ method }) => method)).toEqual(names);
   });
 
-  test.each([401, 404, 405, 503])("are those of 0.3 where the card is refused with %i", async (status) => {
-    expect((await methodsOf({ name: "a" }, status)).map(({ method }) => method)).toEqual(V03);
-  });
-
   test("go with the spelling of their version", async () => {
     const [of03] = await methodsOf({ name: "a" });
     expect(of03.params.message).toMatchObject({ role: "user", parts: [{ kind: "text", text: "hello" }] });
@@ -174,17 +170,6 @@ describe("the names of methods", () => {
         poll(() => sent("GET") > cards).then(() => stop.abort(new Error("stop"))),
       ]);
       expect(sent("POST")).toBe(1);
-    }
-  });
-
-  test("go with the header of their version", async () => {
-    const cards = [{ name: "a" }, listing(jsonRpc("1.0"))];
-    for (const card of cards) {
-      const server = await rawServer((head) =>
-        answered(JSON.stringify(head.startsWith("GET") ? card : { result: bare() })),
-      );
-      await deploymentOf(server.url).a2a.send(message);
-      expect(/\r\na2a-version: 1\.0/i.test(`${server.requests.at(-1)}`)).toBe(card === cards[1]);
     }
   });
 });

@@ -9,22 +9,6 @@ import { KEY, rawServer, rejection, status } from "../http/raw-server.ts";
 import { answered, handClock, httpOf, refused, setup } from "./clients.ts";
 
 describe("control plane", () => {
-  test("the client reads and renames a template", async () => {
-    const { plane } = await setup();
-    expect(await plane.template("node")).toMatchObject({
-      name: "node",
-      resources: { cpu: "500m", memory: "512Mi" },
-      volumeMounts: [],
-      proxyConfig: null,
-    });
-    const longest = `n${"o".repeat(62)}`;
-    expect((await plane.renameTemplate({ name: "node", to: longest })).name).toBe(longest);
-    const taken = await refused(plane.renameTemplate({ name: longest, to: "python" }));
-    expect(taken).toMatchObject({ status: 409, retryable: false, method: "PATCH" });
-    expect(taken.message).toContain("'python' already exists");
-    expect(await refused(plane.template("node"))).toMatchObject({ status: 404, code: "request_refused" });
-  });
-
   test("sends the bearer token with templates alone, and the workspace with every call but the deployment's", async () => {
     const template = answered(JSON.stringify({ name: "t", image: "i", resources: {} }));
     const created = answered('{"id":"d","thread_id":"t"}');
