@@ -212,7 +212,7 @@ function runsOf(points: readonly ChartPoint[], isSo: (point: ChartPoint) => bool
 }
 
 /** From zero in steps of 1, 2 or 5 times a power of ten, at most five. */
-export function ticksUpTo(most: number): number[] {
+function ticksUpTo(most: number): number[] {
   if (most <= 0) return [0, 1];
   const rough = most / 4;
   const power = 10 ** Math.floor(Math.log10(rough));
