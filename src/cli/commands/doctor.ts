@@ -184,7 +184,6 @@ async function checkStored(
     );
   }
   const learned = new Map((await learnedMeters(db, sourceId)).map((one) => [one.meter, one]));
-  notes.pass("bill", "traces: counted by workspace, project, user and key");
   for (const meter of METERS) {
     if (meter !== "traces") notes.pass("bill", describeMeter(meter, config.meters, learned.get(meter)));
   }

@@ -89,7 +89,6 @@ export function addDifferences(web: Web): void {
       ${last === undefined ? "" : html`<p><a href="${here({ ...asked, before: cursorText(last.cursor) })}">Older differences</a></p>`}
       ${asked.before === undefined ? "" : html`<p><a href="${here({ ...asked, before: undefined })}">The newest differences</a></p>`}
       <h2>Compare again</h2>
-      <p>What the platform contradicts itself on stays listed, and keeps its month open until somebody accepts it.</p>
       ${twin(
         `usage-etl reconcile --from ${asked.from ?? source.dataStart} --to ${asked.to ?? shortInstant(context.now).slice(0, 10)}${sourceFlags} --repair`,
         `usage-etl totals --reach quarter${sourceFlags}`,

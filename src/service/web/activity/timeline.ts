@@ -56,8 +56,7 @@ export function addTimeline(web: Web): void {
     const body = html`${filterForm(sources, source, kind)}
       ${shown.length === 0 ? html`<p>Nothing of this is recorded${before === undefined ? "" : " before this place in the list"}.</p>` : list(shown, { byId, masked: who.role === "viewer", hasSources: sources.length > 1 && source === undefined })}
       ${older === undefined ? "" : html`<p><a href="${address("/timeline", { source, kind, before: older })}">Older entries</a></p>`}
-      ${before === undefined ? "" : html`<p><a href="${address("/timeline", { source, kind })}">The newest entries</a></p>`}
-      <p class="quiet">Runs, restatements and late changes are kept for USAGE_KEEP_HISTORY, all else for good.</p>`;
+      ${before === undefined ? "" : html`<p><a href="${address("/timeline", { source, kind })}">The newest entries</a></p>`}`;
     return { title: "Timeline", body };
   });
 }
@@ -85,7 +84,7 @@ function list(
   return table({
     kind: "timeline",
     label: "Timeline",
-    caption: "What happened, the newest first. Restatements are grouped by hour, late changes by day.",
+    caption: "What happened, the newest first",
     heads: ["Time", ...(hasSources ? ["Source"] : []), "Kind", "What", "Who"],
     rows: moments.map((moment) => {
       const run = isRun(moment) ? byId.get(moment.id) : undefined;

@@ -36,8 +36,7 @@ export function addBackfillList(web: Web): void {
     const slugs = config.sources.map(({ slug }) => slug);
     return {
       title: "Backfills",
-      body: html`<p>A backfill loads a range on demand. It fetches what is missing, or everything again.</p>
-        ${who.role === "operator" ? html`<p><a class="button" href="${address("/backfills/new", { source })}">New backfill</a></p>` : ""}
+      body: html`${who.role === "operator" ? html`<p><a class="button" href="${address("/backfills/new", { source })}">New backfill</a></p>` : ""}
         ${slugs.length > 1 ? filter(slugs, source) : ""}
         ${shown.length === 0 ? html`<p class="quiet">There is no backfill${before === undefined ? "" : " before that one"}.</p>` : tableOf(shown)}
         ${found.length > PAGE ? html`<p><a href="${older}" rel="next">Older backfills</a></p>` : ""}`,
@@ -54,19 +53,8 @@ function tableOf(backfills: readonly Backfill[]): Html {
   return table({
     label: "Backfills",
     kind: "cards",
-    caption: "Backfills, the newest first. The bar counts fetch tasks that ended.",
-    heads: [
-      "Backfill",
-      "State",
-      "Progress",
-      "Fetch tasks",
-      "Range",
-      "Per",
-      "Dimensions",
-      "Workspaces",
-      "Source",
-      "Started",
-    ],
+    caption: "Backfills, the newest first",
+    heads: ["Backfill", "State", "Progress", "Fetch tasks", "Range", "Per", "Source", "Started"],
     rows: backfills.map((one) =>
       card(html`<a href="/backfills/${one.backfillId}">${one.backfillId}</a>`, [
         ["State", stateOf(one)],
@@ -74,8 +62,6 @@ function tableOf(backfills: readonly Backfill[]): Html {
         ["Fetch tasks", count(one.total)],
         ["Range", rangeOf(one)],
         ["Per", one.stride],
-        ["Dimensions", dimensionsOf(one.groupings)],
-        ["Workspaces", count(one.workspaces)],
         ["Source", one.source],
         ["Started", instant(one.createdAt)],
       ]),
@@ -122,7 +108,7 @@ export function bar({ backfillId, total, done, failed, waiting, state }: Backfil
 export function counts({ total, done, failed, waiting }: Backfill): Html {
   const cancelled = total - done - failed - waiting;
   return html`<dl class="facts">
-    <div><dt>Fetch tasks</dt><dd>${count(total)}. Each is one request's worth of work. A refused one is split, so the number may grow.</dd></div>
+    <div><dt>Fetch tasks</dt><dd>${count(total)}</dd></div>
     <div><dt>Done</dt><dd>${count(done)}</dd></div>
     <div><dt>Failed</dt><dd>${count(failed)}</dd></div>
     <div><dt>Waiting or at work</dt><dd>${count(waiting)}</dd></div>

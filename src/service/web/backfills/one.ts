@@ -128,8 +128,7 @@ async function fragment(context: Of, backfill: Backfill): Promise<Html> {
     ${isOver ? html`<p>${state === "cancelled" ? "Cancelled" : "Finished"}: ${instant(finishedAt)}.</p>` : await underWay(context, backfill)}
     ${who.role === "operator" ? buttons(backfill) : ""}
     ${groups.length === 0 ? "" : failures(groups, failed)}
-    ${isOver ? await outcome(context, backfill) : ""}
-    ${isOver ? "" : html`<noscript><p class="quiet">Reload the page to see it anew.</p></noscript>`}`;
+    ${isOver ? await outcome(context, backfill) : ""}`;
 }
 
 async function underWay(context: Of, backfill: Backfill): Promise<Html> {

@@ -52,8 +52,7 @@ export function calendar({ coverage, cells, target }: Chosen, span: Interval): H
         html`<tr><th scope="row"><a href="${addressOf("/coverage", { ...target, range })}">${dayOf(range.start).slice(0, 7)}</a></th>${daysOf(range)}</tr>`,
     );
   if (rows.length === 0) return html`<p class="quiet">No usage is expected in these months.</p>`;
-  return html`<p class="quiet">Each day shows the worst of all that is chosen. A day leads to its workspaces, a month to its days.</p>
-    ${table({ caption: `${rangeText(span)} by day`, kind: "grid calendar", heads: ["Month", ...Array.from({ length: 31 }, (_, n) => String(n + 1))], rows })}`;
+  return html`${table({ caption: `${rangeText(span)} by day`, kind: "grid calendar", heads: ["Month", ...Array.from({ length: 31 }, (_, n) => String(n + 1))], rows })}`;
 }
 
 function day(

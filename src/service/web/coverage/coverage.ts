@@ -123,7 +123,6 @@ async function show({ db, query, now }: Context<Query, unknown>): Promise<Page> 
     <p><a href="${addressOf("/backfills/new", { ...target, range: expectedOf(coverage, span) })}">Load this range</a></p>
     <h2>Legend</h2>
     ${isCalendar ? "" : legend()}
-    <p class="quiet">A cell shows the worst of its ${stride === "day" ? "days" : "hours"}, with their number where not all are alike. The day under way counts in its month once it is loaded.</p>
     <script type="module" src="/assets/coverage.js"></script>`,
   };
 }

@@ -159,8 +159,7 @@ function closer({ by }: Pick<ClosedMonth, "by">): string {
 const MOST = 50;
 
 export function closedLine(closed: ClosedMonth): Html {
-  return html`<p>${CLOSED} ${instant(closed.closedAt)}${closer(closed)}.
-    A closed month is never rewritten.</p>`;
+  return html`<p>${CLOSED} ${instant(closed.closedAt)}${closer(closed)}.</p>`;
 }
 
 export async function closedPage(
