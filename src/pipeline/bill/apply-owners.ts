@@ -24,14 +24,14 @@ export interface OwnersOutcome {
 }
 
 /**
- * Puts the rules of an owner file in the place of those that are stored, all or nothing, and says what that changes. `by`: who gives
- * the order, which is then kept with it. Without one it is taken back again: so a plan says what apply would do, since it has done it.
+ * Replaces the stored rules by those of an owner file, all or nothing, and returns what that changes. `by`: recorded as the one
+ * who gave the order. Without it the transaction is rolled back: a plan does what apply would do.
  */
 export async function applyOwners(
   store: Store,
   { name, owners, by }: { name: string; owners: OwnerFile; by: Actor | undefined },
 ): Promise<OwnersOutcome> {
-  // Of one instant, or usage that is loaded meanwhile would look like a change of owners.
+  // One snapshot: usage that is loaded meanwhile would look like a change of owners.
   return store.transaction(
     async ({ db }) => {
       await lockOwners(db);

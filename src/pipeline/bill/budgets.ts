@@ -15,7 +15,10 @@ import { storeNow } from "../../store/load/fetch-ledger.ts";
 
 export type MonthBudget = Omit<BudgetCourse, "days"> &
   BudgetState & {
-    /** What it is for: the month, or the billing period of its source in which today or the last day of the month lies. Null: not known. */
+    /**
+     * The month, or the billing period of the budget's source that contains today or the last day of the month. Null: not
+     * known.
+     */
     readonly period: Days | null;
   };
 
@@ -34,7 +37,6 @@ export async function monthBudgets(
     .at(-1) as string;
   const to = [last, addDays(today, 1)].sort()[0] as string;
   const first = all.map(({ from }) => from).sort()[0] as string;
-  // What is over has no forecast, which alone needs what was before.
   const courses = await budgetCourses(db, {
     from: last <= today ? first : addDays(first, -FORECAST_DAYS),
     to,
@@ -52,18 +54,18 @@ export function budgetsOf<B extends Pick<Budget, "source">>(budgets: readonly B[
 
 export interface CurrentBudgets {
   readonly budgets: readonly MonthBudget[];
-  /** When other budgets were set, epoch milliseconds. */
+  /** When the set of budgets last changed, epoch milliseconds. */
   readonly changedAt: number;
 }
 
-/** Whether a mark is passed, or it will be used up before its period ends. */
+/** Returns whether a mark is passed, or the budget will be used up before its period ends. */
 export function isWarned({ passed, reached }: MonthBudget): boolean {
   return passed !== null || reached !== null;
 }
 
 let current: { readonly version: string; readonly of: CurrentBudgets } | undefined;
 
-/** Reading them takes longer than whoever asks again and again may wait, so they are read anew only when something changed. */
+/** Budgets are read again only when something changed, because reading them takes longer than a frequent caller may wait. */
 export async function currentBudgets(db: Database): Promise<CurrentBudgets> {
   const { version, changedAt } = (await budgetsVersion(db)) ?? { version: null, changedAt: 0 };
   if (version === null) return { budgets: [], changedAt };

@@ -27,11 +27,10 @@ import type { Store } from "../../store/db/database.ts";
 import { type Actor, recordAction } from "../../store/work/operator-actions.ts";
 
 /**
- * Stores the prices of a file, all or none. Prices that are stored already keep their number. With `replace` the stored
- * prices that the file lacks are removed. Error: `file_invalid`, with every line whose source or workspace is
- * unknown or whose price overlaps another. `stored`: all prices that are stored now. `by`: who gives the order,
- * which is then kept with it. All costs are computed anew, also where no price is new. `estimate`: prices of
- * deployments by what no invoice counts are stored too.
+ * Stores the prices of a file, all or none, and computes all costs again. Stored prices keep their number. With `replace`,
+ * stored prices that the file lacks are removed. `by`: recorded as the one who gave the order. `estimate`: also stores prices
+ * of deployments by runs or uptime, which no invoice counts. Returns all stored prices as `stored`. Error: `file_invalid`, with
+ * every line whose source or workspace is unknown or whose price overlaps another.
  */
 export async function importPrices(
   store: Store,

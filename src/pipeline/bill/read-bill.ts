@@ -46,8 +46,8 @@ export interface ReadBill {
 
 /**
  * Reads the organization's bill: compares its totals with months of stored traces, and keeps usage limits, the billing period
- * and the tags of resources.
- * Each part stands for itself. `isPatient`: what the server refused is left alone for a day.
+ * and the tags of resources. A part that fails does not stop the others. `isPatient`: a part that the server refused is not
+ * requested again for a day.
  */
 export async function readBill(
   source: OpenSource,
@@ -98,11 +98,10 @@ export interface ProviderResult {
 }
 
 /**
- * Compares months of traces by workspace with the totals of the billing provider, a second system. Where one differs, the days of
- * the workspace are fetched again and the provider is asked again. If both are equal then, it was a restatement; else the month is
- * kept as a difference with both numbers. Nothing is repaired by it.
- *
- * `reach` says which months: the last two or three, or all. Months that were never compared to the end are always among them.
+ * Compares months of traces by workspace with the totals of the billing provider, a second system. If one differs, the days of
+ * the workspace are fetched again and the provider is requested again. If both are equal then, it was a restatement; otherwise
+ * the month is kept as a difference with both numbers. Nothing is repaired. `reach`: the last two or three months, or all.
+ * Months that were never compared to their end are always included.
  */
 export async function checkProvider(
   source: OpenSource,
@@ -130,10 +129,9 @@ export async function checkProvider(
       restated += checked.restated;
       months.push({ month: month.name, totals: checked.totals });
     } catch (error) {
-      // The refused key of a fetch of days stops the source; one that may not read the bill does not come here.
       if (!(error instanceof PlatformError) || isKeyRefused(error)) throw error;
       failed.push({ month: month.name, code: error.code, message: error.message });
-      // A provider that does not answer, or answers nonsense, is not asked for each of many months.
+      // A provider that does not respond, or responds with nonsense, is not requested for every month.
       if (failed.length >= MOST_FAILURES) break;
     }
     onProgress({ done: ++done, total: due.length });
@@ -195,7 +193,6 @@ async function readMonth(source: OpenSource, month: CalendarMonth) {
   };
 }
 
-/** Whether both numbers are those of a finding: they were asked for twice then. */
 function isKnown(one: ComparedTotal, { start }: CalendarMonth, known: readonly NamedFinding[]): boolean {
   return known.some(
     (finding) =>

@@ -16,8 +16,8 @@ export interface ReadPart {
 }
 
 /**
- * Reads the usage limits: those of the organization and its workspaces where the key may, else those of each workspace; and which
- * workspaces are rejected now. A workspace of which alone they are refused has none here.
+ * Reads the usage limits of the organization and its workspaces if the key may, otherwise those of each workspace, and which
+ * workspaces are rejected now. If the server refuses the limits of one workspace only, that workspace has none here.
  */
 export async function readUsageLimits(source: OpenSource): Promise<ReadPart> {
   const { billing, sourceId, signal, store, workspaceIds } = source;
@@ -49,7 +49,7 @@ function createLimits() {
     add(limits: readonly WireLimit[], unnamed: string): void {
       for (const { workspaceId = unnamed, limitType, value } of limits) {
         const before = kept.get(keyOf(workspaceId, limitType))?.value ?? null;
-        // Several of one name, such as one for each of two projects: the lowest is reached first.
+        // Of several limits with one name, such as one for each of two projects, the lowest is reached first.
         const lowest = before !== null && (value === null || before < value) ? before : value;
         kept.set(keyOf(workspaceId, limitType), {
           workspaceId,
@@ -88,8 +88,8 @@ export async function readBillingPeriod(source: OpenSource): Promise<ReadPart> {
 }
 
 /**
- * Reads the tags of each workspace's resources. What is no tag of a resource is left out and said. A workspace of which alone they are
- * refused keeps what it had.
+ * Reads the tags of each workspace's resources. Entries that are no tag of a resource are left out and logged. If the server
+ * refuses the tags of one workspace only, that workspace keeps the stored ones.
  */
 export async function readResourceTags(source: OpenSource): Promise<ReadPart> {
   const { billing, sourceId, signal, store, workspaceIds, log } = source;
@@ -126,8 +126,8 @@ type BillAnswer<T> = { readonly answer: T } | { readonly refusal: string };
 const REFUSALS = [401, 403, 404, 405];
 
 /**
- * Asks for a part of the bill. What refuses it says nothing of the key's right to read usage, so the source goes on. Throws what
- * else went wrong.
+ * Requests a part of the bill. A refusal says nothing about the key's right to read usage, so the source continues. Throws
+ * every other error.
  */
 export async function askBill<T>(source: OpenSource, send: () => Promise<T>): Promise<BillAnswer<T>> {
   try {

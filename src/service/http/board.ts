@@ -34,7 +34,6 @@ export function addBoard(
           connectSrc: OWN,
           fontSrc: OWN,
           baseUri: OWN,
-          // Its components set styles of their own.
           styleSrc: [...OWN, "'unsafe-inline'"],
           imgSrc: [...OWN, "data:"],
           formAction: NONE,

@@ -34,11 +34,11 @@ export function processState(startedAt: number): ProcessState {
   };
 }
 
-/** A worker asks every 10 s: a process that had no answer and took no job for so long hangs, or its Redis does. */
+/** A worker polls every 10 s. A process without a response and without a job for this long hangs, or its Redis does. */
 const HUNG_AFTER_MS = 120_000;
 /**
- * Longer than a fetch task may take: minutes for a request, and up to 15 for its load. A process in which nothing was
- * taken and nothing ended for so long, although something is due, does not get on without a new start.
+ * Longer than a fetch task may take: minutes for a request, and up to 15 for its load. A process in which no task started or
+ * ended for this long although one is due needs a restart.
  */
 const STANDS_STILL_AFTER_MS = 20 * 60_000;
 const SLOW_LOOP_MS = 5_000;
@@ -52,7 +52,7 @@ setInterval(() => {
   tickedAt = performance.now();
 }, TICK_MS).unref();
 
-/** Whether the process works. It checks no server: restarting the process would not bring a database back. */
+/** Returns whether the process works. It checks no server, because a restart would not bring a database back. */
 export function liveness(state: ProcessState, now: number): Health {
   const lag = Math.max(loop.max / 1e6, performance.now() - tickedAt - TICK_MS);
   loop.reset();

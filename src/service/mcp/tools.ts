@@ -40,7 +40,6 @@ function tool<Input extends z.ZodObject>(definition: Tool<Input>): Tool {
   return definition as unknown as Tool;
 }
 
-/** More would fill the context of a client. */
 const QUERY_LIMITS = { rows: 500, bytes: 50_000, statementMs: PAGES_POOL.statementTimeoutMs } as const;
 const MOST_CHANGES = 50;
 

@@ -16,7 +16,7 @@ interface ExportOptions extends SelectionOptions {
 
 type Format = (wanted: RowsWanted, target: Target, options: ExportOptions) => Promise<number>;
 
-/** CSV and JSON are written by Postgres itself. What Parquet needs is loaded for Parquet only. */
+/** Postgres itself writes CSV and JSON. The library of Parquet is loaded for Parquet only. */
 const FORMATS = {
   csv: async (wanted, { write }, { formulaGuard: guard }) =>
     copyRows(wanted, csvForm(wanted, { guard }), write),

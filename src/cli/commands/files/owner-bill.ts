@@ -27,7 +27,7 @@ export interface BillByOwner {
     /** Of the cost in the first currency, else of the traces. */ readonly sharePercent: number | null;
   })[];
   readonly currencies: readonly string[];
-  /** What divides traces; null: no owner file is applied. */
+  /** The dimension that divides traces; null: no owner file is applied. */
   readonly divideBy: DividingDimension | null;
   readonly state: OwnedState;
 }
@@ -58,7 +58,10 @@ export async function billByOwner(
   });
 }
 
-/** What is final by workspace still moves between owners as long as a day is not loaded or not final by what divides it. */
+/**
+ * Final traces of a workspace still move between owners while a day is not loaded or not final by the dimension that divides
+ * it.
+ */
 function isDivisionFinal({ lines, state }: Pick<BillByOwner, "lines" | "state">): boolean {
   return isBillFinal(lines) && state.daysMissing + state.daysUndivided === 0 && state.open.length === 0;
 }

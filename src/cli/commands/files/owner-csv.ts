@@ -6,7 +6,7 @@ import { counted } from "../../../printable.ts";
 
 export interface OwnerForm {
   readonly data: unknown;
-  /** Of the keys and places that lead to a part. `isKey`: its key is wrong, not its value. */
+  /** Takes the keys and positions that lead to a part. `isKey`: the key is wrong, not its value. */
   readonly placeOf: (path: readonly (string | number)[], isKey: boolean) => string;
   readonly lineOf: (kind: "rules" | "budgets" | "routes", at: number) => number;
 }
@@ -16,7 +16,6 @@ interface Row {
   readonly cells: Readonly<Record<string, string>>;
 }
 
-/** A rule or budget with its row; a rule with shares has one row for each of them. */
 interface Entry {
   readonly data: Record<string, unknown>;
   readonly rows: Row[];
@@ -24,11 +23,11 @@ interface Entry {
 
 /** A row that has one of them is a budget. */
 const OF_BUDGETS = ["per", "traces", "amount", "currency", "warn_at"];
-/** A row of a rule that differs from the one above in these alone is a further share of that rule. */
+/** A row of a rule that differs from the row above in these columns only is a further share of that rule. */
 const OF_SHARES = ["owner", "cost_center", "share"];
 
 /**
- * The form of a CSV file with a header: a row for each rule, share of a rule, or budget, with the keys of the YAML file as columns.
+ * Reads a CSV file with a header: a row for each rule, share of a rule, or budget, with the keys of the YAML file as columns.
  * `keys`: all of them. Error: `file_invalid`.
  */
 export function csvForm(file: string, content: string, keys: readonly string[]): OwnerForm {
@@ -131,7 +130,7 @@ export function ownersCsv(
   let above: string | undefined;
   for (const rule of rules) {
     const about = aboutOf(rule);
-    // As rows that follow each other they would be one rule. The first of them decides.
+    // Two such rules in sequence would be read as one rule. The first of them decides.
     const divided = rule.shares.length > 1 ? JSON.stringify(about) : undefined;
     if (rule.tag?.key.includes("="))
       left.push(

@@ -98,7 +98,7 @@ const NAMES = {
   routes: Object.keys(routeSchema.shape),
 } satisfies Readonly<Record<string, readonly string[]>>;
 
-/** Routes stand in a YAML file alone. */
+/** Only a YAML file has routes. */
 const CSV_COLUMNS = [...new Set(["divide_by", ...NAMES.rules, ...NAMES.budgets])].filter(
   (name) => name !== "shares",
 );
@@ -142,7 +142,7 @@ export function ownerFileAsCsv(content: string): ReturnType<typeof ownersCsv> {
 
 function yamlForm(file: string, content: string): OwnerForm {
   const lines = new LineCounter();
-  // Of texts alone: so an id of digits stays what it is, and a share keeps its digits.
+  // Every value is read as text, so an id of digits stays what it is and a share keeps its digits.
   const document = parseDocument(content, { schema: "failsafe", lineCounter: lines, uniqueKeys: true });
   refuseGiven(
     file,

@@ -80,7 +80,7 @@ async function apply(
   const owners = await readOwnerFile(file);
   const store = await session.migratedStore();
   const outcome = await applyOwners(store, { name: file, owners, by: isPlan ? undefined : commandActor() });
-  // The command may run elsewhere than the service, so this hinders nothing.
+  // The command may run on another machine than the service, so a missing secret here stops nothing.
   const routeProblems = owners.routes.flatMap((route) => {
     const problem = routeProblem(route, config.routeSecrets);
     return problem === undefined
@@ -243,7 +243,7 @@ async function budgets(
   const found = source === undefined ? all : budgetsOf(all, source);
   const data = found.map(({ spent, final, ...one }) => ({
     ...one,
-    // Of a billing period that is not known nothing is, which is not zero.
+    // Nothing is known of an unknown billing period, which is not zero.
     percent: one.period === null ? null : one.percent,
     spent: one.period === null ? null : amountText(spent),
     final: one.period === null ? null : amountText(final),
@@ -317,7 +317,7 @@ async function suggest(
           "",
           "Rules for an owner file. Replace TEAM with who pays. The first rule that matches",
           "decides, so those of whole workspaces come last.",
-          // What the list leaves out has a rule too: that of its workspace.
+          // Parts that the list leaves out have a rule too: that of their workspace.
           rulesFor([...shown, ...found.slice(SUGGESTED).map(wholeWorkspace)]).map((line) => `  ${line}`),
         ),
   );

@@ -73,7 +73,7 @@ async function importFile(
   for (const note of await notesOf(store.db, stored)) output.note(note);
 }
 
-/** A file that lost its lines would else remove every price, and so every cost. */
+/** Without this a file that lost its lines would remove every price, and so every cost. */
 function noPrices(file: string, replace: boolean): UsageError {
   return new UsageError({
     code: "price_file_empty",

@@ -74,7 +74,7 @@ export function openStdoutTarget(stdout: NodeJS.WriteStream): Target {
   };
 }
 
-/** Its reader has all that it wanted, as `head` does. Whether that was right, the reader's own exit code says. */
+/** The reader of the pipe has all that it wanted, as `head` does. Its own exit code says whether that was right. */
 export class ReaderLeftError extends EtlError {}
 
 function closed(cause: Error & { code?: string }): EtlError {

@@ -80,7 +80,7 @@ export async function showPreview(session: Session, options: Asked): Promise<num
       askedEnd: asked.end,
       hasDatabase: store !== undefined,
       rateLimit: config.rateLimit,
-      // What routine syncs need is that of all workspaces.
+      // Routine syncs need requests for all workspaces.
       budget: isKnown ? backfillBudget(known, { config, settings, now }) : undefined,
       putOff: (store && (await knownSyncBudget(store.db, { config, settings }))?.putOff) ?? null,
     });

@@ -71,7 +71,7 @@ async function askService(session: Session): Promise<number> {
   return EXIT.done;
 }
 
-/** Says where nobody would take the jobs. Where Redis does not tell its clients, nobody knows. */
+/** Warns if no worker would take the jobs. If Redis does not list its clients, nobody knows. */
 async function noteIdle({ output }: Session, redis: RedisServer, slugs: readonly string[]): Promise<void> {
   const { lookAtRedis } = await import("../../../../jobs/redis-view.ts");
   const view = await lookAtRedis(redis, slugs).catch(() => undefined);
