@@ -48,7 +48,7 @@ try {
   const old = join(CACHE, `figures-${revision.slice(0, 12)}-${collectorVersion()}-${histories}`);
   if (!existsSync(join(old, "complete"))) collect(oldTree(), old, library);
   const own = option("--keep") ?? join(folder, "figures");
-  collect(ROOT, own, library);
+  collect(ROOT, own, library, join(old, "demo/paths"));
   const differences = compareFolders(old, own);
   process.stdout.write(
     differences.length === 0 ? "All figures are the same.\n" : `${differences.join("\n")}\n`,
@@ -78,24 +78,29 @@ function collectorVersion(): string {
   return hash.digest("hex").slice(0, 12);
 }
 
-function collect(tree: string, to: string, library: string): void {
+/** Reads the same pages as the first build. */
+function collect(tree: string, to: string, library: string, paths?: string): void {
   rmSync(to, { recursive: true, force: true });
   mkdirSync(to, { recursive: true });
   const clock = join(folder, "clock");
   writeFileSync(clock, Buffer.alloc(24));
   chmodSync(clock, 0o644);
   const { PATH = "", HOME = "/tmp" } = process.env;
-  const { status } = spawnSync(process.execPath, [COLLECTOR, tree, to, histories], {
-    stdio: ["ignore", "inherit", "inherit"],
-    env: {
-      PATH,
-      HOME,
-      LD_PRELOAD: library,
-      CLOCK_OFFSET: clock,
-      DOCKER_HOST: "unix:///nonexistent",
-      NO_COLOR: "1",
+  const { status } = spawnSync(
+    process.execPath,
+    [COLLECTOR, tree, to, histories, ...(paths === undefined ? [] : [paths])],
+    {
+      stdio: ["ignore", "inherit", "inherit"],
+      env: {
+        PATH,
+        HOME,
+        LD_PRELOAD: library,
+        CLOCK_OFFSET: clock,
+        DOCKER_HOST: "unix:///nonexistent",
+        NO_COLOR: "1",
+      },
     },
-  });
+  );
   if (status !== 0) throw new Error(`The figures of ${tree} could not be built (exit code ${status}).`);
   writeFileSync(join(to, "complete"), "");
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
@@ -6,13 +6,14 @@ import { resolvePostgres } from "../../../src/local/servers/resolve.ts";
 import { clockVariables } from "../cli.ts";
 import { openDemo } from "./demo.ts";
 import { buildHistories } from "./histories.ts";
-import { readPages } from "./pages.ts";
+import { findPages, readFigures } from "./pages.ts";
 import { asJson, type Ended, type Program, programOf } from "./program.ts";
 import { readViews } from "./views.ts";
 
 /** Writes the figures of one tree into a folder. Started by same-figures.ts, with the moved clock. */
 
-const [tree = "", to = "", histories = "50"] = process.argv.slice(2);
+/** `pathsFile`: the addresses of the pages to read; without it, those that links lead to. */
+const [tree = "", to = "", histories = "50", pathsFile] = process.argv.slice(2);
 const HISTORIES_FROM = "2026-02-03T09:17:00Z";
 const DEMO_AT = "2026-11-22T09:17:00Z";
 
@@ -27,7 +28,7 @@ function setClock(instant: number): void {
   const bytes = Buffer.alloc(24);
   bytes.writeBigInt64LE(BigInt(Math.floor(instant / 1000)) - from, 0);
   bytes.writeBigInt64LE(from, 8);
-  bytes.writeBigInt64LE(100_000n, 16);
+  bytes.writeBigInt64LE(10_000_000n, 16);
   writeFileSync(clock, bytes, { flag: "r+" });
 }
 
@@ -67,10 +68,13 @@ async function demoInto(out: string, program: Program): Promise<void> {
       const ended = await program(args, { USAGE_ENV_FILE: demo.envFile });
       writeFileSync(join(out, `${fileNameOf(args.join(" "))}.json`), asJson(ended));
     }
-    const pages = await readPages(demo.pages);
-    for (const [path, figures] of pages) {
+    const paths =
+      pathsFile === undefined ? await findPages(demo.pages) : readFileSync(pathsFile, "utf8").split("\n");
+    for (const path of paths) {
+      const figures = await readFigures(demo.pages, path);
       writeFileSync(join(out, `${fileNameOf(path)}.page`), `${figures.join("\n")}\n`);
     }
+    writeFileSync(join(out, "paths"), paths.join("\n"));
     await readViews(url, out);
   } finally {
     await demo.close();

@@ -53,7 +53,7 @@ export async function buildHistories(input: HistoriesInput): Promise<Record<stri
         await takeStep(history, step === 0 ? "sync" : history.dice.pick(KINDS));
         if (step === 2) await price(history, folder);
         if (step === 3) await own(history, rules, folder);
-        setClock(Date.now() + history.dice.pick([1, 5, 24, 24, 49]) * HOUR_MS);
+        setClock(Date.now() + history.dice.pick([2, 5, 24, 24, 49]) * HOUR_MS);
       }
       history.standin.faults.clear();
       await history.run("sync", "--inline");

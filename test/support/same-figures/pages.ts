@@ -4,38 +4,43 @@ import { steady } from "./program.ts";
 /** Addresses of a screen with the same fields and source that are read. The others show other days of the same. */
 const MOST_ALIKE = 3;
 
-/**
- * The figures of every page that links lead to, by path: a line for each row of a table and each heading with its text, with the numbers in
- * it. Words are left out, so a label may change.
- */
-export async function readPages(base: string): Promise<Map<string, string[]>> {
-  const pages = new Map<string, string[]>();
-  const waiting = ["/"];
-  const seen = new Set(waiting);
+/** The addresses of the pages that links lead to from the first page. */
+export async function findPages(base: string): Promise<string[]> {
+  const paths = ["/"];
   const alike = new Map<string, number>();
-  for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
-    const response = await fetch(new URL(path, base), { headers: { accept: "text/html" } });
-    const text = await response.text();
-    if (!(response.headers.get("content-type") ?? "").includes("text/html")) continue;
-    const { document } = parseHTML(text);
-    const links = [...document.querySelectorAll("a[href]")].map((link) => link.getAttribute("href") ?? "");
-    pages.set(path, [`status ${response.status}`, ...figuresOf(document)]);
-    for (const href of links) {
-      const target = new URL(href, new URL(path, base));
+  for (const path of paths) {
+    const { document } = await readPage(base, path);
+    for (const link of document.querySelectorAll("a[href]")) {
+      const target = new URL(link.getAttribute("href") ?? "", new URL(path, base));
       const next = `${target.pathname}${target.search}`;
-      const kind = [
-        target.pathname,
-        target.searchParams.get("source"),
-        ...[...target.searchParams.keys()].sort(),
-      ].join(" ");
+      const { pathname, searchParams } = target;
+      const kind = [pathname, searchParams.get("source"), ...new Set([...searchParams.keys()].sort())].join(
+        " ",
+      );
       const count = alike.get(kind) ?? 0;
-      if (target.origin !== new URL(base).origin || seen.has(next) || count >= MOST_ALIKE) continue;
+      if (target.origin !== new URL(base).origin || paths.includes(next) || count >= MOST_ALIKE) continue;
       alike.set(kind, count + 1);
-      seen.add(next);
-      waiting.push(next);
+      paths.push(next);
     }
   }
-  return pages;
+  return paths;
+}
+
+/**
+ * The figures of a page: a line for each row of a table, and for each number outside of tables. Words are left out, so a label may
+ * change.
+ */
+export async function readFigures(base: string, path: string): Promise<string[]> {
+  const { status, document } = await readPage(base, path);
+  return [`status ${status}`, ...figuresOf(document)];
+}
+
+/** A file that is no page has no figures here. */
+async function readPage(base: string, path: string) {
+  const response = await fetch(new URL(path, base), { headers: { accept: "text/html" } });
+  const text = await response.text();
+  const isPage = (response.headers.get("content-type") ?? "").includes("text/html");
+  return { status: response.status, document: parseHTML(isPage ? text : "<html></html>").document };
 }
 
 /** Numbers with their separators, sign and percent; none of an instant. */
