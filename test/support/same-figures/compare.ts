@@ -19,7 +19,11 @@ export function compareFolders(old: string, own: string): string[] {
           string[],
           string[],
         ];
-        return compareLines(where, ...lines);
+        return compareLines(
+          where,
+          ...lines,
+          MOVED.shorter.some((one) => one.test(name)),
+        );
       });
   });
 }
@@ -46,7 +50,12 @@ function withoutMoved(view: string, line: string): string {
 }
 
 /** As many equal lines on one side as on the other are no difference, in whatever order. */
-function compareLines(where: string, before: readonly string[], after: readonly string[]): string[] {
+function compareLines(
+  where: string,
+  before: readonly string[],
+  after: readonly string[],
+  mayBeShorter: boolean,
+): string[] {
   const left = new Map<string, number>();
   for (const line of before) left.set(line, (left.get(line) ?? 0) + 1);
   const added: string[] = [];
@@ -56,7 +65,7 @@ function compareLines(where: string, before: readonly string[], after: readonly 
     else left.set(line, count - 1);
   }
   const removed = [...left].flatMap(([line, count]) => Array<string>(count).fill(line));
-  if (added.length + removed.length === 0) return [];
+  if (added.length === 0 && (mayBeShorter || removed.length === 0)) return [];
   const shown = where.endsWith(".view")
     ? rowsBeside(removed, added)
     : [...listed("-", removed), ...listed("+", added)];
