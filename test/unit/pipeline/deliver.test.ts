@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
 import tls from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
 import { Secret } from "../../../src/config/secret.ts";
@@ -8,6 +9,7 @@ import { deliver } from "../../../src/pipeline/alerts/deliver.ts";
 import { alertOf, messageOf } from "../../../src/pipeline/alerts/message.ts";
 import { receiverOf, routeProblem } from "../../../src/pipeline/alerts/receiver.ts";
 import { createAuthority } from "../../support/certificates.ts";
+import { listenInTest } from "../../support/listen.ts";
 import { type Manner, openReceivers } from "../../support/receivers.ts";
 
 /** What receivers answer decides whether a message has arrived, and no answer shows a secret. */
@@ -188,6 +190,18 @@ test.each(["webhook", "slack", "teams", "google_chat", "pagerduty", "email"] as 
     });
   },
 );
+
+test("a webhook whose response never ends has taken the message", async () => {
+  const { send } = await listen();
+  const drips: NodeJS.Timeout[] = [];
+  const server = createServer((_, response) => {
+    response.writeHead(200, { "content-type": "text/plain" });
+    drips.push(setInterval(() => response.write("."), 20));
+  });
+  onTestFinished(() => drips.forEach(clearInterval));
+  const url = `http://127.0.0.1:${await listenInTest(server)}/hook`;
+  expect(await send("webhook", { url, withinMs: 300 })).toBe("answered 200");
+});
 
 test("a receiver that is not there certainly has nothing", async () => {
   const { send } = await listen();

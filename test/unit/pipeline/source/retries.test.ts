@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { EtlError, PlatformError } from "../../../../src/errors.ts";
 import { sharesOf } from "../../../../src/pipeline/source/limit-shares.ts";
 import { pauseOf, withRetries } from "../../../../src/pipeline/source/retries.ts";
+import { createSplitLimit } from "../../../../src/pipeline/source/source.ts";
 import { statusError } from "../../../../src/platform/http/errors.ts";
 
 describe("the shares of a rate limit", () => {
@@ -178,4 +179,19 @@ test("an error of our own servers waits half a minute at most", () => {
   const pauses = Array.from({ length: 200 }, () => pauseOf(new EtlError(facts), 30));
   expect(Math.max(...pauses)).toBeLessThanOrEqual(30_000);
   expect(Math.max(...pauses)).toBeGreaterThan(15_000);
+});
+
+test("responses are split until refusals outnumber 40, and ten more for each usable response", () => {
+  const limit = createSplitLimit();
+  const refusals = () => {
+    let count = 0;
+    for (; limit.allows(); count++) limit.refused();
+    return count;
+  };
+  expect(refusals()).toBe(40);
+  limit.usable();
+  expect(refusals()).toBe(10);
+  limit.usable();
+  limit.usable();
+  expect(refusals()).toBe(20);
 });
