@@ -51,8 +51,6 @@ export function readPage(html: string) {
       [...named("table", name).querySelectorAll("tfoot tr:last-child .number[title]")].map((one) =>
         (one.getAttribute("title") ?? "").replaceAll(",", ""),
       ),
-    /** Code to be copied, with its lines. */
-    code: all("pre code").map((one) => one.textContent ?? ""),
     /** Where a link leads. */
     link: (name: string | RegExp): string => named("a[href]", name).getAttribute("href") ?? "",
     links: (name?: string | RegExp): string[] => links(name).map((one) => one.getAttribute("href") ?? ""),

@@ -3,8 +3,10 @@ import { expect, test } from "vitest";
 import { monthTitle } from "../../../src/domain/months/month.ts";
 import { dayOf } from "../../../src/domain/time/days.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import type { GroupBy } from "../../../src/domain/usage/record.ts";
 import { rowsOf as rowsAllowed } from "../../../src/service/web/figures/question.ts";
 import { learnMeter } from "../../../src/store/catalog/source-meters.ts";
+import { DIMENSIONS } from "../../../src/store/db/dimensions.ts";
 import { enterPrices } from "../../support/charges.ts";
 import { numberIn } from "../../support/dom.ts";
 import { close, load, month, bench as monthBench, setUpMonth } from "../../support/month.ts";
@@ -32,12 +34,18 @@ async function fileOf(pages: PagesBench, query: string): Promise<Record<string, 
 }
 
 test.each(Object.entries(WORDS))(
-  "usage by %s is that of the view, on the page, in both files and by the statement",
+  "usage by %s is that of the view, on the page and in both files",
   async (by, word) => {
     const { bench, client, pages, from, to } = await setupTen();
     const query = `by=${by}&from=${from}&to=${to}&per=day`;
     const page = await pages.read(`/usage?${query}`);
-    const { rows } = await client.query<{ id: string; traces: string | null }>(page.code[0] ?? "");
+    const { rows } = await client.query<{ id: string; traces: string | null }>(
+      `SELECT ${DIMENSIONS[by as GroupBy].id} AS id, sum(traces)::text AS traces FROM reporting.fct_usage_${by}_daily
+       WHERE source_id = 'default' AND usage_date >= $1::date AND usage_date < $2::date
+       GROUP BY 1 ORDER BY sum(traces) DESC NULLS LAST`,
+      [from, to],
+    );
+    expect(rows.length).toBeGreaterThan(1);
     const [sum] = await bench.sql<{ total: number; whole: boolean }>(
       `SELECT sum(traces)::integer AS total, bool_and(traces IS NOT NULL) AS whole FROM reporting.fct_usage_${by}_daily
      WHERE source_id = 'default' AND usage_date >= '${from}' AND usage_date < '${to}'`,
@@ -48,7 +56,7 @@ test.each(Object.entries(WORDS))(
     expect(total?.Traces).toBe(`at least ${sum?.total.toLocaleString("en-US")}`);
     const shown = lines.slice(0, -1).map(({ Traces }) => numberIn(Traces));
     expect(shown.reduce((all, one) => all + one, 0)).toBe(sum?.total);
-    const ids = rows.filter((row) => Object.values(row)[0] !== "(none)" && row.traces !== null);
+    const ids = rows.filter((row) => row.id !== "(none)" && row.traces !== null);
     expect(shown.slice(0, Math.min(20, ids.length))).toEqual(
       ids.slice(0, 20).map(({ traces }) => Number(traces)),
     );
@@ -232,13 +240,18 @@ test.each([
       ({ day, name }) => day === from && name === "Total",
     );
     expect(first?.state).toBe("no price");
-    const asked = (await client.query<{ estimated_cost: string }>(page.code[0] ?? "")).rows;
+    const ids = await client.query<{ cost: string }>(
+      `SELECT sum(estimated_cost)::text AS cost FROM ${inSchema(`fct_cost_${by}_daily`)}
+       WHERE source_id = 'default' AND usage_date >= $1::date AND usage_date < $2::date AND currency = $3
+       GROUP BY ${by}_id`,
+      [from, to, currency],
+    );
     const top = numberIn(lines[0]?.[`Estimated cost, ${currency}`]);
-    expect(asked.some((row) => Math.abs(Number(row.estimated_cost) - top) <= 0.005)).toBe(true);
+    expect(ids.rows.some(({ cost }) => Math.abs(Number(cost) - top) <= 0.005)).toBe(true);
   },
 );
 
-test("a viewer sees no address of a user, on the page, in the file and in the statement", async () => {
+test("a viewer sees no address of a user, on the page and in the file", async () => {
   const bench = await setupUsage({ days: DAYS, gapAgo: 4 });
   const pages = await setupViewer(bench);
   for (const path of [
@@ -252,7 +265,6 @@ test("a viewer sees no address of a user, on the page, in the file and in the st
     expect(text).not.toContain("@");
     expect(text).toMatch(/user [0-9a-f]{8}/);
   }
-  expect((await pages.read("/usage?by=user")).code[0]).toContain("fct_usage_user_daily_masked");
 });
 
 test("what cannot be asked for is refused, on the page and as a file", async () => {
@@ -335,8 +347,6 @@ test.each([
   expect(total.startsWith("at least")).toBe(!rows[0]?.whole);
   const name = measure === "longlived" ? "longlived_traces" : measure;
   expect((await fileOf(pages, query)).at(-1)?.[`${name}_loaded`]).toBe(rows[0]?.total);
-  const asked = await client.query<Record<string, string | null>>(page.code[0] ?? "");
-  expect(asked.rows.reduce((sum, row) => sum + Number(row[column] ?? 0), 0)).toBe(Number(rows[0]?.total));
 });
 
 test("a measure that was never loaded has no figure and no file", async () => {
