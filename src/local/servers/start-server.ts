@@ -19,21 +19,20 @@ import { setTimeout as pause } from "node:timers/promises";
 import { reasonOf, UnreachableError, UsageError } from "../../errors.ts";
 import { takeLock } from "../../lock.ts";
 
-/** A server to use. `url` holds its password: not for logs. */
+/** `url` holds the password: not for logs. */
 export interface Service {
   readonly url: string;
   readonly origin: "named" | "docker" | "local";
-  /** Stops a server that was started here, and removes its data unless they are kept. A named server stays. */
+  /** Stops a server that was started here, and removes its data unless they are kept. */
   close(): Promise<void>;
 }
 
 export interface StartInput {
-  /** Folder for data of Postgres that survive a restart, in `postgres/`, for one owner at a time. Default: a temporary one. */
+  /** Folder for Postgres data that survive a restart, for one owner at a time. Default: a temporary one. */
   readonly dataDir?: string | undefined;
-  /** Prints progress, such as an installation. */
   readonly say: (line: string) => void;
   readonly env: NodeJS.ProcessEnv;
-  /** Is asked before anything is installed: `what` completes "Install ...". Default: yes. */
+  /** Asked before an installation: `what` completes "Install ...". Default: yes. */
   readonly mayInstall?: ((what: string) => Promise<boolean>) | undefined;
 }
 
@@ -44,14 +43,14 @@ export interface ServerInput {
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
   readonly command: (port: number) => readonly string[];
   readonly url: (port: number) => string;
-  /** Rejects until the server answers to its password, so it is no other one on the same port. */
+  /** Rejects until the server takes its password, so it is no other one on the same port. */
   readonly ping: (url: string) => Promise<void>;
 }
 
 const READY_MS = 120_000;
 const PORT_ATTEMPTS = 5;
 
-/** Starts a server on a free port of 127.0.0.1 and waits until it answers. Error: `*_start_failed`, with the end of its log. */
+/** Waits until the server answers on a free port of 127.0.0.1. Error: `*_start_failed`, with the end of its log. */
 export async function startServer(input: ServerInput): Promise<Service> {
   const { name, home } = input;
   const log = join(home.dir, "server.log");
@@ -102,9 +101,8 @@ async function answers(gone: Promise<unknown>, ping: () => Promise<void>): Promi
 }
 
 /**
- * Runs the server and reads a pipe that this process never writes to. The kernel closes the pipe when this process ends, also by
- * SIGKILL, and the shell stops the server then. It repeats the signal, which may come before the server handles it. If the server
- * ends by itself, `asked` stays 0 and its folder stays.
+ * The kernel closes the pipe when this process ends, also by SIGKILL, and the shell stops the server. It repeats the signal,
+ * which may come before the server handles it. If the server ends by itself, `asked` stays 0 and its folder stays.
  */
 const WATCHDOG = `
 signal=$1 remove=$2; shift 2
@@ -133,7 +131,7 @@ function watch({ home, signal, user, command }: ServerInput, port: number, logFi
     cwd: "/",
     env: serverEnvironment(),
     stdio: ["ignore", log, log, "pipe"],
-    // In a session of its own, so that Ctrl-C reaches this process first.
+    // In its own session, so that Ctrl-C reaches this process first.
     detached: true,
     ...user,
   });
@@ -163,7 +161,7 @@ export function serverEnvironment(): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(kept), LC_ALL: "C" };
 }
 
-/** The port `wanted` if it is free, else any free port. */
+/** `wanted` if it is free, else any port. */
 export async function freePort(wanted = 0): Promise<number> {
   const server = createServer().listen(wanted, "127.0.0.1");
   try {
@@ -177,13 +175,12 @@ export async function freePort(wanted = 0): Promise<number> {
   }
 }
 
-/** The folder of a local server, with its log and its data. */
 export interface Home {
   readonly dir: string;
   readonly isTemporary: boolean;
-  /** Is made once for the folder, so that no other local user can connect. */
+  /** Made once for the folder, so that no other local user can connect. */
   readonly password: string;
-  /** It is tried first, so that a kept server keeps its address. */
+  /** Tried first, so that a kept server keeps its address. */
   readonly lastPort?: number | undefined;
   remember(port: number): void;
   /** Removes a temporary folder, and lets others use a kept one. */
@@ -198,7 +195,7 @@ export function temporaryHome(kind: string, base: string): Home {
   return { dir, isTemporary: true, password: newPassword(), remember: () => {}, release };
 }
 
-/** The folder `postgres` under `dataDir`, for this process alone. Errors: `data_directory_in_use`, `data_directory_unusable`. */
+/** `postgres` under `dataDir`, for this process alone. Errors: `data_directory_in_use`, `data_directory_unusable`. */
 export function keptHome(dataDir: string): Home {
   const dir = join(resolve(dataDir), "postgres");
   let lock: ReturnType<typeof takeLock>;
@@ -227,7 +224,7 @@ export function keptHome(dataDir: string): Home {
   }
   const password: string = last.password ?? newPassword();
   const remember = (port: number | undefined) => {
-    // In one step: a kill in the middle of a write would lose the password.
+    // In one step: a kill during a write would lose the password.
     writeFileSync(`${file}.new`, JSON.stringify({ pid: process.pid, password, port }), {
       mode: 0o600,
       flush: true,

@@ -5,9 +5,9 @@ import { dice } from "./engine/random.ts";
 import { SANDBOX_COSTS } from "./engine/sandboxes.ts";
 import { TAGGINGS } from "./engine/tags.ts";
 
-/** A fault between server and client. A script hits the next matching requests; rates hit at random, from a seed. */
+/** A script hits the next matching requests; rates hit at random, from a seed. */
 const faultSchema = z.discriminatedUnion("kind", [
-  /** This status instead of the answer. `retry_after`: seconds or an HTTP date. */
+  /** `retry_after`: seconds or an HTTP date. */
   z.strictObject({
     kind: z.literal("status"),
     status: z.int().min(400).max(599),
@@ -15,34 +15,32 @@ const faultSchema = z.discriminatedUnion("kind", [
     body: z.string().optional(),
     content_type: z.string().optional(),
   }),
-  /** The connection is reset before the first byte. */
+  /** Before the first byte. */
   z.strictObject({ kind: z.literal("reset") }),
   /** No answer. */
   z.strictObject({ kind: z.literal("hang") }),
   /**
-   * The body ends early: `length` (Content-Length promises more), `chunked` (no last chunk), `close` (no length: the
-   * connection closes), `gzip` (whole for HTTP, without gzip's trailer; hits only requests that accept gzip). `at`: after
-   * half of the bytes, after the last line that ends in the first half, or after all bytes: then only the end mark is
-   * missing.
+   * The body ends early: `length` (Content-Length promises more), `chunked` (no last chunk), `close` (no length), `gzip` (no
+   * gzip trailer; only for clients that accept gzip). `at`: after half of the bytes, after the last line of the first half, or
+   * after all bytes, without the end mark.
    */
   z.strictObject({
     kind: z.literal("cut"),
     framing: z.enum(["length", "chunked", "close", "gzip"]),
     at: z.enum(["half", "line", "all"]).default("half"),
   }),
-  /** Whole, but in pieces spread over `ms`. */
+  /** In pieces spread over `ms`. */
   z.strictObject({ kind: z.literal("slow"), ms: z.number().min(0).max(600_000) }),
-  /** No fault: whole, in this framing. */
+  /** No fault, in this framing. */
   z.strictObject({ kind: z.literal("whole"), framing: z.enum(["chunked", "close"]) }),
   /** Right counts in the next coarser stride. */
   z.strictObject({ kind: z.literal("stride") }),
-  /** Deployment usage without its uptime (no field, no column), or with an impossible one in each record. */
+  /** Without the uptime of deployments, or with an impossible one. */
   z.strictObject({ kind: z.literal("measure"), wrong: z.enum(["missing", "negative", "fractional"]) }),
   /**
-   * Of sandbox costs. `empty-page`: no items, and a cursor from which they follow, which the platform may do. `repeated-page`:
-   * the next page has the same items again. `endless`: the next page comes again and again, always with the same cursor.
-   * `cursor-expired`: a cursor is refused. The others spoil the first item of the page: `lcu` is null, negative or has 30
-   * digits after the point, or `period_start` is 17 minutes late.
+   * Sandbox costs. `empty-page`: a cursor without items, which the platform may send. `repeated-page`: the same items again.
+   * `endless`: the same page and cursor again and again. `cursor-expired`: a cursor is refused. The others spoil the first
+   * item: `lcu` is null, negative or has 30 decimals, or `period_start` is 17 minutes late.
    */
   z.strictObject({
     kind: z.literal("sandbox"),
@@ -58,32 +56,31 @@ const faultSchema = z.discriminatedUnion("kind", [
     ]),
   }),
   /**
-   * Of evaluator spend. They spoil the first day of the first group (its spend is negative or text, its date is before the
-   * period, or it comes twice), or the first group: it comes twice, or lacks the id of its rule.
+   * Evaluator spend. The first day's spend is negative or text, its date is before the period or comes twice; or the first
+   * group comes twice or lacks the id of its rule.
    */
   z.strictObject({
     kind: z.literal("evaluators"),
     wrong: z.enum(["negative", "not-a-number", "other-day", "day-twice", "group-twice", "no-rule"]),
   }),
-  /** Of resource tags. The first value lacks the name of its key, or has a project that no workspace has. */
+  /** The first value lacks the name of its key, or has a project of no workspace. */
   z.strictObject({ kind: z.literal("tags"), wrong: z.enum(["no-key", "unknown-resource"]) }),
 ]);
 export type Fault = z.output<typeof faultSchema>;
 
-/** A fault of billing: what becomes of one trace. */
+/** What becomes of one billed trace. */
 const meterFaultSchema = z.discriminatedUnion("kind", [
-  /** Never billed. */
   z.strictObject({ kind: z.literal("drop") }),
-  /** Billed twice: the second time so many seconds later. */
+  /** Billed again so many seconds later. */
   z.strictObject({ kind: z.literal("double"), after_seconds: z.number().min(0).default(0) }),
-  /** Billed so many seconds later, in the hour in which it was sent. */
+  /** Billed so many seconds later, in the hour of sending. */
   z.strictObject({ kind: z.literal("late"), seconds: z.number().min(0) }),
   /** Billed to another one of the same workspace. */
   z.strictObject({ kind: z.enum(["project", "user", "key"]) }),
 ]);
 export type MeterFault = z.output<typeof meterFaultSchema>;
 
-/** Hits the next `times` traces after the first `skip`. */
+/** Hits `times` traces after the first `skip`. */
 const meterStepSchema = z.strictObject({
   fault: meterFaultSchema,
   times: z.int().min(1).default(1),
@@ -92,14 +89,14 @@ const meterStepSchema = z.strictObject({
 
 const instant = z.iso.datetime({ offset: true });
 
-/** Hits the next `times` matching requests after the first `skip`. Every given part must match. */
+/** Hits `times` matching requests after the first `skip`. Every given part must match. */
 const stepSchema = z.strictObject({
   fault: faultSchema,
   times: z.int().min(1).default(1),
   skip: z.int().min(0).default(0),
   /**
-   * Path: contained in the request's. Query: each named parameter has this value, alone or among others. During: the
-   * request is about a part of this time. Stride: its range is answered in this one.
+   * Path: a part of it. Query: each parameter has this value, alone or among others. During: overlaps the request's time.
+   * Stride: that of the answer.
    */
   match: z
     .strictObject({
@@ -112,7 +109,6 @@ const stepSchema = z.strictObject({
 });
 export type FaultStep = z.input<typeof stepSchema>;
 
-/** Faults that can hit at random. */
 const NAMED = {
   "429": { kind: "status", status: 429 },
   "429-retry-after": { kind: "status", status: 429, retry_after: 1 },
@@ -139,13 +135,12 @@ const ratesSchema = z
   );
 
 export const faultOptionsSchema = z.strictObject({
-  /** Seed of the rates' dice. */
   seed: z.int().optional(),
-  /** Probability per request of each named fault. */
+  /** Probability per request. */
   rates: ratesSchema.optional(),
-  /** Steps are tried in order; the first that matches takes the request. */
+  /** The first step that matches takes the request. */
   script: z.array(stepSchema).optional(),
-  /** The same for the traces of runs. */
+  /** For the traces of runs. */
   metering: z.array(meterStepSchema).optional(),
 });
 export type FaultOptions = z.input<typeof faultOptionsSchema>;
@@ -157,7 +152,7 @@ export interface FaultyRequest {
 }
 
 export class Faults {
-  /** How many requests and traces met a fault so far. */
+  /** Requests and traces that met a fault. */
   fired = 0;
   #rates: z.output<typeof ratesSchema> = {};
   #script: z.output<typeof stepSchema>[] = [];
@@ -168,7 +163,7 @@ export class Faults {
     this.set(options);
   }
 
-  /** Changes what is given; steps are added to those that are left. */
+  /** Steps are added to those that are left. */
   set(options: FaultOptions): void {
     const { script = [], metering = [], rates, seed } = faultOptionsSchema.parse(options);
     this.#script.push(...script);
@@ -187,14 +182,13 @@ export class Faults {
     this.#metering = [];
   }
 
-  /** The fault that this request meets, if any. Counts the request, so call it once for each. */
+  /** Counts the request, so call it once for each. */
   next(request: FaultyRequest): Fault | null {
     const fault = take(this.#script, (step) => matches(step, request)) ?? this.#rolled(request);
     if (fault !== null) this.fired++;
     return fault;
   }
 
-  /** The fault that a trace meets when it is billed, if any. */
   nextOfMeter(): MeterFault | null {
     const fault = take(this.#metering, () => true);
     if (fault !== null) this.fired++;
@@ -213,7 +207,7 @@ export class Faults {
   }
 }
 
-/** The first step that matches, counted down; a step that has none left is removed. */
+/** Counts down the first step that matches. */
 function take<F, S extends { fault: F; times: number; skip: number }>(
   steps: S[],
   matches: (step: S) => boolean,
@@ -253,7 +247,7 @@ function matchesTime(
   return stride === undefined || strideOf(range) === stride;
 }
 
-/** A gzip body can only be cut for a client that accepts gzip, and what one answer lacks can only be spoilt in another. */
+/** Only a client that accepts gzip gets a cut gzip body, and only an answer with the spoilt thing is spoilt. */
 function applies(fault: Fault, { path, query, acceptsGzip }: FaultyRequest): boolean {
   if (fault.kind === "sandbox") {
     // Only a cursor that is sent can have expired.

@@ -17,31 +17,28 @@ import { DEFAULT_SETTINGS, type Settings } from "./settings.ts";
 import { World, type WorldOptions } from "./world.ts";
 
 /**
- * The local platform. It imports nothing of ours: a shared type would let one wrong assumption pass on both sides.
- * A comment at each rule gives its source: a section of docs/platform.md, "documented" (in public documentation of the
- * platform or of the protocol), "seen" (in client code or on servers in the field), or "our guess".
+ * It imports nothing of ours: a shared type would let one wrong assumption pass on both sides. Comments name the source of each
+ * rule: a section of docs/platform.md, "documented" (by the platform or the protocol), "seen" (in client code or on servers),
+ * or "our guess".
  */
 export interface StandinOptions
   extends Partial<Settings>,
     Partial<Omit<WorldOptions, "dataStart" | "deploymentStart" | "settings">> {
-  /** ISO date, no usage before. Default 2026-01-05 (docs/platform.md, Buckets). */
+  /** ISO date of the first usage. Default 2026-01-05 (docs/platform.md, Buckets). */
   dataStart?: string;
-  /**
-   * ISO date, no usage of deployments or sandboxes before; may lie before or after `dataStart`. Default 35 days before it (our guess:
-   * deployment usage reaches back as far as it is kept).
-   */
+  /** The same for deployments and sandboxes. Default 35 days before `dataStart` (our guess). */
   deploymentStart?: string;
   host?: string;
-  /** 0, the default: any free port. */
+  /** 0, the default: any. */
   port?: number;
 }
 
 const KEPT_BEFORE = 35 * 86_400_000;
 
-/** A running stand-in. A test in the same process may read and change its world. */
+/** A test in the same process may change its world. */
 export type Standin = World & {
   readonly url: string;
-  /** Drops open connections, hanging ones too. */
+  /** Drops open connections, even hanging ones. */
   close(): Promise<void>;
 };
 
@@ -83,9 +80,9 @@ export async function startStandin(options: StandinOptions = {}): Promise<Standi
 function build(world: World): FastifyInstance {
   const app = Fastify({
     exposeHeadRoutes: false,
-    // A hanging request must not keep the server, or the test that started it, from ending.
+    // A hanging request must not keep the server from ending.
     forceCloseConnections: true,
-    // Far above what any route accepts, so that the route itself refuses a body that is too large.
+    // The route itself refuses a body that is too large.
     bodyLimit: 64_000_000,
   });
   app.removeAllContentTypeParsers();
@@ -112,7 +109,7 @@ function build(world: World): FastifyInstance {
   return app;
 }
 
-/** Midnight UTC of a date: usage never begins within a day. */
+/** Usage never begins within a day. */
 function dayOf(date: string, name = "dataStart"): number {
   const instant = /^\d{4}-\d{2}-\d{2}$/.test(date) ? Date.parse(date) : Number.NaN;
   if (!Number.isNaN(instant)) return instant;

@@ -17,16 +17,15 @@ import { type FaultOptions, Faults } from "./faults.ts";
 import type { Settings } from "./settings.ts";
 
 export interface WorldOptions {
-  /** Of the organisation and its history. */
   readonly seed: number;
   /** Multiplies projects, users and keys. */
   readonly scale: number;
   /** Epoch ms, start of a UTC day. */
   readonly dataStart: number;
-  /** The same for usage of deployments and of sandboxes. */
+  /** For deployments and sandboxes. */
   readonly deploymentStart: number;
   readonly apiKey: string;
-  /** A key of the organization: requests about one workspace name it in `X-Tenant-Id`. */
+  /** Requests about one workspace name it in `X-Tenant-Id`. */
   readonly organizationScoped: boolean;
   /** Epoch ms. */
   readonly now: () => number;
@@ -36,33 +35,31 @@ export interface WorldOptions {
 
 export type Format = "json" | "csv";
 
-/** Makes the platform contradict itself: answers in one stride count a cell of the ledger differently. */
+/** Answers in one stride count a cell of the ledger differently. */
 export interface Discrepancy {
-  /** Undefined: in JSON and in the export. */
+  /** Undefined: in both. */
   readonly format?: Format | undefined;
   readonly stride: StrideName;
-  /** Undefined: in every dimension. */
+  /** Undefined: in all. */
   readonly groupBy?: string | undefined;
   /** Undefined: in answers about all tiers. */
   readonly tier?: TraceTier | null | undefined;
-  /** Default `traces`; the others are of deployments. */
+  /** Default `traces`. */
   readonly measure?: "traces" | DeploymentMeasure | undefined;
   readonly cell: Cell;
   readonly delta: number;
 }
 
-/** One request to the platform's routes. */
 interface SeenRequest {
   readonly method: string;
   readonly url: string;
-  /** Null if the connection was reset or left hanging. */
+  /** Null: reset or left hanging. */
   readonly status: number | null;
   readonly fault: string | null;
 }
 
 const REMEMBERED = 1000;
 
-/** What all routes share: one organisation, its ledgers, one clock, one key. */
 export class World {
   readonly settings: Settings;
   readonly discrepancies: Discrepancy[] = [];
@@ -76,7 +73,7 @@ export class World {
   readonly access: Access;
   readonly bill: Bill;
   readonly faults: Faults;
-  /** The last requests, oldest first, and how many there were in all. */
+  /** Oldest first; `count` is that of all. */
   readonly requests: { count: number; readonly recent: SeenRequest[] } = { count: 0, recent: [] };
   readonly #source: () => number;
   #frozenAt: number | null = null;
@@ -111,7 +108,7 @@ export class World {
     return (this.#frozenAt ?? this.#source()) + this.#ahead;
   }
 
-  /** Freezes the clock at an instant, moves it by `advance` ms, or (null) lets it run from its source again. */
+  /** `advance`: ms. Null: the clock runs again. */
   setClock(to: { frozenAt: number | null } | { advance: number }): void {
     this.#ahead = "advance" in to ? this.#ahead + to.advance : 0;
     if ("frozenAt" in to) this.#frozenAt = to.frozenAt;

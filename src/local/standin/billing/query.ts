@@ -32,13 +32,13 @@ export const instant = z.string().transform((text, context) => {
 const parameters = {
   start_time: instant,
   end_time: instant,
-  // Repeated, never joined with commas (documented): a joined list is no UUID.
+  // Repeated, never joined with commas (documented).
   workspace_ids: z.preprocess(
     (given) => (given === undefined ? undefined : [given].flat()),
     z.array(z.guid().toLowerCase()),
   ),
 };
-/** A parameter that is given twice is refused (our guess). The tiered contract has fewer (docs/platform.md, Contracts). */
+/** A repeated parameter is refused (our guess). The tiered contract has fewer (docs/platform.md, Contracts). */
 const tiered = z.strictObject({ ...parameters, group_by: z.enum(GROUPINGS).default("workspace") });
 const dayGranular = z.strictObject({
   ...parameters,
@@ -49,8 +49,8 @@ const dayGranular = z.strictObject({
 type Given = Readonly<Record<string, unknown>>;
 
 /**
- * Reads the query of both billing routes (docs/platform.md, Contracts), or refuses it with every problem. `now` in epoch
- * ms. That a wrong query is answered with 422 and a list of loc, msg and type is seen in client code.
+ * Query of both billing routes (docs/platform.md, Contracts). `now`: epoch ms. Refused with 422 and a list of loc, msg and type
+ * (seen in client code).
  */
 export function fromQuery(
   given: Given,
@@ -75,7 +75,7 @@ export function fromQuery(
   return { start, end, workspaceIds: [...new Set(query.workspace_ids)], groupBy, kind, tier };
 }
 
-/** Which of the three a server does is not known. Refused with 422 where the schema meets them. */
+/** It is not known which of the three a server does. For 422 the schema refuses them. */
 function withoutUnknown(given: Given, names: readonly string[], how: Settings["unknownParameters"]): Given {
   const unknown = Object.keys(given).filter((name) => !names.includes(name));
   if (how === "400" && unknown.length > 0) throw badRequest(`Unknown query parameter: ${unknown.join(", ")}`);

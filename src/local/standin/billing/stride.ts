@@ -20,8 +20,8 @@ export interface Range {
 }
 
 /**
- * The length of the range decides the stride (docs/platform.md, Contracts). Our guess: part days do not count, so 31 days
- * and 23 hours are still daily.
+ * The length of the range decides (docs/platform.md, Contracts). Part days do not count, so 31 days and 23 hours are daily (our
+ * guess).
  */
 export function strideOf({ start, end }: Range): StrideName {
   const days = Math.floor((end - start) / DAY);
@@ -33,8 +33,8 @@ export function strideOf({ start, end }: Range): StrideName {
 }
 
 /**
- * The day-granular contract is never hourly and answers every day that the range touches whole (docs/platform.md,
- * Contracts). Our guess: the stride follows the range as asked, not as widened.
+ * Never hourly, and whole days (docs/platform.md, Contracts). The stride follows the range as asked, not as widened (our
+ * guess).
  */
 export function dayGranular(range: Range): { range: Range; stride: StrideName } {
   const stride = strideOf(range);
@@ -46,14 +46,13 @@ export function dayGranular(range: Range): { range: Range; stride: StrideName } 
 
 interface Buckets {
   readonly buckets: readonly Range[];
-  /** Where counting starts and stops, within the range: one more than there are buckets. */
+  /** Within the range: one more than there are buckets. */
   readonly edges: readonly number[];
 }
 
 /**
- * Cuts the range. Where 7, 30 and 365 days start is not known (docs/platform.md, Buckets), so both guesses can be chosen.
- * Hours and days lie on the UTC grid (our guess). A bucket that reaches out of the range keeps its full length, but counts
- * only what lies in the range (our guess).
+ * Both guesses where 7, 30 and 365 days start can be chosen (docs/platform.md, Buckets). Our guesses: hours and days lie on the
+ * UTC grid; a bucket beyond the range keeps its length, but counts only the range.
  */
 export function cut(range: Range, stride: StrideName, align: "window" | "epoch"): Buckets {
   const length = LENGTH[stride];
@@ -71,15 +70,15 @@ export function cut(range: Range, stride: StrideName, align: "window" | "epoch")
   return { buckets, edges };
 }
 
-/** Both fields every time, the unused one 0 (our guess). */
+/** Always both fields, the unused one 0 (our guess). */
 export function toWireStride(stride: StrideName): { days: number; hours: number } {
   return stride === "hour" ? { days: 0, hours: 1 } : { days: LENGTH[stride] / DAY, hours: 0 };
 }
 
-/** A calendar date, with a time or without. */
+/** A date with or without a time. */
 const ISO = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d:\d\d)?)?$/i;
 
-/** ISO 8601 to epoch ms; undefined if it is none. UTC without an offset, midnight without a time (our guesses). */
+/** Epoch ms, or undefined. UTC without an offset, midnight without a time (our guesses). */
 export function instantOf(text: string): number | undefined {
   const [, date, time = "00:00", offset = "Z"] = ISO.exec(text) ?? [];
   const parsed = Date.parse(`${date}T${time}${offset}`);

@@ -18,7 +18,7 @@ interface UsageRow {
   readonly measured: Measured;
 }
 
-/** Sums by bucket of each measure, of one id of a dimension. */
+/** Sums by bucket, of one id of a dimension. */
 interface Group {
   readonly dimensions: Dimensions;
   readonly sums: ReadonlyMap<Measure, Float64Array>;
@@ -32,7 +32,7 @@ export interface Usage {
   readonly missing?: Measure;
 }
 
-/** The answer to one query, wrong where a fault says so. */
+/** Wrong where a fault says so. */
 export function answered(world: World, query: UsageQuery, format: Format, fault: Fault | null): Usage {
   const usage = usageOf(world, query, { isCoarser: fault?.kind === "stride", format });
   if (fault?.kind !== "measure") return usage;
@@ -49,9 +49,8 @@ export function answered(world: World, query: UsageQuery, format: Format, fault:
 const SPOILT = "agent_uptime_seconds";
 
 /**
- * Answers one query from the ledger (docs/platform.md, Records). Unknown and unreadable workspaces are left out without
- * an error. Records of several workspaces are merged by id, since they name no workspace. `isCoarser` answers in the next
- * coarser stride than the right one.
+ * Unknown and unreadable workspaces are left out without an error. Records name no workspace, so they are merged by id
+ * (docs/platform.md, Records). `isCoarser`: in the next coarser stride.
  */
 function usageOf(
   world: World,
@@ -88,14 +87,14 @@ function usageOf(
   return { stride, rows: rowsOf(world, query, { buckets, groups: [...groups.values()] }) };
 }
 
-/** Changes the counts of a part where the platform is to contradict itself. */
+/** Makes the platform contradict itself. */
 function contradict(
   world: World,
   { groupBy, tier }: UsageQuery,
   of: { part: Part; counts: Float64Array; edges: readonly number[]; stride: StrideName; format: Format },
 ): void {
   const { part, counts, edges, stride, format } = of;
-  // Where tiers are rows, the short-lived one takes what is about all tiers.
+  // Where tiers are rows, the short-lived one takes contradictions about all tiers.
   if (part.tier === "longlived" && tier === null) return;
   const about = { stride, format, groupBy, tier, measure: part.measure };
   for (const { cell, delta } of world.discrepanciesIn(about, part.stream)) {
@@ -111,7 +110,7 @@ function rowsOf(
 ): UsageRow[] {
   const start = (kind === "traces" ? world.ledger : world.deploymentLedger).start;
   return buckets.flatMap((bucket, i) => {
-    // If zeroes are sent, none are sent before the data start or in the future (our guess).
+    // Zeroes are not sent before the data start or in the future (our guess).
     const isZeroSent = !world.settings.omitZero && bucket.end > start && bucket.start < world.now();
     const rows = groups.map(({ dimensions, sums }): UsageRow => {
       const measured = [...sums].map(([measure, counts]) => [measure, counts[i] ?? 0]);
@@ -126,7 +125,7 @@ function coarser(stride: StrideName): StrideName {
   return names.find((name) => LENGTH[name] > LENGTH[stride]) ?? "month";
 }
 
-/** docs/platform.md, Records. `trace_tier` and `api_key_id`: Contracts. */
+/** docs/platform.md, Records; `trace_tier` and `api_key_id`: Contracts. */
 function dimensionsOf({ stream, tier }: Part, groupBy: UsageQuery["groupBy"]): Dimensions {
   const { project, user, key } = stream;
   switch (groupBy) {
@@ -147,20 +146,20 @@ function ofWorkspace({ id, name }: Workspace): Dimensions {
   return { workspace_id: id, workspace_name: name };
 }
 
-/** One stream's part of an answer: what it belongs to, and how to count it. */
+/** One stream's part of an answer. */
 interface Part {
   readonly stream: Stream;
-  /** Of the traces that are counted; null for all. */
+  /** Null: all tiers. */
   readonly tier: TraceTier | null;
   readonly measure: Measure;
   counts(edges: readonly number[]): Float64Array;
 }
 
-/** What an answer adds up. Each kind has streams, entities and a beginning of its own (docs/platform.md, Contracts). */
+/** Each kind has its own streams, entities and start (docs/platform.md, Contracts). */
 function partsOf(world: World, query: UsageQuery, isAsked: (stream: Stream) => boolean): Part[] {
   const { organisation, ledger, deploymentLedger, settings } = world;
   if (query.kind === "langsmith_deployments") {
-    // A server on which it was not switched on has nothing to count (our guess).
+    // Nothing is counted where it is off (our guess).
     if (settings.deploymentUsage !== "on") return [];
     return organisation.deploymentStreams.filter(isAsked).flatMap((stream) =>
       deploymentMeasures.map((measure) => ({
@@ -181,7 +180,7 @@ function partsOf(world: World, query: UsageQuery, isAsked: (stream: Stream) => b
     })),
   );
 
-  /** A server that keeps no long-lived usage always answers 0 (documented); that all is short-lived there is our guess. */
+  /** A server without long-lived usage answers 0 (documented); all is short-lived there (our guess). */
   function tracesOf(stream: Stream, edges: readonly number[], tier: TraceTier | null): Float64Array {
     if (tier === null || keepsLonglived(settings)) return ledger.counts(stream, edges, tier);
     return tier === "longlived" ? new Float64Array(edges.length - 1) : ledger.counts(stream, edges);

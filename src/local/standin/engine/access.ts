@@ -1,10 +1,7 @@
 import { forbidden, invalidToken, workspaceRequired } from "../http/refusal.ts";
 import type { Organisation, Workspace } from "./organisation.ts";
 
-/**
- * `no wrong key`: a request without a key passes. `workspace`: the key, and for a key of the organization the workspace
- * in `X-Tenant-Id`.
- */
+/** `no wrong key`: a missing key passes. `workspace`: a key of the organization also needs `X-Tenant-Id`. */
 export type Needs =
   | "nothing"
   | "no wrong key"
@@ -13,16 +10,15 @@ export type Needs =
   | "organization:manage"
   | "workspace";
 
-/** What the one API key may do; each part can be revoked and granted while the server runs. */
+/** Each part can be revoked and granted while the server runs. */
 export class Access {
   apiKey: string;
   revoked = false;
   organizationRead = true;
-  /** A key of the whole organization, not of one workspace. */
   readonly organizationScoped: boolean;
-  /** What the bill of the organisation needs. */
+  /** Needed for the bill. */
   organizationManage = true;
-  /** Whether the listing shows workspaces whose usage the key may not read (our guess: it does not). */
+  /** Whether the listing shows unreadable workspaces (our guess: no). */
   listsUnreadable = false;
   readonly #organisation: Organisation;
   readonly #unreadable: Set<Workspace>;
@@ -40,7 +36,7 @@ export class Access {
     else this.#unreadable.add(workspace);
   }
 
-  /** Answers hold only workspaces that the key may read (docs/platform.md, Records). */
+  /** Answers hold readable workspaces alone (docs/platform.md, Records). */
   canRead(workspace: Workspace): boolean {
     return !this.#unreadable.has(workspace);
   }
@@ -49,10 +45,7 @@ export class Access {
     return this.listsUnreadable || this.canRead(workspace);
   }
 
-  /**
-   * Refuses a request that lacks what its route needs. The headers `X-Organization-Id` and `X-Tenant-Id` are documented;
-   * how a wrong one is refused is our guess.
-   */
+  /** `X-Organization-Id` and `X-Tenant-Id` are documented; how a wrong one is refused is our guess. */
   check(needs: Needs, headers: Readonly<Record<string, string | string[] | undefined>>): void {
     if (needs === "nothing") return;
     if (needs === "no wrong key" && headers["x-api-key"] === undefined) return;
@@ -62,7 +55,7 @@ export class Access {
     const organisation = headers["x-organization-id"];
     if (organisation !== undefined && organisation !== this.#organisation.id) throw forbidden();
     const tenant = headers["x-tenant-id"];
-    // That requests of the control plane need it is documented; the body is seen (docs/platform.md, Control plane, Requests).
+    // Needed by the control plane: documented; body: seen (docs/platform.md, Control plane, Requests).
     if (needs === "workspace" && this.organizationScoped && tenant === undefined) throw workspaceRequired();
     if (
       tenant !== undefined &&

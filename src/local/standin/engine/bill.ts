@@ -1,7 +1,7 @@
 import type { Ledger } from "./ledger.ts";
 import type { Organisation, Workspace } from "./organisation.ts";
 
-/** What the billing provider meters (documented: base charge and extended retention, by workspace, among others). */
+/** Documented: base charge and extended retention, by workspace, among others. */
 export const METRICS = {
   traces: {
     id: "5b1f7a4e-0a52-4c0e-9a7b-1f6f0d3c2a01",
@@ -11,29 +11,29 @@ export const METRICS = {
     id: "5b1f7a4e-0a52-4c0e-9a7b-1f6f0d3c2a02",
     name: "LangSmith Traces (Extended Data Retention Upgrades)",
   },
-  /** One of the "others": nothing in granular usage is the same. */
+  /** One of the others: granular usage has nothing like it. */
   fleet: { id: "5b1f7a4e-0a52-4c0e-9a7b-1f6f0d3c2a03", name: "LangSmith Fleet Runs" },
 } as const;
 export type Metric = keyof typeof METRICS;
 
-/** Makes the provider count otherwise than the ledger: at an instant, in a workspace that need not exist. */
+/** Makes the provider's count differ from the ledger. The workspace need not exist. */
 export interface Drift {
   readonly metric: Metric;
   readonly workspaceId: string;
   /** Epoch ms. */
   readonly at: number;
-  /** Null: the provider does not know the value. */
+  /** Null: unknown. */
   readonly delta: number | null;
 }
 
 export interface Limit {
-  /** Null: of the organisation. */
+  /** Null: the organisation. */
   readonly workspaceId: string | null;
   /** `monthly_traces` and `monthly_longlived_traces` are seen in client code. */
   readonly limitType: string;
   /** Null: no limit. */
   readonly value: number | null;
-  /** What each of has the limit, such as `project`; left out: the workspace. */
+  /** What each has the limit, such as `project`; left out: the workspace. */
   readonly scope?: string | undefined;
 }
 
@@ -43,7 +43,6 @@ interface BillOptions {
   readonly now: () => number;
 }
 
-/** One metric over a part of time, as the provider holds it. */
 interface MetricTotal {
   readonly metric: Metric;
   readonly start: number;
@@ -52,14 +51,11 @@ interface MetricTotal {
   readonly groups: ReadonlyMap<string, number | null>;
 }
 
-/**
- * The organisation's bill: a second meter beside granular usage, with limits and billing periods. It counts the same traces by
- * itself, so an answer that is wrong on one side only shows as a difference.
- */
+/** A second meter beside granular usage. It counts the same traces by itself, so an error on one side shows as a difference. */
 export class Bill {
   readonly drifts: Drift[] = [];
   readonly limits: Limit[] = [];
-  /** Workspaces whose traces are rejected because of a limit, with the limit's type. */
+  /** Workspaces whose traces are rejected, with the limit's type. */
   readonly rejecting = new Map<string, string>();
   /** Day of the month on which a billing period begins, 1 to 28. */
   periodDay = 1;
@@ -90,7 +86,7 @@ export class Bill {
     });
   }
 
-  /** Every workspace of the organisation counts, whatever the key may read (our guess: it is a route of the organisation). */
+  /** Unreadable workspaces count too (our guess). */
   #count(metric: Metric, workspace: Workspace, { start, end }: { start: number; end: number }): number {
     if (metric === "fleet") return 0;
     const { organisation, ledger } = this.#options;
@@ -100,7 +96,7 @@ export class Bill {
       .reduce((sum, stream) => sum + (ledger.counts(stream, [start, end], tier)[0] ?? 0), 0);
   }
 
-  /** The billing period that is under way: from its day of one month to that of the next (our guess: midnight, UTC). */
+  /** From midnight UTC of `periodDay` (our guess). */
   period(): { start: number; end: number } {
     const now = new Date(this.#options.now());
     const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()];

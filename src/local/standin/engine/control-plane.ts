@@ -10,7 +10,6 @@ export const templateName = z
 
 type Template = { id: string; name: string; created_at: string; updated_at: string };
 
-/** The organisation's sandbox templates (docs/platform.md, Control plane). */
 export class Templates {
   readonly #byName = new Map<string, Template>();
   readonly #now: () => number;
@@ -31,7 +30,7 @@ export class Templates {
     return template;
   }
 
-  /** Changes the name alone. That its own name is no conflict is our guess. */
+  /** Its own name is no conflict (our guess). */
   rename(name: string, to: string | null | undefined): Template {
     const template = this.of(name);
     if (to === null || to === undefined || to === name) return template;
@@ -75,15 +74,12 @@ const SEEDED = [
   },
 ];
 
-/**
- * Deployments and their revisions (docs/platform.md, Control plane). Fields and statuses beside `id`,
- * `latest_revision_id`, `status` and DEPLOYED are documented in the control plane's own API reference.
- */
+/** Deployments and revisions: docs/platform.md, Control plane, and the control plane's API reference (documented). */
 const config = z.record(z.string(), z.unknown());
 const source = z.enum(["github", "external_docker", "internal_docker", "internal_source"]);
 const secrets = z.array(z.strictObject({ name: z.string().min(1), value: z.string() }));
 
-/** Fields that are not documented are refused (our guess). */
+/** Undocumented fields are refused (our guess). */
 export const newDeployment = z.strictObject({
   name: z.string().min(1),
   source,
@@ -97,7 +93,7 @@ export const deploymentUpdate = z.strictObject({
   secrets: secrets.optional(),
 });
 
-/** Statuses: documented; their order: our guess. Our own rule: a source with the word `fail` does not build. */
+/** Statuses: documented; order: our guess. A source with the word `fail` does not build (our own). */
 const COURSE = ["CREATING", "QUEUED", "BUILDING", "DEPLOYING", "DEPLOYED"];
 const FAILING = ["CREATING", "QUEUED", "BUILDING", "BUILD_FAILED"];
 
@@ -106,7 +102,7 @@ interface Revision {
   readonly created_at: string;
   readonly source_revision_config: Readonly<Record<string, unknown>>;
   readonly course: readonly string[];
-  /** How far along its course it is. */
+  /** Steps along its course. */
   at: number;
 }
 
@@ -148,7 +144,7 @@ export class Deployments {
     return toWire(this.#of(id));
   }
 
-  /** A changed source makes a new revision; changed settings alone make none (documented). */
+  /** Only a changed source makes a new revision (documented). */
   update(id: string, given: z.output<typeof deploymentUpdate>): object {
     const deployment = this.#of(id);
     const latest = deployment.revisions.at(-1) as Revision;
@@ -161,7 +157,7 @@ export class Deployments {
     return toWire(deployment);
   }
 
-  /** Each request finds it one step further (our own rule, so that no test has to wait). */
+  /** Each request finds it one step further, so that no test waits (our own). */
   revision(id: string, revisionId: string): object {
     const deployment = this.#of(id);
     const revision = deployment.revisions.find((one) => one.id === revisionId);
@@ -188,12 +184,12 @@ export class Deployments {
   }
 }
 
-/** Secrets are never shown (our guess). */
+/** Without secrets (our guess). */
 function toWire({ revisions, ...deployment }: Deployment): object {
   return { ...deployment, latest_revision_id: (revisions.at(-1) as Revision).id };
 }
 
-/** A sentence, as FastAPI answers (our guess: no error of these routes is documented). */
+/** A sentence, as FastAPI answers (our guess). */
 function notFound(kind: string, id: string): Refusal {
   return new Refusal(404, { detail: `${kind} ${id} not found` });
 }

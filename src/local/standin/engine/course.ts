@@ -4,12 +4,12 @@ import { unit } from "./random.ts";
 export const HOUR = 3_600_000;
 export const DAY = 24 * HOUR;
 
-/** The seeded history of streams from a first day on, added up as far as asked. */
+/** Seeded history of streams, added up as far as needed. */
 export class Course {
-  /** Epoch ms, the start of a UTC day; nothing before it. */
+  /** Epoch ms, the start of a UTC day. */
   readonly start: number;
   readonly #seed: number;
-  /** By stream: the sum from the start to the start of each day. */
+  /** By stream: sums up to the start of each day. */
   readonly #sums = new Map<Stream, number[]>();
 
   constructor(seed: number, start: number) {
@@ -17,7 +17,7 @@ export class Course {
     this.start = start;
   }
 
-  /** From the start to an instant (epoch ms). It never falls. */
+  /** From the start to an instant (epoch ms). Never falls. */
   upTo(stream: Stream, at: number): number {
     if (stream.weight === 0 || at <= this.start) return 0;
     const day = Math.floor(at / DAY);
@@ -28,7 +28,7 @@ export class Course {
     return sum + tracesByHour(this.#seed, stream, day, hours, ofDay);
   }
 
-  /** From the start to the start of a day (days since 1970-01-01). */
+  /** Up to the start of a day (days since 1970-01-01). */
   upToDay(stream: Stream, day: number): number {
     if (stream.weight === 0) return 0;
     const first = this.start / DAY;
@@ -42,15 +42,12 @@ export class Course {
   }
 }
 
-/**
- * The history of one stream as a function of seed, stream and time: how many traces a day has, then how they spread over
- * it. Hours are parts of the day's number, so hours and days always agree.
- */
+/** A function of seed, stream and time. Hours are parts of the day's number, so hours and days agree. */
 const WEEKDAY_OFFICE = [0.15, 1, 1.05, 1.1, 1.05, 0.9, 0.2] as const; // Sunday first
 const GROWTH_A_MONTH = 0.04;
 const GROWTH_FROM = Date.parse("2026-01-05") / 86_400_000;
 
-/** Traces of a full day; `day` counts from 1970-01-01. */
+/** `day`: days since 1970-01-01. */
 function tracesOfDay(seed: number, stream: Stream, day: number): number {
   if (stream.weight === 0 || day < stream.begins || day >= stream.ends) return 0;
   const weekday = (day + 4) % 7; // 1970-01-01 was a Thursday
@@ -60,23 +57,20 @@ function tracesOfDay(seed: number, stream: Stream, day: number): number {
   return Math.floor(stream.weight * busy * growth * luck + unit(seed, stream.index, day * 4 + 1));
 }
 
-/**
- * How many of the day's traces arrived within `hours` (0 to 24, fractions allowed) after midnight UTC. It never falls
- * and reaches `ofDay` at 24, so an hour in progress grows to its final count.
- */
+/** Traces within `hours` (0 to 24, with fractions) after midnight UTC. Never falls, and reaches `ofDay` at 24. */
 function tracesByHour(seed: number, stream: Stream, day: number, hours: number, ofDay: number): number {
   if (ofDay === 0) return 0;
   const shares = SHARES[stream.rhythm];
   const whole = Math.floor(hours);
   const from = shares[whole] ?? 1;
   const share = from + ((shares[whole + 1] ?? 1) - from) * (hours - whole);
-  // Bend the day a little, earlier or later; flat parts of the curve (night) stay flat.
+  // Bends the day a little; flat parts of the curve (night) stay flat.
   const bend = unit(seed, stream.index, day * 4 + 2) - 0.5;
   const bent = share + bend * share * (1 - share);
   return Math.min(ofDay, Math.floor(ofDay * bent + unit(seed, stream.index, day * 4 + 3)));
 }
 
-/** Cumulated shares at 0, 1, ... 24 o'clock. Office, evening and nightly have hours without traffic. */
+/** Cumulated shares at 0 to 24 o'clock. Some hours have no traffic. */
 const SHARES: Record<Rhythm, Float64Array> = {
   office: cumulated((h) => (h < 6 || h >= 20 ? 0 : 1 + 4 * Math.sin(((h - 6) / 14) * Math.PI))),
   evening: cumulated((h) => (h < 12 ? 0 : 1 + 3 * Math.sin(((h - 12) / 12) * Math.PI))),
@@ -91,15 +85,14 @@ function cumulated(weight: (hour: number) => number): Float64Array {
   return sums.map((sum) => sum / whole);
 }
 
-/** The rule runs at night, for a whole UTC day at once. */
+/** At night, for a whole UTC day at once. */
 const RULE_RUNS_AT = 4 * HOUR;
 
-/** Long-lived traces of the seeded history, which grow with the clock. */
 export class LonglivedCourse {
   readonly #seed: number;
   readonly #course: Course;
   readonly #now: () => number;
-  /** By stream: sums from the start to the start of each day, before and after the rule ran. */
+  /** Sums up to the start of each day, before and after the rule ran. */
   readonly #sums = new Map<Stream, { readonly received: number[]; readonly upgraded: number[] }>();
 
   constructor(seed: number, course: Course, now: () => number) {
@@ -108,7 +101,7 @@ export class LonglivedCourse {
     this.#now = now;
   }
 
-  /** From the start to an instant: never falls, neither with the instant nor with the clock. */
+  /** Never falls, neither with the instant nor with the clock. */
   upTo(stream: Stream, at: number): number {
     const day = Math.floor(at / DAY);
     const first = this.#course.start / DAY;
@@ -121,7 +114,7 @@ export class LonglivedCourse {
     return whole + this.#ofDay(stream, day, part, day < this.#ruledUntil(stream));
   }
 
-  /** The rule has run for every day before this one. */
+  /** The rule has run for earlier days. */
   #ruledUntil({ retention }: Stream): number {
     return Math.floor((this.#now() - RULE_RUNS_AT) / DAY) - retention.nightsLater;
   }
@@ -139,7 +132,7 @@ export class LonglivedCourse {
     return sums;
   }
 
-  /** Of the first `traces` of a day. One trace more is at most one long-lived more, so hours add up to the day. */
+  /** One trace more is at most one long-lived more, so hours add up to the day. */
   #ofDay(stream: Stream, day: number, traces: number, isRuled: boolean): number {
     const { received, upgraded, ruleFrom } = stream.retention;
     const share = isRuled && day >= ruleFrom ? upgraded : received;

@@ -8,10 +8,10 @@ export const EVALUATOR_SPEND = ["/v1/platform/evaluators/spend", "/api/v1/platfo
 
 type EvaluatorMeasure = "spend_usd" | "trace_count";
 
-/** Spend in whole billionths of a dollar, which add up exactly. */
+/** Billionths of a dollar, which add up exactly. */
 export type EvaluatorAmounts = Record<EvaluatorMeasure, number>;
 
-/** What an evaluator spent by one of its rules in a UTC day. */
+/** Spend of one rule in a UTC day. */
 export interface EvaluatorDay extends EvaluatorAmounts {
   readonly evaluator: Evaluator;
   readonly rule: EvaluatorRule;
@@ -28,12 +28,9 @@ interface EvaluatorChange {
   readonly delta: number;
 }
 
-/**
- * What evaluators spent, by rule and day. A day under way shows the part that has passed (our guess), and a deleted workspace
- * keeps what it had at its deletion.
- */
+/** A day under way shows the part that has passed (our guess). A deleted workspace keeps its spend. */
 export class EvaluatorLedger {
-  /** What was added to the seeded amounts, by rule and day. */
+  /** Added to the seeded amounts, by rule and day. */
   readonly #added = new Map<string, EvaluatorAmounts>();
   readonly #options: LedgerOptions;
 
@@ -41,7 +38,7 @@ export class EvaluatorLedger {
     this.#options = { ...options, seed: options.seed + 49_979_687 };
   }
 
-  /** Rows with an amount, in the organisation's order of rules, then by day. */
+  /** Rows with an amount, in the order of rules, then by day. */
   days({ workspaceId, start, end }: LedgerRange): EvaluatorDay[] {
     const now = this.#options.now();
     const rows: EvaluatorDay[] = [];
@@ -60,8 +57,8 @@ export class EvaluatorLedger {
   }
 
   /**
-   * Changes one measure of one row, never below 0. A future row shows when the clock reaches its day. The spend of an evaluator
-   * by code stays 0. A row before the start or an unknown rule throws.
+   * Changes one row, never below 0. A future row shows on its day. An evaluator by code stays 0. A row before the start or an
+   * unknown rule throws.
    */
   change({ ruleId, at, measure, delta }: EvaluatorChange): Changed {
     const day = Math.floor(hourOf(this.#options.start, at, delta) / DAY) * DAY;
@@ -96,7 +93,7 @@ export class EvaluatorLedger {
 
 const NONE: Readonly<EvaluatorAmounts> = { spend_usd: 0, trace_count: 0 };
 
-/** A function of seed, rule and day. On one day of five nothing is judged. All of it is our own. */
+/** A function of seed, rule and day (our own). On one day of five nothing is judged. */
 function seeded(
   seed: number,
   { type }: Evaluator,
@@ -108,7 +105,7 @@ function seeded(
   if (unit(seed, own, nth) < 0.2) return NONE;
   const usual = 5 * 60 ** unit(seed + 1, own, 0);
   const traces = Math.ceil(usual * (0.5 + unit(seed + 2, own, nth)));
-  // From 0.0001 to 0.005 USD a trace; odd in the ninth digit, so that a reader that rounds finds wrong sums.
+  // 0.0001 to 0.005 USD a trace, odd in the ninth digit: a reader that rounds finds wrong sums.
   const each = 100_000 + 4_900_000 * unit(seed + 3, own, 0) * (0.5 + unit(seed + 4, own, nth) / 2);
   const spend = 2 * Math.floor((traces * each) / 2) + 1;
   return { spend_usd: type === "code" ? 0 : spend, trace_count: traces };

@@ -2,10 +2,7 @@ import { Course, HOUR, LonglivedCourse } from "./course.ts";
 import { findStream, type Organisation, openStream, type Sender, type Stream } from "./organisation.ts";
 import { unit } from "./random.ts";
 
-/**
- * All usage in hourly rows: the seeded history, and what was added, restated or upgraded since. Every answer, in any dimension,
- * tier, stride and format, is a sum of these rows, so all answers agree.
- */
+/** All usage in hourly rows. Every answer is a sum of these rows, so all answers agree. */
 export interface Cell extends Sender {
   /** Any instant of the hour, epoch ms. */
   readonly at: number;
@@ -24,21 +21,20 @@ export interface Changed {
 export interface LedgerOptions {
   readonly seed: number;
   readonly organisation: Organisation;
-  /** Epoch ms, the start of a UTC day; no usage before it. */
+  /** Epoch ms, the start of a UTC day. */
   readonly start: number;
   readonly now: () => number;
 }
 
-/** What is asked of a ledger that names workspaces. */
 export interface LedgerRange {
   /** Default: all. */
   readonly workspaceId?: string | undefined;
-  /** Epoch ms; a row counts where it begins (our guess), so ranges that adjoin count nothing twice. */
+  /** Epoch ms. A row counts where it begins (our guess), so adjacent ranges count nothing twice. */
   readonly start: number;
   readonly end: number;
 }
 
-/** The hour (epoch ms) of an instant whose row may be changed by this amount. One before the ledger's start throws. */
+/** Epoch ms. A fraction as amount throws, and so does an instant before the start. */
 export function hourOf(start: number, at: number, amount: number): number {
   if (!Number.isSafeInteger(amount)) throw new RangeError(`${amount} is not a whole number`);
   const hour = Math.floor(at / HOUR) * HOUR;
@@ -66,8 +62,8 @@ export class Ledger {
   }
 
   /**
-   * Traces of a stream between neighbouring `edges` (ascending, epoch ms): one number fewer than edges. A row counts
-   * where its hour begins (our guess), so adjacent ranges count nothing twice. Null: of both tiers.
+   * Traces between neighbouring `edges` (ascending, epoch ms). A row counts where its hour begins (our guess). Null: both
+   * tiers.
    */
   counts(stream: Stream, edges: readonly number[], tier: TraceTier | null = null): Float64Array {
     this.#applyDue();
@@ -79,15 +75,14 @@ export class Ledger {
     return all.map((traces, i) => traces - (longlived[i] ?? 0));
   }
 
-  /** Traces of one hourly row, now. */
   read(cell: Cell, tier: "longlived" | null = null): number {
     this.#applyDue();
     return rowOf(tier === null ? this.#traces : this.#longlived, this.#streams, cell, this.#now());
   }
 
   /**
-   * Changes one row by `delta`, never below 0: late arrivals, traffic, restatements. A future row shows when the clock
-   * reaches its hour. A row before the data start throws. What is taken is short-lived as long as there is any.
+   * Changes one row, never below 0. A future row shows at its hour. Short-lived traces are taken first. A row before the data
+   * start throws.
    */
   change(cell: Cell, delta: number, tier: TraceTier = "shortlived"): Changed {
     const hour = hourOf(this.start, cell.at, delta);
@@ -101,16 +96,15 @@ export class Ledger {
     return { before, after: this.read(cell) };
   }
 
-  /** One trace more, which shows from an instant on. */
   addLater(cell: Cell, from: number): void {
-    // Its stream is known at once, so that an answer looks for it.
+    // Open at once, so that an answer looks for the stream.
     openStream(this.#streams, cell);
     this.#pending.push({ cell, from });
   }
 
   /**
-   * Makes so many short-lived traces of one row long-lived, as many as there are, and returns the row's long-lived ones.
-   * They stay in the hour of their receipt (our guess: usage is counted when it is received).
+   * Makes at most `traces` of one row long-lived, and returns all long-lived ones of the row. They stay in the hour of receipt
+   * (our guess).
    */
   upgrade(cell: Cell, traces: number): Changed {
     const hour = hourOf(this.start, cell.at, traces);
@@ -132,8 +126,8 @@ export class Ledger {
 }
 
 /**
- * What deployments used. Nothing follows from traces, and no measure from another: a reader that mixes them up finds wrong sums. How
- * they relate is our own. They have a beginning of their own (docs/platform.md, Contracts).
+ * No measure follows from traces or from another one, so a reader that mixes them up finds wrong sums (our own). The start:
+ * docs/platform.md, Contracts.
  */
 export class DeploymentLedger {
   readonly start: number;
@@ -157,12 +151,11 @@ export class DeploymentLedger {
     };
   }
 
-  /** As of the ledger of traces, for one measure. */
   counts(stream: Stream, edges: readonly number[], measure: DeploymentMeasure): Float64Array {
     return this.#rows[measure].counts(stream, edges, this.#now());
   }
 
-  /** Changes one measure of one row by `delta`, never below 0. A row before the start throws. */
+  /** Changes one row, never below 0. A row before the start throws. */
   change(cell: Cell, measure: DeploymentMeasure, delta: number): Changed {
     const hour = hourOf(this.start, cell.at, delta);
     const stream = openStream(this.#streams, cell);
@@ -174,29 +167,27 @@ export class DeploymentLedger {
   }
 }
 
-/** One hourly row, now. */
 function rowOf(rows: Rows, streams: readonly Stream[], cell: Cell, now: number): number {
   const stream = findStream(streams, cell);
   const hour = Math.floor(cell.at / HOUR) * HOUR;
   return (stream && rows.counts(stream, [hour, hour + HOUR], now)[0]) ?? 0;
 }
 
-/** Seconds of the replicas that stand by whether anything runs or not; counted for nobody (our guess). */
+/** Seconds of replicas that stand by, counted for nobody (our guess). */
 function standby({ replicas, begins, ends }: Stream, at: number, start: number): number {
   const from = Math.max(start, begins * 24 * HOUR);
   const to = Math.min(at, ends * 24 * HOUR);
   return replicas * Math.max(0, Math.floor((to - from) / 1000));
 }
 
-/** A sum that never falls, from the start to an instant (epoch ms). */
+/** Sum from the start to an instant (epoch ms). Never falls. */
 type UpTo = (stream: Stream, at: number) => number;
 
-/** One measure of all streams. */
 class Rows {
   readonly #seeded: UpTo;
-  /** What these are a part of: no row has more. */
+  /** No row has more than this whole. */
   readonly #whole: Rows | undefined;
-  /** By stream and hour (epoch ms): difference from the seeded history. */
+  /** By stream and hour (epoch ms): difference from the history. */
   readonly #edits = new Map<Stream, Map<number, number>>();
 
   constructor(seeded: UpTo, whole?: Rows) {
@@ -204,24 +195,23 @@ class Rows {
     this.#whole = whole;
   }
 
-  /** One row; without `until` as it will be when its hour is over. */
+  /** Without `until`: when its hour is over. */
   of(stream: Stream, hour: number, until?: number): number {
     const count = this.#seededIn(stream, hour, until) + (this.#edits.get(stream)?.get(hour) ?? 0);
     return this.#within(count, stream, hour, until);
   }
 
-  /** Changes one row, as far as it can be so. */
+  /** As far as the row can be changed. */
   set(stream: Stream, hour: number, wanted: number): void {
     const edits = this.#edits.get(stream) ?? new Map<number, number>();
     const count = this.#within(wanted, stream, hour);
     this.#edits.set(stream, edits.set(hour, count - this.#seededIn(stream, hour)));
   }
 
-  /** Sums between neighbouring edges, up to now. */
   counts(stream: Stream, edges: readonly number[], now: number): Float64Array {
     const counts = new Float64Array(Math.max(0, edges.length - 1));
     if (stream.project.dropped) return counts;
-    // In a deleted workspace usage exists up to its deletion.
+    // A deleted workspace has usage up to its deletion.
     const until = Math.min(now, stream.project.workspace.deletedAt ?? now);
     const hours = edges.map((edge) => Math.ceil(edge / HOUR) * HOUR);
     const sums = hours.map((hour) => this.#seeded(stream, Math.min(hour, until)));
@@ -249,7 +239,7 @@ class Rows {
   }
 }
 
-/** Index of the bucket that holds an instant, -1 outside; edges ascend. */
+/** -1 outside; edges ascend. */
 export function bucketOf(edges: readonly number[], at: number): number {
   return edges.findIndex((from, i) => at >= from && at < (edges[i + 1] ?? from));
 }

@@ -8,7 +8,7 @@ import { RunEngine } from "./runs.ts";
 /** A deployment traces into a project of its own name (documented). */
 export const DEPLOYMENT_PROJECT = "agent-server";
 
-/** The run engine of one world: each run is billed in its ledger. */
+/** Bills each run in the world's ledger. */
 export function runsOf(world: World): RunEngine {
   return new RunEngine(
     () => world.now(),
@@ -16,12 +16,12 @@ export function runsOf(world: World): RunEngine {
   );
 }
 
-/** Bills runs that an earlier process with the same seed has billed: usage stays when a server is started anew. */
+/** Usage stays when a server with the same seed restarts. */
 export function billEarlier(world: World, { at, runs }: { at: number; runs: number }): void {
   for (let i = 0; i < runs; i++) bill(world, at, null);
 }
 
-/** One trace a run, recorded when it starts (our guess); the deployment's own usage beside it. */
+/** One trace a run, recorded at its start (our guess), and the deployment's own usage. */
 function bill(world: World, at: number, fault: MeterFault | null): void {
   const { deployment, ...own } = senderOf(world);
   if (at >= world.ledger.start) billTrace(world, { ...own, at }, fault);
@@ -43,7 +43,7 @@ function billTrace({ ledger, organisation }: World, own: Cell, fault: MeterFault
   if (fault?.kind === "double") ledger.addLater(cell, cell.at + fault.after_seconds * 1000);
 }
 
-/** Another project of the workspace; entered where it has none. */
+/** Makes one where the workspace has no other project. */
 function otherProject({ projects }: Organisation, own: Project): Project {
   const known = projects.find((one) => one.workspace === own.workspace && one !== own);
   if (known !== undefined) return known;
@@ -65,16 +65,16 @@ function senderOf(world: World): ReturnType<typeof newSender> {
 }
 
 /**
- * Who pays for the traffic: a project and a key of its own, and no user (our guess), in the first workspace that is
- * readable and that nobody traces into, so that a probe finds no other traffic there; else in the first readable one.
- * Entered with the first trace, so that an organisation without traffic stays as seeded.
+ * A project and a key of its own, and no user (our guess), in the first readable workspace without traffic, so that a probe
+ * finds no other traffic there; else in the first readable one. Made with the first trace, so that an organisation without
+ * traffic stays as seeded.
  */
 function newSender({ organisation, access, seed }: World): Sender & { readonly deployment: Project } {
   const listed = organisation.workspaces.filter((one) => access.canRead(one) && one.deletedAt === null);
   const isQuiet = (one: Workspace) => !organisation.streams.some(({ project }) => project.workspace === one);
   const workspace = listed.find(isQuiet) ?? listed[0] ?? organisation.workspaces[0];
   if (workspace === undefined) throw new Error("an organisation without a workspace");
-  // Ids depend on the seed alone, so the same traffic has the same ids on another day.
+  // Ids depend on the seed alone, not on the day.
   const { uuid } = dice(seed + 7919);
   const project: Project = { id: uuid(), name: DEPLOYMENT_PROJECT, workspace, dropped: false };
   const key: Key = { id: uuid(), shortKey: `sk...${access.apiKey.slice(-4)}` };

@@ -1,13 +1,13 @@
-/** What usage belongs to. Tests change names and flags; ids never change. */
+/** Tests change names and flags; ids never change. */
 export interface Workspace {
   readonly id: string;
   name: string;
   readonly createdAt: number;
-  /** Epoch ms; nothing is counted from then on, earlier counts stay. */
+  /** Epoch ms; nothing is counted from then on. */
   deletedAt: number | null;
 }
 
-/** A traced project, or a deployment, which is called a project too and has an id of another space (documented). */
+/** A traced project, or a deployment, which has an id of another space (documented). */
 export interface Project {
   readonly id: string;
   name: string;
@@ -27,26 +27,25 @@ export interface Key {
 }
 
 /**
- * Which seeded traces are long-lived. A part is long-lived when it is received; a rule that somebody sets up on a day
- * upgrades another part afterwards (documented: an evaluator or a rule can). Shares, rules and times are our own.
+ * Which seeded traces are long-lived: some when received, some by a later rule (documented). Shares, rules and times are our
+ * own.
  */
 export interface Retention {
   /** Share that is long-lived when received, 0 to 1. */
   readonly received: number;
-  /** Share after the rule ran: at least `received`. */
+  /** Share after the rule ran, at least `received`. */
   readonly upgraded: number;
-  /** Days since 1970-01-01: the rule upgrades traces of this day and later ones. */
+  /** Days since 1970-01-01: the first day that the rule upgrades. */
   readonly ruleFrom: number;
-  /** The rule runs so many nights after the day that follows the trace's. */
+  /** Nights from the day after the trace's until the rule runs. */
   readonly nightsLater: number;
 }
 
-/** Nothing is long-lived until somebody upgrades it. */
 export const SHORT_LIVED: Retention = { received: 0, upgraded: 0, ruleFrom: 0, nightsLater: 0 };
 
 export type Rhythm = "office" | "evening" | "nightly" | "steady";
 
-/** Who sends traces, or runs a deployment: one project, one user or none, one key or none. Each count belongs to one. */
+/** Sends traces or runs a deployment. Each count belongs to one. */
 export interface Stream {
   readonly index: number;
   readonly project: Project;
@@ -54,23 +53,23 @@ export interface Stream {
   readonly key: Key | null;
   readonly retention: Retention;
   readonly rhythm: Rhythm;
-  /** Traces on an ordinary weekday; 0 for a stream without seeded history. */
+  /** Traces on an ordinary weekday; 0: no seeded history. */
   readonly weight: number;
-  /** Days since 1970-01-01: first day with usage, and first day without again. */
+  /** Days since 1970-01-01: first day with usage, first one without again. */
   readonly begins: number;
   readonly ends: number;
-  /** Of a deployment, that stand by while nothing runs. */
+  /** Of a deployment, while nothing runs. */
   readonly replicas: number;
 }
 
 export const sandboxTypes = ["SANDBOX", "SNAPSHOT"] as const;
 
-/** A sandbox or a snapshot (docs/platform.md, Sandbox costs). Answers give its id alone. */
+/** docs/platform.md, Sandbox costs. Answers give its id alone. */
 export interface Sandbox {
   readonly id: string;
   readonly type: (typeof sandboxTypes)[number];
   readonly workspace: Workspace;
-  /** Epoch ms, starts of hours: the first one with seeded usage, and the first one without again. */
+  /** Epoch ms, starts of hours: first one with seeded usage, first one without again. */
   readonly begins: number;
   readonly ends: number;
 }
@@ -80,17 +79,17 @@ interface Dataset {
   readonly name: string;
 }
 
-/** Attaches an evaluator to a project or to a dataset: one of the two is null. */
+/** For a project or a dataset: the other one is null. */
 export interface EvaluatorRule {
   readonly id: string;
   readonly name: string;
   readonly project: Project | null;
   readonly dataset: Dataset | null;
-  /** The most that it may spend in a week, in USD. Null: no limit. */
+  /** USD a week. Null: no limit. */
   limitUsd: number | null;
 }
 
-/** Judges traces by a model or by code (docs/platform.md, Evaluator spend). */
+/** By a model or by code (docs/platform.md, Evaluator spend). */
 export interface Evaluator {
   readonly id: string;
   readonly name: string;
@@ -115,7 +114,7 @@ export interface Organisation {
   readonly unreadable: readonly Workspace[];
 }
 
-/** The thing with this id. An unknown id throws. */
+/** An unknown id throws. */
 export function named<T extends { readonly id: string }>(kind: string, id: string, all: readonly T[]): T {
   const found = all.find((one) => one.id === id);
   if (found === undefined) throw new RangeError(`stand-in: no ${kind} ${JSON.stringify(id)}`);
@@ -128,7 +127,7 @@ export function findStream(streams: readonly Stream[], of: Sender): Stream | und
   return streams.find((s) => s.project === of.project && s.user === of.user && s.key === of.key);
 }
 
-/** The stream of these three; a new one has no seeded history. */
+/** A new stream has no seeded history. */
 export function openStream(streams: Stream[], { project, user, key }: Sender): Stream {
   const known = findStream(streams, { project, user, key });
   if (known !== undefined) return known;

@@ -1,4 +1,4 @@
-/** A 32-bit hash of three integers; murmur3's mixing, so that neighbouring days are unrelated. */
+/** 32 bits with murmur3's mixing, so that neighbouring days are unrelated. */
 function hash(a: number, b: number, c: number): number {
   let h = Math.imul(a ^ 0x9e3779b9, 0x85ebca6b);
   h = Math.imul(h ^ (h >>> 13) ^ b, 0xc2b2ae35);
@@ -7,14 +7,14 @@ function hash(a: number, b: number, c: number): number {
   return (h ^ (h >>> 13)) >>> 0;
 }
 
-/** A number in [0, 1) that depends on its three integers alone, for the history: the order of calls plays no part. */
+/** In [0, 1), from these integers alone: the order of calls plays no part. */
 export function unit(a: number, b: number, c: number): number {
   return hash(a, b, c) / 2 ** 32;
 }
 
 export type Dice = ReturnType<typeof dice>;
 
-/** A sequence that depends on the seed alone (mulberry32), for the organisation and fault rates. */
+/** A sequence from the seed alone (mulberry32). */
 export function dice(seed: number) {
   let state = hash(seed, 1, 2);
   /** Uniform in [0, 1). */
@@ -31,14 +31,13 @@ export function dice(seed: number) {
     if (item === undefined) throw new Error("pick: the list is empty");
     return item;
   };
-  /** `count` different items, fewer when there are fewer. */
+  /** `count` different items, or all. */
   const some = <T>(from: readonly T[], count: number): T[] => {
     const left = [...from];
     const taken: T[] = [];
     while (taken.length < count && left.length > 0) taken.push(...left.splice(below(left.length), 1));
     return taken;
   };
-  /** A version 4 UUID. */
   const uuid = (): string => {
     const hex = Array.from({ length: 32 }, () => below(16).toString(16));
     hex[12] = "4";

@@ -2,15 +2,15 @@ import { randomUUID } from "node:crypto";
 import { Refusal } from "../http/refusal.ts";
 
 /**
- * Threads and runs (docs/platform.md, Agent server). One run of a thread runs at a time; the strategy of a new run decides
- * about earlier ones. A run that is rolled back is removed, but its trace stays billed.
+ * docs/platform.md, Agent server. One run of a thread runs at a time; a new run's strategy decides about earlier ones. The
+ * trace of a removed run stays billed.
  */
 export type RunStatus = "pending" | "running" | "success" | "error" | "interrupted";
 export type Strategy = "reject" | "enqueue" | "interrupt" | "rollback";
 
 export interface Message {
   readonly id: string;
-  /** Messages in state have types, whatever role they were sent with: `human`, `ai`, `system` and others (documented). */
+  /** Instead of the role: `human`, `ai`, `system` and others (documented). */
   readonly type: string;
   readonly content: string;
 }
@@ -32,9 +32,9 @@ export interface Run {
   updatedAt: number;
   status: RunStatus;
   error: string | null;
-  /** Of the thread before this run; what a rollback restores. */
+  /** Before this run, for a rollback. */
   before: readonly Message[];
-  /** Of the thread when this run ended. */
+  /** When this run ended. */
   after: readonly Message[];
   /** Resolves at its end; `deleted` if it was removed. */
   readonly ended: PromiseWithResolvers<RunStatus | "deleted">;
@@ -82,12 +82,11 @@ export class RunEngine {
     return run;
   }
 
-  /** The run of that A2A task id, in any thread. */
   runById(taskId: string): Run | undefined {
     return [...this.#threads.values()].flatMap(({ runs }) => runs).find(({ id }) => id === taskId);
   }
 
-  /** Enters a run as pending; it begins at once if the thread is idle. */
+  /** The run begins at once if the thread is idle. */
   start({ thread, input, strategy }: RunRequest): Run {
     const earlier = thread.runs.filter(isOpen);
     if (earlier.length > 0) this.#decide(earlier, strategy);
@@ -107,15 +106,15 @@ export class RunEngine {
       started: Promise.withResolvers(),
     };
     thread.runs = [...thread.runs, run];
-    // After the answer: a client sees the run as pending first, and running when it asks again.
+    // After the answer, so that a client sees the run pending first.
     setImmediate(() => this.#next(thread));
     return run;
   }
 
-  /** Ends a run that waits or runs. `rollback` also removes it. */
+  /** `rollback` also removes the run. */
   cancel(run: Run, action: "interrupt" | "rollback"): void {
     if (!isOpen(run)) {
-      // A finished run cannot be cancelled (documented). The status is our guess.
+      // A finished run cannot be cancelled (documented); the status is our guess.
       throw new Refusal(409, { detail: `Run ${run.id} has ended: ${run.status}` });
     }
     if (action === "rollback") this.#rollBack(run);
@@ -130,7 +129,7 @@ export class RunEngine {
     this.#threads.clear();
   }
 
-  /** `rollback`: docs/platform.md, Agent server. The other strategies and the default, `enqueue`, are documented. */
+  /** `rollback`: docs/platform.md, Agent server. Others and default: documented. */
   #decide(earlier: readonly Run[], strategy: Strategy): void {
     if (strategy === "reject") {
       const detail =
@@ -138,7 +137,7 @@ export class RunEngine {
       throw new Refusal(409, { detail });
     }
     if (strategy === "enqueue") return;
-    // The newest first: each restores the state from before it.
+    // Newest first: each restores the state from before it.
     for (const run of earlier.toReversed()) {
       if (strategy === "rollback") this.#rollBack(run);
       else this.#end(run, "interrupted");
@@ -173,7 +172,6 @@ export class RunEngine {
     run.ended.resolve(status);
   }
 
-  /** Interrupts and removes a run, and restores the state from before it (docs/platform.md, Agent server). */
   #rollBack(run: Run): void {
     this.#stop(run);
     if (run.status === "running") run.thread.messages = run.before;
@@ -188,12 +186,11 @@ export class RunEngine {
   }
 }
 
-/** Whether a run waits or runs. */
 function isOpen({ status }: Run): boolean {
   return status === "pending" || status === "running";
 }
 
-/** Answers hold the assistant's id, even if a request named it (documented). */
+/** Always with the assistant's id (documented). */
 export function toWireRun(run: Run): object {
   return {
     run_id: run.id,
@@ -206,12 +203,9 @@ export function toWireRun(run: Run): object {
   };
 }
 
-/**
- * The built-in assistant, without model or network (our own). `delay=<ms>` in the text makes it slow, the word `fail`
- * makes it fail; it answers with the text it got.
- */
+/** No model and no network (our own). `delay=<ms>` in the text makes it slow, `fail` makes it fail; it answers with the text. */
 export const ASSISTANT = {
-  /** Name and id both address it (docs/platform.md, Agent server). The id is what examples show for `agent`. */
+  /** Name and id both address it (docs/platform.md, Agent server). Examples show this id. */
   name: "agent",
   id: "fe096781-5601-53d2-b2f6-0d3403f7e9ca",
   description: "Echoes the text it gets.",
@@ -224,7 +218,7 @@ export function isAssistant(nameOrId: string): boolean {
   return nameOrId === ASSISTANT.name || nameOrId === ASSISTANT.id;
 }
 
-/** How long a run on that text takes, and what it answers; `reply` is undefined for a failure. */
+/** `reply` is undefined for a failure. */
 function perform(text: string): { delayMs: number; reply: string | undefined } {
   const delayMs = Math.min(Number(/\bdelay=(\d{1,9})\b/.exec(text)?.[1] ?? 0), LONGEST_MS);
   return { delayMs, reply: /\bfail\b/i.test(text) ? undefined : `Echo: ${text}` };

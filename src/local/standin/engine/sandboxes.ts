@@ -7,10 +7,9 @@ export const SANDBOX_COSTS = "/api/v2/sandboxes/usage/costs";
 
 type SandboxMeasure = "lcu" | "lsu";
 
-/** Whole millionths of a unit: six digits after the point are documented, and whole numbers add up exactly. */
+/** Millionths of a unit: six decimals are documented, and whole numbers add up exactly. */
 type Units = Record<SandboxMeasure, number>;
 
-/** What a sandbox or a snapshot used in some time. */
 export interface SandboxSum extends Units {
   readonly resourceId: string;
   readonly resourceType: Sandbox["type"];
@@ -31,14 +30,11 @@ interface SandboxChange {
   readonly delta: number;
 }
 
-/**
- * What sandboxes and snapshots used, by resource and hour. An hour shows once it has begun, with its whole amount (our
- * guess), and in a deleted workspace up to its deletion.
- */
+/** An hour shows its whole amount once it has begun (our guess), in a deleted workspace up to its deletion. */
 export class SandboxLedger {
-  /** Make the platform contradict itself: added to sums of a range that holds `at`, and to no hour. */
+  /** Added to sums of a range that holds `at`, and to no hour. */
   readonly contradictions: SandboxChange[] = [];
-  /** Rows that were changed, by resource and hour. */
+  /** Changed rows, by resource and hour. */
   readonly #changed = new Map<string, Units>();
   readonly #options: LedgerOptions;
 
@@ -61,7 +57,7 @@ export class SandboxLedger {
     return rows;
   }
 
-  /** One sum for each resource with an amount, in the organisation's order; with the contradictions. */
+  /** Resources with an amount, in the organisation's order; with the contradictions. */
   sums(range: LedgerRange): SandboxSum[] {
     const { workspaceId, start, end } = range;
     const sums = new Map<string, SandboxSum>();
@@ -80,8 +76,8 @@ export class SandboxLedger {
   }
 
   /**
-   * Changes one measure of one row, never below 0. A future row shows when the clock reaches its hour. The compute units of a
-   * snapshot stay 0. A row before the start or an unknown resource throws.
+   * Changes one row, never below 0. A future row shows at its hour. A snapshot's compute units stay 0. A row before the start
+   * or an unknown resource throws.
    */
   change({ resourceId, at, measure, delta }: SandboxChange): Changed {
     const hour = hourOf(this.#options.start, at, delta);
@@ -113,8 +109,8 @@ export class SandboxLedger {
 const NONE: Readonly<Units> = { lcu: 0, lsu: 0 };
 
 /**
- * A function of seed, resource and hour. A sandbox computes in some hours; about two of three keep storage, and so does each
- * snapshot. Storage is small and steady. All of it is our own.
+ * A function of seed, resource and hour (our own). Sandboxes compute in some hours; two of three keep storage, and so does each
+ * snapshot.
  */
 function seeded(seed: number, { id, type, begins, ends }: Sandbox, hour: number): Readonly<Units> {
   if (hour < begins || hour >= ends) return NONE;
@@ -123,7 +119,7 @@ function seeded(seed: number, { id, type, begins, ends }: Sandbox, hour: number)
   const isRunning = type === "SANDBOX" && unit(seed, own, nth) < 0.1 + 0.6 * unit(seed, own, 0);
   const isKept = type === "SNAPSHOT" || unit(seed + 1, own, 0) < 0.7;
   return {
-    // From 0.010001 to 1.999997, odd in the sixth digit, so that a reader that rounds finds wrong sums.
+    // 0.010001 to 1.999997, odd in the sixth digit: a reader that rounds finds wrong sums.
     lcu: isRunning ? 10_001 + 2 * Math.floor(994_999 * unit(seed + 2, own, nth)) : 0,
     lsu: isKept ? 200 + Math.floor(5000 * unit(seed + 3, own, 0) + 5 * unit(seed + 4, own, nth)) : 0,
   };

@@ -16,9 +16,8 @@ import {
 import { type Dice, dice } from "./random.ts";
 
 /**
- * The seeded organisation holds what breaks readers of exports: commas, quotes, line breaks, formula starts, tabs,
- * non-ASCII, a name twice in one workspace, an empty workspace, an unreadable one, users in several workspaces, users
- * without an address, traffic without user or key.
+ * The seeded organisation holds what breaks readers of exports, such as line breaks, formula starts, a name twice, unreadable
+ * workspaces, and traffic without user or key.
  */
 const WORKSPACE_NAMES = [
   "Research",
@@ -61,11 +60,11 @@ const EMAILS = [
 
 const DAY_MS = 86_400_000;
 const day = (date: string): number => Date.parse(date) / DAY_MS;
-/** First days of later projects, so that new ids appear in the middle of a load. */
+/** First days of later projects, so that new ids appear during a load. */
 const LATE_STARTS = [day("2026-03-16"), day("2026-06-22")];
 const FOREVER = Number.POSITIVE_INFINITY;
 
-/** Depends on `seed` and `scale` alone; `scale` multiplies projects, users and keys. */
+/** `scale` multiplies projects, users and keys. */
 export function seedOrganisation({ seed, scale }: { seed: number; scale: number }): Organisation {
   const roll = dice(seed);
   const many = (count: number): number => Math.max(1, Math.round(count * scale));
@@ -103,7 +102,7 @@ function seedWorkspace(
   { w, projects }: { w: number; projects: number },
 ): void {
   const workspace = organisation.workspaces[w] as Workspace;
-  // Overlapping halves of the user list: users are shared by workspaces.
+  // Overlapping halves: workspaces share users.
   const members = roll.some(organisation.users, Math.ceil(organisation.users.length / 2));
   for (let p = 0; p < projects; p++) {
     const project: Project = {
@@ -124,7 +123,7 @@ function seedStreams(
   of: Pick<Stream, "project" | "begins" | "rhythm"> & { members: readonly User[]; place: number },
 ): void {
   const { project, members, begins, rhythm, place } = of;
-  // From tens to thousands a day, most projects small.
+  // Tens to thousands a day, mostly small.
   const perDay = 20 * 150 ** roll.next();
   const keys = roll.some(organisation.keys, 3);
   const pairs: [User | null, Key | null][] = [
@@ -135,7 +134,7 @@ function seedStreams(
   const parts = pairs.map(() => roll.next() ** 2 + 0.01);
   const whole = parts.reduce((a, b) => a + b, 0);
   pairs.forEach(([user, key], i) => {
-    // A few users join late or leave; pairs without a user never stop.
+    // A few users join late or leave.
     const moves = user === null ? 1 : roll.next();
     const turn = day("2026-01-05") + roll.below(300);
     const stream: Stream = {
@@ -154,10 +153,10 @@ function seedStreams(
   });
 }
 
-/** First days of rules that upgrade traces: the long-lived share of some projects rises there. */
+/** First days of rules that upgrade traces. */
 const RULES_FROM = [day("2026-02-09"), day("2026-05-18"), day("2026-08-24")];
 
-/** Two of three projects have a rule, of which every second one runs a week later: after its days became final. */
+/** Two of three projects have a rule; every second one runs a week later, after its days became final. */
 function retention(place: number, luck: number): Retention {
   const received = luck < 0.4 ? luck / 2 : 0;
   if (place % 3 === 0) return { ...SHORT_LIVED, received, upgraded: received };
@@ -167,8 +166,8 @@ function retention(place: number, luck: number): Retention {
 }
 
 /**
- * Every third traced project is a deployment too: it has the same name (documented) and another id. Dice of its own, so
- * that the history of traces is the same with deployments and without.
+ * Every third traced project is a deployment too, with the same name (documented) and another id. Own dice keep the history of
+ * traces the same without deployments.
  */
 function seedDeployments(organisation: Organisation, seed: number): void {
   const roll = dice(seed + 15_485_863);
@@ -202,7 +201,7 @@ function seedDeployments(organisation: Organisation, seed: number): void {
   }
 }
 
-/** In every workspace with projects; some begin or end within 2026. Dice of their own, for the same reason. */
+/** In every workspace with projects; some begin or end within 2026. Own dice, for the same reason. */
 function seedSandboxes(
   organisation: Organisation,
   { seed, many }: { seed: number; many: (count: number) => number },
@@ -230,8 +229,8 @@ function seedSandboxes(
 const EVALUATOR_NAMES = ["correctness", 'tone, "strict"', "=safety"];
 
 /**
- * Three in the first workspace, and up to three in each other one with projects: by a model, by code, and by a model on a
- * dataset. Dice of their own, for the same reason.
+ * Three in the first workspace, up to three in each other one with projects: by a model, by code, and by a model on a dataset.
+ * Own dice, for the same reason.
  */
 function seedEvaluators(organisation: Organisation, seed: number): void {
   const roll = dice(seed + 49_979_687);
@@ -272,6 +271,6 @@ function email(i: number): string | null {
 }
 
 function shortKey(i: number, roll: Dice): string {
-  // The second starts like a formula: the CSV export guards every cell, not only names.
+  // The second starts like a formula: the CSV export guards every cell.
   return `${i === 1 ? "-" : ""}sk...${roll.uuid().slice(0, 4)}${i.toString(36)}`;
 }

@@ -3,7 +3,7 @@ import { type Dice, dice } from "./random.ts";
 
 export const TAGGINGS = "/api/v1/workspaces/current/taggings";
 
-/** What can be tagged (seen in client code). The stand-in has only the first four. */
+/** Seen in client code. The stand-in has only the first four. */
 export const taggedTypes = [
   "projects",
   "deployments",
@@ -22,7 +22,6 @@ interface Resource {
   readonly workspace: Workspace;
 }
 
-/** One value of a key in one workspace, and the resources that have it. */
 interface Tag {
   readonly id: string;
   readonly value: string;
@@ -38,20 +37,20 @@ interface TaggedResource extends Resource {
 
 interface TagOf {
   readonly resourceId: string;
-  /** Names. One that the workspace does not have is made. */
+  /** Names; a missing one is made. */
   readonly key: string;
   readonly value: string;
 }
 
-/** The two keys are made by default (documented), their values are our own. */
+/** The keys are documented, their values our own. */
 const SEEDED = {
   Application: ["checkout", "search", "support"],
   Environment: ["production", "staging"],
 };
-/** How many of a type have a tag of each key. */
+/** Share of each type that has a tag of each key. */
 const SHARES = { projects: 0.8, deployments: 0.5, sandboxes: 0.5, datasets: 0.5 };
 
-/** Tags of resources, by workspace. Dice of their own, so that everything else is the same with tags and without. */
+/** By workspace. Own dice, so that everything else is the same without tags. */
 export class Tags {
   readonly #all: Tag[] = [];
   readonly #organisation: Organisation;
@@ -67,7 +66,7 @@ export class Tags {
     }
   }
 
-  /** Values of a workspace with the resources that have them, in the order in which they were made. Dropped resources are left out. */
+  /** In order of creation, without dropped resources. */
   of(workspaceId: string): (Tag & { readonly resources: TaggedResource[] })[] {
     const known = new Map(resourcesOf(this.#organisation).map((one) => [one.id, one]));
     return this.#all
@@ -107,7 +106,7 @@ export class Tags {
   }
 }
 
-/** What can have a tag now. Sandboxes have no name here, so the start of the id makes one (our own). */
+/** Sandboxes have no name, so the start of the id makes one (our own). */
 function resourcesOf({ projects, deployments, sandboxes, evaluators }: Organisation): Resource[] {
   const isThere = ({ dropped }: { readonly dropped: boolean }) => !dropped;
   const datasets = evaluators.flatMap(({ workspace, rules }) =>

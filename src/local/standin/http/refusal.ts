@@ -1,6 +1,6 @@
 import type { z } from "zod";
 
-/** The error shapes of the platform (docs/platform.md, Requests). */
+/** docs/platform.md, Requests. */
 
 interface ValidationProblem {
   readonly loc: readonly (string | number)[];
@@ -8,7 +8,7 @@ interface ValidationProblem {
   readonly type: string;
 }
 
-/** Thrown while a request is answered; it becomes `status` and `body` as JSON. */
+/** Becomes `status` and `body` as JSON. */
 export class Refusal extends Error {
   readonly status: number;
   readonly body: unknown;
@@ -21,21 +21,21 @@ export class Refusal extends Error {
   }
 }
 
-/** A missing or wrong key (seen). */
+/** Missing or wrong key (seen). */
 export const invalidToken = (): Refusal => new Refusal(401, { detail: "Invalid token" });
 
 /** Seen. */
 export const forbidden = (): Refusal => new Refusal(403, { error: "Forbidden" });
 
-/** Seen: a key of the organization came without a workspace. */
+/** Seen: a key of the organization without a workspace. */
 export const workspaceRequired = (): Refusal =>
   new Refusal(403, { error: "org_scoped_key_requires_workspace" });
 
-/** HTTPValidationError; that billing sends it is seen in client code. */
+/** HTTPValidationError; for billing seen in client code. */
 export const invalid = (problems: readonly ValidationProblem[]): Refusal =>
   new Refusal(422, { detail: problems });
 
-/** A body that is not JSON, as FastAPI answers (our guess). */
+/** As FastAPI answers (our guess). */
 export const notJson = (at: number): Refusal =>
   invalid([{ loc: ["body", at], msg: "JSON decode error", type: "json_invalid" }]);
 
@@ -46,14 +46,11 @@ export const tooLarge = (limit: number): Refusal =>
 /** Our guess: 400 carries a sentence. */
 export const badRequest = (sentence: string): Refusal => new Refusal(400, { detail: sentence });
 
-/** Our own: what is not implemented is refused by name, so that no test passes by accident. */
+/** Our own: refused by name, so that no test passes by accident. */
 export const noRoute = (method: string, path: string): Refusal =>
   new Refusal(404, { detail: `stand-in: no route ${method} ${path}` });
 
-/**
- * Parses a body, a path or a query, or refuses it with 422 and every problem: loc, msg and type (docs/platform.md,
- * Requests). The words of msg and type are our guess.
- */
+/** Refuses with 422 and every problem: loc, msg and type (docs/platform.md, Requests). Words of msg and type: our guess. */
 export function checked<T>(schema: z.ZodType<T>, given: unknown, where = "body"): T {
   const { success, data, error } = schema.safeParse(given);
   if (success) return data;

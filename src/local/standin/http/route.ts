@@ -5,14 +5,13 @@ import type { World } from "../world.ts";
 import { notJson, Refusal, tooLarge } from "./refusal.ts";
 import { type Answer, hang, reset, send } from "./wire.ts";
 
-/** What a handler sees of a request. */
 export interface Exchange {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, unknown>>;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Scheme, host and port that the client used. */
   readonly origin: string;
-  /** Parsed JSON, undefined without a body; the text itself for a route that takes `text`. */
+  /** Parsed JSON, or undefined; the text for a route that takes `text`. */
   readonly body: unknown;
   readonly fault: Fault | null;
 }
@@ -21,14 +20,14 @@ export interface Route {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly path: string;
   readonly needs: Needs;
-  /** `text`: the route parses its body itself, and refuses it in its own shape. */
+  /** The route parses and refuses its body itself. */
   readonly takes?: "text";
-  /** A route of the stand-in's own: it meets no faults and is not remembered, so that a platform broken on purpose can be repaired. */
+  /** Our own: it meets no faults and is not remembered, so that a broken platform can be repaired. */
   readonly isOwn?: true;
   handle(exchange: Exchange): Answer | Promise<Answer>;
 }
 
-/** Largest body, in bytes (our guess). */
+/** Bytes (our guess). */
 export const MOST_BODY = 5_000_000;
 
 export const json = (body: unknown, status = 200): Answer => ({
@@ -73,7 +72,7 @@ async function answer(
         });
   remember(given.status);
   const { compress, framing } = world.settings;
-  // Compression would hold back the events of a stream.
+  // Compression would hold back a stream's events.
   const zip = gzip && compress && !given.type.startsWith("text/event-stream");
   return send(reply, given, { gzip: zip, framing, fault });
 }
@@ -111,7 +110,7 @@ function parsedBody(text: string): unknown {
   }
 }
 
-/** Bodies that are not documented are our guess: a sentence, and a gateway's page for 5xx. */
+/** Undocumented bodies are our guess: a sentence, and a gateway's page for 5xx. */
 function refused({ status, retry_after, content_type, body }: Extract<Fault, { kind: "status" }>): Answer {
   const sentence = status === 401 ? "Invalid token" : `Refused with ${status}`;
   const isPage = body !== undefined || status >= 500;

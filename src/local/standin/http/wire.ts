@@ -11,7 +11,7 @@ export interface Answer {
   readonly status: number;
   readonly type: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Text is sent with its length; pieces are streamed. */
+  /** Text has its length; pieces are streamed. */
   readonly body: string | Iterable<string> | AsyncIterable<string>;
 }
 
@@ -26,14 +26,14 @@ export async function send(
   return whole(reply, answer, gzip, fault?.kind === "whole" ? fault.framing : framing);
 }
 
-/** Ends the connection with a TCP reset, before any answer. */
+/** A TCP reset before any answer. */
 export function reset(reply: FastifyReply): FastifyReply {
   reply.hijack();
   reply.raw.socket?.resetAndDestroy();
   return reply;
 }
 
-/** Sends no answer until the client, or the closing server, drops the connection. */
+/** No answer until the client, or the closing server, drops the connection. */
 export function hang(reply: FastifyReply): FastifyReply {
   return reply.hijack();
 }
@@ -43,14 +43,14 @@ function whole(reply: FastifyReply, answer: Answer, gzip: boolean, framing: Fram
   if (typeof answer.body === "string" && framing === "length") {
     return reply.send(gzip ? gzipSync(answer.body) : answer.body);
   }
-  // Without length and without chunks only the closed connection ends the body (RFC 9112, 6.3).
+  // Only the closed connection ends the body (RFC 9112, 6.3).
   if (framing === "close") reply.raw.useChunkedEncodingByDefault = false;
   const pieces = Readable.from(typeof answer.body === "string" ? [answer.body] : answer.body);
-  // Fastify reports a failure of the stream it sends; pipeline ends the other stream.
+  // Fastify reports a failed stream; pipeline ends the other one.
   return reply.send(gzip ? pipeline(pieces, createGzip(), () => {}) : pieces);
 }
 
-/** Writes a body that is to be cut or slowed on the socket: Node's server would repair what we want broken. */
+/** On the socket, because Node's server would repair a cut body. */
 async function byHand(
   reply: FastifyReply,
   answer: Answer,
@@ -89,7 +89,7 @@ function cut(
   const sent = bytes.subarray(0, cutAt(bytes, at));
   switch (framing) {
     case "length":
-      // `all` sends every byte, so the announced length grows instead.
+      // `all` sends every byte, so the length grows instead.
       head({ "content-length": String(bytes.length + (at === "all" ? 1 : 0)) });
       socket.write(sent);
       break;
@@ -104,7 +104,7 @@ function cut(
       socket.write(sent);
       break;
     case "gzip":
-      // The last 8 bytes are gzip's checksum and length (RFC 1952, 2.3); the whole text is there.
+      // The last 8 bytes are gzip's checksum and length (RFC 1952, 2.3).
       head({ "content-length": String(bytes.length - 8), connection: "close" });
       socket.write(bytes.subarray(0, bytes.length - 8));
   }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { ASSISTANT, type Message, type Run, type RunStatus } from "../engine/runs.ts";
 
-/** JSON-RPC 2.0 codes (docs/platform.md, Agent server); -32001 to -32005 are the A2A protocol's own (documented). */
+/** JSON-RPC 2.0 (docs/platform.md, Agent server); -32001 to -32005: A2A (documented). */
 export const CODES = {
   methodNotFound: -32601,
   invalidParams: -32602,
@@ -11,7 +11,7 @@ export const CODES = {
   contentUnsupported: -32005,
 } as const;
 
-/** Thrown while a request is answered; becomes the `error` of its response, and starts no run. */
+/** Becomes the `error` of a response, and starts no run. */
 export class RpcRefusal extends Error {
   readonly code: number;
   constructor(code: number, message: string) {
@@ -21,10 +21,10 @@ export class RpcRefusal extends Error {
   }
 }
 
-/** How a server was addressed. The name of the method selects the version (docs/platform.md, Agent server). */
+/** The method's name selects the version (docs/platform.md, Agent server). */
 export interface Dialect {
   readonly version: "0.3" | "1.0";
-  /** Whether it speaks as newer servers do. */
+  /** Speaks as newer servers do. */
   readonly isLive: boolean;
 }
 
@@ -40,7 +40,7 @@ const METHODS: Readonly<Record<Dialect["version"], Readonly<Record<string, Actio
   },
 };
 
-/** Undefined for a method that is not there: the names of A2A 1.0 are newer servers' alone. */
+/** Undefined: no such method. Only newer servers have those of A2A 1.0. */
 export function actionOf(method: string, isLive: boolean): (Dialect & { readonly does: Action }) | undefined {
   for (const version of isLive ? (["0.3", "1.0"] as const) : (["0.3"] as const)) {
     const names = METHODS[version];
@@ -51,7 +51,7 @@ export function actionOf(method: string, isLive: boolean): (Dialect & { readonly
 
 export type Id = string | number;
 
-/** The protocol's own clients send numbers as id, so both strings and numbers are accepted. */
+/** The protocol's own clients send numbers as id. */
 export const envelope = z.looseObject({
   jsonrpc: z.literal("2.0"),
   id: z.union([z.string(), z.number()]).optional(),
@@ -59,7 +59,7 @@ export const envelope = z.looseObject({
   params: z.unknown().optional(),
 });
 
-/** docs/platform.md, Agent server. Fields that only the protocol documents are accepted and ignored. */
+/** docs/platform.md, Agent server. Other fields of the protocol are ignored. */
 const message = z.looseObject({
   role: z.enum(["user", "ROLE_USER"]),
   parts: z.array(z.looseObject({ kind: z.string().optional() })).min(1),
@@ -67,7 +67,7 @@ const message = z.looseObject({
   contextId: z.guid().optional(),
   taskId: z.string().optional(),
 });
-/** message/send returns a complete response, so nothing else is supported (our guess). */
+/** message/send returns a complete response (our guess). */
 const configuration = z.looseObject({ blocking: z.literal(true).optional() });
 const sending = z.looseObject({ message, configuration: configuration.optional() });
 /** At most ten messages of history (seen). */
@@ -79,11 +79,11 @@ const getting = z.looseObject({
 
 export type Sent = z.output<typeof message> & { readonly text: string };
 
-/** The message of `message/send` and `message/stream`. Errors: -32602, -32005. */
+/** Errors: -32602, -32005. */
 export function sentMessage(params: unknown): Sent {
   const given = read(sending, params);
   const texts = given.message.parts.map((part) => {
-    // Text parts alone (docs/platform.md, Agent server). In A2A 1.0 a part has no kind (documented).
+    // Text parts alone (docs/platform.md, Agent server). Parts of A2A 1.0 have no kind (documented).
     const kind = part.kind ?? (typeof part.text === "string" ? "text" : "other");
     if (kind !== "text") {
       throw new RpcRefusal(CODES.contentUnsupported, `Unsupported part kind '${kind}': only 'text' is`);
@@ -107,7 +107,7 @@ function read<T>(schema: z.ZodType<T>, params: unknown): T {
 
 type Version = Dialect["version"];
 
-/** The protocol's name of a run's status (seen). */
+/** The protocol's names (seen). */
 const STATES: Readonly<Record<RunStatus | "deleted", string>> = {
   pending: "submitted",
   running: "working",
@@ -119,19 +119,19 @@ const STATES: Readonly<Record<RunStatus | "deleted", string>> = {
 
 interface TaskForm {
   readonly version: Version;
-  /** Default: that of the run. */
+  /** Default: the run's. */
   readonly status?: RunStatus | "deleted";
   readonly historyLength?: number;
 }
 
-/** Whether nothing more comes of a task: it takes no further message. */
+/** The task takes no further message. */
 export function isOver({ status }: Run): boolean {
   return status === "success" || status === "error";
 }
 
 /**
- * A run as a task. `id`, `contextId`, `artifacts`, `status`: docs/platform.md, Agent server; the rest is documented. One that
- * was rolled back is canceled (documented).
+ * `id`, `contextId`, `artifacts`, `status`: docs/platform.md, Agent server. The rest, and canceled after a rollback:
+ * documented.
  */
 export function toWireTask(run: Run, { version, status = run.status, historyLength = 10 }: TaskForm): object {
   const reply = replyOf(run);
@@ -155,7 +155,7 @@ export function toWireTask(run: Run, { version, status = run.status, historyLeng
   };
 }
 
-/** A status event of a stream; `final` marks the last one. */
+/** `final` marks the last event. */
 export function toWireUpdate(
   run: Run,
   status: RunStatus | "deleted",
@@ -191,7 +191,7 @@ function replyOf(run: Run): Message | undefined {
   return last?.type === "ai" ? last : undefined;
 }
 
-/** Only the spelling of enums differs by version (docs/platform.md, Agent server). */
+/** Only enums differ by version (docs/platform.md, Agent server). */
 function spelled(prefix: "ROLE" | "TASK_STATE", value: string, version: Version): string {
   return version === "0.3" ? value : `${prefix}_${value.replaceAll("-", "_").toUpperCase()}`;
 }

@@ -21,8 +21,8 @@ import {
 } from "./a2a-wire.ts";
 
 /**
- * The A2A endpoint and the agent card (docs/platform.md, Agent server): a contextId is a thread, a task is a run. A later
- * message may name an ended task, but not on a live server. A missing key passes, as for threads (our guess).
+ * docs/platform.md, Agent server: a contextId is a thread, a task is a run. A live server takes no message to an ended task. A
+ * missing key passes (our guess).
  */
 export function agentToAgent(world: World, engine: RunEngine): Route[] {
   const route = (
@@ -49,7 +49,7 @@ export function agentToAgent(world: World, engine: RunEngine): Route[] {
   ];
 }
 
-/** How a text that is no JSON-RPC request is refused is seen. */
+/** Refusals of a text that is no JSON-RPC request are seen. */
 async function post(
   engine: RunEngine,
   { body, headers, params }: Exchange,
@@ -69,10 +69,10 @@ async function post(
   const action = actionOf(method ?? "", isLive);
   const streams = action?.does === "stream";
   const wanted = streams ? "text/event-stream" : "application/json";
-  // No Accept header accepts nothing, and neither does a wildcard (seen).
+  // A missing or wildcard Accept header accepts nothing (seen).
   if (!String(headers.accept).includes(wanted)) return refused(400, `Accept header must include ${wanted}`);
   if (id === undefined || method === undefined) {
-    // A notification, or a response: accepted and ignored.
+    // A notification or a response is ignored.
     if (id === undefined && method === undefined)
       return refused(400, "Neither request, response nor notification");
     return { status: 202, type: "application/json", body: "" };
@@ -103,7 +103,7 @@ async function result(call: Call): Promise<object> {
     throw new RpcRefusal(CODES.unsupported, "Task cancellation is not currently supported");
   const run = begin(call);
   const task = toWireTask(run, { version, status: await run.ended.promise });
-  // The one answer that A2A 1.0 wraps here (docs/platform.md, Agent server).
+  // The one wrapped answer of A2A 1.0 (docs/platform.md, Agent server).
   return version === "1.0" ? { task } : task;
 }
 
@@ -116,7 +116,7 @@ function begin(call: Call): Run {
   return engine.start({ thread, input: [{ type: "human", content: sent.text }], strategy: "enqueue" });
 }
 
-/** A new contextId begins a conversation with that id (seen). */
+/** A new contextId begins a conversation (seen). */
 function threadOf(engine: RunEngine, { contextId, taskId }: Sent, { isLive }: Dialect) {
   if (taskId === undefined) return engine.find(contextId ?? "") ?? engine.createThread(contextId);
   const task = engine.runById(taskId);
@@ -141,7 +141,7 @@ function getTask({ engine, params, version }: Call): object {
   return toWireTask(run, { version, historyLength });
 }
 
-/** The protocol's events: the task, its start, its end with `final`. A client that disconnects does not end the run. */
+/** A client that disconnects does not end the run. */
 function stream({ id, version }: Call, run: Run): Answer {
   const wrap = (result: object) => ({ jsonrpc: "2.0", id, result });
   const progress = async function* () {
@@ -166,7 +166,7 @@ function events(of: Iterable<object> | AsyncIterable<object>): Answer {
   };
 }
 
-/** The agent card (docs/platform.md, Agent server), in the protocol's field names. */
+/** docs/platform.md, Agent server. */
 function card({ query, origin }: Exchange, isLive: boolean): Answer {
   const { assistant_id: assistant } = checked(
     z.strictObject({ assistant_id: z.string().optional() }),

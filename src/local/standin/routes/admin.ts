@@ -3,7 +3,7 @@ import { checked } from "../http/refusal.ts";
 import { json, type Route } from "../http/route.ts";
 import type { World } from "../world.ts";
 
-/** The stand-in's own routes: they break and repair a running platform. */
+/** They break and repair a running platform. */
 export function admin({ faults }: World): Route[] {
   const own = { path: "/__standin/faults", needs: "nothing", isOwn: true } as const;
   return [

@@ -9,7 +9,7 @@ import type { Format, World } from "../world.ts";
 
 const PATH = "/api/v1/orgs/current/billing/granular-usage";
 
-/** Usage as JSON (docs/platform.md, Records) and as CSV (CSV export); both need organization:read. */
+/** JSON (docs/platform.md, Records) and CSV (CSV export); both need organization:read. */
 export function billing(world: World): Route[] {
   const route = (format: Format, answer: (usage: Usage, query: UsageQuery) => Answer): Route => ({
     method: "GET",
@@ -31,7 +31,7 @@ export function billing(world: World): Route[] {
   ];
 }
 
-/** Every column every time; only those of the dimension are filled (docs/platform.md, CSV export). */
+/** Always every column; only those of the dimension are filled (docs/platform.md, CSV export). */
 const DIMENSIONS = {
   "Workspace ID": "workspace_id",
   "Workspace Name": "workspace_name",
@@ -55,9 +55,9 @@ const MEASURES = {
 const PIECE = 16_384;
 const LINE_END = "\r\n";
 
-/** Yields the export in pieces of about 16 KB, so that it streams. */
+/** In pieces of about 16 KB. */
 function* toCsv({ rows, missing }: Usage, { groupBy, kind }: UsageQuery): Generator<string> {
-  // No column is documented for this dimension; our guess is one more.
+  // An undocumented column (our guess).
   const tier = groupBy === "trace_tier" ? { "Trace Tier": "trace_tier" } : {};
   const dimensions: Record<string, string> = { ...DIMENSIONS, ...tier };
   const measures = Object.entries<Measure>(MEASURES[kind]).filter(([, measure]) => measure !== missing);
@@ -84,14 +84,14 @@ function* toCsv({ rows, missing }: Usage, { groupBy, kind }: UsageQuery): Genera
   if (piece !== "") yield piece;
 }
 
-/** A leading tab guards against formulas (docs/platform.md, CSV export). Quotes: RFC 4180, 2.6 and 2.7. */
+/** Tab against formulas: docs/platform.md, CSV export. Quotes: RFC 4180, 2.6 and 2.7. */
 function cell(text: string): string {
   const guarded = /^[=+\-@\t\r]/.test(text) ? `\t${text}` : text;
   return /[",\r\n]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded;
 }
 
 /**
- * docs/platform.md, Records. The day-granular contract alone knows measures of both kinds, each 0 for the other one, and
+ * docs/platform.md, Records. The day-granular contract alone has measures of both kinds, each 0 for the other one, and
  * `api_key_id` (Contracts).
  */
 function toWireUsage(
@@ -113,7 +113,7 @@ function toWireUsage(
   };
 }
 
-/** ISO 8601; with Z, and without zero fractions (our guess). */
+/** With Z, and without zero fractions (our guess). */
 export function toWireTime(instant: number): string {
   return new Date(instant).toISOString().replace(".000Z", "Z");
 }

@@ -10,12 +10,12 @@ import { checked, Refusal } from "../http/refusal.ts";
 import { json, type Route } from "../http/route.ts";
 import type { World } from "../world.ts";
 
-/** Fields that cannot be changed are refused (our guess). */
+/** Other fields are refused (our guess). */
 const templateUpdate = z.strictObject({ name: templateName.nullish() });
 const noQuery = z.strictObject({});
 const ids = z.object({ id: z.guid(), revision: z.guid().optional() });
 
-/** Templates and deployments (docs/platform.md, Control plane); every route needs the key, and its workspace. */
+/** docs/platform.md, Control plane. Every route needs the key, and its workspace. */
 export function controlPlane(
   { settings }: Pick<World, "settings">,
   templates: Templates,
@@ -45,7 +45,7 @@ export function controlPlane(
   const template = "/v2/sandboxes/templates/:name";
   const deployment = "/v2/deployments/:id";
   return [
-    // The path of reading one is seen in client code; its shape is the update's.
+    // Path: seen in client code; shape: the update's.
     route("GET", template, ({ params: { name = "" } }) => known("GET").of(name)),
     route("PATCH", template, ({ params: { name = "" }, body }) => {
       const { name: to } = checked(templateUpdate, body);

@@ -9,7 +9,7 @@ import { tenantOf } from "./organisation.ts";
 
 type Wrong = Extract<Fault, { kind: "evaluators" }>["wrong"];
 
-/** docs/platform.md, Evaluator spend. That another parameter is refused is our guess. */
+/** docs/platform.md, Evaluator spend. Another parameter is refused (our guess). */
 const spendQuery = z.strictObject({
   period_start: z.iso.date().transform((text) => Date.parse(text)),
   group_by: z.enum(["evaluator", "resource", "run_rule"]).optional(),
@@ -19,7 +19,6 @@ const spendQuery = z.strictObject({
 });
 type SpendQuery = z.output<typeof spendQuery>;
 
-/** What the evaluators of one workspace spent in seven days (docs/platform.md, Evaluator spend). */
 export function evaluators(world: World): Route[] {
   return EVALUATOR_SPEND.map((path) => ({
     method: "GET",
@@ -30,7 +29,7 @@ export function evaluators(world: World): Route[] {
       const query = checked(spendQuery, given, "query");
       const { period_start: start, ...about } = query;
       if (Object.keys(about).length !== 1) throw wrongAbout();
-      // Without the header the first workspace that the key reads (our guess).
+      // Default: the first workspace that the key reads (our guess).
       const groups = groupsOf(world, query, tenantOf(world, { headers }));
       return json({
         groups: fault?.kind === "evaluators" ? spoilt(groups, fault.wrong, start) : groups,
@@ -46,7 +45,7 @@ interface Group {
   readonly [field: string]: unknown;
 }
 
-/** In the organisation's order; nothing about a group without an amount in the period (our guesses). */
+/** In the organisation's order, without empty groups (our guesses). */
 function groupsOf(world: World, query: SpendQuery, workspaceId: string): Group[] {
   const { period_start: start, group_by: by = "run_rule" } = query;
   const inRange = (from: number, to: number) =>
@@ -71,7 +70,7 @@ function groupsOf(world: World, query: SpendQuery, workspaceId: string): Group[]
   });
 }
 
-/** An id that is not the workspace's has no group (our guess). */
+/** Another workspace's id has no group (our guess). */
 function isAbout({ evaluator, rule }: EvaluatorDay, query: SpendQuery): boolean {
   if (query.evaluator_id !== undefined) return query.evaluator_id === evaluator.id;
   if (query.session_id !== undefined) return query.session_id === rule.project?.id;
@@ -101,7 +100,7 @@ function namesOf({ evaluator, rule }: EvaluatorDay, by: By): object {
   return { ...ofEvaluator, run_rule_id: rule.id, run_rule_name: rule.name, ...ofResource };
 }
 
-/** By date; a day without an amount has no entry (our guess). */
+/** By date, without empty days (our guess). */
 function daysOf(rows: readonly EvaluatorDay[]): object[] {
   return [...Map.groupBy(rows, ({ day }) => day)]
     .sort(([a], [b]) => a - b)
@@ -120,7 +119,7 @@ function sumOf(rows: readonly EvaluatorAmounts[]): EvaluatorAmounts {
   return sum;
 }
 
-/** The limit of a rule, and how much of it the rule has spent since Monday, whatever the period is (our guess). */
+/** Spend since Monday, whatever the period is (our guess). */
 function limitOf({ rule }: EvaluatorDay, week: readonly EvaluatorDay[]): object | null {
   const { limitUsd } = rule;
   if (limitUsd === null) return null;
@@ -128,13 +127,13 @@ function limitOf({ rule }: EvaluatorDay, week: readonly EvaluatorDay[]): object 
   return { limit_usd: limitUsd, utilization_pct: utilization, window: "weekly" };
 }
 
-/** Monday 00:00 UTC, when spend of the week starts again (documented). 1970-01-01 was a Thursday. */
+/** Monday 00:00 UTC, when weekly spend restarts (documented). 1970-01-01 was a Thursday. */
 function mondayOf(now: number): number {
   const day = Math.floor(now / DAY);
   return (day - ((day + 3) % 7)) * DAY;
 }
 
-/** The double that is next to the decimal: it is printed with nine digits after the point at most. */
+/** The nearest double prints at most nine decimals. */
 function toUsd(billionths: number): number {
   return billionths / 1e9;
 }
@@ -148,7 +147,7 @@ function wrongAbout(): Refusal {
   return invalid([{ loc: ["query", "group_by"], msg, type: "value_error" }]);
 }
 
-/** The first group, or its first day, as a fault wants it. */
+/** Spoils the first group, or its first day. */
 function spoilt([first, ...others]: readonly Group[], wrong: Wrong, start: number): Group[] {
   if (first === undefined) return [];
   const [day, ...later] = first.days;

@@ -14,9 +14,8 @@ const usageQuery = z.strictObject({
 });
 
 /**
- * Workspaces, organisation and version (docs/platform.md, Requests: documented and seen), and the other side of the bill (Bill there:
- * documented; limits and the billing period seen in client code). A server may be without either: the settings `listing` and
- * `bill` remove them. Unknown parameters are refused (our guess, as in billing).
+ * docs/platform.md, Requests (documented and seen), Bill there (documented; limits and billing period: seen in client code).
+ * The settings `listing` and `bill` remove them. Unknown parameters are refused (our guess).
  */
 export function organisationRoutes(world: World): Route[] {
   const route = <Q>(
@@ -46,20 +45,19 @@ export function organisationRoutes(world: World): Route[] {
           created_at: new Date(one.createdAt).toISOString(),
         })),
     ),
-    // That it needs organization:read is our guess; it is a route of the organisation.
+    // organization:read is our guess.
     route("listing", "/api/v1/orgs/current", "organization:read", noQuery, () => {
       const { id, name } = world.organisation;
       return { id, display_name: name };
     }),
-    // It needs no key, and a self-hosted server alone has an installation and a license (documented).
+    // Needs no key. Only self-hosted servers have an installation and a license (documented).
     route("listing", "/api/v1/info", "nothing", noQuery, () => {
       const { serverVersion: version, hosting } = world.settings;
       if (hosting === "cloud") return { version, license_expiration_time: null };
       const billing_installation_id = world.organisation.id.replace(/^......../, "00000016");
       return { version, billing_installation_id, license_expiration_time: "2099-12-31T00:00:00Z" };
     }),
-    // The bill is on the level of the organisation, so it may need more than usage does (documented): `organization:manage` (our guess).
-    // One total a metric for the time that is asked for, and none for a metric without usage (our guess).
+    // May need more than usage does (documented): `organization:manage` (our guess). One total a metric with usage (our guess).
     route("bill", "/api/v1/orgs/current/billing/usage", "organization:manage", usageQuery, (asked) =>
       world.bill
         .totals({ start: asked.starting_on, end: asked.ending_before })
@@ -85,7 +83,7 @@ export function organisationRoutes(world: World): Route[] {
         },
       };
     }),
-    // The workspace is the one of `X-Tenant-Id`; without it the first that the key reads (our guess).
+    // Default: the first workspace that the key reads (our guess).
     route("bill", "/api/v1/workspaces/current/usage_limits", "key", noQuery, (_, exchange) => {
       const id = tenantOf(world, exchange);
       const type = world.bill.rejecting.get(id);
@@ -100,14 +98,13 @@ export function organisationRoutes(world: World): Route[] {
       const id = tenantOf(world, exchange);
       return limits(world, (of) => of === id);
     }),
-    // Those of the organisation and of all of its workspaces (our guess).
+    // Those of the organisation and all its workspaces (our guess).
     route("bill", "/api/v1/usage-limits/org", "organization:manage", noQuery, () =>
       limits(world, () => true),
     ),
   ];
 }
 
-/** The workspace that a request is about. */
 export function tenantOf({ organisation, access }: World, { headers }: Pick<Exchange, "headers">): string {
   const named = headers["x-tenant-id"];
   if (typeof named === "string") return named;

@@ -15,8 +15,8 @@ type Wrong = Extract<Fault, { kind: "sandbox" }>["wrong"] | null;
 const LONGEST = 31 * 24 * HOUR;
 
 /**
- * docs/platform.md, Sandbox costs. Our guesses: the default granularity, the sizes of pages, and that another parameter or one
- * that is given twice is refused.
+ * docs/platform.md, Sandbox costs. Our guesses: default granularity, page sizes, and that another or a repeated parameter is
+ * refused.
  */
 const costsQuery = z.strictObject({
   start_time: instant,
@@ -29,7 +29,7 @@ const costsQuery = z.strictObject({
     .transform(Number)
     .pipe(z.int().min(1).max(1000))
     .default(100),
-  // An id that is not the workspace's is left out without an error (our guess).
+  // Another workspace's id is left out (our guess).
   resource_ids: z.preprocess(
     (given) => (given === undefined ? undefined : [given].flat()),
     z.array(z.guid().toLowerCase()).max(100).optional(),
@@ -38,17 +38,16 @@ const costsQuery = z.strictObject({
 });
 type CostsQuery = z.output<typeof costsQuery>;
 
-/** The documented cursor is opaque; what is in it is our own. */
+/** The documented cursor is opaque; the content is our own. */
 const cursorSchema = z.strictObject({
   offset: z.int().min(0),
-  /** How often a fault has led to this offset: makes another cursor of it. */
+  /** Repeats of this offset by a fault: makes another cursor. */
   again: z.int().min(0),
-  /** By a fault: the page that it leads to has this cursor too. */
+  /** By a fault: the next page has this cursor too. */
   endless: z.boolean(),
 });
 type Cursor = z.output<typeof cursorSchema>;
 
-/** What sandboxes and snapshots of one workspace used (docs/platform.md, Sandbox costs). */
 export function sandboxes(world: World): Route[] {
   return [
     {
@@ -62,7 +61,7 @@ export function sandboxes(world: World): Route[] {
         if (end <= start) throw wrongEnd("end_time must be after start_time");
         if (end - start > LONGEST) throw wrongEnd("end_time must be at most 31 days after start_time");
         const wrong = fault?.kind === "sandbox" ? fault.wrong : null;
-        // Without the header the first workspace that the key reads (our guess).
+        // Default: the first workspace that the key reads (our guess).
         const workspaceId = tenantOf(world, { headers });
         const from = cursorOf(query, wrong);
         const items = itemsOf(world, query, workspaceId);
@@ -80,14 +79,14 @@ interface Item {
   readonly [field: string]: string | null;
 }
 
-/** By time, then in the organisation's order; nothing about a resource without an amount (our guesses). */
+/** By time, then in the organisation's order, without empty resources (our guesses). */
 function itemsOf({ sandboxLedger }: World, query: CostsQuery, workspaceId: string): Item[] {
   const { start_time: start, end_time: end, resource_ids: ids, resource_type: type } = query;
   const isByHour = query.granularity === "HOUR";
   const rows = isByHour
     ? sandboxLedger.hours({ workspaceId, start, end })
     : sandboxLedger.sums({ workspaceId, start, end }).map((sum) => ({ ...sum, hour: start }));
-  // Null: not available (documented). That these are so everywhere is our own.
+  // Null: not available (documented); null everywhere is our own.
   const none = { compute_standard_units: null, storage_standard_units: null };
   const alsoNone = { vcpu_hours: null, memory_gib_hours: null, storage_gib_hours: null };
   const further = isByHour ? none : { ...none, ...alsoNone };
@@ -104,14 +103,14 @@ function itemsOf({ sandboxLedger }: World, query: CostsQuery, workspaceId: strin
     }));
 }
 
-/** Millionths as a decimal, trailing zeros omitted (docs/platform.md, Sandbox costs). */
+/** Trailing zeros are omitted (docs/platform.md, Sandbox costs). */
 function toWireUnits(millionths: number): string {
   const whole = Math.floor(millionths / 1_000_000);
   const digits = String(millionths % 1_000_000).padStart(6, "0");
   return `${whole}.${digits}`.replace(/\.?0+$/, "");
 }
 
-/** Where the page begins. Anything but a cursor of ours is refused with 400 (our guess). */
+/** Any other cursor is refused with 400 (our guess). */
 function cursorOf({ cursor }: CostsQuery, wrong: Wrong): Cursor {
   if (cursor === undefined) return { offset: 0, again: 0, endless: false };
   try {
@@ -135,7 +134,7 @@ function toWireCursor(cursor: Cursor): string {
   return Buffer.from(JSON.stringify(cursor)).toString("base64url");
 }
 
-/** The page with its first item as a fault wants it. */
+/** Spoils the first item. */
 function spoilt([first, ...others]: readonly Item[], wrong: Wrong): Item[] {
   if (first === undefined) return [];
   const late = toWireTime(Date.parse(first.period_start) + 17 * 60_000);

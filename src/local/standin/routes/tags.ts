@@ -6,13 +6,13 @@ import { json, type Route } from "../http/route.ts";
 import type { World } from "../world.ts";
 import { tenantOf } from "./organisation.ts";
 
-/** That another parameter is refused is our guess. */
+/** Another parameter is refused (our guess). */
 const taggingsQuery = z.strictObject({ tag_value_id: z.guid().toLowerCase().optional() });
 
-/** A project that no workspace has. */
+/** A project of no workspace. */
 const NOWHERE = "00000000-0000-4000-8000-000000000000";
 
-/** The tags of one workspace, and what has them (docs/platform.md, Resource tags). */
+/** docs/platform.md, Resource tags. */
 export function tags(world: World): Route[] {
   return [
     {
@@ -20,11 +20,11 @@ export function tags(world: World): Route[] {
       path: TAGGINGS,
       needs: "workspace",
       handle({ query: given, headers, fault }) {
-        // Larger plans alone have tags (documented); how others refuse is our guess.
+        // Only larger plans have tags (documented); the refusal is our guess.
         if (world.settings.tags === "off")
           throw new Refusal(403, { detail: "Resource tags are not available on this plan" });
         const { tag_value_id: id } = checked(taggingsQuery, given, "query");
-        // Without the header the first workspace that the key reads; an unknown value gives an empty list (our guesses).
+        // Default: the first workspace that the key reads; an unknown value gives an empty list (our guesses).
         const values = valuesOf(world, tenantOf(world, { headers }));
         const asked = values.filter((one) => id === undefined || one.tag_value_id === id);
         return json(fault?.kind === "tags" ? spoilt(asked, fault.wrong) : asked);
@@ -51,7 +51,7 @@ function valuesOf(world: World, workspaceId: string) {
   });
 }
 
-/** The first value as a fault wants it. */
+/** Spoils the first value. */
 function spoilt(
   [first, ...others]: readonly Value[],
   wrong: Extract<Fault, { kind: "tags" }>["wrong"],

@@ -4,11 +4,11 @@ import { checked, Refusal } from "../http/refusal.ts";
 import { json, type Route } from "../http/route.ts";
 import type { Answer } from "../http/wire.ts";
 
-/** Of a route that has them. */
+/** Empty in a route without them. */
 const path = z.object({ thread: z.guid().default(""), run: z.guid().default("") });
-/** Other fields are accepted and ignored (seen). */
+/** Other fields are ignored (seen). */
 const newThread = z.looseObject({ thread_id: z.guid().optional() });
-/** The types of messages by role (documented). Any other role is a string too, and makes a message of type `chat`. */
+/** By role (documented). Any other role makes a message of type `chat`. */
 const TYPES: Readonly<Record<string, string>> = {
   user: "human",
   human: "human",
@@ -16,13 +16,13 @@ const TYPES: Readonly<Record<string, string>> = {
   ai: "ai",
   system: "system",
 };
-/** Other fields are accepted and ignored (seen): nothing streams, and the assistant needs no configuration. */
+/** Other fields are ignored (seen): nothing streams. */
 const newRun = z.looseObject({
   assistant_id: z.string(),
   input: z.looseObject({
     messages: z.array(z.looseObject({ role: z.string(), content: z.string() })).min(1),
   }),
-  // `rollback`: docs/platform.md, Agent server. The others and the default are documented.
+  // `rollback`: docs/platform.md, Agent server. Others and default: documented.
   multitask_strategy: z.enum(["reject", "enqueue", "interrupt", "rollback"]).default("enqueue"),
 });
 const nothing = z.strictObject({});
@@ -36,10 +36,7 @@ const cancelling = z.strictObject({
   action: z.enum(["interrupt", "rollback"]).default("interrupt"),
 });
 
-/**
- * Threads and runs (docs/platform.md, Agent server). A server run locally needs no key (documented); a wrong one is refused
- * (our guess).
- */
+/** docs/platform.md, Agent server. A server run locally needs no key (documented); a wrong one is refused (our guess). */
 export function threads(engine: RunEngine): Route[] {
   const route = <Q>(
     method: Route["method"],
@@ -85,7 +82,7 @@ export function threads(engine: RunEngine): Route[] {
       });
       return {
         ...json(toWireRun(started)),
-        // Documented; clients read the run's id from it.
+        // Documented: clients read the run's id from it.
         headers: { "content-location": `/threads/${of.id}/runs/${started.id}` },
       };
     }),
@@ -101,7 +98,7 @@ export function threads(engine: RunEngine): Route[] {
       const cancelled = run(given);
       engine.cancel(cancelled, action);
       if (wait) await cancelled.ended.promise;
-      // 202, and 204 for a client that waits (documented).
+      // 202, or 204 for a client that waits (documented).
       return { status: wait ? 204 : 202, type: "application/json", body: "" };
     }),
   ];
@@ -121,7 +118,7 @@ function toWireTime({ createdAt }: Thread): string {
   return new Date(createdAt).toISOString();
 }
 
-/** `values.messages`: docs/platform.md, Agent server. The other fields are documented. */
+/** `values.messages`: docs/platform.md, Agent server. Others: documented. */
 function toWireState(thread: Thread): object {
   const { messages, runs } = thread;
   return {
@@ -131,7 +128,7 @@ function toWireState(thread: Thread): object {
   };
 }
 
-/** A join answers with the state's values, and with `__error__` if the run failed (documented). */
+/** The state's values, and `__error__` if the run failed (documented). */
 function toWireValues({ after, error }: Run): object {
   const failed = error === null ? {} : { __error__: { error: "AgentError", message: error } };
   return { messages: after, ...failed };
