@@ -6,7 +6,7 @@ import { createThreadsClient } from "./agents/threads.ts";
 import { type BillingClient, createBillingClient } from "./billing/billing.ts";
 import { PlatformHttp, type PlatformHttpOptions } from "./http/http.ts";
 
-/** The billing client of a configured source. The caller closes it. */
+/** The caller closes it. */
 export function billingClientOf(
   { baseUrl, apiKey, organizationId, answerLimit }: SourceConfig,
   options: Pick<PlatformHttpOptions, "onAnswer"> = {},
@@ -32,7 +32,7 @@ export function controlPlaneClientOf(access: PlatformAccess): ControlPlaneClient
 
 export type DeploymentClients = ReturnType<typeof deploymentClientsOf>;
 
-/** Two clients that share connections; `close` ends them. Errors: `deployment_missing`, `key_missing`. */
+/** The clients share connections. Errors: `deployment_missing`, `key_missing`. */
 export function deploymentClientsOf(access: PlatformAccess) {
   const http = httpOf(access, access.deploymentUrl, DEPLOYMENT);
   return { threads: createThreadsClient(http), a2a: createA2aClient(http), close: () => http.close() };
@@ -40,7 +40,7 @@ export function deploymentClientsOf(access: PlatformAccess) {
 
 interface Host extends Pick<PlatformHttpOptions, "workspaceId" | "bearerToken"> {
   readonly variable: string;
-  /** Of the error where it is not set. */
+  /** Error code if the setting is missing. */
   readonly code: string;
   readonly next: string;
 }

@@ -1,21 +1,21 @@
 import { z } from "zod";
 
-/** What a message was answered with. An answer that is only a message has no task, and perhaps no context. */
+/** An answer that is only a message has no task, and maybe no context. */
 export interface Task {
   readonly taskId: string | null;
   readonly contextId: string | null;
   /** `submitted`, `working`, `completed`, `failed`, `input-required` or another, in the spelling of A2A 0.3. */
   readonly state: string;
-  /** The texts of the artifacts, else of the status message (Agent server in docs/platform.md). */
+  /** The texts of the artifacts, else of the status message. */
   readonly reply: string | null;
 }
 
-/** An event of a stream. Nothing follows the final one. */
+/** Nothing follows the final event. */
 export interface TaskEvent extends Task {
   readonly final: boolean;
 }
 
-/** The value as the schema returns it. Throws what its caller reports. */
+/** Returns the value as the schema does. Throws the caller's error. */
 export type Check = <T>(value: unknown, schema: z.ZodType<T>) => T;
 
 const id = z.string().min(1);
@@ -25,13 +25,12 @@ const part = z.union([
   z.looseObject({ kind: z.literal("text").nullish(), text: z.string() }).transform(({ text }) => text),
   z.unknown().transform(() => null),
 ]);
-/** All texts, each on a line of its own; null if there is none. */
 const parts = z
   .array(part)
   .nullish()
   .transform((all) => joined(all ?? []));
 const saying = z.object({ parts }).nullish();
-/** `TASK_STATE_INPUT_REQUIRED` of A2A 1.0 is `input-required` of 0.3 (Agent server in docs/platform.md). */
+/** A2A 1.0 writes `TASK_STATE_INPUT_REQUIRED` for `input-required`. */
 const state = z.string().transform((name) => {
   const [, of1] = /^TASK_STATE_(\w+)$/.exec(name) ?? [];
   if (of1 === undefined) return name;
@@ -46,7 +45,7 @@ const taskSchema = z
     const inArtifacts = joined((artifacts ?? []).map((one) => one.parts));
     return { taskId, contextId, state, reply: inArtifacts ?? message?.parts ?? null };
   });
-/** A message says all that there is to say. */
+/** A message is final. */
 const messageSchema = z
   .object({ taskId: id.nullish(), contextId: id.nullish(), parts })
   .transform(({ taskId, contextId, parts: reply }): Task => {
@@ -62,12 +61,12 @@ export function readTask(result: unknown, check: Check): Task {
   return kind === "message" ? check(value, messageSchema) : check(value, taskSchema);
 }
 
-/** Whether nothing more will come: it ended, or waits for its user. */
+/** Returns whether the task ended or waits for its user. */
 export function hasEnded({ state }: Task): boolean {
   return !["submitted", "working", "unknown"].includes(state);
 }
 
-/** Reads the results of one stream, in order. Undefined for a kind that it does not know. */
+/** Reads the results of one stream, in order. Returns undefined for an unknown kind. */
 export function createEventReader(check: Check): (result: unknown) => TaskEvent | undefined {
   const artifacts = new Map<string, string>();
   return (result) => {
@@ -93,7 +92,6 @@ export function createEventReader(check: Check): (result: unknown) => TaskEvent 
   };
 }
 
-/** The member of an envelope of A2A 1.0, by what is in it. */
 const MEMBERS = {
   task: "task",
   message: "message",
@@ -106,10 +104,7 @@ const envelope = named.refine(
   "it holds more than one answer",
 );
 
-/**
- * A result out of its envelope, with its kind. A2A 0.3 names the kind in the result itself; A2A 1.0 wraps some results by
- * their kind (Agent server in docs/platform.md). Without either it is a task, which has a status.
- */
+/** A2A 0.3 names the kind in the result; 1.0 wraps some results by kind. Without either, the result is a task. */
 function opened(result: unknown, check: Check): { readonly kind: string; readonly value: unknown } {
   const { kind } = check(result, named);
   if (kind != null) return { kind, value: result };
@@ -128,7 +123,7 @@ function joined(texts: readonly (string | null)[]): string | null {
 
 export type AgentCard = Readonly<z.output<typeof cardSchema>>;
 
-/** Which names a server's methods have: those of A2A 0.3 (docs/platform.md, Agent server) or of 1.0. */
+/** The version whose method names a server uses. */
 export type Protocol = "0.3" | "1.0";
 
 const orNull = z
@@ -139,7 +134,7 @@ const modes = z
   .array(z.string())
   .nullish()
   .transform((all) => all ?? []);
-/** An entry that is not of this form is left out: it names no way that this client speaks. */
+/** Entries of another form are ignored: this client cannot use them. */
 const supported = z.union([
   z.object({ protocolBinding: z.string(), protocolVersion: z.string() }),
   z.unknown().transform(() => null),

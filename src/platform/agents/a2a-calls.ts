@@ -2,7 +2,7 @@ import { PlatformError, UsageError } from "../../errors.ts";
 import { excerptOf, type RequestContext } from "../http/errors.ts";
 import type { Protocol, Task } from "./a2a-answers.ts";
 
-/** A message. `contextId` and `taskId` are from the previous answer; the first message has none. */
+/** `contextId` and `taskId` come from the previous answer; the first message has none. */
 export interface Sending {
   readonly assistantId: string;
   readonly text: string;
@@ -10,12 +10,10 @@ export interface Sending {
   readonly taskId?: string | null | undefined;
 }
 
-/** One JSON-RPC request. */
 export interface Call {
   readonly method: string;
   readonly params: object;
   readonly headers: Readonly<Record<string, string>>;
-  /** The task that a message names. */
   readonly taskId?: string | undefined;
   readonly accept?: string;
   /** Hidden in errors. */
@@ -24,7 +22,7 @@ export interface Call {
   readonly effect: string;
 }
 
-/** A server of A2A 1.0 takes a request without it for one of 0.3 (the protocol's specification). */
+/** A server of A2A 1.0 treats a request without this header as 0.3. */
 const HEADERS: Readonly<Record<Protocol, Readonly<Record<string, string>>>> = {
   "0.3": {},
   "1.0": { "a2a-version": "1.0" },
@@ -37,7 +35,7 @@ const METHODS: Readonly<Record<Protocol, Readonly<Record<Action, string>>>> = {
   "1.0": { send: "SendMessage", stream: "SendStreamingMessage", task: "GetTask" },
 };
 
-/** Sends a message, with the id that each attempt of it has. The parts of version 1.0 have no `kind`. */
+/** Every attempt carries the same id. Parts of version 1.0 have no `kind`. */
 export function messageCall(
   { text, contextId, taskId, messageId }: Sending & { readonly messageId: string },
   action: "send" | "stream",
@@ -58,7 +56,7 @@ export function messageCall(
   return { method, params, headers, taskId: taskId ?? undefined, accept, secrets: text, effect };
 }
 
-/** Reads a task. Some servers ask for the context too, which version 1.0 has no place for. */
+/** Some servers require the context too; version 1.0 has no field for it. */
 export function taskCall(
   { taskId, contextId }: { readonly taskId: string; readonly contextId?: string | undefined },
   protocol: Protocol,
@@ -68,7 +66,7 @@ export function taskCall(
   return { method: METHODS[protocol].task, params, headers: HEADERS[protocol], effect };
 }
 
-/** A context is a thread (Agent server in docs/platform.md). */
+/** A context is a thread. */
 function effectOfMessage(contextId: string | null | undefined): string {
   const look =
     contextId == null
@@ -77,12 +75,12 @@ function effectOfMessage(contextId: string | null | undefined): string {
   return `The message may have arrived, and then costs a trace. ${look} before you send it again.`;
 }
 
-/** A shell takes these as they are. Nobody is told to run a command with anything else that a server sent. */
+/** Advice repeats a server's text in a command only if a shell takes it unchanged. */
 function isPlain(text: string): boolean {
   return /^\w[\w.:-]*$/.test(text);
 }
 
-/** What to do after a stream that was cut. */
+/** Advice after a stream that was cut. */
 export function lookAgain({ taskId, contextId }: Task): string {
   const arrived = "The message has arrived.";
   if (!isPlain(`${taskId}`) || !isPlain(`${contextId}`))
@@ -90,7 +88,7 @@ export function lookAgain({ taskId, contextId }: Task): string {
   return `${arrived} Run \`usage-etl platform a2a task ${taskId} --context ${contextId}\` to see how it ended.`;
 }
 
-/** Any hexadecimal digits in UUID form, as Postgres takes them: a context is a thread. */
+/** Postgres takes any hexadecimal digits in UUID form; a context is a thread. */
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Checked before a request is spent: servers refuse another context with -32602. Error: `context_invalid`. */
@@ -103,7 +101,7 @@ export function refuseContext(contextId: string | null | undefined): void {
   });
 }
 
-/** Codes of JSON-RPC 2.0 and of A2A (Agent server in docs/platform.md). */
+/** Codes of JSON-RPC 2.0 and of A2A. */
 export const RPC = {
   methodNotFound: -32601,
   invalidParams: -32602,
@@ -111,15 +109,12 @@ export const RPC = {
   unsupported: -32004,
 } as const;
 
-/** What is known of the request that was answered with an error. */
 export interface Sent {
-  /** The task that a message named. */
   readonly taskId?: string | undefined;
-  /** Said in place of advice once the message has arrived: an earlier event of the stream tells. */
+  /** Replaces the advice once an event of the stream proved that the message arrived. */
   readonly arrived?: string | undefined;
 }
 
-/** The error of a JSON-RPC response. */
 export class RpcError extends PlatformError {
   /** Undefined for anything but a number. */
   readonly rpcCode: number | undefined;
@@ -127,7 +122,7 @@ export class RpcError extends PlatformError {
   constructor(error: unknown, { method, url, redact, effect }: RequestContext, { taskId, arrived }: Sent) {
     const { code } = error as { code?: unknown };
     const rpcCode = typeof code === "number" ? code : undefined;
-    // Only the codes of a refusal say that nothing was done, and only as the first answer.
+    // Only a refusal's code, and only as the first answer, says that nothing was done.
     const refusal = arrived === undefined ? nextOf(rpcCode, taskId) : undefined;
     const next = refusal ?? ["Read the error above.", arrived ?? effect].join(" ").trim();
     super({
@@ -159,7 +154,6 @@ function nextOf(code: number | undefined, taskId: string | undefined): string | 
   }
 }
 
-/** Only an id that a shell takes as it is. */
 function howToSee(taskId: string): string {
   if (!isPlain(taskId)) return "";
   return ` \`usage-etl platform a2a task ${taskId}\` shows its context.`;

@@ -27,38 +27,35 @@ import {
   taskCall,
 } from "./a2a-calls.ts";
 
-/** Milliseconds, for the whole answer. Default: the client's own limits of a request. */
+/** Limit for the whole answer, in ms. Default: the client's limits of a request. */
 type Waiting = Asking & {
   readonly withinMs?: number | undefined;
-  /** Called where the server refuses an ended task, before the message is sent again with its context alone. */
+  /** Called when the server refuses an ended task, before the message is sent again with its context only. */
   readonly onContextAlone?: () => void;
 };
 
 const responseSchema = z.object({
   id: z.union([z.string(), z.number()]).nullish(),
   result: z.unknown().optional(),
-  /** Null where there is none. */
   error: z.unknown().optional(),
 });
 
-/** How long a card may take that is only asked for the names of methods. */
+/** A card is requested only for the names of methods. */
 const CARD_MS = 10_000;
 
 interface Message extends Sending {
-  /** The same in every attempt: it is one message. */
+  /** The same in every attempt. */
   readonly messageId: string;
 }
 
 interface Called extends PlatformAnswer, Sent {
-  /** Of the JSON-RPC request. */
   readonly id: string;
 }
 
 /**
- * The A2A endpoint of one deployment, in the names of A2A 1.0 where the agent card lists it. A message costs a trace once: it is
- * sent again only if the server refused its `taskId` with -32004. Every method throws `PlatformError` (`RpcError` for an error in
- * a JSON-RPC response), or the signal's reason unchanged; those that wait throw `DeadlineError`. Those that send throw
- * `UsageError` (`context_invalid`). The client owns `http`: closing one closes the other.
+ * Uses the names of A2A 1.0 where the agent card lists it. A message costs a trace, so it is sent again only if the server
+ * refused its `taskId` with -32004. Throws `PlatformError` (`RpcError` for an error in a JSON-RPC response), `DeadlineError`,
+ * `UsageError` (`context_invalid`), or the signal's reason. Closing the client closes `http`.
  */
 export function createA2aClient(http: PlatformHttp, { cardMs = CARD_MS } = {}) {
   const { card, protocolOf } = createCards(http, cardMs);
@@ -81,10 +78,7 @@ export function createA2aClient(http: PlatformHttp, { cardMs = CARD_MS } = {}) {
         return attempt(again(first, error, onContextAlone));
       }
     },
-    /**
-     * Ends after the final event, or where the server ends it and the task has ended. Throws `answer_cut` if the stream ends
-     * before that. Leaving the loop early closes the connection.
-     */
+    /** Throws `answer_cut` if the stream ends before the task does. Leaving the loop early closes the connection. */
     stream: async function* (given: Sending, { signal: ended, withinMs, onContextAlone }: Waiting = {}) {
       const first = begin(given);
       let last: Task | undefined;
@@ -126,7 +120,6 @@ export function createA2aClient(http: PlatformHttp, { cardMs = CARD_MS } = {}) {
   };
 }
 
-/** The cards of assistants, and the names of methods that they tell, once each. */
 function createCards(http: PlatformHttp, cardMs: number) {
   const protocols = new Map<string, Protocol>();
   const card = async (assistantId: string, { signal }: Asking = {}): Promise<AgentCard> => {
@@ -143,7 +136,7 @@ function createCards(http: PlatformHttp, cardMs: number) {
       return (await card(assistantId, { signal: within })).protocol;
     } catch (error) {
       if (signal?.aborted || !(error instanceof EtlError)) throw error;
-      // Every server takes the names of 0.3. What is wrong with this one, the call itself tells.
+      // Every server takes the names of 0.3; the call itself reports a failure.
       protocols.set(assistantId, "0.3");
       return "0.3";
     }
@@ -151,18 +144,17 @@ function createCards(http: PlatformHttp, cardMs: number) {
   return { card, protocolOf };
 }
 
-/** Knows the conversations whose server refuses the task of an earlier message. */
+/** Remembers conversations whose server refuses the task of an earlier message. */
 function createConversations() {
   const byContextAlone = new Set<string>();
   return {
-    /** The message as it is sent first. */
     begin: (given: Sending): Message => {
       refuseContext(given.contextId);
       const message = { ...given, messageId: randomUUID() };
       const isAlone = given.contextId != null && byContextAlone.has(given.contextId);
       return isAlone ? { ...message, taskId: null } : message;
     },
-    /** The message once more, with its context alone. Throws the error of the first one if that would not help. */
+    /** The message with its context only. Throws `error` if that would not help. */
     again: (sent: Message, error: unknown, onContextAlone: (() => void) | undefined): Message => {
       const isRefused = error instanceof RpcError && error.rpcCode === RPC.unsupported;
       if (!isRefused || sent.taskId == null || sent.contextId == null) throw error;
@@ -208,7 +200,7 @@ function checkOf(answer: PlatformAnswer): Check {
   return (value, schema) => checkedJson(value, schema, (fault) => answerError(fault, answer));
 }
 
-/** The result of a JSON-RPC response. Errors: `rpc_error`, and `answer_invalid` for an answer to another request. */
+/** Errors: `rpc_error`; `answer_invalid` for an answer to another request. */
 function resultOf(called: Called, { id: answered, error, result }: z.output<typeof responseSchema>): unknown {
   const { id, taskId, arrived, context } = called;
   if (answered !== undefined && answered !== null && answered !== id) {
@@ -219,7 +211,7 @@ function resultOf(called: Called, { id: answered, error, result }: z.output<type
   throw new RpcError(error, context, { taskId, arrived });
 }
 
-/** Undefined for anything but JSON, which the schema then refuses. */
+/** Undefined if it is not JSON; the schema then refuses it. */
 function parse(data: string): unknown {
   try {
     return JSON.parse(data);

@@ -6,7 +6,6 @@ import { pollUntil } from "../http/poll.ts";
 import { getJson, sendJson } from "../http/read-body.ts";
 import "../../validation.ts";
 
-/** Any object (Control plane in docs/platform.md). */
 type FreeForm = Readonly<Record<string, unknown>>;
 
 export type SandboxTemplate = Readonly<z.output<typeof templateSchema>>;
@@ -57,11 +56,9 @@ const templateSchema = z
     id: text,
     name: z.string().min(1),
     image: z.string(),
-    /** `cpu`, `memory` and `storage`, or other limits. */
     resources: z.union([resourceSpec, object]),
     volume_mounts: z.array(object).nullish(),
     proxy_config: proxy.nullable().default(null),
-    /** Kept as the platform sends them. */
     created_at: text,
     updated_at: text,
   })
@@ -82,15 +79,12 @@ const CREATED =
 /** A new revision may not be found at once. */
 const UNFOUND_FOR_MS = 10_000;
 
-/** The specification names no failed status; these are from the control plane's own reference, and what is common. */
+/** The specification names no failed status. These come from the control plane's reference and common usage. */
 export function hasFailed({ status }: Revision): boolean {
   return /(^|_)(FAILED|ERROR|CANCELL?ED|SKIPPED|INTERRUPTED)$/i.test(status);
 }
 
-/**
- * The control plane. It never sends a change twice. Every method throws `PlatformError`, or the signal's reason unchanged.
- * The client owns `http`: closing one closes the other.
- */
+/** Never sends a change twice. Throws `PlatformError` or the signal's reason. Closing the client closes `http`. */
 export function createControlPlaneClient(http: PlatformHttp, clock: Clock = systemClock) {
   const templatePath = (name: string) => `${TEMPLATES}/${encodeURIComponent(name)}`;
   const deploymentPath = (id: string) => `${DEPLOYMENTS}/${encodeURIComponent(id)}`;
@@ -102,7 +96,7 @@ export function createControlPlaneClient(http: PlatformHttp, clock: Clock = syst
   return {
     template: (name: string, io?: Asking) =>
       ofTemplates(getJson(http, { path: templatePath(name), withBearer: true, ...io }, templateSchema)),
-    /** Throws `UsageError` (`template_name_invalid`) for a name that the platform refuses. */
+    /** Error: `template_name_invalid`. */
     renameTemplate: async ({ name, to }: { name: string; to: string }, io?: Asking) => {
       refuseName(to);
       const effect = `The template may have been renamed. Run \`usage-etl platform template get ${to}\` to see.`;
@@ -116,7 +110,7 @@ export function createControlPlaneClient(http: PlatformHttp, clock: Clock = syst
       } as const;
       return ofTemplates(sendJson(http, request, templateSchema));
     },
-    /** Sends the body as it is: the specification does not describe it. */
+    /** The body is not checked: the specification does not describe it. */
     createDeployment: (body: FreeForm, io?: Asking) =>
       sendJson(http, { method: "POST", path: DEPLOYMENTS, body, effect: CREATED, ...io }, deploymentSchema),
     deployment: (id: string, io?: Asking) =>
@@ -127,7 +121,7 @@ export function createControlPlaneClient(http: PlatformHttp, clock: Clock = syst
       return sendJson(http, request, deploymentSchema);
     },
     revision,
-    /** The revision once it is deployed or has failed (`hasFailed`). Throws `DeadlineError` if it is neither in time. */
+    /** Returns the revision once it is deployed or has failed. Throws `DeadlineError` if neither happens in time. */
     waitForRevision: (
       of: RevisionOf,
       { withinMs, signal, onStatus }: Asking & { withinMs: number; onStatus?: (status: string) => void },
@@ -151,10 +145,7 @@ export function createControlPlaneClient(http: PlatformHttp, clock: Clock = syst
   };
 }
 
-/**
- * Newer servers have no templates (Control plane in docs/platform.md). A name that is not there has a form of its own, `NotFound`;
- * any other 404, and 405, is about the whole path. Error: `templates_missing`.
- */
+/** Newer servers have no templates: they answer 405, or a 404 that is not `NotFound`. Error: `templates_missing`. */
 async function ofTemplates<T>(asked: Promise<T>): Promise<T> {
   try {
     return await asked;
@@ -176,7 +167,7 @@ async function ofTemplates<T>(asked: Promise<T>): Promise<T> {
   }
 }
 
-/** The limits of Control plane in docs/platform.md, checked before a request is spent. */
+/** Limits of Control plane in docs/platform.md. */
 function refuseName(name: string): void {
   if (name.length <= 63 && /^[a-z]([-a-z0-9]*[a-z0-9])?$/.test(name)) return;
   throw new UsageError({

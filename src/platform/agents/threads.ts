@@ -6,7 +6,7 @@ import type { Asking, PlatformHttp } from "../http/http.ts";
 import { pollUntil } from "../http/poll.ts";
 import { getJson, sendJson } from "../http/read-body.ts";
 
-/** What a new run does where one is under way (Agent server in docs/platform.md). */
+/** What a new run does while another one runs. */
 export const STRATEGIES = ["reject", "enqueue", "interrupt", "rollback"] as const;
 export type Strategy = (typeof STRATEGIES)[number];
 
@@ -14,8 +14,8 @@ interface Run {
   readonly runId: string;
   readonly threadId: string;
   /**
-   * `pending`, `running`, `success`, `error`, `timeout`, `interrupted` or another of the platform's. Of ours: `rolled_back`
-   * (a newer run deleted it) and `unknown` (it has ended, and the server does not answer how).
+   * The platform's status, or ours: `rolled_back` (a newer run deleted it), `unknown` (it ended, and the server does not say
+   * how).
    */
   readonly status: string;
 }
@@ -29,7 +29,6 @@ interface NewRun {
   readonly threadId: string;
   /** Name or id. */
   readonly assistantId: string;
-  /** Sent as one user message. */
   readonly text: string;
   readonly strategy?: Strategy | undefined;
 }
@@ -46,7 +45,7 @@ interface Message {
   readonly content: string;
 }
 
-/** A text, or parts: the texts count, parts of other kinds are left out. Anything else is shown as JSON. */
+/** Only the texts of parts are used. Anything else is shown as JSON. */
 const part = z.union([
   z.string(),
   z.looseObject({ text: z.string() }).transform(({ text }) => text),
@@ -65,13 +64,10 @@ const stateSchema = z.object({
     .transform((values): { messages: Message[] } => ({ messages: values?.messages ?? [] })),
 });
 
-/** A listing is asked for so many runs, the newest first. */
+/** Runs that a listing requests, newest first. */
 const LISTED = 100;
 
-/**
- * Threads and runs of one deployment. It never sends a change twice. Every method throws `PlatformError`, or the signal's
- * reason unchanged; those that wait throw `DeadlineError`. The client owns `http`: closing one closes the other.
- */
+/** Never sends a change twice. Throws `PlatformError`, `DeadlineError` or the signal's reason. Closing the client closes `http`. */
 export function createThreadsClient(http: PlatformHttp, clock: Clock = systemClock) {
   return {
     createThread: async (io?: Asking) => {
@@ -91,8 +87,8 @@ export function createThreadsClient(http: PlatformHttp, clock: Clock = systemClo
       return fromWireRun(await sendJson(http, request, runSchema), threadId);
     },
     /**
-     * The run once it has ended. Throws `DeadlineError` if it has not in time. Joins again after a lost connection. The
-     * specification does not describe a join's body, so it is only read to its end, and the run is read after it.
+     * Returns the run once it has ended; joins again after a lost connection. The specification does not describe a join's
+     * body, so the run is read after it.
      */
     join: (of: RunOf, { withinMs, signal }: Waiting) =>
       pollUntil(`The end of run ${of.runId}`, { withinMs, clock, signal }, async ({ leftMs, signal }) => {
@@ -102,7 +98,7 @@ export function createThreadsClient(http: PlatformHttp, clock: Clock = systemClo
         if (joined instanceof PlatformError) throw joined;
         return { runId: of.runId, threadId: of.threadId, status: "unknown" };
       }),
-    /** The run once it has begun, else as `join`. */
+    /** Returns the run once it has begun. */
     waitForStart: (of: RunOf, { withinMs, signal }: Waiting) =>
       pollUntil(`The start of run ${of.runId}`, { withinMs, clock, signal }, async ({ signal }) => {
         const found = await find(http, of, { signal });
@@ -134,7 +130,7 @@ async function listRuns(http: PlatformHttp, threadId: string, { signal }: Asking
   return listed.map((run) => fromWireRun(run, threadId));
 }
 
-/** The run, from the list where it is not answered by itself. The error, where the server tells neither. */
+/** Looks in the list if the server does not return the run itself. Returns the error if neither works. */
 async function find(http: PlatformHttp, of: RunOf, io: Asking): Promise<Run | PlatformError> {
   const found = await orAbsent(readRun(http, of, io));
   if (!(found instanceof PlatformError)) return found;
@@ -147,7 +143,6 @@ async function find(http: PlatformHttp, of: RunOf, io: Asking): Promise<Run | Pl
   );
 }
 
-/** Reads an answer to its end, whatever it is. */
 async function waitForAnswer(
   http: PlatformHttp,
   { path, signal, leftMs }: { path: string; signal: AbortSignal; leftMs: number },
@@ -165,8 +160,8 @@ function fromWireRun(wire: z.output<typeof runSchema>, threadId: string): Run {
 }
 
 /**
- * What was answered to the last message with this text, before the next one of a person; null if nothing was. If no message
- * has the text, it is known only of a run that succeeded that the last message may be its reply.
+ * The answer to the last message with this text, before the next human message; null if there is none. Without such a message,
+ * the last message counts as the reply only of a run that succeeded.
  */
 export function replyTo(
   text: string,

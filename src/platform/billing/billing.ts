@@ -51,10 +51,7 @@ const USAGE_PATH = "/api/v1/orgs/current/billing/granular-usage";
 const count = z.int().nonnegative().nullish();
 const strideSchema = z.object({ days: count, hours: count });
 
-/**
- * The billing API of one source. It never retries. Every method throws `PlatformError`, or the signal's reason unchanged.
- * The client owns `http`: closing one closes the other.
- */
+/** Never retries. Throws `PlatformError` or the signal's reason. Closing the client closes `http`. */
 export function createBillingClient(http: PlatformHttp) {
   return {
     usage: (query: UsageQuery, io: WorkspaceIo) => usage(http, query, io),
@@ -63,7 +60,7 @@ export function createBillingClient(http: PlatformHttp) {
     workspaces: (io: Parameters<typeof listWorkspaces>[1] = {}) => listWorkspaces(http, io),
     organization: (io: Asking = {}) => currentOrganization(http, io),
     info: (io: Asking = {}) => serverInfo(http, io),
-    /** What the billing provider holds, a second system. It may need more permission than usage. */
+    /** The billing provider's figures. They may need more permission than usage. */
     providerUsage: (asked: Interval & Asking) => providerUsage(http, asked),
     organizationLimits: (io: Asking = {}) => organizationLimits(http, io),
     workspaceLimits: (asked: Parameters<typeof workspaceLimits>[1]) => workspaceLimits(http, asked),
@@ -75,8 +72,8 @@ export function createBillingClient(http: PlatformHttp) {
 }
 
 /**
- * Passes the records of one answer to `onRecords` in batches, in order. Use none of them before it resolves: only then is the
- * answer proved whole. What `onRecords` throws ends the request and is thrown unchanged.
+ * Passes records to `onRecords` in batches, in order. Use none before it resolves: only then is the answer proved whole. An
+ * error of `onRecords` ends the request and is thrown unchanged.
  */
 async function usage(http: PlatformHttp, query: UsageQuery, io: WorkspaceIo): Promise<UsageAnswer> {
   const { signal, onRecords } = io;
@@ -109,7 +106,6 @@ async function usage(http: PlatformHttp, query: UsageQuery, io: WorkspaceIo): Pr
   }
 }
 
-/** The CSV export, received to its end. Its rows are checked when they are read. */
 async function exportCsv(http: PlatformHttp, query: UsageQuery, { signal }: Asking): Promise<SpooledExport> {
   const answer = await http.get({
     path: `${USAGE_PATH}/export`,
@@ -128,7 +124,7 @@ async function exportCsv(http: PlatformHttp, query: UsageQuery, { signal }: Aski
   return spooledExport(answer, { spool, subject: query, signal });
 }
 
-/** `kind` and `trace_tier` (Two live contracts in docs/platform.md); `workspace_ids` is repeated, never joined with commas (Requests in docs/platform.md). */
+/** `workspace_ids` is repeated, never joined with commas (Requests in docs/platform.md). */
 function toUsageParameters({ start, end, meter, groupBy, workspaceIds }: UsageQuery): URLSearchParams {
   if (workspaceIds.length === 0) {
     throw new UsageError({
@@ -142,7 +138,7 @@ function toUsageParameters({ start, end, meter, groupBy, workspaceIds }: UsageQu
     end_time: toWireTime(end),
     group_by: groupBy,
   });
-  // Left out where they have their defaults: an older server may refuse what it does not know.
+  // Defaults are left out: an older server may refuse unknown parameters.
   const { kind, tier } = METER[meter];
   if (kind !== METER.traces.kind) parameters.set("kind", kind);
   if (tier !== METER.traces.tier) parameters.set("trace_tier", tier);
@@ -150,7 +146,7 @@ function toUsageParameters({ start, end, meter, groupBy, workspaceIds }: UsageQu
   return parameters;
 }
 
-/** `days` and `hours`; absent and null are 0. Undefined for a length that is no stride. */
+/** Absent and null `days` and `hours` are 0. Undefined for a length that is no stride. */
 function fromWireStride(wire: unknown): Stride | undefined {
   const { data, error } = strideSchema.safeParse(wire);
   if (data !== undefined) {
@@ -167,11 +163,9 @@ function fromWireStride(wire: unknown): Stride | undefined {
 let isSet = false;
 
 /**
- * Call it before a large answer is read. Else V8 may learn from its first records that records live long, and place all others among
- * the old objects, where hundreds of megabytes of them wait for a full collection (docs/size.md, "Reconciliation").
- *
- * Not at the start of the program: what was compiled in advance is void under another setting, and a start took 20 % more CPU time.
- * A V8 that does not know the setting says so on stderr and goes on.
+ * Call it before a large answer is read. Otherwise V8 may treat all records as long-lived and keep hundreds of megabytes until
+ * a full collection (docs/size.md, "Reconciliation"). At program start it would void precompiled code and cost 20 % more CPU
+ * time.
  */
 function keepRecordsYoung(): void {
   if (isSet) return;

@@ -3,7 +3,7 @@ import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
 import type { RunRule } from "../../domain/usage/run-rule.ts";
 import type { Asking } from "../http/http.ts";
 
-/** Usage that is asked for by workspace (`METER`): answers name none, the header of the request does. */
+/** Usage requested by workspace: answers name none, the request's header does. */
 export interface WorkspaceQuery extends Interval {
   readonly groupBy: GroupBy;
   readonly workspaceId: string;
@@ -11,11 +11,8 @@ export interface WorkspaceQuery extends Interval {
 
 export interface WorkspaceIo extends Asking {
   readonly onRecords: (records: UsageRecord[]) => void;
-  /** Of evaluators alone: the rules that an answer names. */
+  /** Only for evaluators: the rules that an answer names. */
   readonly onRules?: ((rules: RunRule[]) => void) | undefined;
-  /**
-   * Sends each request of an answer but the first, as whoever asks sends the first one: within the rate limit, and again where
-   * that is worth it. Default: once, and at once.
-   */
+  /** Sends each request after the first, with the caller's rate limit and retries. Default: once, immediately. */
   readonly sendMore?: (<T>(send: () => Promise<T>) => Promise<T>) | undefined;
 }

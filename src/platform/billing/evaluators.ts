@@ -10,25 +10,25 @@ import { foreignFault, refuserOf } from "../parse/answer-fault.ts";
 import { describeValue, fromWireId, fromWireName, toWireTime } from "../parse/wire-values.ts";
 import type { WorkspaceIo, WorkspaceQuery } from "./by-workspace.ts";
 
-/** The platform's clients use the first address, its documentation has both (docs/platform.md, Evaluator spend). */
+/** The platform's clients use the first address; its documentation has both. */
 const PATHS = ["/v1/platform/evaluators/spend", "/api/v1/platform/evaluators/spend"] as const;
 
-/** Every answer is about so much time. */
+/** Every answer covers this period. */
 const PERIOD = 7 * DAY_MS;
 
 const fields = z.record(z.string(), z.unknown());
 const answerSchema = z.object({
   period_start: z.string().nullish(),
-  // Go leaves out what is empty.
+  // Go omits empty fields.
   groups: z.array(fields).nullish(),
 });
 type Answer = z.output<typeof answerSchema>;
 type Fields = z.output<typeof fields>;
 
 /**
- * Passes what the evaluators of a workspace spent and how many traces they looked at to `onRecords`, by day or in the stride of a
- * longer range (`strideOfRange`); and to `onRules` the rules that ran them. The platform has no hours: an hour is answered by its
- * whole day. Use no record before it resolves. Errors: those of `get`; `answer_invalid` with the group or day.
+ * Passes spend and traces of a workspace's evaluators to `onRecords`, by day or in the stride of a longer range, and their
+ * rules to `onRules`. The platform has no hours: an hour gets its whole day. Use no record before it resolves. Errors: those of
+ * `get`; `answer_invalid`.
  */
 export async function evaluatorSpend(
   http: PlatformHttp,
@@ -79,7 +79,7 @@ interface Group {
 }
 
 interface Day {
-  /** Epoch milliseconds of its start. */
+  /** Its start, in epoch milliseconds. */
   readonly day: number;
   /** Billionths of a US dollar. */
   readonly spend: number;
@@ -91,10 +91,9 @@ interface Period {
   readonly start: number;
 }
 
-/** Clients of servers that answer under the second address alone. */
+/** Clients whose server has only the second address. */
 const otherAddress = new WeakSet<PlatformHttp>();
 
-/** What each rule of a workspace spent in seven days. */
 async function ask(http: PlatformHttp, period: Period, io: WorkspaceIo): Promise<Group[]> {
   const query = new URLSearchParams({
     period_start: toWireTime(period.start).slice(0, 10),
@@ -163,13 +162,13 @@ function fromWireGroup(
   };
 }
 
-/** In billionths of a US dollar; null where there is none, or one that is not about a week. */
+/** Billionths of a US dollar; null without a weekly limit. */
 function weeklyLimitOf(given: unknown): number | null {
   const { limit_usd: limit, window } = fields.safeParse(given).data ?? {};
   return window === "weekly" ? (fromUsd(limit) ?? null) : null;
 }
 
-/** What is not named of a day is zero: an evaluator of code spends nothing. */
+/** Missing values are zero: a code evaluator spends nothing. */
 function fromWireDays(days: readonly unknown[], { nth, start }: { nth: number; start: number }): Day[] {
   const seen = new Set<number>();
   return days.map((given, i) => {

@@ -10,12 +10,12 @@ import { AnswerFault } from "../parse/answer-fault.ts";
 import { CarefulCsv, NotPlain, PlainCsv } from "../parse/csv-cells.ts";
 import { ExportReader, type ExportSubject } from "../parse/export-reader.ts";
 
-/** Each call reads all rows from the first, and returns whether the last one has no line end: it may be cut. */
+/** Each call reads from the first row. It returns whether the last row lacks a line end and may be cut. */
 export type ReadRows = () => AsyncGenerator<ExportRow[], boolean, undefined>;
 
 export type SpooledExport = ReturnType<typeof spooledExport>;
 
-/** A received export, kept for reading it several times. Must be closed. */
+/** Must be closed. */
 export function spooledExport(
   { body, context }: PlatformAnswer,
   { spool, subject, signal }: { spool: Spool; subject: ExportSubject; signal: AbortSignal | undefined },
@@ -41,9 +41,9 @@ export function spooledExport(
     /** False for a close-delimited body without gzip: it may show differing rows, never missing ones. */
     whole,
     /**
-     * Runs `use` over the rows as the fast cutter reads them. If it or `use` (by an `ExportFlaw`) finds anything wrong, runs `use`
-     * again with csv-parse, which decides and names line and column. `use` must leave nothing behind when it throws. Throws
-     * `PlatformError` for a refused export, what `use` throws, and the signal's reason.
+     * Runs `use` with the fast cutter. On any problem it runs `use` again with csv-parse, which decides and names line and
+     * column; so `use` must leave nothing behind when it throws. Throws `PlatformError` for a refused export, what `use`
+     * throws, and the signal's reason.
      */
     read: async <T>(use: (rows: ReadRows) => Promise<T>): Promise<T> => {
       try {
@@ -80,21 +80,21 @@ function flawError(flaw: ExportFlaw, status: number, { method, url, redact }: Re
 /** Most exports fit; a larger one goes to a file. */
 const IN_MEMORY_BYTES = 1_048_576;
 const READ_BYTES = 65_536;
-/** What is cut out of a piece lives until the next one. Of larger ones, more survives a collection, and garbage grows old. */
+/** Texts cut out of a piece live until the next one. Those of larger pieces become old garbage. */
 const LENT_BYTES = 16_384;
 
 /**
- * Keeps a body so that it can be read several times: no transaction waits for the network (rule 13 of docs/rules.md), and
- * a refused export is read twice. The file has no name, so a crash leaves nothing behind and nobody else can read it.
+ * Keeps a body for repeated reading: no transaction waits for the network, and a refused export is read twice. The file has no
+ * name, so a crash leaves nothing and nobody else can read it.
  */
 export class Spool {
   bytes = 0;
   #pieces: Buffer[] = [];
   #file: FileHandle | undefined;
-  /** Elements of the arrays so far. A compiler may leave out what nobody reads. */
+  /** Length of the arrays so far, kept so that a compiler does not remove them. */
   #hastened = 0;
 
-  /** Throws `EtlError` (`spool_failed`) if the folder for temporary files takes no more. */
+  /** Error: `spool_failed` if the temporary folder takes no more. */
   async push(chunk: Buffer): Promise<void> {
     this.#pieces.push(chunk);
     this.bytes += chunk.length;
@@ -112,14 +112,14 @@ export class Spool {
   }
 
   /**
-   * A piece lies outside of V8's heap. V8 frees it when young objects fill their part of the heap, of which a piece takes few bytes: up
-   * to 84 MB of written pieces waited. A dead array of half its size brings that forward, and 13 MB wait.
+   * V8 frees pieces, which lie outside its heap, only when young objects fill their space. A dead array of half the size makes
+   * that earlier: 13 MB of written pieces wait instead of 84 MB.
    */
   #hasten(bytes: number): void {
     this.#hastened += new Array(bytes >> 4).length;
   }
 
-  /** All bytes, in order. Each call starts anew. With `lent`, a chunk is valid until the next one, so reading allocates nothing. */
+  /** All bytes, in order; each call starts over. With `lent`, a chunk is valid only until the next one. */
   async *chunks({ lent = false } = {}): AsyncGenerator<Buffer, void, undefined> {
     if (this.#file === undefined) {
       yield* this.#pieces;
@@ -136,7 +136,6 @@ export class Spool {
       const { bytesRead, buffer } = await ahead;
       if (bytesRead !== Math.min(READ_BYTES, this.bytes - at))
         throw spoolFailed(new Error(`it ends after ${at + bytesRead} of ${this.bytes} bytes`));
-      // The next chunk is read while the consumer uses this one.
       if (at + READ_BYTES < this.bytes) {
         ahead = read(at + READ_BYTES);
         ahead.catch(() => {});

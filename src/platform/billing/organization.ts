@@ -5,18 +5,12 @@ import type { Asking, PlatformHttp } from "../http/http.ts";
 import { getJson } from "../http/read-body.ts";
 import { describeValue, fromWireId, fromWireName, fromWireTime } from "../parse/wire-values.ts";
 
-/**
- * What the billing API says of the organization besides usage: its name, workspaces and server (Requests in docs/platform.md), its
- * limits and billing period (Bill there).
- */
-
 interface WorkspaceListing {
   readonly id: string;
   readonly displayName: string | null;
   readonly isDeleted: boolean;
 }
 
-/** A limit of usage that the platform enforces. */
 export interface WireLimit {
   /** Undefined: the answer names none. */
   readonly workspaceId: string | undefined;
@@ -25,7 +19,7 @@ export interface WireLimit {
   readonly value: number | null;
 }
 
-/** Whether traces of a workspace are rejected, and because of which limit. */
+/** Whether a workspace's traces are rejected, and by which limit. */
 export interface WireRejection {
   readonly isRejecting: boolean;
   readonly limitType: string | null;
@@ -33,7 +27,7 @@ export interface WireRejection {
 }
 
 export interface WireBillingPeriod {
-  /** Epoch milliseconds; null: the platform does not tell. */
+  /** Epoch milliseconds; null: unknown. */
   readonly endsAt: number | null;
   readonly planTier: string | null;
   readonly planStartedAt: number | null;
@@ -60,7 +54,7 @@ const workspacesSchema = z.array(
 );
 const infoSchema = z.object({
   version: displayed,
-  /** Either names a self-hosted installation. Only that it is there counts. */
+  /** Either field marks a self-hosted installation, whatever its value. */
   billing_installation_id: z.unknown().optional(),
   license_expiration_time: z.unknown().optional(),
 });
@@ -82,7 +76,7 @@ const limitsSchema = z
     const whole = all.filter(({ scope }) => isOfWorkspace(scope));
     return new Set(whole.map((one) => JSON.stringify([one.tenant_id, one.limit_type]))).size === whole.length;
   }, "it names a limit twice");
-/** A limit may be for each project, user or key, the platform's word. Of older servers, which name no scope, all are for workspaces. */
+/** A limit may apply per project, user or key. Older servers name no scope: all their limits are of workspaces. */
 const isOfWorkspace = (scope: string | null | undefined) => (scope ?? "workspace") === "workspace";
 const rejectionSchema = z.object({
   in_reject_set: z.boolean(),
@@ -99,7 +93,6 @@ const billingSchema = z.object({
   current_plan: z.object({ tier: displayed, started_on: instant, ends_on: instant }).nullish(),
 });
 
-/** `GET /api/v1/workspaces`. */
 export async function listWorkspaces(
   http: PlatformHttp,
   { signal, includeDeleted }: Asking & { readonly includeDeleted?: boolean | undefined },
@@ -108,12 +101,11 @@ export async function listWorkspaces(
   return unlessAbsent(getJson(http, { path: "/api/v1/workspaces", query, signal }, workspacesSchema));
 }
 
-/** `GET /api/v1/orgs/current`. */
 export function currentOrganization(http: PlatformHttp, { signal }: Asking) {
   return unlessAbsent(getJson(http, { path: "/api/v1/orgs/current", signal }, organizationSchema));
 }
 
-/** `GET /api/v1/info`. Not every self-hosted server says that it is one. */
+/** Not every self-hosted server says that it is one. */
 export async function serverInfo(
   http: PlatformHttp,
   { signal }: Asking,
@@ -126,12 +118,10 @@ export async function serverInfo(
   return { version: found.version, ...(isSelfHosted ? { isSelfHosted } : {}) };
 }
 
-/** `GET /api/v1/usage-limits/org`: those of the organization and its workspaces. */
 export function organizationLimits(http: PlatformHttp, { signal }: Asking): Promise<WireLimit[]> {
   return limitsAt(http, { path: "/api/v1/usage-limits/org", signal });
 }
 
-/** `GET /api/v1/usage-limits`: those of one workspace. */
 export function workspaceLimits(
   http: PlatformHttp,
   { workspaceId, signal }: OfWorkspace,
@@ -145,14 +135,13 @@ async function limitsAt(
 ): Promise<WireLimit[]> {
   const limits = await getJson(http, request, limitsSchema);
   return limits.map(({ limit_type: limitType, limit_value: value, tenant_id, scope }) => ({
-    // What is used of one that is not for the workspace is not known: its name is none that is compared.
+    // The use of limits per project, user or key is unknown, so their names must match none that is compared.
     limitType: isOfWorkspace(scope) ? limitType : `${limitType} per ${scope}`,
     value,
     workspaceId: tenant_id == null ? undefined : fromWireId(tenant_id),
   }));
 }
 
-/** `GET /api/v1/workspaces/current/usage_limits`. */
 export async function workspaceRejection(
   http: PlatformHttp,
   { workspaceId, signal }: OfWorkspace,
@@ -166,7 +155,6 @@ export async function workspaceRejection(
   };
 }
 
-/** `GET /api/v1/orgs/current/billing`: the period that is under way, and the plan. */
 export async function billingPeriod(http: PlatformHttp, { signal }: Asking): Promise<WireBillingPeriod> {
   const found = await getJson(http, { path: "/api/v1/orgs/current/billing", signal }, billingSchema);
   const { tier = null, started_on = null, ends_on = null } = found.current_plan ?? {};
@@ -180,13 +168,11 @@ export async function billingPeriod(http: PlatformHttp, { signal }: Asking): Pro
 
 const PATH = "/api/v1/workspaces/current/taggings";
 
-/** The platform's names of the resources whose usage is read, and what they are here. */
 const TAGGED = { projects: "project", deployments: "deployment", sandboxes: "sandbox" } as const;
 
 const answerSchema = z.array(z.unknown());
 const fields = z.record(z.string(), z.unknown());
 
-/** `GET /api/v1/workspaces/current/taggings`: the tags of a workspace's projects, deployments and sandboxes (docs/platform.md, Resource tags). */
 export async function workspaceTags(
   http: PlatformHttp,
   { workspaceId, signal }: Asking & { readonly workspaceId: string },

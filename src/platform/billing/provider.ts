@@ -8,12 +8,12 @@ import { describeValue, fromWireId, fromWireName, fromWireTime, toWireTime } fro
 
 const PATH = "/api/v1/orgs/current/billing/usage";
 
-/** Fields that are not read are tolerated, whatever they hold (rule 14 of docs/rules.md). */
+/** Unread fields may hold anything (rule 14 of docs/rules.md). */
 const answerSchema = z.array(z.record(z.string(), z.unknown()));
 
 /**
- * `GET /api/v1/orgs/current/billing/usage`: what the billing provider holds of a part of time, by metric and workspace (Bill in
- * docs/platform.md). Errors: those of `get`; `answer_invalid` with the reading at fault. Nothing of such an answer is used.
+ * The billing provider's totals of an interval, by metric and workspace. Errors: those of `get`; `answer_invalid` with the
+ * reading.
  */
 export async function providerUsage(
   http: PlatformHttp,
@@ -50,7 +50,7 @@ function fromWireReading(wire: Readonly<Record<string, unknown>>, nth: number): 
   if (name !== null && typeof name !== "string") refuse("billable_metric_name", "not a name");
   const [start, end] = [instantOf("start_timestamp"), instantOf("end_timestamp")];
   if (end <= start) refuse("end_timestamp", "not after start_timestamp");
-  // Unknown is not zero: a total without a value, or without workspaces, says nothing of what it lacks.
+  // Unknown is not zero: a total may lack its value or workspaces.
   const value = wire.value === undefined || wire.value === null ? null : wire.value;
   if (value !== null && !isAmount(value)) refuse("value", "not an amount");
   return {
@@ -64,7 +64,7 @@ function fromWireReading(wire: Readonly<Record<string, unknown>>, nth: number): 
   };
 }
 
-/** By workspace, in lower case as in every answer. Null: unknown. */
+/** By workspace id in lower case. Null: unknown. */
 function fromWireGroups(groups: unknown, nth: number): ReadonlyMap<string, number | null> {
   const found = new Map<string, number | null>();
   if (groups === undefined || groups === null) return found;
@@ -90,7 +90,7 @@ function isAmount(value: unknown): value is number {
   return typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER;
 }
 
-/** Two totals of one metric over the same time contradict each other, or count twice. */
+/** Two totals of one metric over the same time would contradict each other or count twice. */
 function refuseRepeated(readings: readonly ProviderReading[]): void {
   const seen = new Map<string, number>();
   readings.forEach(({ customerId, metricId, start, end }, nth) => {

@@ -21,20 +21,19 @@ const PATH = "/api/v2/sandboxes/usage/costs";
 
 /** The longest range of one request (docs/platform.md, Sandbox costs). */
 const LONGEST = 31 * DAY_MS;
-/** How many items a page may hold is not documented. A server that refuses this is asked for pages of its own size. */
+/** The page limit is not documented. A server that refuses this size is asked for pages of its own size. */
 const PAGE_SIZE = 1000;
-/** The hours of a day of so many resources fit a page. */
+/** A day's hours of this many resources fit a page. */
 const FEW = Math.floor(PAGE_SIZE / 24);
-/** Pages that never end must not be followed for ever. */
+/** Bounds a listing whose pages never end. */
 const MOST_PAGES = 20_000;
 
 const pageSchema = z.object({ items: z.array(z.unknown()), next_cursor: z.string().nullish() });
 
 /**
- * Passes the compute and storage units of a workspace's sandboxes and snapshots to `onRecords`, in the stride of the range
- * (`strideOfRange`). Days are sums of hours, and of a workspace with very many resources sums of each. Weeks and longer are
- * asked for as sums of each resource, so that both ways of asking prove each other. Use no record before it resolves. Errors:
- * those of `get`; `answer_invalid` with the item.
+ * Passes a workspace's sandbox and snapshot units to `onRecords`. Days are sums of hours, or of each resource's sums in a
+ * workspace with very many resources. Weeks and longer are requested as sums of each resource, so that both ways prove each
+ * other. Use no record before it resolves. Errors: those of `get`; `answer_invalid` with the item.
  */
 export async function sandboxUsage(
   http: PlatformHttp,
@@ -63,7 +62,6 @@ interface PageQuery extends Interval {
 }
 
 class SandboxReader {
-  /** Items that were passed on. */
   records = 0;
   readonly #http: PlatformHttp;
   readonly #query: WorkspaceQuery;
@@ -86,7 +84,6 @@ class SandboxReader {
     return found;
   }
 
-  /** Sums up the hours of each grid step, such as a day. */
   async readHours(range: Interval, grid: number): Promise<void> {
     for (const part of partsOf(range, LONGEST)) {
       for await (const items of this.#items(part, "HOUR"))
@@ -94,7 +91,6 @@ class SandboxReader {
     }
   }
 
-  /** The sum of a range, which is one bucket. */
   async readSums(range: Interval): Promise<void> {
     for (const part of partsOf(range, LONGEST)) {
       for await (const items of this.#items(part, "RESOURCE")) this.#pass(items, () => range.start);
@@ -118,7 +114,7 @@ class SandboxReader {
     );
   }
 
-  /** The items of one range, page after page. An empty page may have others after it (docs/platform.md, Sandbox costs). */
+  /** An empty page may have others after it (docs/platform.md, Sandbox costs). */
   async *#items(range: Interval, granularity: Granularity): AsyncGenerator<Item[], void, undefined> {
     const seen = new Seen(range, granularity);
     const cursors = new Set<string>();
@@ -171,7 +167,7 @@ function isRefusal(error: unknown): error is PlatformError {
   return error instanceof PlatformError && [400, 404, 410, 422].includes(error.status ?? 0);
 }
 
-/** The first page was answered, so nothing is wrong with the request but its cursor. Fewer pages are read sooner. */
+/** The first page was answered, so only the cursor can be wrong. Fewer pages are read sooner. */
 function cursorError({ method, url, message }: PlatformError): PlatformError {
   return new PlatformError({
     code: "answer_too_large",
@@ -184,12 +180,12 @@ function cursorError({ method, url, message }: PlatformError): PlatformError {
 
 function isSizeRefused(error: unknown): boolean {
   if (!isRefusal(error)) return false;
-  // The address has it whatever is refused.
+  // The URL holds `page_size` in any case.
   const { locations, message, url } = error;
   return [...locations, message.replaceAll(url, "")].some((text) => text.includes("page_size"));
 }
 
-/** What one resource used in an hour, or in the whole range. */
+/** Units of one resource in an hour or in the whole range. */
 interface Item {
   readonly resourceId: string;
   readonly start: number;
@@ -197,7 +193,7 @@ interface Item {
   readonly units: readonly number[];
 }
 
-/** The hours of each resource that an answer has named, a bit for each. A page that comes again would be counted twice. */
+/** The hours of each resource seen so far, a bit each. A repeated page would be counted twice. */
 class Seen {
   readonly #range: Interval;
   readonly #step: number;
@@ -208,14 +204,14 @@ class Seen {
     this.#step = granularity === "HOUR" ? HOUR_MS : range.end - range.start;
   }
 
-  /** Whether it is an instant at which an item of this answer may begin. */
+  /** Returns whether an item of this answer may begin at this instant. */
   fits(start: number): boolean {
     return (
       start >= this.#range.start && start < this.#range.end && (start - this.#range.start) % this.#step === 0
     );
   }
 
-  /** Returns false for one that came before. */
+  /** Returns false for a repeated hour. */
   note(resourceId: string, start: number): boolean {
     const at = (start - this.#range.start) / this.#step;
     const bits = this.#bits.get(resourceId) ?? new Uint8Array(LONGEST / HOUR_MS / 8);

@@ -16,30 +16,29 @@ interface BodyInput {
   readonly signal: AbortSignal | undefined;
   readonly deadline: Deadline;
   readonly now: () => number;
-  /** Milliseconds until the body must have come at the least rate; infinite: never. */
+  /** Grace in ms before the least rate applies; infinite: it never does. */
   readonly graceMs: number;
   /** Bytes. */
   readonly limit: number;
 }
 
-/** Of a body on average, after its grace: far below any line that is of use, so that only a drip is ended. */
+/** Average rate of a body after its grace. It is far below any useful line, so that only a drip is ended. */
 const LEAST_BYTES_PER_S = 4096;
 
 /**
- * The body of an answer. `chunks` ends without an error only if the body ends as announced: all of its Content-Length, its last
- * chunk, its gzip trailer with nothing after it, its last character whole (rule 3 of docs/rules.md). Without
- * `isEndProved` the reader of the content must prove the end.
+ * `chunks` ends without an error only if the body is whole: Content-Length, last chunk, gzip trailer and last character (rule 3
+ * of docs/rules.md). Without `isEndProved` the content's reader must prove the end.
  */
 export class AnswerBody {
   readonly gzip: boolean;
-  /** False for a body whose end is only the connection's (RFC 9112, 6.3): a lost connection looks the same. */
+  /** False if only the connection's end marks the body's end (RFC 9112, 6.3): a lost connection looks the same. */
   readonly isEndProved: boolean;
   readonly status: number;
-  /** Bytes handed out so far, decoded. */
+  /** Decoded bytes handed out. */
   bytes = 0;
-  /** Bytes received so far. A gzip may decode to nothing, for ever. */
+  /** Raw bytes received. A gzip may decode to nothing, for ever. */
   #received = 0;
-  /** How long the reader worked on what was handed out. */
+  /** Time that the reader worked on chunks, in ms. */
   #heldMs = 0;
   readonly #input: BodyInput;
 
@@ -51,8 +50,8 @@ export class AnswerBody {
   }
 
   /**
-   * Decoded bytes, in order. Throws `PlatformError` (`answer_cut`, `timeout`, `answer_too_large`), or the reason of the signal
-   * unchanged. Leaving the loop early closes the connection.
+   * Decoded bytes, in order. Throws `PlatformError` (`answer_cut`, `timeout`, `answer_too_large`) or the signal's reason.
+   * Leaving the loop early closes the connection.
    */
   async *chunks(
     limits: Partial<Pick<BodyInput, "graceMs" | "limit">> = {},
@@ -96,12 +95,12 @@ export class AnswerBody {
   /** Closes the connection without reading the body. */
   discard(): void {
     this.#input.deadline.end();
-    // undici reports the end of an abandoned body as an error event; without a listener it ends the process.
+    // undici reports an abandoned body's end as an error event; without a listener the process ends.
     this.#input.stream.on("error", () => {});
     this.#input.stream.destroy();
   }
 
-  /** undici proves length and last chunk: it fails the stream where they are missing. */
+  /** undici fails the stream if length or last chunk is missing. */
   #decoded(limit: number): AsyncIterable<Buffer> {
     const { headers } = this.#input;
     const encoding = headerOf(headers, "content-encoding");
@@ -122,7 +121,7 @@ export class AnswerBody {
 }
 
 /**
- * zlib fails at the end of a cut gzip. It stops silently at zero bytes after the trailer: then it has used fewer bytes than were
+ * zlib fails at the end of a cut gzip, but stops silently at zero bytes after the trailer: it has then used fewer bytes than
  * received.
  */
 async function* gunzipped(
@@ -144,7 +143,7 @@ async function* gunzipped(
   }
 }
 
-/** JSON and CSV are UTF-8. A decoder replaces other bytes with U+FFFD, which would merge different ids. */
+/** A decoder would replace invalid UTF-8 with U+FFFD and so merge different ids. */
 class Utf8Guard {
   #rest: Buffer = Buffer.alloc(0);
 
@@ -160,7 +159,7 @@ class Utf8Guard {
   }
 }
 
-/** Length of the part that does not end within a multi-byte character. */
+/** Length of the part that ends with a whole character. */
 function wholeCharacters(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;
@@ -184,7 +183,7 @@ function headerOf(headers: Headers, name: string): string {
   return (Array.isArray(value) ? value.join(", ") : (value ?? "")).trim().toLowerCase();
 }
 
-/** How often it looks at most: a timer is late by up to some milliseconds, which would add up. */
+/** Shortest wait: timers are some milliseconds late, which would add up. */
 const LEAST_WAIT_MS = 1000;
 /** setTimeout takes no more. */
 const LONGEST_WAIT_MS = 2 ** 31 - 1;
@@ -195,8 +194,8 @@ class TooSlow extends Error {
 }
 
 /**
- * Aborts one request that takes too long, or that its caller aborts. undici's own time-outs start anew with each 1xx answer
- * and each byte of a body. It measures with timers alone, since the host's clock may be set meanwhile.
+ * Aborts a request that takes too long or that its caller aborts. undici's time-outs restart with each 1xx answer and byte. It
+ * uses timers only, because the host's clock may be set.
  */
 export class Deadline {
   readonly #clock: Clock;
@@ -210,12 +209,11 @@ export class Deadline {
     caller?.addEventListener("abort", this.#follow, { once: true });
   }
 
-  /** For the request and its body. */
   get signal(): AbortSignal {
     return this.#request.signal;
   }
 
-  /** From now on, instead of what was set before. `allowedMs` may grow meanwhile. */
+  /** Starts a new limit in place of the earlier one. `allowedMs` may grow meanwhile. */
   set(allowedMs: () => number, whatFor: () => string): void {
     this.#watch.abort();
     this.#watch = new AbortController();
@@ -223,7 +221,7 @@ export class Deadline {
     this.#abortAfter(allowedMs, whatFor, this.#watch.signal).catch(() => {});
   }
 
-  /** Call it when the request is over: a signal of the process must not keep a listener of each. */
+  /** Call it when the request is over: otherwise the process's signal keeps a listener. */
   end(): void {
     this.#watch.abort();
     this.#caller?.removeEventListener("abort", this.#follow);

@@ -4,15 +4,14 @@ import { DateTime } from "../../luxon.ts";
 import type { AnswerFault } from "../parse/answer-fault.ts";
 import { type Redact, withoutSecret } from "./redact.ts";
 
-/** The request, as every error of it shows it. */
 export interface RequestContext {
   readonly method: "GET" | "POST" | "PATCH";
   /** Without credentials, with the key hidden. */
   readonly url: string;
   readonly redact: Redact;
-  /** The variable with the base URL, for the next step. */
+  /** Variable with the base URL, for the next step. */
   readonly variable: string;
-  /** Of a request that changes something: `SendRequest.effect`. */
+  /** Only of a request that changes something. */
   readonly effect?: string;
 }
 
@@ -31,13 +30,13 @@ interface ErrorAnswer {
   readonly retryAfter: string | undefined;
   /** Beginning of the body, decoded. */
   readonly body: string;
-  /** The answer's own `Date`: a date in it is one of the same clock. */
+  /** The answer's `Date`: dates in the answer use the same clock. */
   readonly date: string | undefined;
-  /** Of this machine, where the answer has no date. */
+  /** This machine's time, used without `date`. */
   readonly now: number;
 }
 
-/** The error where the server does not have what is asked for (404, 405). */
+/** Returns the error on 404 and 405. */
 export function orAbsent<T>(asked: Promise<T>): Promise<T | PlatformError> {
   return asked.catch((error: unknown) => {
     if (error instanceof PlatformError && (error.status === 404 || error.status === 405)) return error;
@@ -45,13 +44,13 @@ export function orAbsent<T>(asked: Promise<T>): Promise<T | PlatformError> {
   });
 }
 
-/** The same, and nothing of the error. */
+/** Returns undefined on 404 and 405. */
 export async function unlessAbsent<T>(asked: Promise<T>): Promise<T | undefined> {
   const found = await orAbsent(asked);
   return found instanceof PlatformError ? undefined : found;
 }
 
-/** The error of a status that is not a success. Only 408, 425, 429 and 5xx are retryable (Requests in docs/platform.md). */
+/** Only 408, 425, 429 and 5xx are retryable (Requests in docs/platform.md). */
 export function statusError(answer: ErrorAnswer, context: RequestContext): PlatformError {
   const { status } = answer;
   const { ms: retryAfterMs, problem } = fromRetryAfter(
@@ -88,13 +87,13 @@ const TIMEOUT_AGAIN =
   "The request is retried. If this continues, request a narrower range or fewer workspaces.";
 const CUT_AGAIN =
   "The request is retried. If every attempt is cut, look for a proxy with a size or time limit in between.";
-/** Only usage is asked for again by itself. */
+/** Only usage is retried automatically. */
 const LATER = "Run the command again later.";
 /** With these codes no request was sent. */
 const NOT_SENT =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$|CERT|TLS|SSL|VERIFY/;
 
-/** What happens after a passing fault. A request that changes something is never sent again. */
+/** Next step after a temporary failure. A request that changes something is never sent again. */
 function nextOfFault({ variable, effect }: RequestContext, whereRetried: string): string {
   if (effect !== undefined) return `It is not sent again. ${effect}`;
   return variable === "USAGE_BASE_URL" ? whereRetried : LATER;
@@ -107,7 +106,7 @@ function nextOfStatus({ status, body }: ErrorAnswer, context: RequestContext): s
     case 401:
       return "Set USAGE_API_KEY to a key that is valid on this host.";
     case 403:
-      // Of an organization's key, which has no workspace of its own (Control plane in docs/platform.md).
+      // An organization's key has no workspace of its own.
       if (variable === CONTROL_PLANE && body.includes("org_scoped_key_requires_workspace"))
         return "The key belongs to the organization. Set USAGE_WORKSPACE_ID to the workspace that is meant.";
       return [
@@ -147,7 +146,7 @@ function rightsOf(variable: string): string {
 }
 
 /**
- * The error of a request without a whole answer; always retryable. `phase` is `body` once the head has come: a failure after that is
+ * The error of a request without a whole answer; always retryable. `phase` is `body` once the head has come: then it is
  * `answer_cut`.
  */
 export function transportError(
@@ -184,7 +183,6 @@ function nextOfNetwork(code: string, variable: string): string {
   return `Check host and port of ${variable}, and the network (DNS, firewall, proxy).`;
 }
 
-/** The error of a body that is cut or is not an answer of this endpoint. */
 export function faultError(fault: AnswerFault, status: number, context: RequestContext): PlatformError {
   const next = fault.next.replace("USAGE_BASE_URL", context.variable);
   const isCut = fault.code === "answer_cut";
@@ -206,7 +204,7 @@ export function excerptOf(body: string, redact: Redact): string {
   return line.length > MAX_EXCERPT ? `${line.slice(0, MAX_EXCERPT - 3).toWellFormed()}...` : line;
 }
 
-/** Undefined for a body that is not JSON, or has none. */
+/** Undefined without a JSON `detail`. */
 function detailOf(body: string): unknown {
   try {
     return (JSON.parse(body) as { detail?: unknown } | null)?.detail;
@@ -215,13 +213,12 @@ function detailOf(body: string): unknown {
   }
 }
 
-/** `detail.error` (Control plane in docs/platform.md). */
 function reasonOf(detail: unknown): string | undefined {
   const { error } = (detail ?? {}) as { error?: unknown };
   return typeof error === "string" ? error : undefined;
 }
 
-/** A `detail` that is a text; of a 422 what is wrong where. Undefined for any other. One line, as an excerpt. */
+/** One line; undefined unless `detail` is a text or a 422's list. */
 function wordsOf(detail: unknown, redact: (text: string) => string): string | undefined {
   const said = Array.isArray(detail)
     ? detail
@@ -237,7 +234,7 @@ function isWord(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
 
-/** `detail[].loc` of a 422 (Requests in docs/platform.md), joined with dots, in lower case; [] for any other body. */
+/** `detail[].loc` of a 422, joined with dots, in lower case; [] for any other body. */
 function locationsOf(detail: unknown): string[] {
   if (!Array.isArray(detail)) return [];
   return detail
@@ -246,7 +243,7 @@ function locationsOf(detail: unknown): string[] {
     .map((loc) => loc.map(String).join(".").toLowerCase());
 }
 
-/** Nobody waits longer before an attempt, whatever a server asks for. */
+/** Longest wait before an attempt, whatever a server requests. */
 export const LONGEST_WAIT_MS = 300_000;
 
 export interface RetryAfter {
@@ -262,7 +259,7 @@ function instantOf(text: string): number | undefined {
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-/** Reads a `Retry-After` header: whole seconds or an HTTP date (RFC 9110, 10.2.3), bounded to five minutes. */
+/** `Retry-After`: whole seconds or an HTTP date (RFC 9110, 10.2.3), at most five minutes. */
 export function fromRetryAfter(header: string | undefined, now: number): RetryAfter {
   const text = header?.trim() ?? "";
   if (text === "") return {};

@@ -5,7 +5,7 @@ import { AnswerBody, Deadline } from "./body.ts";
 import { type RequestContext, statusError, transportError } from "./errors.ts";
 import { createRedactor, hideTexts, type Redact } from "./redact.ts";
 
-/** A secret that may change while requests are sent: each one carries what it is then. */
+/** A secret that may change: each request carries its current value. */
 interface Revealed {
   reveal(): string;
 }
@@ -14,30 +14,25 @@ export interface PlatformHttpOptions {
   /** `http` or `https`; may carry a path prefix (self-hosted), no credentials, query or fragment. */
   readonly baseUrl: string;
   readonly apiKey: string | Revealed;
-  /** Sent as `X-Organization-Id` where set. */
   readonly organizationId?: string | undefined;
-  /** Sent as `X-Tenant-Id` where set. */
+  /** Sent as `X-Tenant-Id`. */
   readonly workspaceId?: string | undefined;
-  /** Sent as `Authorization: Bearer` by the requests that ask for it (`withBearer`). */
+  /** Sent as `Authorization: Bearer` by requests with `withBearer`. */
   readonly bearerToken?: string | Revealed | undefined;
-  /**
-   * Milliseconds. `headersMs`: request sent to head of the answer; `bodyMs`: between two pieces of the body; `graceMs`: from
-   * the head until a body must have come at the least rate.
-   */
+  /** In ms. `headersMs`: until the head; `bodyMs`: between two pieces of the body; `graceMs`: until the least rate applies. */
   readonly timeouts?: Partial<typeof TIMEOUTS>;
-  /** Bytes of the largest answer that is read, as received and decoded. Default 256 MiB. */
+  /** Largest answer in bytes, as received and decoded. Default 256 MiB. */
   readonly answerLimit?: number | undefined;
   /** Open sockets; further requests wait for one. Default 8. */
   readonly connections?: number;
-  /** Name of the variable that holds `baseUrl`, for the next steps of errors. Default `USAGE_BASE_URL`. */
+  /** The variable that holds `baseUrl`, for errors. Default `USAGE_BASE_URL`. */
   readonly variable?: string;
-  /** Called for every request with the status of its answer, or undefined if none came. */
+  /** Called for every request with its status; undefined if no answer came. */
   readonly onAnswer?: (status: number | undefined) => void;
-  /** For deadlines, and for a `Retry-After` that is a date. Default: the system's. */
+  /** For deadlines and `Retry-After` dates. Default: the system's. */
   readonly clock?: Partial<Clock>;
 }
 
-/** What every call takes. */
 export interface Asking {
   readonly signal?: AbortSignal | undefined;
 }
@@ -48,15 +43,14 @@ export interface GetRequest extends Asking {
   readonly query?: URLSearchParams;
   /** Default: application/json. */
   readonly accept?: string;
-  /** Milliseconds to the head of the answer, between two pieces of its body and for all of it, in place of the client's own. */
+  /** In ms: until the head, between two pieces of the body and for all of it, instead of the client's limits. */
   readonly headersMs?: number | undefined;
   /** Accepts 202 and 204, which have no body. */
   readonly mayBeEmpty?: boolean;
-  /** Beside those that every request has. */
+  /** Added to those of every request. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sends the bearer token too, if there is one. */
   readonly withBearer?: boolean;
-  /** Sent as `X-Tenant-Id`: the workspace that the request is about. */
+  /** Sent as `X-Tenant-Id`. */
   readonly workspaceId?: string;
 }
 
@@ -66,7 +60,7 @@ export interface SendRequest extends GetRequest {
   readonly body: unknown;
   /** Hidden in errors, since a refusal may repeat it. Default: the body. */
   readonly secrets?: unknown;
-  /** What may have happened if no answer tells, and how to see it: sentences for people. It is never sent again. */
+  /** Tells a person what may have happened if no answer comes, and how to see it. */
   readonly effect: string;
 }
 
@@ -76,11 +70,10 @@ export interface PlatformAnswer {
 }
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-/** 202 and 204 have nothing to say. */
 const SENT_WELL = new Set([200, 201, 202, 204]);
-/** Read of a refusal's body: more than an excerpt needs, and all of any 422. */
+/** Bytes read of a refusal: enough for any 422. */
 const MAX_ERROR_BODY = 65_536;
-/** How long it may take: the status is known already. */
+/** The status is known already, so the body may not take long. */
 const ERROR_BODY_MS = 10_000;
 
 const TIMEOUTS = { headersMs: 120_000, bodyMs: 60_000, connectMs: 10_000, graceMs: 120_000 };
@@ -90,8 +83,8 @@ const EVENT_STREAM = "text/event-stream";
 type Method = "GET" | SendRequest["method"];
 
 /**
- * Requests to one origin over kept-alive connections, with the key. It never retries: every attempt needs its own fetch number
- * (rule 5 of docs/rules.md). HTTP/1.1 only, because `AnswerBody` proves that framing.
+ * Never retries: every attempt needs its own fetch number (rule 5 of docs/rules.md). HTTP/1.1 only, because `AnswerBody` proves
+ * that framing.
  */
 export class PlatformHttp {
   readonly #base: URL;
@@ -100,7 +93,7 @@ export class PlatformHttp {
   readonly #apiKey: () => string;
   readonly #bearerToken: () => string | undefined;
   readonly #redact: Redact;
-  /** Hides every secret that was sent: an answer may still repeat the one before. */
+  /** For every secret sent so far: an answer may repeat an earlier one. */
   readonly #redactors = new Map<string, Redact>();
   readonly #variable: string;
   readonly #clock: Clock;
@@ -139,16 +132,14 @@ export class PlatformHttp {
     });
   }
 
-  /**
-   * The answer of a GET with status 200, its body unread. Throws `PlatformError`, or the signal's reason unchanged.
-   */
+  /** The answer with status 200, its body unread. Throws `PlatformError` or the signal's reason. */
   get(request: GetRequest): Promise<PlatformAnswer> {
     return this.#ask(request, "GET");
   }
 
   /**
-   * The answer of a request that changes something, with status 200, 201, 202 or 204, its body unread. A request that fails
-   * without a status may have had its effect: sending it again may do it twice.
+   * Sends a change and accepts status 200, 201, 202 or 204. A request that fails without a status may have had its effect:
+   * sending it again may do it twice.
    */
   send(request: SendRequest): Promise<PlatformAnswer> {
     return this.#ask(request, request.method);
@@ -225,7 +216,7 @@ export class PlatformHttp {
           signal,
           deadline,
           now: this.#clock.now,
-          // Events come when there is something to tell: who reads them sets a bound.
+          // Events have no rate: their reader sets a bound.
           graceMs:
             accept === EVENT_STREAM
               ? Number.POSITIVE_INFINITY
@@ -246,7 +237,7 @@ export class PlatformHttp {
     return secret;
   }
 
-  /** No redirect is followed: the key is only for the host that was configured. */
+  /** Redirects are refused: the key is only for the configured host. */
   #redirectRefused(status: number, location: string | undefined, context: RequestContext): PlatformError {
     const { method, url, effect } = context;
     const to = location === undefined ? null : URL.parse(location, this.#base.href);
@@ -286,7 +277,7 @@ function validKey(key: string): string {
   });
 }
 
-/** The first 64 KiB of a refusal's body as text, or what came of it. */
+/** Up to 64 KiB of a refusal's body. */
 async function beginningOf(body: AnswerBody): Promise<string> {
   const chunks: Buffer[] = [];
   try {
@@ -305,10 +296,10 @@ function single(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header[0] : header;
 }
 
-/** `variable` holds the text. Error: `base_url_invalid`. */
+/** Error: `base_url_invalid`. */
 function parseBaseUrl(text: string, variable: string): URL {
   const url = URL.parse(text);
-  // The message leaves out the text: it may have a password.
+  // The text may hold a password, so the message omits it.
   const refuse = (wrong: string): never => {
     throw new UsageError({
       code: "base_url_invalid",

@@ -4,12 +4,11 @@ import { DeadlineError, PlatformError } from "../../errors.ts";
 /** The first and the longest pause, milliseconds. */
 const FIRST_MS = 250;
 const LONGEST_MS = 10_000;
-/** setTimeout takes no more; a longer wait is some 25 days. */
+/** setTimeout takes no more: some 25 days. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const NOTHING_UNDONE = "Nothing was undone. Wait longer (--within), or check what it is doing.";
 
 interface Limit {
-  /** Milliseconds. */
   readonly withinMs: number;
   readonly signal?: AbortSignal | undefined;
 }
@@ -18,13 +17,13 @@ export interface Waiting extends Limit {
   readonly clock: Clock;
 }
 
-/** What one look of a poll may use. Its requests take the signal, so that their bodies end at the deadline too. */
+/** Requests of a look take the signal, so that their bodies end at the deadline too. */
 export interface Looking {
   readonly leftMs: number;
   readonly signal: AbortSignal;
 }
 
-/** Aborts with a `DeadlineError` once the time is over, or as `signal` does. `next` is asked for when it is over. */
+/** Aborts with a `DeadlineError` after the time, or as `signal` does. `next` is called only when the time is over. */
 export function deadlineSignal(
   what: string,
   { withinMs, signal, next = () => NOTHING_UNDONE }: Limit & { next?: () => string },
@@ -36,8 +35,8 @@ export function deadlineSignal(
 }
 
 /**
- * Calls `look` until it returns a value, with pauses that double. Retryable errors are retried until the deadline. Throws
- * `DeadlineError` (`deadline_passed`), what `look` throws, or the signal's reason.
+ * Calls `look` until it returns a value, with doubling pauses and retries of retryable errors. Throws `DeadlineError`
+ * (`deadline_passed`), what `look` throws, or the signal's reason.
  */
 export async function pollUntil<T>(
   what: string,

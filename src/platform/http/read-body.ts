@@ -7,17 +7,17 @@ import { describeValue } from "../parse/wire-values.ts";
 import { faultError } from "./errors.ts";
 import type { GetRequest, PlatformAnswer, PlatformHttp, SendRequest } from "./http.ts";
 
-/** An organisation of ten thousand workspaces lists some 5 MB. */
+/** Ten thousand workspaces take some 5 MB. */
 const MAX_BYTES = 33_554_432;
 
 type Fail = (fault: AnswerFault) => unknown;
 
-/** The error of a request whose answer could not be read: a fault of the answer names the request, another error stays. */
+/** Adds the request to a fault of the answer; returns another error unchanged. */
 export function answerError(error: unknown, { body, context }: PlatformAnswer): unknown {
   return error instanceof AnswerFault ? faultError(error, body.status, context) : error;
 }
 
-/** The answer of a GET as a checked document. Errors: those of `get`, `answer_cut`, `answer_invalid`. */
+/** Errors: those of `get`, `answer_cut`, `answer_invalid`. */
 export async function getJson<T>(http: PlatformHttp, request: GetRequest, schema: z.ZodType<T>): Promise<T> {
   return readJson(await http.get(request), schema);
 }
@@ -30,7 +30,7 @@ export async function sendJson<T>(
   return readJson(await http.send(request), schema);
 }
 
-/** Reads a small document whole and checks it against its schema. Errors: `answer_cut`, `answer_too_large`, `answer_invalid`. */
+/** Errors: `answer_cut`, `answer_too_large`, `answer_invalid`. */
 export async function readJson<T>(answer: PlatformAnswer, schema: z.ZodType<T>): Promise<T> {
   const fail: Fail = (fault) => answerError(fault, answer);
   const chunks: Buffer[] = [];
@@ -38,7 +38,7 @@ export async function readJson<T>(answer: PlatformAnswer, schema: z.ZodType<T>):
   return checkedJson(parseDocument(Buffer.concat(chunks), fail), schema, fail);
 }
 
-/** The value as its schema returns it. The error names the path that the schema refuses. */
+/** The error names the path that the schema refuses. */
 export function checkedJson<T>(value: unknown, schema: z.ZodType<T>, fail: Fail): T {
   const checked = schema.safeParse(value);
   if (checked.success) return checked.data;
@@ -66,12 +66,12 @@ function parseDocument(bytes: Buffer, fail: Fail): unknown {
   throw fail(foreignFault("an object of the answer has a key twice"));
 }
 
-/** Characters of one event: a task with its history is some kilobytes. */
+/** Characters of one event; a task with its history has some kilobytes. */
 const MAX_EVENT = 16_777_216;
 
 /**
- * The data of server-sent events, in order. A JSON document in their place counts as one event. Leaving the loop early closes the connection. Only the reader of the content can see
- * that the stream ended too early; it then throws `cutError`. Errors: `answer_invalid`, `answer_cut`.
+ * Data of server-sent events, in order; a JSON document counts as one event. Leaving the loop early closes the connection. The
+ * content's reader must notice an early end and throw `cutError`. Errors: `answer_invalid`, `answer_cut`.
  */
 export async function* eventData(answer: PlatformAnswer): AsyncGenerator<string, void, undefined> {
   let received: string[] = [];

@@ -1,24 +1,23 @@
-/** Hides the API key, and what a request sent, in messages, URLs, body excerpts and causes. */
+/** Hides secrets in messages, URLs, excerpts and causes. */
 
 export type Redact = (text: string) => string;
 
 const HIDDEN = "[redacted]";
-/** Of a regular expression. */
 const SPECIAL = /[\\^$.*+?()[\]{}|/]/g;
-/** Deeper causes are cut; undici's are two deep. */
+/** undici's causes are two deep. */
 const MAX_DEPTH = 5;
-/** Every part of a sent text that is so long is hidden, since an answer may cut it anywhere. Longer than `https://`. */
+/** Every part of a sent text with this length is hidden, since an answer may cut it anywhere. Longer than `https://`. */
 const PART = 9;
-/** A shorter text is no secret, and hiding it would spoil every sentence. */
+/** A shorter text is no secret; hiding it would spoil every sentence. */
 const SHORTEST = 4;
 
 /**
- * Returns a function that hides the secret: as it is, percent-encoded and JSON-escaped, in any case (a host name is lower-case).
- * It also hides a beginning from half its length on, because a shortened message may end within the secret.
+ * Hides the secret as it is, percent-encoded and JSON-escaped, in any case. It also hides beginnings from half its length on,
+ * because a shortened message may end within the secret.
  */
 export function createRedactor(secret: string): Redact {
   const encoded = [encodeURIComponent(secret), encodeURI(secret), JSON.stringify(secret).slice(1, -1)];
-  // Longest first, as a pattern takes the first that fits.
+  // Longest first: a pattern takes the first that fits.
   const beginnings = Array.from({ length: Math.floor(secret.length / 2) + 1 }, (_, cut) =>
     secret.slice(0, secret.length - cut),
   );
@@ -28,9 +27,8 @@ export function createRedactor(secret: string): Redact {
 }
 
 /**
- * Hides the texts and numbers of a value that was sent: as they are, JSON-escaped, percent-encoded, whole or in part. What is
- * shorter than a part is hidden as a whole word. Names of fields stay, and so do texts of fields called `name`, so that an
- * error still says what it is about.
+ * Hides texts and numbers that were sent: plain, JSON-escaped or percent-encoded, whole or in part. Shorter ones are hidden as
+ * whole words. Field names and values of `name` stay, so that an error says what it is about.
  */
 export function hideTexts(text: string, sent: unknown): string {
   const forms = new Set(leavesOf(sent).flatMap(encodingsOf));
@@ -72,14 +70,14 @@ function leavesOf(value: unknown): string[] {
 
 function encodingsOf(text: string): string[] {
   const json = JSON.stringify(text).slice(1, -1);
-  // As servers in Python escape it.
+  // Python servers escape like this.
   const ascii = json.replace(/[^\0-~]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
   return [text, json, ascii, encodeURIComponent(text.toWellFormed())];
 }
 
 /**
- * A copy of an error with name, message, stack, code and causes, without the secret in any of them. The original is not kept:
- * undici's parser errors carry the bytes of the answer, and an answer may repeat the key.
+ * A copy of an error and its causes without the secret. The original is dropped: undici's parser errors carry the answer's
+ * bytes, which may repeat the key.
  */
 export function withoutSecret(error: unknown, redact: Redact, depth = 0): Error {
   if (!(error instanceof Error)) return new Error(redact(String(error)));

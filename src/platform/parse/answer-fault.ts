@@ -13,10 +13,7 @@ interface FaultFacts {
   readonly location?: string;
 }
 
-/**
- * What is wrong with the body of an answer, from the readers that know nothing of HTTP (JSON, CSV, UTF-8). `faultError` adds
- * method, URL and status.
- */
+/** A problem of an answer's body, from readers that know nothing of HTTP. `faultError` adds method, URL and status. */
 export class AnswerFault extends Error {
   readonly code: FaultFacts["code"];
   readonly next: string;
@@ -31,7 +28,6 @@ export class AnswerFault extends Error {
   }
 }
 
-/** The body ended before it was proved whole. */
 export function cutFault(message: string): AnswerFault {
   return new AnswerFault({
     code: "answer_cut",
@@ -40,7 +36,7 @@ export function cutFault(message: string): AnswerFault {
   });
 }
 
-/** The body goes on beyond a limit of so many bytes, which a setting may raise. */
+/** `limit` is in bytes. `isSetting`: a setting can raise it. */
 export function tooLargeFault(limit: number, isSetting: boolean): AnswerFault {
   return new AnswerFault({
     code: "answer_too_large",
@@ -51,7 +47,6 @@ export function tooLargeFault(limit: number, isSetting: boolean): AnswerFault {
   });
 }
 
-/** The answer has more pages than are followed. */
 export function tooManyPagesFault(limit: number): AnswerFault {
   return new AnswerFault({
     code: "answer_too_large",
@@ -60,7 +55,6 @@ export function tooManyPagesFault(limit: number): AnswerFault {
   });
 }
 
-/** The body is not an answer of this endpoint. */
 export function foreignFault(message: string): AnswerFault {
   return new AnswerFault({
     code: "answer_invalid",
@@ -69,14 +63,13 @@ export function foreignFault(message: string): AnswerFault {
   });
 }
 
-/** Refuses fields of one thing that a server sent: `what` names it in the message, `place` is its path in the answer. */
+/** `what` names the thing in the message; `place` is its path in the answer. */
 export function refuserOf(wire: Readonly<Record<string, unknown>>, what: string, place: string) {
   return (field: string, why: string): never => {
     throw recordFault(`${what}: ${field} is ${describeValue(wire[field])}, ${why}`, `${place}.${field}`);
   };
 }
 
-/** One record or row breaks its contract (Contracts in docs/platform.md). */
 export function recordFault(message: string, location: string): AnswerFault {
   return new AnswerFault({
     code: "answer_invalid",

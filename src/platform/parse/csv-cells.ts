@@ -3,24 +3,21 @@ import { StringDecoder } from "node:string_decoder";
 import { CsvError, type Parser, parse } from "csv-parse";
 import { cutFault, recordFault } from "./answer-fault.ts";
 
-/**
- * Receives the cells of a row and the line of the body on which it begins. `isEnded` is false for a last row without a line end:
- * it may lack cells or digits.
- */
+/** `line`: where the row begins. `isEnded` is false for a last row without a line end: it may lack cells or digits. */
 export type OnCells = (cells: string[], line: number, isEnded: boolean) => void;
 
 /** Cuts CSV into rows and leaves out empty lines. */
 export interface CsvCutter {
   push(chunk: Buffer): void | Promise<void>;
-  /** Call it at the end of the body. `proved`: whether the framing proves that nothing follows. */
+  /** `proved`: the framing proves that nothing follows. */
   end(proved: boolean): void | Promise<void>;
 }
 
-/** Ten cells of ids and names; a larger row has a quote that nobody closed. */
+/** A larger row has a quote that nobody closed. */
 const MAX_ROW_CHARACTERS = 1_048_576;
 const LINE_FEED = 0x0a;
 
-/** Cuts with csv-parse: what it refuses is refused, with the line. Throws `AnswerFault`, and what `onCells` throws. */
+/** csv-parse decides what is valid. Throws `AnswerFault`, and what `onCells` throws. */
 export class CarefulCsv implements CsvCutter {
   readonly #onCells: OnCells;
   readonly #parser: Parser;
@@ -76,7 +73,7 @@ export class CarefulCsv implements CsvCutter {
     if (cells.length > 1 || cells[0] !== "") this.#onCells(cells, line, isEnded);
   }
 
-  /** csv-parse's own messages repeat the cell; these do not. */
+  /** csv-parse's messages repeat the cell; these do not. */
   #faultOf(error: unknown): unknown {
     if (!(error instanceof CsvError)) return error;
     const line = Number((error as { lines?: unknown }).lines ?? this.#line);
@@ -89,12 +86,12 @@ export class CarefulCsv implements CsvCutter {
 /** A body that only `CarefulCsv` may judge. */
 export class NotPlain extends Error {}
 
-/** Of an unfinished row. With a chunk of 64 KiB after it, it stays below csv-parse's own bound. */
+/** For an unfinished row. With a chunk of 64 KiB it stays below csv-parse's bound. */
 const MAX_REST_CHARACTERS = 262_144;
 
 /**
- * Cuts the CSV of RFC 4180 in a fifth of csv-parse's time. Anything irregular (a quote within a cell, half a row at the end) is
- * `NotPlain` and is read again by csv-parse, which decides. Both give the same rows for the same body.
+ * Cuts the CSV of RFC 4180 in a fifth of csv-parse's time. It throws `NotPlain` for anything irregular (a quote within a cell,
+ * half a row at the end), which csv-parse then decides. Both give the same rows.
  */
 export class PlainCsv implements CsvCutter {
   readonly #onCells: OnCells;
@@ -108,7 +105,6 @@ export class PlainCsv implements CsvCutter {
     this.#onCells = onCells;
   }
 
-  /** Throws `NotPlain`, and what `onCells` throws. */
   push(chunk: Buffer): void {
     let text = this.#rest + this.#decoder.write(chunk);
     if (!this.#isBegun && text !== "") {
@@ -129,7 +125,7 @@ export class PlainCsv implements CsvCutter {
     this.#rest = "";
   }
 
-  /** Hands out the rows that end in the text. Returns where the unfinished one begins. */
+  /** Returns where the unfinished row begins. */
   #cut(text: string): number {
     let at = 0;
     let quote = text.indexOf('"');
@@ -158,7 +154,7 @@ export class PlainCsv implements CsvCutter {
   }
 }
 
-/** The row that begins at `at` and has quotes; undefined if the text ends before the row does. */
+/** Undefined if the text ends before the row does. */
 function quotedRow(
   text: string,
   at: number,

@@ -13,8 +13,8 @@ import {
 } from "./wire-values.ts";
 
 /**
- * Reads the rows of a CSV export (CSV export in docs/platform.md) from its bytes. `Cutter` is `CarefulCsv` or `PlainCsv`, which
- * is several times faster and refuses more. Throws `AnswerFault`, and what the cutter and `onRows` throw.
+ * `PlainCsv` is several times faster than `CarefulCsv` and refuses more. Throws `AnswerFault`, and what the cutter and `onRow`
+ * throw.
  */
 export class ExportReader {
   readonly #subject: ExportSubject;
@@ -24,7 +24,7 @@ export class ExportReader {
   #fromCsvRow: ReturnType<typeof csvRowReader> | undefined;
   #columns = 0;
   #ready: ExportRow[] = [];
-  /** Whether the last row that was handed out has no line end: then its last cell may be cut. */
+  /** The last row has no line end, so its last cell may be cut. */
   isLastUnended = false;
   #unended: { cells: string[]; line: number } | undefined;
 
@@ -47,8 +47,8 @@ export class ExportReader {
   }
 
   /**
-   * Call it at the end of the body. `proved`: whether its framing proves that nothing follows. If not, a last row without a line end
-   * is left out, because its number may have lost digits.
+   * `proved`: the framing proves that nothing follows. Otherwise a last row without a line end is left out, because its number
+   * may have lost digits.
    */
   async end(proved: boolean): Promise<void> {
     await this.#cutter.end(proved);
@@ -100,7 +100,7 @@ export class ExportReader {
 }
 
 const { start: START, end: END } = BUCKET_COLUMNS;
-/** The column of each measure that is exported (CSV export in docs/platform.md). */
+/** Columns of exported measures (CSV export in docs/platform.md). */
 const MEASURE_COLUMNS: Readonly<Partial<Record<Measure, string>>> = {
   traces: "Traces",
   nodes_executed: "Nodes Executed",
@@ -114,15 +114,14 @@ function measureColumn(measure: Measure): string {
   return column;
 }
 
-/** What an export is about. */
 export interface ExportSubject {
   readonly meter: Meter;
   readonly groupBy: GroupBy;
 }
 
 /**
- * A reader of rows, by the names in the header; other columns are ignored. Throws `AnswerFault` (`answer_invalid`) for a header
- * without a column of this dimension or of a measure.
+ * Finds columns by name and ignores others. Throws `AnswerFault` (`answer_invalid`) if a dimension's or measure's column is
+ * missing.
  */
 function csvRowReader(
   header: readonly string[],
@@ -145,10 +144,7 @@ function csvRowReader(
     .filter((other) => other.idColumn !== idColumn && header.includes(other.idColumn))
     .map((other) => ({ column: other.idColumn, at: header.indexOf(other.idColumn) }));
 
-  /**
-   * Adds a row of the export to `rows`, once for each measure. It has as many cells as the header. Throws `AnswerFault` that names
-   * line and column.
-   */
+  /** Adds the row once for each measure. `cells` has as many as the header. Throws `AnswerFault` that names line and column. */
   return function fromCsvRow(cells: readonly string[], line: number, rows: ExportRow[]): void {
     const bucketStart = startOf(cells, line);
     const bucketEnd = endOf(cells, line);
@@ -187,7 +183,7 @@ function cellOf(cells: readonly string[], at: number): string {
   return withoutGuard(cells[at] ?? "");
 }
 
-/** Rows of a bucket follow each other: comparing with the last text costs less than looking it up. */
+/** Rows of a bucket follow each other: comparing with the last text costs less than a look-up. */
 function instantReader(at: number, column: string) {
   let latest: { readonly text: string; readonly instant: number | null } | undefined;
   return (cells: readonly string[], line: number): number | null => {
@@ -221,12 +217,12 @@ function fromCsvCount(text: string): number | undefined {
   return Number.isSafeInteger(count) ? count : undefined;
 }
 
-/** The export puts a tab before a cell that a spreadsheet would run (CSV export in docs/platform.md). */
+/** The export puts a tab before a cell that a spreadsheet would run. */
 function withoutGuard(cell: string): string {
   return cell.charCodeAt(0) === 9 && /^\t[=+\-@\t\r]/.test(cell) ? cell.slice(1) : cell;
 }
 
-/** Error: an export of deployment usage without one of its columns is no export of it, or not all of it. */
+/** An export of deployment usage without one of its columns is another export, or incomplete. */
 function requireMeasure(header: readonly string[], measure: Measure, meter: Meter): number {
   const column = measureColumn(measure);
   if (meter !== "deployments" || header.includes(column)) return requireColumn(header, column);

@@ -2,14 +2,14 @@ import { cutFault, foreignFault, recordFault } from "./answer-fault.ts";
 import { isDelimiter, isSpace, parseRun, skipSpace, ValueScanner } from "./json-scan.ts";
 import type { PlainRecords } from "./plain-json.ts";
 
-/** Parsed, unchecked records in order; `first` is the index of the first of them in `usage`. */
+/** Unchecked records in order; `first` is the index of the first one in `usage`. */
 type OnRaw = (records: unknown[], first: number) => void;
 
-/** A record is some 200 bytes; a larger one must not fill the memory. */
+/** A record has some 200 bytes; a larger one must not fill the memory. */
 const MAX_RECORD_BYTES = 1_048_576;
 /** Of keys, literals and the stride. */
 const MAX_MEMBER_BYTES = 65_536;
-/** Some servers begin with one; its bytes may come in different chunks. */
+/** Some servers send one; chunks may split it. */
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 
 type State =
@@ -29,8 +29,8 @@ type State =
   | "done";
 
 /**
- * Cuts the records out of `{"stride": ..., "usage": [...]}` (Contracts in docs/platform.md) as its bytes come. Members may have any
- * order; unknown ones are skipped. Memory: one chunk and at most one record. Throws `AnswerFault`.
+ * Cuts the records out of `{"stride": ..., "usage": [...]}` as bytes arrive. Members may have any order; unknown ones are
+ * skipped. Memory: one chunk and at most one record. Throws `AnswerFault`.
  */
 export class JsonRecordCutter {
   readonly #onRaw: OnRaw;
@@ -40,13 +40,13 @@ export class JsonRecordCutter {
   #state: State = "start";
   #markBytes = 0;
   #key = "";
-  /** The unfinished value, from earlier chunks. */
+  /** Earlier pieces of the unfinished value. */
   #pieces: Buffer[] = [];
   #pieceBytes = 0;
   #records = 0;
   #stride: unknown;
 
-  /** The records that `plain` can read do not come to `onRaw`. */
+  /** `onRaw` gets only the records that `plain` cannot read. */
   constructor(onRaw: OnRaw, plain?: PlainRecords) {
     this.#onRaw = onRaw;
     this.#plain = plain;
@@ -67,7 +67,7 @@ export class JsonRecordCutter {
     }
   }
 
-  /** Call it at the end of the body. Throws if the answer is not whole. */
+  /** Throws if the answer is not whole. */
   end(): { readonly stride: unknown; readonly records: number } {
     if (this.#state !== "done")
       throw cutFault(`the answer ends within its JSON, after ${this.#records} records`);
@@ -123,7 +123,7 @@ export class JsonRecordCutter {
     return this.#go(/["{[]/.test(character) ? "in_value" : "in_literal", at);
   }
 
-  /** A key, or the value of a member other than `usage`; only a key and the stride are kept. */
+  /** Only keys and the stride are kept. */
   #readValue(chunk: Buffer, at: number): number {
     const kept = this.#state === "in_key" || this.#key === "stride";
     const end = this.#scanner.scan(chunk, at);
@@ -157,7 +157,7 @@ export class JsonRecordCutter {
     return this.#go("after_value", end);
   }
 
-  /** Plain records, or all records of the chunk parsed together: one `JSON.parse` of many costs less than one of each. */
+  /** Parsing the records of a chunk together costs less than one `JSON.parse` each. */
   #readRecords(chunk: Buffer, from: number): number {
     let at = from;
     if (this.#state === "in_record") {
@@ -219,7 +219,6 @@ export class JsonRecordCutter {
     if (this.#keep(piece) > MAX_RECORD_BYTES) throw this.#wrong(`is larger than ${MAX_RECORD_BYTES} bytes`);
   }
 
-  /** The fault of the record that comes next. */
   #wrong(what: string): Error {
     const index = this.#records;
     return recordFault(`record ${index} (usage[${index}]) ${what}`, `usage.${index}`);

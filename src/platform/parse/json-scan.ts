@@ -10,8 +10,8 @@ const BRACE_BIT = 0x20;
 const COLON = 0x3a;
 
 /**
- * Finds the end of one JSON object, array or string in bytes that come in pieces. It knows only strings, escapes and depth:
- * `JSON.parse` checks what it cuts out. No byte of a multi-byte UTF-8 character is ASCII, so a piece may end anywhere.
+ * Finds the end of one JSON object, array or string in pieces. It knows only strings, escapes and depth: `JSON.parse` checks
+ * the rest. Bytes of multi-byte UTF-8 characters are never ASCII, so a piece may end anywhere.
  */
 export class ValueScanner {
   #depth = 0;
@@ -19,8 +19,8 @@ export class ValueScanner {
   #escaped = false;
 
   /**
-   * Scans from `from`, in the first piece the opening character. Returns the index after the value's last character, or -1 if the
-   * piece ends first.
+   * The first piece has the opening character at `from`. Returns the index after the value's last character, or -1 if the piece
+   * ends first.
    */
   scan(piece: Uint8Array, from: number): number {
     const length = piece.length;
@@ -74,7 +74,7 @@ export class ValueScanner {
   }
 }
 
-/** Index of the first byte from `from` on that is not JSON whitespace; the chunk's length if there is none. */
+/** Index of the first byte from `from` on that is no whitespace; the chunk's length if there is none. */
 export function skipSpace(chunk: Uint8Array, from: number): number {
   let at = from;
   while (at < chunk.length && isSpace(chunk[at] ?? 0)) at += 1;
@@ -91,8 +91,8 @@ export function isDelimiter(byte: number): boolean {
 }
 
 /**
- * Whether an object of the JSON has a key twice, however it is spelled. `value`: what `JSON.parse` made of it, which keeps the last of
- * two. Each member has one colon outside of strings.
+ * Finds a repeated key, however it is spelled. `value` is the result of `JSON.parse`, which keeps the last of two. Each member
+ * has one colon outside of strings.
  */
 export function hasKeyTwice(json: Uint8Array, value: unknown): boolean {
   let members = 0;
@@ -104,7 +104,7 @@ export function hasKeyTwice(json: Uint8Array, value: unknown): boolean {
   return members !== membersOf(value);
 }
 
-/** Without recursion: whoever answers decides how deep it goes. */
+/** No recursion: the server decides how deep the JSON is. */
 function membersOf(value: unknown): number {
   let members = 0;
   const open = [value];
@@ -118,8 +118,8 @@ function membersOf(value: unknown): number {
 }
 
 /**
- * The records of a run: whole objects with commas between. `first` is the index of the first of them in `usage`. Throws
- * `AnswerFault` that names the record that is not JSON, or has a key twice.
+ * `run` has whole objects with commas between; `first` is the index of the first one in `usage`. Throws `AnswerFault` for a
+ * record that is not JSON or has a key twice.
  */
 export function parseRun(run: Buffer, first: number): unknown[] {
   const records = parsed(run, 0, run.length, (json) => `[${json}]`);
@@ -134,7 +134,7 @@ export function parseRun(run: Buffer, first: number): unknown[] {
   throw recordFault(`record ${index} (usage[${index}]) is not JSON, or has a key twice`, `usage.${index}`);
 }
 
-/** Undefined: it is not JSON, or has a key twice. */
+/** Undefined if it is not JSON, or has a key twice. */
 function parsed(run: Buffer, from: number, to: number, whole = (json: string) => json): unknown {
   try {
     const value: unknown = JSON.parse(whole(run.toString("utf8", from, to)));

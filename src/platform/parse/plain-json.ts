@@ -4,28 +4,25 @@ import { hasKeyTwice, skipSpace, ValueScanner } from "./json-scan.ts";
 import type { FromWireRecord } from "./wire-record.ts";
 import { fromWireTime } from "./wire-values.ts";
 
-/** What may differ from record to record. `number`: of a member that is not read. */
+/** Parts that differ from record to record; `number` is a member that is not read. */
 type Slot = "time_bucket" | "dimensions" | "traces" | "number";
 
-/** How the records of an answer are written. */
 interface Layout {
   readonly slots: readonly Slot[];
-  /** What stands before each slot, and after the last one. */
+  /** The text before each slot, and after the last one. */
   readonly texts: readonly string[];
 }
 
-/** The text of one `dimensions`, and what it says. */
 interface Dimensions extends Pick<UsageRecord, "workspaceId" | "dimensionId" | "dimensionName"> {
   readonly text: string;
-  /** What followed it last: answers repeat the order of ids from bucket to bucket. */
+  /** The dimensions that followed last: answers repeat the order of ids in each bucket. */
   next: Dimensions | undefined;
 }
 
-/** Some 50,000 `dimensions` and 15 MB with what belongs to them. Others are parsed each time. */
+/** Some 50,000 `dimensions` and 15 MB. Others are parsed each time. */
 const MAX_REMEMBERED_CHARACTERS = 4_194_304;
-/** A longer record is no pattern. */
 const MAX_PATTERN_BYTES = 4096;
-/** Of a timestamp with its closing quotation mark, which take 36 at most. */
+/** A timestamp with its closing quotation mark takes 36 at most. */
 const MAX_BUCKET_BYTES = 64;
 /** Fewer than 2^53 has. */
 const MAX_DIGITS = 15;
@@ -42,12 +39,9 @@ const COMMA = 0x2c;
 const OPEN_BRACE = 0x7b;
 
 /**
- * Reads records that are written as an earlier one of the answer was, but for bucket, dimensions and numbers, in a fraction of the
- * time that `JSON.parse` and the schema take. What is written in any other way, even with one space more, is left to them.
- * Both read the same records from the same bytes.
- *
- * It may compare texts because a JSON value is decided by its bytes alone: the pattern and each text of `dimensions` were read by
- * `JSON.parse` and the schema before. Memory: the texts of `dimensions`, up to a bound.
+ * Reads records that are written like an earlier one except for bucket, dimensions and numbers, in a fraction of the time of
+ * `JSON.parse` and the schema. Any other spelling is left to those. Comparing texts is safe: `JSON.parse` and the schema have
+ * read the pattern and each text of `dimensions` before. Memory: the texts of `dimensions`, up to a bound.
  */
 export class PlainRecords {
   readonly #fromWireRecord: FromWireRecord;
@@ -56,7 +50,7 @@ export class PlainRecords {
   #rememberedCharacters = 0;
   #layout: Layout | undefined;
   #last: Dimensions | undefined;
-  /** Of the latest record, with the closing quotation mark. */
+  /** With the closing quotation mark. */
   #bucketText = "\0";
   #bucketStart = 0;
   /** Where the record that was read last ends. */
@@ -67,17 +61,17 @@ export class PlainRecords {
     this.#onRecords = onRecords;
   }
 
-  /** Takes the first of these records as the pattern of those that follow. They were read without a fault. */
+  /** Takes the first of these records as the pattern. They were read without a fault. */
   learn(run: Buffer): void {
     const end = new ValueScanner().scan(run, 0);
     if (end <= MAX_PATTERN_BYTES) this.#layout = layoutOf(run.toString("latin1", 0, end)) ?? this.#layout;
   }
 
-  /** Hands out the records from `from` on, up to the first that is written in another way. `end`: after the last of them. */
+  /** Hands out the records from `from` on, up to the first that is written differently. `end`: after the last of them. */
   read(chunk: Buffer, from: number): { readonly count: number; readonly end: number } {
     const records: UsageRecord[] = [];
     if (this.#layout !== undefined) {
-      // Each byte becomes one character, so places in the text are places in the chunk.
+      // Each byte becomes one character, so indexes of the text and of the chunk are the same.
       const text = chunk.toString("latin1");
       for (let at = from; ; ) {
         const record = this.#recordAt(this.#layout, chunk, text, at);
@@ -149,7 +143,7 @@ export class PlainRecords {
     return known;
   }
 
-  /** Undefined for what is not JSON or what the schema refuses: whoever reads it next says why. */
+  /** Undefined if JSON or the schema refuses it; the next reader says why. */
   #enter(chunk: Buffer, at: number, end: number): Dimensions | undefined {
     const entered = this.#parse(chunk.subarray(at, end));
     if (entered === undefined) return undefined;
@@ -178,12 +172,12 @@ export class PlainRecords {
   }
 }
 
-/** Takes a quarter of the time of `startsWith`: two strings are compared as memory, and no character is copied. */
+/** Takes a quarter of the time of `startsWith`: no character is copied. */
 function stands(part: string, text: string, at: number): boolean {
   return text.slice(at, at + part.length) === part;
 }
 
-/** The index after the digits of a whole number of JSON that is surely below 2^53; -1 if it is anything else, or cut. */
+/** The index after the digits of a whole number below 2^53; -1 for anything else, or a cut number. */
 function endOfNumber(text: string, from: number): number {
   let end = from;
   while (isDigit(text.charCodeAt(end))) end += 1;
@@ -202,7 +196,7 @@ function isDigit(character: number): boolean {
   return character >= ZERO && character <= ZERO + 9;
 }
 
-/** Of a whole record. Undefined if it is not a pattern for others. */
+/** Undefined if the record is no pattern for others. */
 function layoutOf(record: string): Layout | undefined {
   if (!RECORD.test(record)) return undefined;
   const slots: Slot[] = [];

@@ -21,8 +21,8 @@ interface WireRecord {
 }
 
 /**
- * A record by one dimension. Only `dimensions` is required (Records in docs/platform.md); unknown fields, such as other measures,
- * are dropped. Its keys are named because zod checks named keys in one compiled function.
+ * Only `dimensions` is required (Records in docs/platform.md); unknown fields are dropped. Keys are named because zod checks
+ * named keys in one compiled function.
  */
 function wireRecordSchema(groupBy: GroupBy): z.ZodType<WireRecord> {
   const { idKey, nameKey } = DIMENSION[groupBy];
@@ -44,10 +44,7 @@ const SCHEMAS: Readonly<Record<GroupBy, z.ZodType<WireRecord>>> = {
   api_key: wireRecordSchema("api_key"),
 };
 
-/**
- * A reader of raw records: `(raw, index in usage) -> UsageRecord`. Throws `AnswerFault` (`answer_invalid`) that names
- * index, JSON path and value.
- */
+/** Throws `AnswerFault` (`answer_invalid`) that names index, JSON path and value. */
 export function wireRecordReader(groupBy: GroupBy, witness: GroupingWitness) {
   const { idKey, nameKey } = DIMENSION[groupBy];
   const schema = SCHEMAS[groupBy];
@@ -80,7 +77,7 @@ function idOf(dimensions: WireRecord["dimensions"], key: string, index: number):
 }
 
 export type FromWireRecord = ReturnType<typeof wireRecordReader>;
-/** Reads raw records; `first` is the index of the first one in `usage`. */
+/** `first` is the index of the first record in `usage`. */
 type ToRecords = (raw: readonly unknown[], first: number) => UsageRecord[];
 
 export function eachOf(fromWireRecord: FromWireRecord): ToRecords {
@@ -91,8 +88,8 @@ const amount = z.int().nonnegative();
 const measuresSchema = z.object({ nodes_executed: amount, agent_runs: amount, agent_uptime_seconds: amount });
 
 /**
- * A record of deployment usage becomes one of each measure, all of which are required. A server that does not know deployment
- * usage ignores `kind` and answers none of them: then the fault's location ends in `.measures`.
+ * Returns a record for each measure; all are required. A server that does not know deployment usage ignores `kind` and sends
+ * none: the location then ends in `.measures`.
  */
 export function eachMeasure(fromWireRecord: FromWireRecord): ToRecords {
   return (raw, first) =>
@@ -120,7 +117,7 @@ function hasMeasure(raw: unknown): boolean {
   return METER.deployments.measures.some((measure) => (raw as Record<string, unknown>)[measure] != null);
 }
 
-/** `raw` fits its schema, so `dimensions` is an object. The fields looked at here are beyond the schema. */
+/** `raw` fits its schema, so `dimensions` is an object. These fields are beyond the schema. */
 function noteForeign(raw: unknown, groupBy: GroupBy, witness: GroupingWitness): void {
   const { dimensions } = raw as { dimensions: Record<string, unknown> };
   for (const [grouping, { idKey }] of Object.entries(DIMENSION)) {

@@ -3,20 +3,20 @@ import { DateTime } from "../../luxon.ts";
 
 /** Ids are UUIDs or short keys; a longer text fits no index. */
 const MAX_ID_LENGTH = 512;
-/** An answer has few distinct bucket texts (366 days of hours: 8,784); beyond this they are forgotten. */
+/** 366 days of hours have 8,784 bucket texts; beyond this number they are forgotten. */
 const MAX_REMEMBERED = 20_000;
 
-// A date and a time, `T` or a space between. luxon alone also takes "10:00" (today) and "2026" (January).
+// luxon alone also takes "10:00" (today) and "2026" (January).
 const TIMESTAMP = /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}(:?\d{2}){0,2}([.,]\d{1,9})?([Zz]|[+-]\d{2}(:?\d{2})?)?$/;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 const remembered = new Map<string, number>();
-/** Of the previous record: comparing with it costs less than a look-up, which has to hash the text first. */
+/** Comparing with the previous text costs less than a look-up, which has to hash it. */
 let latest: { readonly text: string; readonly instant: number } | undefined;
 
 /**
- * Epoch milliseconds of an ISO 8601 timestamp; without an offset it is UTC (rule 14 of docs/rules.md). Undefined for any
- * other text. Remembered for each distinct text: luxon takes 2.3 us, a look-up 25 ns.
+ * Epoch milliseconds of an ISO 8601 timestamp, UTC without an offset (rule 14 of docs/rules.md); undefined for any other text.
+ * Remembered: luxon takes 2.3 us, a look-up 25 ns.
  */
 export function fromWireTime(text: string): number | undefined {
   if (text === latest?.text) return latest.instant;
@@ -40,9 +40,9 @@ function parseTime(text: string): number | undefined {
 }
 
 /**
- * An id as it was sent, in lower case if it is a UUID; `NO_ID` for null, absent and empty. Undefined for an id that cannot be stored
- * unchanged: longer than 512, or with NUL or half of a surrogate pair. Changing it could merge two ids, so the caller refuses
- * the record.
+ * The sent id, in lower case if it is a UUID; `NO_ID` for null, absent and empty. Undefined for an id that cannot be stored
+ * unchanged (longer than 512, NUL, half of a surrogate pair): changing it could merge two ids, so the caller refuses the
+ * record.
  */
 export function fromWireId(id: string | null | undefined): string | undefined {
   if (id === null || id === undefined) return NO_ID;
@@ -52,8 +52,8 @@ export function fromWireId(id: string | null | undefined): string | undefined {
 }
 
 /**
- * A name as it was sent; null for null, absent and empty. A character that Postgres text cannot store becomes U+FFFD: a name
- * identifies nothing, and must not cost the traces beside it.
+ * The sent name; null for null, absent and empty. A character that Postgres cannot store becomes U+FFFD: a name identifies
+ * nothing and must not cost the record's traces.
  */
 export function fromWireName(name: string | null | undefined): string | null {
   if (name === null || name === undefined || name === "") return null;
@@ -61,12 +61,12 @@ export function fromWireName(name: string | null | undefined): string | null {
   return wellFormed.includes("\0") ? wellFormed.replaceAll("\0", "\u{FFFD}") : wellFormed;
 }
 
-/** The name of an id. What has no id has no name, whatever stands beside it: usage of nobody would be charged to somebody. */
+/** Usage without an id gets no name: usage of nobody would be charged to somebody. */
 export function nameOf(id: string, name: string | null | undefined): string | null {
   return id === NO_ID ? null : fromWireName(name);
 }
 
-/** A value for a message: short, and only the kind of an object or array, whose other fields may be private. */
+/** Short, and only the kind of an object or array: their fields may be private. */
 export function describeValue(value: unknown): string {
   if (value === undefined) return "nothing";
   if (Array.isArray(value)) return "an array";
@@ -76,7 +76,7 @@ export function describeValue(value: unknown): string {
 }
 
 interface Dimension {
-  /** Field of `dimensions` in JSON, and column of the CSV export, with the id (Records in docs/platform.md). */
+  /** Field of `dimensions` and column of the CSV export with the id. */
   readonly idKey: string;
   readonly idColumn: string;
   /** The same for the name; keys have none. */
@@ -102,8 +102,8 @@ export const DIMENSION: Readonly<Record<GroupBy, Dimension>> = {
 };
 
 /**
- * Detects an answer by another dimension than was requested: no record has the requested one, and some have another. Loading it
- * would put every trace under `(none)`. Records without any dimension prove nothing.
+ * Detects an answer by another dimension: no record has the requested one, and some have another. Loading it would put every
+ * trace under `(none)`. Records without any dimension prove nothing.
  */
 export class GroupingWitness {
   #own = false;
@@ -113,12 +113,12 @@ export class GroupingWitness {
     this.#own = true;
   }
 
-  /** `dimension`: the field or column of another dimension that is filled where the requested one is absent. */
+  /** `dimension`: another field or column that is filled where the requested one is absent. */
   sawForeign(dimension: string): void {
     this.#foreign ??= dimension;
   }
 
-  /** Call it after the last record. The other dimension's field or column; undefined if the answer is right. */
+  /** Call it after the last record. Returns the other field or column; undefined if the answer is right. */
   verdict(): string | undefined {
     return this.#own ? undefined : this.#foreign;
   }
