@@ -1,7 +1,7 @@
 import { sendAlerts } from "../src/pipeline/alerts/send-alerts.ts";
 import { CONTROL, defineJob } from "./job.ts";
 
-/** Notifies each route of the incidents that began, grew or ended. */
+/** Notifies each route of incidents that began, grew or ended. */
 export const alertJob = defineJob({
   ...CONTROL,
   name: "alert",

@@ -3,7 +3,6 @@ import { endOfTotals, runOnSource } from "../src/pipeline/as-run.ts";
 import { checkTotals, REACHES } from "../src/pipeline/proof/check-totals.ts";
 import { CONTROL, defineJob } from "./job.ts";
 
-/** Checks final days against weekly, monthly and yearly totals, and each dimension against the workspaces. */
 export const checkTotalsJob = defineJob({
   ...CONTROL,
   name: "check-totals",

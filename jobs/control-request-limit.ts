@@ -3,7 +3,7 @@ import type { Share } from "../src/pipeline/source/limit-shares.ts";
 import type { RedisConnection } from "../src/redis-connect.ts";
 import { PREFIX } from "./queues.ts";
 
-/** Returns 0 if a request may be sent, else the milliseconds to wait. `KEYS`: counter, hold. `ARGV`: max, duration. */
+/** Returns 0 if a request may be sent, else milliseconds to wait. `KEYS`: counter, hold. `ARGV`: max, duration. */
 const ADMIT = `
   local held = redis.call('PTTL', KEYS[2])
   if held > 0 then return held end
@@ -17,11 +17,10 @@ const ADMIT = `
   -- A key in its last millisecond reports 0, which would mean "send".
   return math.max(left, 1)`;
 
-/** Extends the hold; a shorter one never replaces a longer one. */
 const HOLD = `
   if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], '1', 'PX', ARGV[1]) end`;
 
-/** Without Redis nobody knows what the other hosts send, so no request is sent. */
+/** Without Redis other hosts' requests are unknown, so no request is sent. */
 const REDIS_AWAY_MS = 1_000;
 
 interface LimitInput {
@@ -32,7 +31,7 @@ interface LimitInput {
   readonly prefix?: string;
 }
 
-/** The request rate limit of control jobs, shared by all hosts through Redis. */
+/** The request limit of control jobs, shared by all hosts. */
 export function createRequestLimit(
   connection: RedisConnection,
   { slug, share, clock, signal, prefix = PREFIX }: LimitInput,
@@ -40,7 +39,7 @@ export function createRequestLimit(
   const counter = `${prefix}:budget-${slug}`;
   const hold = `${counter}:hold`;
   return {
-    /** Resolves when one request may be sent; rejects with the signal's reason. */
+    /** Resolves when a request may be sent; rejects with the signal's reason. */
     admit: async () => {
       for (;;) {
         const ms = await connection
@@ -50,17 +49,16 @@ export function createRequestLimit(
         await clock.wait(ms, signal);
       }
     },
-    /** Stops requests of all hosts for that many milliseconds. */
     holdBack: async (ms: number) => {
       await connection.eval(HOLD, 1, hold, Math.max(1, Math.ceil(ms)));
     },
   };
 }
 
-/** A worker asks for the first place of a window a moment before the window begins. */
+/** A worker takes the first place of a window a moment before the window begins. */
 const ASKED_BEFORE_MS = 100;
 
-/** `KEYS`: the counter that BullMQ keeps of a queue. `ARGV`: age of the window from which it has the place, its length; milliseconds. */
+/** `KEYS`: BullMQ's counter of a queue. `ARGV`: age of the window from which the job has its place, window length; in ms. */
 const RETURN = `
   local left = redis.call('PTTL', KEYS[1])
   -- A place of an earlier window is gone with it.
@@ -68,7 +66,7 @@ const RETURN = `
     redis.call('DECR', KEYS[1])
   end`;
 
-/** Gives the place of a job that sent no request back to the limit of its queue. Never rejects: without it, the queue is only slower. */
+/** Gives the place of a job that sent no request back to its queue's limit. Never rejects: without it, the queue is only slower. */
 export async function returnPlace(
   connection: RedisConnection,
   place: { readonly counter: string; readonly share: Share; readonly takenMsAgo: number },

@@ -6,7 +6,6 @@ import { isKeyRefused } from "../src/pipeline/source/ask.ts";
 import { pauseOf } from "../src/pipeline/source/retries.ts";
 import { defineJob, type JobContext } from "./job.ts";
 
-/** After so many attempts the task is kept as failed. */
 const ATTEMPTS = 8;
 
 /** Fetches one task and replaces its window. */
@@ -23,7 +22,7 @@ export const extractJob = defineJob({
   handle: async (context, { taskId, generation }, job) => {
     const isLastAttempt = job.attemptsMade + 1 >= ATTEMPTS;
     try {
-      // The job's own signal also ends a job that another worker has taken, while the process goes on.
+      // The job's signal also ends it when another worker has taken it, while the process goes on.
       const source = { ...(await context.source.open()), signal: context.signal };
       const result = await workMessage(source, { taskId, generation, isLastAttempt });
       if ("entered" in result && result.entered > 0) await context.enqueueSoon();
@@ -36,7 +35,7 @@ export const extractJob = defineJob({
   },
 });
 
-/** Decides how BullMQ retries a failed message. In every case the task stays in Postgres. */
+/** In every case the task stays in Postgres. */
 async function retryLater(
   { holdBack, source, log }: JobContext,
   error: unknown,
@@ -47,7 +46,7 @@ async function retryLater(
     throw Object.assign(new UnrecoverableError(error.message), { cause: error });
   }
   if (error instanceof PlatformError && error.status === 429) {
-    // The platform limits the key, not the request: everybody waits, and no attempt is used.
+    // The platform limits the key, so everybody waits and no attempt is used.
     const waitMs = pauseOf(error, taken);
     log.warn({ code: error.code, reason: error.message, waitMs }, "held back");
     await holdBack(waitMs);

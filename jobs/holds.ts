@@ -3,16 +3,11 @@ import type { EtlError } from "../src/errors.ts";
 import { faultOf, stopsWrites } from "../src/faults.ts";
 import type { Logger } from "../src/log.ts";
 
-/** What keeps this process from taking jobs for a while: a clock that is off, and a store that keeps no answer. */
-
-/** A reason for which this process takes no jobs for a while. */
 export interface Hold {
   isHeld(): boolean;
-  /** Calls whenever it begins or ends. */
   onChange(listener: () => void): void;
 }
 
-/** A hold with the means to begin and end it. */
 export function createHold({ held = false } = {}): Hold & { set(held: boolean): void } {
   const listeners: (() => void)[] = [];
   let isHeld = held;
@@ -27,26 +22,25 @@ export function createHold({ held = false } = {}): Hold & { set(held: boolean): 
   };
 }
 
-/** Asks Redis so often. A clock that somebody sets, or that is off, is compared within a second. */
+/** Time between requests to Redis. A clock that was set or is off is compared within a second. */
 const ASK_EVERY_MS = 10_000;
 const LOOK_EVERY_MS = 1_000;
-/** By how much a clock has jumped if nobody corrects it little by little. */
+/** A smaller change may be a gradual correction; a larger one means that somebody set the clock. */
 const JUMP_MS = 250;
 
 interface GuardInput {
   /** Redis's clock, epoch milliseconds. */
   readonly redisTime: () => Promise<number>;
   readonly clock: Pick<Clock, "now" | "wait">;
-  /** Milliseconds since some instant, by a clock that nobody sets: it shows that `clock` was set, without asking Redis. */
+  /** Milliseconds of a clock that nobody sets. It shows without Redis that `clock` was set. */
   readonly elapsed?: () => number;
   readonly log: Logger;
-  /** Ends the guard. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Holds while this process's clock is off Redis's, and until it was compared for the first time. BullMQ computes the next
- * run of a schedule by the clock of whoever takes a job: one host that is an hour ahead would stop all others for an hour.
+ * Holds until this clock was compared with Redis's, and while they differ. BullMQ schedules by the clock of the host that takes
+ * a job: one that is an hour ahead would stop all others for an hour.
  */
 export async function startClockGuard({
   redisTime,
@@ -78,7 +72,7 @@ export async function startClockGuard({
     const hasJumped = Math.abs(clock.now() - elapsed() - asked.ahead) > JUMP_MS;
     return hold.isHeld() || hasJumped || elapsed() - asked.at >= ASK_EVERY_MS;
   };
-  // A Redis that does not answer says nothing about the clock. It gives no jobs either.
+  // A Redis that does not answer says nothing about the clock, and gives no jobs.
   const tryLook = () => look().catch(() => {});
   const goOn = async () => {
     for (;;) {
@@ -92,20 +86,17 @@ export async function startClockGuard({
   return hold;
 }
 
-/** Work goes on within this and one attempt after the store writes again. */
+/** Longest pause. Work goes on within this and one attempt after the store writes again. */
 const CAP_MS = 5_000;
 /** A gate that closes again sooner keeps its pauses: a load may need more room than the attempt. */
 const RELAPSE_MS = 60_000;
 
-/** Lets this process ask the platform only while the store can keep the answer. */
+/** Lets this process request data only while the store can keep the answer. */
 export interface StoreGate extends Hold {
-  /** Why it is closed. */
   fault(): EtlError | undefined;
-  /** Throws that while it is closed. */
   check(): void;
-  /** Closes it if the error says that the store keeps nothing. Returns whether it does. */
+  /** Closes the gate if the error shows that the store keeps nothing. Returns whether it does. */
   note(error: unknown): boolean;
-  /** Runs a write now, or when the store writes again. */
   onceWritable(write: () => Promise<void>): Promise<void>;
 }
 
@@ -124,7 +115,7 @@ export function createStoreGate({ tryWrite, clock, log, signal }: GateInput): St
   let attempt = 0;
   let openedAt = Number.NEGATIVE_INFINITY;
 
-  /** What an error says of the store; undefined where it may still keep an answer. */
+  /** Undefined if the store may still keep an answer. */
   const stopOf = (error: unknown) => {
     const found = faultOf(error);
     return found !== undefined && stopsWrites(found.code) ? found : undefined;
@@ -139,7 +130,7 @@ export function createStoreGate({ tryWrite, clock, log, signal }: GateInput): St
       owed.shift();
     }
   };
-  /** Tries with full jitter: a host's workers must not all come back to a server in the same instant. */
+  /** Full jitter keeps a host's workers from returning to a server in the same instant. */
   const reopen = async (closedAt: number) => {
     for (;;) {
       await clock.wait(Math.random() * Math.min(CAP_MS, 1000 * 2 ** attempt++), signal);
@@ -149,7 +140,7 @@ export function createStoreGate({ tryWrite, clock, log, signal }: GateInput): St
       fault = stop;
     }
     openedAt = clock.now();
-    // Without a code, so that no limit leaves it out.
+    // Without a code, so that no limit drops the line.
     log.info({ fault: fault?.code, heldMs: openedAt - closedAt }, "store writes again");
     fault = undefined;
     set(false);

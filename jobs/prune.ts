@@ -2,7 +2,7 @@ import { z } from "zod";
 import { pruneLedgers } from "../src/pipeline/upkeep.ts";
 import { CONTROL, defineJob, LONGEST_DAYS } from "./job.ts";
 
-/** Deletes history older than `keepDays`, and hourly records older than `keepHours` if given. */
+/** Also deletes hourly records older than `keepHours`, if given. */
 export const pruneJob = defineJob({
   ...CONTROL,
   name: "prune",

@@ -12,7 +12,7 @@ import {
 import { type RedisServer, redisServerOf } from "../src/redis-server.ts";
 import { extractJob } from "./extract.ts";
 
-/** What keys begin with, unless a Redis is shared: `prefix` of its server. */
+/** The prefix of keys, unless a shared Redis has its own. */
 export const { prefix: PREFIX } = redisServerOf({});
 
 export type QueueKind = "control" | "fetch";
@@ -21,38 +21,37 @@ export function queueName(kind: QueueKind, slug: string): string {
   return `${kind}-${slug}`;
 }
 
-/** The name that Redis shows of a process of the service. */
+/** Redis shows this name for a process of the service. */
 export function processName(role: string, prefix: string): string {
   return `${prefix.slice(1, -1)}:${role}`;
 }
 
-/** Whether a line of `CLIENT LIST` is a process that keeps schedules. */
+/** Returns whether a line of `CLIENT LIST` is a process that keeps schedules. */
 export function isScheduler(line: string, prefix: string): boolean {
   return ["all", "scheduler"].some((role) => line.includes(` name=${processName(role, prefix)} `));
 }
 
 const SHARED = {
   connectTimeout: 10_000,
-  // Retries for ever, capped at 10 s and with jitter, so that hosts do not reconnect at the same instant.
+  // Retries for ever, at most every 10 s and with jitter, so that hosts do not reconnect at the same instant.
   retryStrategy: (times: number) =>
     Math.min(10_000, 200 * 2 ** Math.min(times, 6)) * (0.5 + Math.random() / 2),
-  // A demoted primary answers READONLY for ever: reconnect, and send the command again.
+  // A demoted primary answers READONLY for ever: reconnect and send the command again.
   reconnectOnError: (error: Error) => (error.message.includes("READONLY") ? (2 as const) : false),
 } satisfies RedisOptions;
 
-/** For workers, whose blocking reads last 10 s: a half-open connection is noticed after 30 s. */
+/** For blocking reads, which last 10 s. A half-open connection is noticed after 30 s. */
 export function workerConnection(server: RedisServer): RedisConnection {
   return connectRedis(server, { ...SHARED, maxRetriesPerRequest: null, socketTimeout: 30_000 });
 }
 
 /**
- * For adding jobs. Fails fast without Redis, since Postgres keeps the tasks. A command that timed out leaves the
- * connection open: only `socketTimeout` closes a half-open one.
+ * For adding jobs. It fails fast without Redis, since Postgres keeps the tasks. A timed-out command leaves the connection open:
+ * only `socketTimeout` closes a half-open one.
  */
 export function producerConnection(server: RedisServer, name = ""): RedisConnection {
   return connectRedis(server, {
     ...SHARED,
-    // Redis shows it to whoever looks for the processes of the service.
     ...(name === "" ? {} : { connectionName: name }),
     enableOfflineQueue: false,
     commandTimeout: 5_000,
@@ -71,10 +70,9 @@ export function openQueue(
 }
 
 const ADDED_AT_ONCE = 500;
-/** Removals are single commands, and the producer's connection gives each 5 s. */
+/** Removals are single commands with 5 s each. */
 const REMOVED_AT_ONCE = 100;
 
-/** The fetch queue of one source as the pipeline sees it. */
 export function fetchQueueOf(queue: Queue): FetchQueue {
   return {
     add: async (messages) => {
@@ -83,7 +81,7 @@ export function fetchQueueOf(queue: Queue): FetchQueue {
       }
     },
     present: async () => {
-      // The ids alone: one command, however many there are.
+      // Ids need one command, however many there are.
       return new Set(await queue.getRanges(["waiting", "active", "delayed", "prioritized"], 0, -1));
     },
     remove: async (ids) => {
@@ -98,7 +96,7 @@ export function fetchQueueOf(queue: Queue): FetchQueue {
   };
 }
 
-/** Routine work goes before backfills: BullMQ serves a lower priority number first. */
+/** BullMQ serves a lower number first: routine work goes before backfills. */
 function toJob(message: QueueMessage) {
   const { taskId, generation, routine } = message;
   return {
@@ -108,7 +106,7 @@ function toJob(message: QueueMessage) {
   };
 }
 
-/** The settings of a Redis that decide whether it loses jobs; of a cluster, the worst of any primary. */
+/** Settings that decide whether Redis loses jobs; of a cluster, the worst of any primary. */
 export async function redisSettings(connection: RedisConnection) {
   const settings = await Promise.all(
     primariesOf(connection).map(async (node) => {
@@ -125,7 +123,7 @@ export async function redisSettings(connection: RedisConnection) {
   };
 }
 
-/** Writes a key of its own. Resolves to why Redis takes no write; undefined if it does. */
+/** Tries to write a key of its own. Returns the reason if Redis takes no write, else undefined. */
 export function writeFaultOf(
   connection: RedisConnection,
   { prefix }: RedisServer,
@@ -136,7 +134,7 @@ export function writeFaultOf(
   );
 }
 
-/** What is wrong with a Redis that may evict keys: it would lose jobs silently. */
+/** A Redis that evicts keys would lose jobs silently. */
 export function evicts(policy: string): UsageError | undefined {
   if (policy === "noeviction") return undefined;
   return new UsageError({
@@ -146,13 +144,13 @@ export function evicts(policy: string): UsageError | undefined {
   });
 }
 
-/** Uses what BullMQ's scripts do: streams, and values packed in Lua. */
+/** Uses what BullMQ's scripts need: streams, and values packed in Lua. */
 const TRY_SCRIPT = `
   redis.call('XADD', KEYS[1], '*', 'a', 'b')
   redis.call('DEL', KEYS[1])
   return cmsgpack.unpack(cmsgpack.pack('ok'))`;
 
-/** Tries commands that queues need on a key of its own. Resolves to the refusal of one; undefined if all are allowed. */
+/** Tries needed commands on a key of its own. Returns the refusal of one; undefined if all are allowed. */
 export async function commandFaultOf(
   connection: RedisConnection,
   { prefix }: RedisServer,
@@ -164,14 +162,13 @@ export async function commandFaultOf(
     return undefined;
   } catch (error) {
     const { message } = error as Error;
-    // A server that is away or takes no write is another fault.
+    // A server that is away or read-only is another fault.
     if (/^(READONLY|OOM|MISCONF|MOVED|LOADING|CLUSTERDOWN)|connection is closed/i.test(message))
       return undefined;
     return message.replace(/\.?\s*$/, "");
   }
 }
 
-/** What is wrong with a Redis that refuses a command that queues need. */
 export function lacksCommands(reason: string | undefined): UsageError | undefined {
   if (reason === undefined) return undefined;
   return new UsageError({
@@ -183,10 +180,7 @@ export function lacksCommands(reason: string | undefined): UsageError | undefine
 
 export const NOT_APPENDING = "without appendonly, a restart of Redis costs a minute of work";
 
-/**
- * Refuses a Redis that evicts keys. Returns warnings about other settings. Errors: those of `askRedis`, `redis_evicts`,
- * `redis_is_cluster`, `redis_unsuitable`.
- */
+/** Returns warnings about settings. Errors: those of `askRedis`, `redis_evicts`, `redis_is_cluster`, `redis_unsuitable`. */
 export async function checkRedis(server: RedisServer): Promise<string[]> {
   const {
     policy,

@@ -2,7 +2,10 @@ import { endOfCounts, runOnSource } from "../src/pipeline/as-run.ts";
 import { readBill } from "../src/pipeline/bill/read-bill.ts";
 import { CONTROL, defineJob } from "./job.ts";
 
-/** Compares months of traces with the billing provider's totals, and reads limits, the billing period and tags. What the server refuses is asked for once a day. */
+/**
+ * Compares months of traces with the billing provider's totals, and reads limits, billing period and tags. Refused requests are
+ * repeated once a day.
+ */
 export const readBillJob = defineJob({
   ...CONTROL,
   name: "read-bill",

@@ -4,7 +4,7 @@ import { reconcileScheduled } from "../src/pipeline/proof/reconcile.ts";
 import type { OpenSource } from "../src/pipeline/source/source.ts";
 import { CONTROL, defineJob, LONGEST_DAYS } from "./job.ts";
 
-/** Reconciles final time with the CSV export and repairs it: the last `days`, and earlier days that a missed night left. */
+/** Compares final days with the CSV export and repairs them: the last `days`, and earlier ones that a missed night left. */
 export const reconcileRangeJob = defineJob({
   ...CONTROL,
   name: "reconcile-range",

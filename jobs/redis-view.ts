@@ -4,25 +4,25 @@ import type { RedisServer } from "../src/redis-server.ts";
 import { commandFaultOf, isScheduler, openQueue, redisSettings, writeFaultOf } from "./queues.ts";
 import { syncJob } from "./sync.ts";
 
-/** What Redis and the queues in it show of the service. It changes nothing but a key of its own. */
+/** Changes nothing in Redis but a key of its own. */
 export interface RedisView {
   readonly version: string;
   readonly answeredInMs: number;
-  /** Redis's clock minus this host's, in milliseconds; 0 within what the answer took. */
+  /** Redis's clock minus this host's, in ms; 0 if within the time of the answer. */
   readonly clockOffMs: number;
   readonly policy: string;
   readonly appendsOnly: boolean;
-  /** Why it takes no write; undefined if it does. */
+  /** The reason if it takes no write, else undefined. */
   readonly writeFault: string | undefined;
-  /** Why it refuses a command that queues need; undefined if it does not. */
+  /** The refusal of a needed command, else undefined. */
   readonly commandFault: string | undefined;
-  /** Processes that keep schedules: roles `all` and `scheduler`. Undefined if Redis does not tell its clients. */
+  /** Processes with roles `all` and `scheduler`. Undefined if Redis does not list its clients. */
   readonly schedulers: number | undefined;
   readonly sources: ReadonlyMap<string, QueueView>;
 }
 
 export interface QueueView extends QueueSight {
-  /** Ids of the schedules in Redis, with the next time of each in epoch milliseconds. */
+  /** Next run of each schedule in epoch ms, by id. */
   readonly schedules: ReadonlyMap<string, number>;
 }
 
@@ -58,14 +58,14 @@ export async function lookAtRedis(server: RedisServer, slugs: readonly string[])
   });
 }
 
-/** `8.0.1`, or `Valkey 8.1.0`: Valkey says which Redis it stands in for, too. */
+/** `8.0.1`, or `Valkey 8.1.0`: Valkey also reports the Redis version that it replaces. */
 function versionOf(info: string): string {
   const valkey = /valkey_version:(\S+)/.exec(info)?.[1];
   if (valkey !== undefined) return `Valkey ${valkey}`;
   return /redis_version:(\S+)/.exec(info)?.[1] ?? "not known";
 }
 
-/** Lines of `CLIENT LIST` of each primary. Undefined where it is not allowed: some hosted ones forbid it. */
+/** Lines of each primary. Undefined if `CLIENT LIST` is not allowed, as on some hosted servers. */
 async function clientLists(connection: RedisConnection): Promise<string[][] | undefined> {
   const asked = primariesOf(connection).map(async (node) => String(await node.client("LIST")).split("\n"));
   return Promise.all(asked).catch(() => undefined);

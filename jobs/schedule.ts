@@ -29,23 +29,21 @@ const jobs = [
   writeFilesJob,
 ];
 
-/** Every kind of job, by its name in BullMQ. */
 export const JOBS: ReadonlyMap<string, JobDefinition<never>> = new Map(
   jobs.map((job) => [job.name, job as unknown as JobDefinition<never>]),
 );
 
-/** How often a scheduler checks that its schedules are still in Redis. */
+/** Time between checks that the schedules are still in Redis. */
 const RESTORE_EVERY_MS = 20_000;
-/** How often it reads them whole. In between it asks for their names and next runs, by one command. */
+/** Time between full reads. Other checks use one command for names and next runs. */
 const READ_EVERY_MS = 300_000;
 
 const REQUEUE_EVERY_MS = 10_000;
 
 interface Schedule {
-  /** The key in Redis. */
   readonly id: string;
   readonly job: string;
-  /** Either every so many milliseconds, or by a cron pattern in UTC. */
+  /** In ms, or a cron pattern in UTC. */
   readonly repeat: { readonly every: number } | { readonly pattern: string; readonly tz: "UTC" };
   readonly data: Readonly<Record<string, unknown>>;
   readonly options: JobsOptions;
@@ -73,7 +71,6 @@ type ScheduleSettings = Pick<
 
 const HOUR_MS = 3_600_000;
 
-/** All schedules of every source: when its jobs run, and how far back they look. */
 export function schedulesOf(config: ScheduleSettings): Schedule[] {
   const { hourlyKeepMs } = config;
   const days = (ms: number) => Math.max(1, Math.ceil(ms / (24 * HOUR_MS)));
@@ -81,23 +78,23 @@ export function schedulesOf(config: ScheduleSettings): Schedule[] {
   return [
     every(config.syncEveryMs, syncJob),
     every(REQUEUE_EVERY_MS, requeueJob),
-    // A longer reach includes the shorter ones and runs less often: it costs more requests, and old errors are rare.
+    // A longer reach includes shorter ones. It runs less often, since it costs more requests and old errors are rare.
     at("30 1 * * *", checkTotalsJob, { reach: "month" }, `${checkTotalsJob.name}-month`),
     at("30 2 * * 0", checkTotalsJob, { reach: "quarter" }, `${checkTotalsJob.name}-quarter`),
     at("30 2 5 * *", checkTotalsJob, { reach: "all" }, `${checkTotalsJob.name}-all`),
     at("0 3 * * *", reconcileRangeJob, { days: days(config.reconcileForMs) }),
-    // After the reconcile: a month whose restatements are repaired needs no second look.
+    // After the reconcile: a month whose restatements are repaired needs no second comparison.
     at("0 4 * * *", readBillJob),
     at("0 5 * * *", pruneJob, { keepDays: days(config.keepHistoryMs), ...keepHours }),
-    // What the night proved and repaired is in them.
+    // The files include what the night proved and repaired.
     ...(config.files.address !== undefined ? [at("30 5 * * *", writeFilesJob)] : []),
     every(60_000, alertJob),
   ];
 }
 
 /**
- * Adds missing schedules, replaces changed ones and removes unknown ones. A correct schedule is left alone: writing it
- * again would drop a run that is due. A next run further away than one period was set by a host whose clock is ahead.
+ * Makes the schedules in Redis equal to the given ones. A correct schedule is left alone: writing it again would drop a run
+ * that is due. A next run further away than one period was set by a host whose clock is ahead.
  */
 export async function restoreSchedules(
   queue: Queue,
@@ -122,10 +119,7 @@ export async function restoreSchedules(
   return { restored, removed: surplus.length };
 }
 
-/**
- * Whether each schedule is in Redis, no other is, and none has its next run too far away. It costs one command, and does
- * not see whether what a schedule holds is right.
- */
+/** Returns whether the ids are right and no next run is too far away. It costs one command and does not check the content. */
 export async function areSchedulesPresent(
   queue: Queue,
   schedules: readonly Schedule[],
@@ -139,30 +133,27 @@ export async function areSchedulesPresent(
   );
 }
 
-/** How much later than one period from now a next run may be: hosts' clocks differ by up to two seconds. */
+/** Added to one period: hosts' clocks differ by up to two seconds. */
 const SLACK_MS = 5_000;
 
 function latestNext(repeat: Schedule["repeat"], now: number): number {
   return "every" in repeat ? now + repeat.every + SLACK_MS : Number(getNextMillis(now + SLACK_MS, repeat));
 }
 
-/** False if a host runs the job of the next run already: then the schedule is right once that has ended. */
+/** False if a host already runs the job of the next run: the schedule is right once that ends. */
 async function removeSchedule(
   queue: Queue,
   id: string,
   repeat: Schedule["repeat"],
   now: number,
 ): Promise<boolean> {
-  // The run that a host did too early has the id of the right one, and BullMQ adds no id twice.
+  // A run that was done too early has the id of the right one, and BullMQ adds no id twice.
   const early = `repeat:${id}:${"every" in repeat ? "" : getNextMillis(now, repeat)}`;
   if ((await queue.getJob(early)) !== undefined && (await queue.remove(early)) === 0) return false;
   return queue.removeJobScheduler(id);
 }
 
-/**
- * Restores the schedules now and every 20 s, since Redis may lose everything at any time; never while this process's clock
- * is off. Returns the closer.
- */
+/** Restores now and every 20 s, since Redis may lose everything; never while this clock is off. Returns the closer. */
 export async function keepSchedules(
   control: Queue,
   schedules: readonly Schedule[],

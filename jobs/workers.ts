@@ -21,24 +21,24 @@ import type { JobContext, JobCounts } from "./job.ts";
 import { type QueueKind, queueName } from "./queues.ts";
 import { JOBS } from "./schedule.ts";
 
-/** Jobs of one queue that run at once; the limiter decides how many requests they send. */
+/** Jobs of one queue that run at once; the limiter bounds their requests. */
 const CONCURRENCY = 4;
-/** Control jobs of one kind that run at once: whatever holds a kind, others find a place. */
+/** Control jobs of one kind that run at once: other kinds always find a place. */
 const MOST_OF_A_KIND = 2;
-/** When a job of such a kind asks for a place again. */
+/** Pause before such a job requests a place again. */
 const ASK_AGAIN_MS = 10_000;
 
-/** A job that nobody renews for so long is another worker's, once a check has seen it. */
+/** A job that is not renewed for this time goes to another worker after a check. */
 const LOCK_MS = 30_000;
-/** How often a worker checks for such jobs: a sync whose worker died waits for it too. */
+/** Time between checks for such jobs. A sync whose worker died waits for one. */
 const STALLED_CHECK_MS = 5_000;
-/** How long a worker waits for a job before it looks whether one is there: less than its socket may be silent. */
+/** Longest wait for a job: shorter than the socket's silence limit. */
 const WAIT_FOR_JOB_S = 10;
-/** How long a worker whose connection broke waits before it asks for the next job. BullMQ's default is 15 s. */
+/** Pause of a worker whose connection broke. BullMQ's default is 15 s. */
 const RETRY_MS = 1_000;
 /**
- * How long a closing worker waits for a Redis that does not answer to take the ends of its jobs. Without them, the queue gives such a
- * job to another worker once its lock has ended. That one finds a fetch task done or handed back, and does any other job again.
+ * How long a closing worker waits for Redis to take the ends of its jobs. Without them another worker gets each job once its
+ * lock ends: it finds a fetch task done or handed back, and repeats any other job.
  */
 const CLOSE_WITHOUT_REDIS_MS = 10_000;
 const ASK_REDIS_EVERY_MS = 1_000;
@@ -46,11 +46,10 @@ const ASK_REDIS_EVERY_MS = 1_000;
 interface WorkersInput {
   readonly slug: string;
   readonly contexts: Readonly<Record<QueueKind, JobContext>>;
-  /** Of the fetch queue. */
+  /** Limit of the fetch queue. */
   readonly limiter: Share;
-  /** While it holds, no worker takes a job. */
   readonly clockOff: Hold;
-  /** Opens a connection, which the workers close; a worker needs one of its own. */
+  /** Opens a connection, which the workers close; each worker needs its own. */
   readonly connect: (name: string) => RedisConnection;
   readonly prefix: string;
   readonly telemetry: { readonly telemetry?: Telemetry };
@@ -59,7 +58,7 @@ interface WorkersInput {
 }
 
 class ServiceWorker extends Worker {
-  /** Called with each answer of the queue, a job or none: the sign that the worker's loop goes round. */
+  /** Called with each answer of the queue, with or without a job: the worker's loop is alive. */
   onAnswer = (): void => {};
 
   protected override async moveToActive(token: string, name?: string) {
@@ -68,7 +67,7 @@ class ServiceWorker extends Worker {
     return job;
   }
 
-  /** Waits for running jobs, as long as Redis answers: it has to take their ends. */
+  /** Waits for running jobs as long as Redis answers, since it must take their ends. */
   async closeWith(connection: RedisConnection): Promise<void> {
     let answeredAt = performance.now();
     const { promise: redisIsAway, resolve: giveUp } = Promise.withResolvers<void>();
@@ -81,15 +80,15 @@ class ServiceWorker extends Worker {
       );
       if (performance.now() - answeredAt > CLOSE_WITHOUT_REDIS_MS) giveUp();
     }, ASK_REDIS_EVERY_MS);
-    // BullMQ waits for the end of a connection, which ioredis does not report while it waits to connect again. What follows is the rest
-    // of `close`, and does nothing after it.
+    // BullMQ waits for the end of a connection, which ioredis does not report while it waits to reconnect. The last two lines
+    // do what is left of `close`; after it they have no effect.
     await Promise.race([this.close(), redisIsAway]).finally(() => clearInterval(asking));
     await this.lockManager.close();
     await this.backend.close(true);
   }
 }
 
-/** Takes jobs from both queues of a source. The closer waits for running jobs: abort their signal before. */
+/** The closer waits for running jobs: abort their signal first. */
 export function startWorkers(input: WorkersInput): () => Promise<void> {
   const standstills = watchStandstills();
   const closers = (["control", "fetch"] as const).map((kind) =>
@@ -134,13 +133,13 @@ function startWorker(
   });
   if (kind === "control") worker.onAnswer = watcher.onAnswer;
   worker.on("error", (error) => {
-    // Only Redis fails here; a refused connection does not say whose it was.
+    // Only Redis fails here; a refused connection does not name its server.
     const { code = "" } = faultOf(error) ?? {};
     const named = code.startsWith("redis") ? code : "worker_error";
     warn({ code: named, at: worker.name, reason: error.message });
   });
-  // Another worker has this job. Cancelling frees its place here; Postgres refuses its writes in any case. Where this
-  // process did not stand still, Redis was away for longer than locks last: that is no fault of the job.
+  // Another worker has this job. Cancelling frees its place; Postgres refuses its writes anyway. If this process did not stand
+  // still, Redis was away for longer than the lock: the job is not at fault.
   worker.on("lockRenewalFailed", (jobs) => {
     for (const job of jobs) worker.cancelJob(job, stoodStillLately() ? LOCK_LOST : "redis_away");
   });
@@ -155,7 +154,7 @@ function startWorker(
     watcher.onFailed({ job: job?.name ?? "", code });
     if (job !== undefined && stopsWrites(code)) missed.add(job);
   });
-  // Control jobs find out by themselves whether the store writes.
+  // Control jobs notice themselves whether the store writes.
   const holds = kind === "fetch" ? [clockOff, gate] : [clockOff];
   const follow = () => {
     if (holds.some((hold) => hold.isHeld())) void worker.pause(true);
@@ -168,15 +167,15 @@ function startWorker(
 }
 
 /**
- * Jobs whose attempts the store's absence used up, one of each kind. Their schedule repeats them rarely, so they are done
- * as soon as the store writes again. Jobs of one attempt are repeated within seconds.
+ * Jobs that used up their attempts without the store, one of each kind. Their schedule repeats them rarely, so they run as soon
+ * as the store writes again. Jobs of one attempt repeat within seconds.
  */
 function createMissedJobs(canRetry: () => boolean) {
   const jobs = new Map<string, Job>();
   const retry = () => {
     if (!canRetry()) return;
     for (const job of jobs.values()) {
-      // Without Redis its schedule has to do.
+      // Without Redis the schedule has to do.
       job.retry("failed", { resetAttemptsMade: true }).catch(() => {});
     }
     jobs.clear();
@@ -192,19 +191,16 @@ function createMissedJobs(canRetry: () => boolean) {
   };
 }
 
-/** Is called when a worker takes and finishes jobs. */
 interface JobWatcher {
   readonly onTaken: () => void;
-  /** The control queue has said whether it has a job: every 10 s at least while one of its places is free. */
+  /** The control queue answered. It does so at least every 10 s while a place is free. */
   readonly onAnswer: () => void;
-  /** A job of that queue begins. Returns what is called when it has ended, whatever came of it. */
   readonly onWork: (queue: "control" | "fetch") => () => void;
-  /** A job succeeded, with the counts it logged. */
   readonly onDone: (done: { job: string; seconds: number; counts: JobCounts }) => void;
   readonly onFailed: (failed: { job: string; code: string }) => void;
 }
 
-/** Returns a worker's handler: it finds the job's kind, checks its payload, runs it and logs its counts once. */
+/** The handler finds the job's kind, checks its payload, runs it and logs its counts once. */
 export function createHandler(
   context: JobContext,
   { onTaken, onWork, onDone }: Omit<JobWatcher, "onFailed" | "onAnswer">,
@@ -242,7 +238,7 @@ export function createHandler(
       const isStoreAway = context.gate.note(error);
       const goesBack = context.signal.aborted || (isStoreAway && definition.queue === "fetch");
       if (!goesBack) throw isOfQueue(error) ? error : (faultOf(error) ?? error);
-      // The process ends, or can keep no answer: the job goes back to the queue and uses no attempt.
+      // The process ends or cannot keep an answer: the job returns to the queue and uses no attempt.
       await job.moveToWait(token);
       throw new WaitingError();
     } finally {
@@ -253,7 +249,7 @@ export function createHandler(
   };
 }
 
-/** BullMQ's own errors say what becomes of the job. */
+/** BullMQ's own errors decide what happens to the job. */
 function isOfQueue(error: unknown): boolean {
   return error instanceof UnrecoverableError || error instanceof RateLimitError;
 }
@@ -267,10 +263,7 @@ function lockLost(): EtlError {
   return new EtlError({ code: LOCK_LOST, message, next: "Nothing.", retryable: true });
 }
 
-/**
- * A signal that is aborted with either of two. `AbortSignal.any` would leave one listener a job on the signal of the
- * process, which lives for months.
- */
+/** `AbortSignal.any` would leave one listener per job on the signal of the process, which lives for months. */
 function eitherOf(process: AbortSignal, job: AbortSignal | undefined) {
   const own = new AbortController();
   const stop = () => own.abort((process.aborted ? process : job)?.reason);
@@ -286,10 +279,10 @@ function eitherOf(process: AbortSignal, job: AbortSignal | undefined) {
 const LOOK_EVERY_MS = 1_000;
 /** Shorter standstills lose no lock. */
 const LONG_MS = 10_000;
-/** A lock that is lost is noticed that late at most. */
+/** A lost lock is noticed this late at most. */
 const LATELY_MS = 60_000;
 
-/** Notices that this process stood still: that it was stopped, or that something blocked its event loop. */
+/** The process may have been stopped, or its event loop blocked. */
 function watchStandstills() {
   let lookedAt = performance.now();
   let stoodAt = Number.NEGATIVE_INFINITY;
@@ -304,5 +297,4 @@ function watchStandstills() {
   };
 }
 
-/** How often a process looks whether fetch tasks wait. */
 export const LOOK_AT_QUEUE_MS = 20_000;

@@ -1,7 +1,7 @@
 import { writeSourceFiles } from "../src/pipeline/export/write-files.ts";
 import { CONTROL, defineJob } from "./job.ts";
 
-/** Writes the figures of the source as Parquet files for a warehouse. Off unless `USAGE_EXPORT_DIR` is set. */
+/** Writes Parquet files for a warehouse. Off unless `USAGE_EXPORT_DIR` is set. */
 export const writeFilesJob = defineJob({
   ...CONTROL,
   name: "write-files",

@@ -45,7 +45,7 @@ const taskSchema = z
     const inArtifacts = joined((artifacts ?? []).map((one) => one.parts));
     return { taskId, contextId, state, reply: inArtifacts ?? message?.parts ?? null };
   });
-/** A message is final. */
+/** A message without a task counts as completed. */
 const messageSchema = z
   .object({ taskId: id.nullish(), contextId: id.nullish(), parts })
   .transform(({ taskId, contextId, parts: reply }): Task => {
