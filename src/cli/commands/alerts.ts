@@ -70,7 +70,7 @@ function describeIncident({ source, message, kind, notified }: OpenIncident): st
   return `  ${source}: ${message} [${kind}] ${routes.length === 0 ? "Nobody was notified." : `Notified: ${routes.join(", ")}.`}`;
 }
 
-/** Longer than the service waits, because a person watches. */
+/** A person watches, so this is longer than the service waits. */
 const WITHIN_MS = 20_000;
 
 async function test(

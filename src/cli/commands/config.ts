@@ -19,7 +19,7 @@ export function define(command: Command): void {
   command.action((_: object, self: Command) => show(createOutput(self.optsWithGlobals<OutputOptions>())));
 }
 
-/** Shows the settings even if some are refused: the error that lists those comes after them. */
+/** The error that lists refused settings comes after them. */
 async function show(output: ReturnType<typeof createOutput>): Promise<void> {
   let environment = process.env;
   let config: Config | undefined;
@@ -37,7 +37,7 @@ async function show(output: ReturnType<typeof createOutput>): Promise<void> {
   if (refused !== undefined) throw refused;
 }
 
-/** Together with the gaps a line of 80 columns. */
+/** With the gaps a line of 80 columns. */
 const WIDTHS = { setting: 23, value: 42, from: 11 } as const;
 
 function describe(settings: readonly DescribedSetting[], config: Config | undefined): string {
@@ -72,14 +72,13 @@ function cut(text: string, width: number): string[] {
   );
 }
 
-/** What a setting means, in lines of whole words. */
 function indented(text: string): string[] {
   return (text.match(/.{1,76}(?= |$)/g) ?? []).map((line) => `    ${line.trim()}`);
 }
 
 export interface DescribedSetting {
   readonly setting: SettingName;
-  /** As it was given, without secrets; null where it is not set and has no default. */
+  /** Without secrets; null: not set and no default. */
   readonly value: string | null;
   /** `file`: the file of a secret. */
   readonly from: "environment" | "env file" | "file" | "default" | "unset";
@@ -90,10 +89,7 @@ const HIDDEN = "[redacted]";
 /** A value that is refused may be a secret in the wrong place. */
 const NOT_VALID = "(not valid)";
 
-/**
- * Every setting with its value as it was given and where that comes from. Does not throw, whatever is set. `own` is the
- * environment without the env file.
- */
+/** Never throws. `own` is the environment without the env file. */
 export function describeConfig(environment: Environment, own = environment): DescribedSetting[] {
   return (Object.entries(SETTINGS) as [SettingName, Setting][]).map(
     ([setting, { schema, about, secret }]) => {
@@ -107,7 +103,7 @@ export function describeConfig(environment: Environment, own = environment): Des
       }
       const isOwn = given(setting, own) !== undefined;
       const from = text === undefined ? "file" : isOwn ? "environment" : "env file";
-      // Who pastes the file's content in place of its path must not find the keys on the screen.
+      // A file's content in place of its path must not show keys.
       const isNoPath = setting === "USAGE_SOURCES_FILE" && !existsSync(text ?? "");
       if (problems.length > 0 || isNoPath) return { setting, value: NOT_VALID, from, meaning: about };
       const value = secret ? withoutSecret((parsed as Secret).reveal(), setting) : (text ?? null);
@@ -116,7 +112,7 @@ export function describeConfig(environment: Environment, own = environment): Des
   );
 }
 
-/** Where a server is may be seen; the path of a webhook is its password. */
+/** The path of a webhook is its password; the server is not secret. */
 function withoutSecret(value: string, setting: SettingName): string {
   const redis = setting === "REDIS_URL" ? redisServerOf({ url: value }) : undefined;
   if (redis !== undefined && redis.kind !== "single") return describeRedis(redis);
@@ -124,12 +120,12 @@ function withoutSecret(value: string, setting: SettingName): string {
   const { protocol, username, password, host, pathname } = new URL(value);
   if (host === "" || !setting.endsWith("_URL")) return HIDDEN;
   if (setting === "USAGE_ALERT_WEBHOOK_URL") return `${protocol}//${host}/${HIDDEN}`;
-  // A user without a password may be a password in the wrong place.
+  // A user without a password may be a password.
   const user = password !== "" ? `${username}:${HIDDEN}@` : username !== "" ? `${HIDDEN}@` : "";
   return `${protocol}//${user}${host}${pathname}`;
 }
 
-/** The default as it would be given, such as `P45D`; undefined where there is none, or an empty one. */
+/** As it would be given, such as `P45D`; undefined: none, or empty. */
 function defaultOf(schema: z.ZodType): string | undefined {
   const def = schema.def as { defaultValue?: unknown; innerType?: z.ZodType; in?: z.ZodType };
   if (def.defaultValue !== undefined) return String(def.defaultValue) || undefined;

@@ -16,8 +16,6 @@ import { linesOf } from "../report/output.ts";
 import { exitCodeOf, firstExit } from "../session/exit.ts";
 import { inSession, type Session } from "../session/session.ts";
 
-/** Asks for the settings that nothing works without, tries each, and writes them to a file. */
-
 interface InitOptions {
   readonly baseUrl?: string;
   readonly apiKeyFile?: string;
@@ -68,7 +66,7 @@ interface Tried {
 interface Setup {
   readonly session: Session;
   readonly answers: Answers;
-  /** What Enter keeps: the answer before, or what is set. */
+  /** The answer before, or the setting: Enter keeps it. */
   readonly kept: Answers;
   readonly set: Record<string, string>;
   /** Undefined without a terminal. */
@@ -76,7 +74,7 @@ interface Setup {
   readonly tried: Tried[];
 }
 
-/** Tries everything before it writes anything. Without a terminal it asks nothing, and one failure ends it. */
+/** Tries everything before it writes. Without a terminal one failure ends it. */
 async function init(session: Session, options: InitOptions): Promise<number> {
   const file = resolve(options.file);
   const overwrite = options.overwrite === true;
@@ -153,7 +151,7 @@ function keyIn(file: string): string {
   return key ?? "";
 }
 
-/** The other settings are read as every command will read them. */
+/** Other settings are read as every command reads them. */
 function checkSet(set: Readonly<Record<string, string>>, answers: Answers): void {
   refuse(
     Object.entries(set).flatMap(([name, value]) => {
@@ -181,7 +179,7 @@ function platformOf(answers: Answers, set: Readonly<Record<string, string>>) {
   return { baseUrl, apiKey, workspaceIds, organizationId: set.USAGE_ORGANIZATION_ID };
 }
 
-/** Asks, tries and says how that went; on a terminal until it works. Returns the exit code. */
+/** Repeats on a terminal until it works. Returns the exit code. */
 async function attempt(
   setup: Setup,
   subject: string,
@@ -199,7 +197,7 @@ async function attempt(
         const answer = await askFor(name, prompts as Prompts, kept[name]);
         const problems = problemsOf(name, answer);
         if (problems.length === 0) answers[name] = answer;
-        // Enter would else give the same again.
+        // Else Enter would give the same again.
         else if (answer === kept[name]) kept[name] = "";
         for (const problem of problems)
           say({ subject, state: "fail", finding: `${problem}. Type it again.` });
@@ -218,7 +216,7 @@ async function attempt(
   }
 }
 
-/** Takes back the answers that a failure may be about. */
+/** Drops the answers that may have caused the failure. */
 async function askAgain({ answers, kept, set, prompts }: Setup, names: readonly Name[], error: EtlError) {
   if (error.code === "workspaces_unknown" && prompts !== undefined) {
     const text = "Ids of the workspaces, comma-separated (empty: correct the host)";
@@ -229,7 +227,7 @@ async function askAgain({ answers, kept, set, prompts }: Setup, names: readonly 
     }
   }
   for (const name of names) {
-    // A key that the platform did not refuse is kept: nobody types it twice for a host that was away.
+    // Only a refused key is typed again.
     if (name === "USAGE_API_KEY" && error.code !== "unauthorized" && error.code !== "forbidden") continue;
     if (name !== "USAGE_API_KEY") kept[name] = answers[name] ?? "";
     delete answers[name];
@@ -242,7 +240,7 @@ export type Answers = Partial<Record<Name, string>>;
 interface Question {
   readonly text: string;
   readonly flag: string;
-  /** What Enter answers where nothing is set yet. */
+  /** Enter's answer where nothing is set. */
   readonly fallback?: string;
   readonly isHidden?: true;
   readonly isOptional?: true;
@@ -267,19 +265,17 @@ export const QUESTIONS: Readonly<Record<Name, Question>> = {
   },
 };
 
-/** Asks for one answer. `kept` is the one before. */
 export function askFor(name: Name, prompts: Prompts, kept: string | undefined): Promise<string> {
   const { text, fallback = "", isHidden } = QUESTIONS[name];
   return isHidden ? prompts.secret(text, kept ?? "") : prompts.text(text, kept || fallback);
 }
 
-/** Names that have no answer and need one. */
 export function unanswered(answers: Answers): Name[] {
   const names = Object.keys(QUESTIONS) as Name[];
   return names.filter((name) => QUESTIONS[name].isOptional === undefined && !answers[name]);
 }
 
-/** Error: `configuration_invalid` for an answer that the setting does not take. */
+/** Error: `configuration_invalid`. */
 export function checkAnswers(answers: Answers, names: readonly Name[]): void {
   refuse(names.flatMap((name) => problemsOf(name, answers[name] ?? "")));
 }
@@ -292,11 +288,11 @@ function problemsOf(name: Name, value: string): string[] {
   return problems;
 }
 
-/** Asks a person on a terminal. Prompts go to stderr, and Ctrl-C ends them with the signal's reason. */
+/** Prompts go to stderr, and Ctrl-C ends them with the signal's reason. */
 export interface Prompts {
-  /** Asks for a text. Enter keeps what is there. A URL's password is not shown, neither typed nor kept. */
+  /** Enter keeps the text. A URL's password is never shown. */
   text(message: string, kept: string): Promise<string>;
-  /** Asks for a secret, which is not shown. Enter keeps what is there. */
+  /** Not shown. Enter keeps it. */
   secret(message: string, kept: string): Promise<string>;
 }
 
@@ -316,7 +312,7 @@ export function promptsFor(signal: AbortSignal): Prompts {
     },
   };
 
-  /** A prompt reads Ctrl-C as a key, so no signal comes: the session gets one. */
+  /** A prompt reads Ctrl-C as a key, so the session gets its signal here. */
   async function ended<T>(prompt: Promise<T>): Promise<T> {
     try {
       return await prompt;
@@ -328,7 +324,7 @@ export function promptsFor(signal: AbortSignal): Prompts {
   }
 }
 
-/** While the `@` is not typed yet, whatever stands after the user's name may be a password. */
+/** Before the `@` is typed, text after the user's name may be a password. */
 function maskPassword(url: string, isWhole: boolean): string {
   const [, before = "", secret = "", after = ""] = /^(\w+:\/\/[^:@/]*:)(.*?)(@[^@]*)?$/.exec(url) ?? [];
   return secret === "" || (isWhole && after === "") ? url : `${before}${"*".repeat(secret.length)}${after}`;
@@ -340,12 +336,12 @@ const HEAD = `# Settings of usage-etl, written by \`usage-etl init\`. docs/setti
 
 interface Target {
   readonly file: string;
-  /** Folder for secrets, a file each. Undefined: they stand in the file. */
+  /** Folder with a file for each secret. Undefined: secrets are in the settings file. */
   readonly secrets: string | undefined;
   readonly overwrite: boolean;
 }
 
-/** Writes each file whole, with mode 600, and returns their paths. Error: `env_file_exists`, unless `overwrite`. */
+/** Mode 600. Returns the paths. Error: `env_file_exists`, unless `overwrite`. */
 export function writeSettings(settings: Readonly<Record<string, string>>, target: Target): string[] {
   const { secrets, overwrite } = target;
   const lines: Record<string, string> = {};

@@ -18,7 +18,7 @@ export function define(command: Command): void {
     .action(inSession(run));
 }
 
-/** Stdout is the protocol's: nothing else may be written there. Ends with its client. */
+/** Stdout is the protocol's: nothing else may be written there. */
 async function run(session: Session, { masked = false }: { masked?: boolean }): Promise<undefined> {
   const { config, signal, output, onClose } = session;
   const log = createLogger(config.logLevel, "stderr");
@@ -34,11 +34,11 @@ async function run(session: Session, { masked = false }: { masked?: boolean }): 
   const reader = masked ? "usage_reader_masked" : "usage_reader";
   const from = { config, store, db: store.db, reader } as const;
   const served = serveStdio(() => mcpServer(from, log), { onerror, maxSubscriptions: 0 });
-  // A client starts it without a terminal. Somebody who types the command should not wait for an answer.
+  // A person who types the command should not wait for an answer.
   if (process.stdin.isTTY)
     output.note("An AI client starts this command, and asks it over stdin. Ctrl-C ends it.");
   if (!signal.aborted) await ended;
   await served.close();
-  // Open, it would keep the process.
+  // An open stdin would keep the process.
   process.stdin.destroy();
 }

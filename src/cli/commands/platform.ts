@@ -19,7 +19,7 @@ import { EXIT } from "../session/exit.ts";
 import { parseDuration } from "../session/options.ts";
 import { inSession, type Session } from "../session/session.ts";
 
-/** The platform's other calls: templates and deployments of the control plane, runs and agent-to-agent messages of a deployment. */
+/** Control plane (templates, deployments), runs and agent-to-agent messages. */
 
 interface SourceOption {
   readonly source?: string;
@@ -179,7 +179,6 @@ function defineA2a(platform: Command): void {
     );
 }
 
-/** What a command does with the clients of its source, and with what was typed after its name. */
 type Action<C, O> = (
   clients: C,
   session: Session,
@@ -196,7 +195,6 @@ function onDeployment(action: Action<DeploymentClients, AssistantOptions>) {
   return withClients(deploymentClientsOf, action);
 }
 
-/** The clients are closed with the session. */
 function withClients<C extends { close(): Promise<void> }, O extends SourceOption>(
   open: (access: PlatformAccess) => C,
   action: Action<C, O>,
@@ -246,7 +244,7 @@ async function finish(
   return EXIT.done;
 }
 
-/** Prints each new status. A failed revision is data and an exit code, not an error. */
+/** A failed revision is data and an exit code, not an error. */
 async function wait(
   { output, signal }: Session,
   client: ControlPlaneClient,
@@ -265,7 +263,7 @@ async function wait(
     const revision = await client.waitForRevision(of, { withinMs, signal, onStatus });
     return hasFailed(revision) ? EXIT.partlyFailed : EXIT.done;
   } finally {
-    // What was created has an id, however the wait ends.
+    // A created deployment has an id, however the wait ends.
     output.data({ ...deployment, status }, describeDeployment);
   }
 }
@@ -287,7 +285,7 @@ function bodyOf({ body: file }: DeploymentOptions): Record<string, unknown> {
     if (typeof body === "object" && body !== null && !Array.isArray(body)) return { ...body };
     throw new Error("it holds no object");
   } catch (error) {
-    // Bodies hold secrets, and the parser's message repeats parts of them.
+    // Bodies hold secrets, which the parser's message repeats.
     const reason = error instanceof SyntaxError ? "it is not JSON" : (error as Error).message;
     throw new UsageError({ code: "body_invalid", message: `--body ${file}: ${reason}.`, next });
   }
@@ -334,7 +332,7 @@ async function run(
     }
     return hasSucceeded || shown.reply !== null ? EXIT.done : EXIT.partlyFailed;
   } finally {
-    // The run was paid for: its ids are shown whatever happens.
+    // The run was paid for: its ids are always shown.
     output.data(shown, describeRun);
   }
 }
@@ -363,7 +361,7 @@ async function stream(
       events.push(event);
     }
   } finally {
-    // The ids lead to the task, if the stream was cut.
+    // The ids lead to the task if the stream was cut.
     const last = events.at(-1);
     if (last !== undefined) output.data(events, () => describeTask(last));
   }
@@ -394,7 +392,7 @@ function showTask({ output }: Session, task: Task): number {
 
 const GOING_WELL = ["completed", "input-required", "submitted", "working"];
 
-/** `auth-required` is a refusal; `failed`, `rejected`, `canceled` and what is not known did not work. */
+/** `auth-required` is a refusal; unknown states did not work. */
 function exitOfTask(state = "unknown"): number {
   if (state === "auth-required") return EXIT.refused;
   return GOING_WELL.includes(state) ? EXIT.done : EXIT.partlyFailed;

@@ -41,7 +41,7 @@ async function run(session: Session, options: { role: Role }): Promise<undefined
   });
   onClose(() => store.close());
   const untilReady = async () => {
-    // A file may still get the password that the server wants.
+    // The password file may still change.
     const mayChange = databaseUrl.isFromFile() ? ["postgres_refused"] : [];
     await untilThere(output, signal, () => checkReachable(store), mayChange);
     await requireSchema(store);
@@ -63,10 +63,7 @@ async function run(session: Session, options: { role: Role }): Promise<undefined
   await service.close();
 }
 
-/**
- * Retries until a server answers: the service may start before its database. Prints the reason once a minute. `codes`: of
- * other errors that may pass.
- */
+/** The service may start before its database. Prints the reason once a minute. `codes`: other errors to retry. */
 async function untilThere<T>(
   output: Output,
   signal: AbortSignal,

@@ -78,7 +78,7 @@ const PARTS = [
   ["prices", "prices"],
 ] as const;
 
-/** What a workspace or a source held, and whether it is gone: `Workspace ... of source default is forgotten. ...`. */
+/** Such as `Workspace ... of source default is forgotten. ...`. */
 export function describeForgotten(what: string, { forgotten, held }: Forgotten, again: string): string {
   const { leftOutMonths } = held;
   const all = PARTS.filter(([key]) => held[key] > 0).map(([key, name]) => `${count(held[key])} ${name}`);
@@ -94,7 +94,7 @@ interface Stored {
   readonly source: string;
 }
 
-/** Those of these that are meant, at least one. Error: `source_unknown`. */
+/** At least one. Error: `source_unknown`. */
 export function storedSources<S extends Stored>(stored: readonly S[], slug: string | undefined): S[] {
   const meant = stored.filter(({ source }) => slug === undefined || source === slug);
   if (meant.length > 0) return meant;
@@ -105,7 +105,7 @@ export function storedSources<S extends Stored>(stored: readonly S[], slug: stri
   });
 }
 
-/** The one of these that is meant. Error: `source_unknown`, also where there are several and none is named. */
+/** Error: `source_unknown`, also where there are several and none is named. */
 export function storedSource<S extends Stored>(stored: readonly S[], slug: string | undefined): S {
   const meant = storedSources(stored, slug);
   if (meant.length === 1) return meant[0] as S;

@@ -35,7 +35,7 @@ function describeAll(all: readonly ShownStatus[], now: number): string {
   return [...all.map((one) => describeInShort(one, now)), more].join("\n\n");
 }
 
-/** Reads the tables and Redis, and asks the platform nothing: it shows the same while that is away. */
+/** Asks the platform nothing, so it works while the platform is away. */
 async function run(session: Session, { source: only }: { source?: string }): Promise<number> {
   const { config, output } = session;
   const { db } = await session.migratedStore();

@@ -126,7 +126,7 @@ async function forget(
   );
 }
 
-/** Refuses what the next contact would make known again. */
+/** The next contact would make the workspace known again. */
 function refuseIfLoaded(
   { config }: Session,
   { source, workspaceId, state }: KnownWorkspace,

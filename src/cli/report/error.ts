@@ -22,10 +22,7 @@ export function factsOf(given: unknown): ErrorFacts {
   };
 }
 
-/**
- * A request that the platform refused, as one plain sentence: without the request, whose address may be longer than a screen. Undefined
- * for any other error.
- */
+/** One plain sentence, without the request, whose address may be longer than a screen. Undefined for any other error. */
 export function refusalOf(error: unknown): ErrorFacts | undefined {
   if (!(error instanceof PlatformError) || error.retryable) return undefined;
   const { code, status, words, next } = error;
@@ -44,12 +41,12 @@ export function describeError({ code, message, hint, stack }: ErrorFacts): strin
   return [`${message}\n  ${hint} [${code}]`, ...(stack === undefined ? [] : [stack])].join("\n");
 }
 
-/** A wrong command line, and a fault of Postgres or Redis, as an error of ours; any other one as it is. */
+/** Turns a wrong command line, and a fault of Postgres or Redis, into our own error. */
 export function knownError(error: unknown): unknown {
   return error instanceof CommanderError ? wrongCommandLine(error) : (faultOf(error) ?? error);
 }
 
-/** Commander's messages read `error: unknown option '--strid'`, and on a line of its own `(Did you mean --stride?)`. */
+/** Commander's messages read `error: unknown option '--strid'`, then `(Did you mean --stride?)` on its own line. */
 function wrongCommandLine({ code, message: said }: CommanderError): UsageError {
   const message = code === "commander.help" ? "the command is not complete" : said;
   const [what = "", ...more] = message.replace(/^error: /, "").split("\n");

@@ -5,22 +5,22 @@ import { printable, printableLine } from "../../printable.ts";
 import { describeError, factsOf, refusalOf } from "./error.ts";
 import { type Counted, createBar, type Update } from "./progress.ts";
 
-/** Data goes to stdout, everything else to stderr. Nothing that is written controls a terminal, whoever sent parts of it. */
+/** Data goes to stdout, everything else to stderr. No text, whoever sent it, controls a terminal. */
 export interface Output {
   readonly json: boolean;
   data<T>(value: T, text: (value: T) => string): undefined;
-  /** Writes a line for the person. It is never part of the data; with `--json` it is `{"note": ...}`. */
+  /** For the person, never part of the data; with `--json` it is `{"note": ...}`. */
   note(line: string): void;
-  /** Writes what ended the command, or its work on one of several sources; with `--json` as an object. */
+  /** Why the command, or its work on one source, ended; with `--json` an object. */
   error(error: unknown, source?: string): void;
   progress<T>(what: Counted, work: (update: Update) => Promise<T>): Promise<T>;
-  /** Where the log goes: JSON lines to stderr, but sentences on a terminal, and none of them breaks the bar. */
+  /** JSON lines to stderr, but sentences on a terminal that do not break the bar. */
   readonly logTo: LogTarget;
 }
 
 export interface OutputOptions {
   readonly json?: boolean;
-  /** Also what only a technician reads of a refused request. With `json` errors always have all of it. */
+  /** Adds technical details of a refused request; `json` always has them. */
   readonly verbose?: boolean;
 }
 
@@ -48,7 +48,7 @@ export function createOutput({ json = false, verbose = false }: OutputOptions): 
 const EDGES = ["top", "bottom"].flatMap((edge) => [edge, `${edge}-mid`, `${edge}-left`, `${edge}-right`]);
 const LINES = [...EDGES, "left", "left-mid", "mid", "mid-mid", "right", "right-mid"];
 
-/** Columns by their titles: a property of each item, or what is made of the item. A column that is false is left out. */
+/** By title: a property of each item, or a function of it. False leaves the column out. */
 type Columns<T> = Readonly<Record<string, CellKey<T> | ((item: T) => Cell) | false>>;
 type CellKey<T> = { [K in keyof T]-?: T[K] extends Cell ? K : never }[keyof T];
 
@@ -66,7 +66,7 @@ export function cellsOf<T>(items: readonly T[], columns: Columns<T>): [head: str
   ];
 }
 
-/** A table without lines, as wide as its content but no wider than a terminal; numbers to the right. One row that is wider: a list. */
+/** As wide as its content, no wider than a terminal. A single row that is wider becomes a list. */
 export function table(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const empty = Object.fromEntries(LINES.map((part) => [part, ""]));
   const isNumber = head.map((_, column) => rows.some((row) => typeof row[column] === "number"));
@@ -102,7 +102,7 @@ export function count(number: number): string {
 
 type Line = string | false | undefined;
 
-/** A text of these lines. What is false or undefined is left out. */
+/** False and undefined are left out. */
 export function linesOf(...lines: readonly (Line | readonly Line[])[]): string {
   return lines
     .flat()
@@ -114,12 +114,12 @@ function toDocument(value: unknown): string {
   return printable(JSON.stringify(value, asEverywhere));
 }
 
-/** Keys that hold an instant: epoch milliseconds in the code, or a text in a shorter form. */
+/** Keys of instants: epoch milliseconds in the code, or a shorter text. */
 const INSTANTS = new Set(["start", "end", "from", "to", "bucketStart"]);
 const DAY_OR_INSTANT = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?Z)?$/;
 
 function asEverywhere(this: unknown, key: string, value: unknown): unknown {
-  // A Date is a text already here.
+  // A Date is already a text here.
   const isDate = (this as Record<string, unknown>)[key] instanceof Date;
   if (isDate || (INSTANTS.has(key) && isInstant(value))) return isoInstant(value as string | number);
   return value;
@@ -136,7 +136,7 @@ function isoInstant(value: string | number): string {
 const LEFT_OUT = new Set(["level", "time", "msg", "code", "reason", "source"]);
 const LEVELS: Readonly<Record<number, string>> = { 10: "trace", 20: "debug", 30: "info", 40: "warning" };
 
-/** A JSON line of the log as a sentence, such as `warning: default: held back: GET ... answered 429. [rate_limited]`. */
+/** Such as `warning: default: held back: GET ... answered 429. [rate_limited]`. */
 function describeLogLine(json: string): string {
   const line = JSON.parse(json) as Record<string, unknown>;
   const { level, msg, code, reason, source } = line;
@@ -161,8 +161,8 @@ const GAP = 2;
 const LEAST = 8;
 
 /**
- * Cuts the longest texts of a table, such as ids, until it is as wide as a terminal. A terminal that breaks lines shows no
- * table at all. Pipes, files and `--json` get all of them.
+ * Cuts the longest texts, such as ids, to a terminal's width, because broken lines show no table. Pipes, files and `--json` get
+ * all of them.
  */
 function fitted(rows: readonly string[][], columns: number | undefined): string[][] {
   const widths = widthsOf(rows);
@@ -177,10 +177,7 @@ function fitted(rows: readonly string[][], columns: number | undefined): string[
   );
 }
 
-/**
- * The only row of a table that no terminal is wide enough for: a line for each column, since a person copies ids from it.
- * Undefined if it fits, or if there are more rows.
- */
+/** A single row that fits no terminal: a line for each column, since a person copies ids. Undefined otherwise. */
 function asLines([head = [], ...rows]: readonly string[][], columns = Infinity): string | undefined {
   const [row] = rows;
   if (row === undefined || rows.length > 1 || widthOf(widthsOf([head, row])) <= columns) return undefined;
@@ -198,7 +195,7 @@ function widthOf(widths: readonly number[]): number {
 
 const COLUMNS = 80;
 
-/** Text behind a label, wrapped between words; further lines begin below the text. A longer word is cut. */
+/** Wrapped between words, below the text's start. A longer word is cut. */
 export function wrapped(label: string, text: string): string {
   const room = COLUMNS - label.length;
   const lines: string[] = [];

@@ -2,7 +2,7 @@ import type { Clock } from "../../clock.ts";
 import { describeDuration, systemClock } from "../../clock.ts";
 import { printable } from "../../printable.ts";
 
-/** Without a total the number that is done is shown alone. `paused`: nothing is to be done now. */
+/** Without a total only `done` is shown. `paused`: nothing is to be done now. */
 export type Update = (progress: Progress) => void;
 
 export interface Progress {
@@ -24,7 +24,7 @@ const BAR = 20;
 
 type Terminal = Pick<NodeJS.WriteStream, "write" | "columns">;
 
-/** A bar on the last line of a terminal. Others write through `above`, so that no line breaks it. */
+/** A bar on the last line of a terminal. Other output goes through `above`, so that no line breaks it. */
 export function createBar(terminal: Terminal, clock: Pick<Clock, "now"> = systemClock) {
   let drawn = false;
   const clear = () => {
@@ -64,7 +64,7 @@ export interface Pace {
   readonly rate: () => number | undefined;
 }
 
-/** How fast work gets on. What was done before the first note is nobody's pace, and time in which it is paused does not count. */
+/** Work before the first note and paused time do not count. */
 function createPace({ now }: Pick<Clock, "now">): Pace & { note(progress: Progress): void } {
   let before: { done: number; at: number } | undefined;
   let rate: number | undefined;

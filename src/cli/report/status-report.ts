@@ -32,13 +32,13 @@ export type ShownStatus = SourceStatus &
   SourceProgress &
   Pick<SourceReport, "lastSync" | "nextSync" | "alerts" | "advice" | "lostWorkspaces"> & {
     readonly budget: SyncBudget | null;
-    /** UTC day: before it, every day of every dimension is final and proved. */
+    /** UTC day before which every dimension is final and proved. */
     readonly provedUntil: string;
-    /** The command that proves more days; null if every final day is proved. */
+    /** Command that proves more days; null if every final day is proved. */
     readonly proveWith: string | null;
     readonly dataStartProblem: ReturnType<typeof dataStartProblem>;
     readonly freshness: readonly Freshness[];
-    /** Processes seen; null where no Redis says so. */
+    /** Null: Redis does not list processes. */
     readonly workers: number | null;
     readonly schedulers: number | null;
     readonly hasRedis: boolean;
@@ -67,7 +67,7 @@ export function exitOfStatus(status: ShownStatus): number {
   if (hasFailed) exits.push(OUT_OF_REACH.has(lastSync.code ?? "") ? EXIT.unreachable : EXIT.partlyFailed);
   const isOpen = days.some(({ missing, failed, unverified }) => missing + failed + unverified > 0);
   if (status.failures.length > 0 || isOpen || isAlert("stale", "access_lost")) exits.push(EXIT.partlyFailed);
-  // Final counts that changed are shown, but nothing is wrong with them now.
+  // Changed final counts are shown, but nothing is wrong with them now.
   if (status.openDifferences + status.platformDisagrees > 0) exits.push(EXIT.mismatch);
   return firstExit(exits);
 }
@@ -207,7 +207,7 @@ function describeDays(days: StrideDays): string {
   return `${describeCounts(days)} (daily figures${days.stride === "day" ? "" : ", by hour"})`;
 }
 
-/** One line for the dimensions of a stride that were loaded in the same hour: the earliest of them. */
+/** One line for the dimensions of a stride that were loaded in the same hour, with the earliest one. */
 function freshnessOf({ freshness }: Pick<ShownStatus, "freshness">): string[] {
   const hourOf = (at: string | null) => at?.slice(0, "2026-03-01T05".length);
   const sorted = freshness.toSorted(
@@ -226,7 +226,7 @@ function freshnessOf({ freshness }: Pick<ShownStatus, "freshness">): string[] {
   });
 }
 
-/** The last day before an end that lies between two days, as pages name it; else the instant. */
+/** The last day before an end between two days, as on pages; else the instant. */
 function untilText(end: string): string {
   const text = instant(end);
   return isDay(text) ? addDays(text, -1) : text;

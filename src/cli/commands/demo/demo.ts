@@ -116,13 +116,13 @@ async function startAll(given: Session, { once = false, inline = false, dataDir,
   const session = createSession({ ...given, config });
   const store = await session.store();
   await migrate(store);
-  // Runs of an earlier start stay billed: the platform of this one would seem to have lost them.
+  // Runs of an earlier start stay billed: this platform would seem to have lost them.
   const earlier = { source: healthy.slug, project: DEPLOYMENT_PROJECT };
   for (const { at, traces } of await hourlyTracesOf(store.db, earlier))
     billEarlier(standin, { at, runs: traces });
-  // What is planted must not look like a defect of the program.
+  // Planted trouble must not look like a defect.
   const log = createLogger("error", output.logTo);
-  // No scheduler yet: a scheduled sync would fetch again what the first sync counts.
+  // A scheduled sync would fetch again what the first sync counts.
   const service =
     redis === undefined
       ? await servePages({ config, store, log })
@@ -209,7 +209,7 @@ function threeToTry(pages: string, database: string): string {
 
 type Ports = readonly [number, number, number, number];
 
-/** Four ports in a row, the same from start to start; any, where one of them is taken. */
+/** Four ports in a row, the same from start to start; any four where one is taken. */
 async function portsFrom(first: number, say: (line: string) => void): Promise<Ports> {
   const ports: Ports = [first, first + 1, first + 2, first + 3];
   if (first === 0) return [0, 0, 0, 0];
@@ -219,7 +219,7 @@ async function portsFrom(first: number, say: (line: string) => void): Promise<Po
   return [0, 0, 0, 0];
 }
 
-/** An empty Redis is enough: Postgres holds the state. Without Redis the demo runs inline and says so. */
+/** Postgres holds the state, so an empty Redis is enough. Without Redis the demo runs inline. */
 async function findRedis(session: Session) {
   const { output, onClose } = session;
   try {
@@ -233,7 +233,7 @@ async function findRedis(session: Session) {
   }
 }
 
-/** On a terminal a person is asked before anything is installed. Elsewhere one command stays enough on a fresh machine. */
+/** A terminal is asked before an installation. Elsewhere one command is enough. */
 function asking({ signal }: Session): (what: string) => Promise<boolean> {
   if (process.stdin.isTTY !== true || process.stderr.isTTY !== true) return async () => true;
   return async (what) => {

@@ -30,10 +30,7 @@ const PLANTER = { name: "demo", role: "operator", via: "command" } as const;
 const LOOK_EVERY_MS = 20;
 const LONGEST_LOOK_MS = 10_000;
 
-/**
- * Lets a source meet what goes wrong in real ones, by the product's own steps: a sync that is refused in part, a closed month, a
- * count that changes afterwards, an export that differs, a paused backfill. A second time it changes nothing.
- */
+/** Plants what goes wrong in real sources by the product's own steps. A second time it changes nothing. */
 export async function plant(
   source: OpenSource,
   {
@@ -78,13 +75,13 @@ export async function checkAll(source: OpenSource): Promise<void> {
   await asRun(source, "totals", (runId) => checkTotals({ ...source, runId }, "all"), endOfTotals);
 }
 
-/** Prices that somebody imported into the demo stay. */
+/** Imported prices stay. */
 async function priceUsage({ store }: OpenSource): Promise<void> {
   if ((await listPrices(store.db)).length > 0) return;
   await importPrices(store, { file: PRICES, lines: await readPriceFile(PRICES), replace: false });
 }
 
-/** Owners that somebody applied to the demo stay. To be called once tags are read and prices imported. */
+/** Applied owners stay. Tags must be read and prices imported first. */
 export async function giveOwners({ store }: OpenSource): Promise<void> {
   if ((await appliedOwners(store.db)) !== undefined) return;
   await applyOwners(store, { name: "owners.yaml", owners: await readOwnerFile(OWNERS), by: PLANTER });

@@ -16,7 +16,7 @@ interface ExportOptions extends SelectionOptions {
 
 type Format = (wanted: RowsWanted, target: Target, options: ExportOptions) => Promise<number>;
 
-/** Postgres itself writes CSV and JSON. The library of Parquet is loaded for Parquet only. */
+/** Parquet's library is loaded for Parquet only. */
 const FORMATS = {
   csv: async (wanted, { write }, { formulaGuard: guard }) =>
     copyRows(wanted, csvForm(wanted, { guard }), write),
@@ -110,7 +110,7 @@ function nothingOf(name: string, { from, to, where, workspace }: ExportOptions):
 function parseWhere(text: string, before: readonly WhereOption[] = []): readonly WhereOption[] {
   const at = text.indexOf("=");
   if (at < 1) throw new InvalidArgumentError("It is not COLUMN=VALUE, such as group_by=project.");
-  // A variable of a shell that is not set would ask for other rows.
+  // An unset shell variable would select other rows.
   if (at === text.length - 1) throw new InvalidArgumentError("It has no value after the =.");
   return [...before, [text.slice(0, at), text.slice(at + 1)]];
 }

@@ -27,7 +27,7 @@ export interface BillByOwner {
     /** Of the cost in the first currency, else of the traces. */ readonly sharePercent: number | null;
   })[];
   readonly currencies: readonly string[];
-  /** The dimension that divides traces; null: no owner file is applied. */
+  /** Null: no owner file is applied. */
   readonly divideBy: DividingDimension | null;
   readonly state: OwnedState;
 }
@@ -58,10 +58,7 @@ export async function billByOwner(
   });
 }
 
-/**
- * Final traces of a workspace still move between owners while a day is not loaded or not final by the dimension that divides
- * it.
- */
+/** Traces still move between owners while a day is not loaded or not final by the dividing dimension. */
 function isDivisionFinal({ lines, state }: Pick<BillByOwner, "lines" | "state">): boolean {
   return isBillFinal(lines) && state.daysMissing + state.daysUndivided === 0 && state.open.length === 0;
 }
@@ -116,7 +113,7 @@ export function describeBillByOwner(month: CalendarMonth, bill: BillByOwner): st
       `Not loaded: ${counted(state.daysMissing, "day")} of workspaces. What is missing counts for nobody.`,
     state.daysUndivided > 0 &&
       `Not loaded by ${DIMENSIONS[divideBy ?? "project"].title}: ${counted(state.daysUndivided, "day")} of workspaces. There, all traces count for who has the rest of the workspace.`,
-    // Days that are not loaded are not final either.
+    // Days that are not loaded are not final.
     state.daysMissing + state.daysUndivided === 0 &&
       state.open.length > 0 &&
       `Not final: ${rangesOf(state.open).map(daysText).join(", ")}.`,

@@ -6,7 +6,7 @@ import { counted } from "../../../printable.ts";
 
 export interface OwnerForm {
   readonly data: unknown;
-  /** Takes the keys and positions that lead to a part. `isKey`: the key is wrong, not its value. */
+  /** Takes the keys and positions of a part. `isKey`: the key is wrong, not its value. */
   readonly placeOf: (path: readonly (string | number)[], isKey: boolean) => string;
   readonly lineOf: (kind: "rules" | "budgets" | "routes", at: number) => number;
 }
@@ -21,14 +21,14 @@ interface Entry {
   readonly rows: Row[];
 }
 
-/** A row that has one of them is a budget. */
+/** A row with one of them is a budget. */
 const OF_BUDGETS = ["per", "traces", "amount", "currency", "warn_at"];
-/** A row of a rule that differs from the row above in these columns only is a further share of that rule. */
+/** A row that differs from the one above only in these is a further share of its rule. */
 const OF_SHARES = ["owner", "cost_center", "share"];
 
 /**
- * Reads a CSV file with a header: a row for each rule, share of a rule, or budget, with the keys of the YAML file as columns.
- * `keys`: all of them. Error: `file_invalid`.
+ * Reads a CSV file with a row for each rule, share or budget, and the YAML file's keys as columns. `keys`: all of them. Error:
+ * `file_invalid`.
  */
 export function csvForm(file: string, content: string, keys: readonly string[]): OwnerForm {
   const rows = rowsOf(file, content, keys);
@@ -130,7 +130,7 @@ export function ownersCsv(
   let above: string | undefined;
   for (const rule of rules) {
     const about = aboutOf(rule);
-    // Two such rules in sequence would be read as one rule. The first of them decides.
+    // Two such rules in sequence would be one rule. The first one decides.
     const divided = rule.shares.length > 1 ? JSON.stringify(about) : undefined;
     if (rule.tag?.key.includes("="))
       left.push(

@@ -16,7 +16,7 @@ const text = z
   .string({ error: ({ input }) => (input === undefined ? "is missing" : "is not a text") })
   .regex(/\S/, "is empty")
   .max(1000, "has more than 1,000 characters");
-/** One address and nothing else: a name or a second address in it would go somewhere nobody meant. */
+/** One address only: a name or a second address would go somewhere nobody meant. */
 const mailAddress = text.regex(/^[^\s<>,;:"()[\]@]+@[^\s<>,;:"()[\]@]+$/, "is not an e-mail address");
 
 export const routeSchema = z.strictObject({
@@ -28,7 +28,7 @@ export const routeSchema = z.strictObject({
     .max(63, "has more than 63 characters")
     .refine((name) => name !== DEFAULT_ROUTE.name, `is the route of ${DEFAULT_ROUTE.setting}`),
   type: oneOf(ROUTE_TYPES),
-  // The error must not repeat the value, because it may be the secret itself.
+  // The value may be the secret itself, so the error does not repeat it.
   secret: text.refine(
     isRouteSetting,
     "is not the name of a setting such as USAGE_ROUTE_SEARCH. The secret itself belongs into that setting, not into this file",

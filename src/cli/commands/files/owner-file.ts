@@ -21,7 +21,7 @@ import { type Problem, readGiven, refuseGiven } from "../../../given-file.ts";
 import { csvForm, type OwnerForm, ownersCsv } from "./owner-csv.ts";
 import { problemsOfRoutes, routeOf, routeSchema } from "./owner-file-routes.ts";
 
-/** Blanks at its ends stay: a tag or a name may have them. */
+/** Blanks at the ends stay: a tag or a name may have them. */
 const text = z
   .string()
   .regex(/\S/, "is empty")
@@ -103,7 +103,7 @@ const CSV_COLUMNS = [...new Set(["divide_by", ...NAMES.rules, ...NAMES.budgets])
   (name) => name !== "shares",
 );
 
-/** Reads an owner file (docs/owners.md). Errors: `file_unreadable`; `file_invalid`, with line and column of every problem. */
+/** docs/owners.md. Errors: `file_unreadable`; `file_invalid`, with line and column of every problem. */
 export async function readOwnerFile(file: string): Promise<OwnerFile> {
   return parseOwners(
     file,
@@ -142,7 +142,7 @@ export function ownerFileAsCsv(content: string): ReturnType<typeof ownersCsv> {
 
 function yamlForm(file: string, content: string): OwnerForm {
   const lines = new LineCounter();
-  // Every value is read as text, so an id of digits stays what it is and a share keeps its digits.
+  // Text only: ids of digits and shares stay as written.
   const document = parseDocument(content, { schema: "failsafe", lineCounter: lines, uniqueKeys: true });
   refuseGiven(
     file,
@@ -160,7 +160,7 @@ function plainOf(file: string, document: Document): unknown {
   try {
     return document.toJS();
   } catch (error) {
-    // An alias of something that is not there, or aliases of aliases that make a small file a huge one.
+    // An alias of nothing, or aliases that make a small file huge.
     refuseGiven(file, [(error as Error).message]);
   }
 }

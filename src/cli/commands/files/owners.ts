@@ -80,7 +80,7 @@ async function apply(
   const owners = await readOwnerFile(file);
   const store = await session.migratedStore();
   const outcome = await applyOwners(store, { name: file, owners, by: isPlan ? undefined : commandActor() });
-  // The command may run on another machine than the service, so a missing secret here stops nothing.
+  // The service may run elsewhere, so a missing secret stops nothing here.
   const routeProblems = owners.routes.flatMap((route) => {
     const problem = routeProblem(route, config.routeSecrets);
     return problem === undefined
@@ -217,7 +217,7 @@ async function exportFile(
     });
   }
   if (output.json) return output.data(applied, () => "");
-  // A file is exact; what a terminal shows of it must not control it.
+  // A file is exact; a terminal must not be controlled by it.
   const { csv: content, left } =
     format === undefined ? { csv: applied.content, left: [] } : ownerFileAsCsv(applied.content);
   for (const one of left) output.note(one);
@@ -243,7 +243,7 @@ async function budgets(
   const found = source === undefined ? all : budgetsOf(all, source);
   const data = found.map(({ spent, final, ...one }) => ({
     ...one,
-    // Nothing is known of an unknown billing period, which is not zero.
+    // Null: unknown billing period, which is not zero.
     percent: one.period === null ? null : one.percent,
     spent: one.period === null ? null : amountText(spent),
     final: one.period === null ? null : amountText(final),
@@ -317,7 +317,7 @@ async function suggest(
           "",
           "Rules for an owner file. Replace TEAM with who pays. The first rule that matches",
           "decides, so those of whole workspaces come last.",
-          // Parts that the list leaves out have a rule too: that of their workspace.
+          // Parts that the list leaves out follow their workspace's rule.
           rulesFor([...shown, ...found.slice(SUGGESTED).map(wholeWorkspace)]).map((line) => `  ${line}`),
         ),
   );

@@ -20,7 +20,7 @@ const REQUIRED = ["sku", "unit_price", "currency", "valid_from"];
 const COLUMNS = [...REQUIRED, "valid_to", "source", "workspace", "from_quantity", "counted_over", "measure"];
 const BLANK = Object.fromEntries(COLUMNS.map((name) => [name, ""]));
 
-/** Reads prices of a CSV file with a header. Errors: `file_unreadable`; `file_invalid`, which names line and column of every problem. */
+/** CSV with a header. Errors: `file_unreadable`; `file_invalid`, with line and column of every problem. */
 export async function readPriceFile(file: string): Promise<PriceLine[]> {
   const text = await readGiven(file, "a CSV file in UTF-8");
   const problems: string[] = [];
@@ -81,7 +81,7 @@ function unknownColumns(names: readonly string[]): string[] {
 const CURRENCIES = Intl.supportedValuesOf("currency");
 
 const NOT_A_DAY = "is not a day such as 2026-03-01";
-// Years before 1000 are typing errors, and Postgres has no year 0.
+// Earlier years are typing errors, and Postgres has no year 0.
 const day = z.iso.date({ error: NOT_A_DAY, abort: true }).refine((text) => text >= "1000", NOT_A_DAY);
 
 const unitPrice = z.string().transform((text, context) => {

@@ -73,7 +73,7 @@ async function importFile(
   for (const note of await notesOf(store.db, stored)) output.note(note);
 }
 
-/** Without this a file that lost its lines would remove every price, and so every cost. */
+/** A file that lost its lines would remove every price. */
 function noPrices(file: string, replace: boolean): UsageError {
   return new UsageError({
     code: "price_file_empty",
@@ -159,7 +159,7 @@ function describeGap({ sku, source, workspace, from, to }: PriceGap): string {
   return `SKU ${sku} of ${workspace ?? source ?? "every source"} has no price from ${from} to ${to} (not included): one price ends and the next begins later.`;
 }
 
-/** Two SKUs valid on one day: right if one is charged on top of the other, wrong for two tiers of one price. */
+/** Two SKUs on one day: right if both are charged, wrong for two tiers of one price. */
 function sharedDays(prices: readonly Price[]): string | undefined {
   for (const one of prices) {
     const other = prices.find(

@@ -6,19 +6,19 @@ import { EtlError, UsageError } from "../../../errors.ts";
 import { printable } from "../../../printable.ts";
 
 export interface Target {
-  /** Resolves when the chunk is out of memory. Errors: `export_unwritable`, `export_closed`. */
+  /** Resolves when the chunk has left memory. Errors: `export_unwritable`, `export_closed`. */
   write(chunk: Uint8Array): Promise<void>;
   commit(): Promise<void>;
   abandon(): Promise<void>;
 }
 
-/** Writes a temporary file and renames it, so that the name never refers to a part of the export. */
+/** A rename means that the name never refers to a part of the export. */
 export async function openFileTarget(path: string): Promise<Target> {
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory() === true) {
     throw unwritable(path, new Error("it is a directory"));
   }
-  // A device or a named pipe is written to directly: a rename would replace it.
+  // A rename would replace a device or a named pipe.
   const isPlain = found === undefined || found.isFile();
   const written = isPlain
     ? join(dirname(path), `.${basename(path)}.${randomBytes(4).toString("hex")}.part`)
@@ -64,7 +64,7 @@ export function openStdoutTarget(stdout: NodeJS.WriteStream): Target {
       new Promise((resolve, reject) => {
         const done = (cause: Error | null | undefined) => (cause ? reject(closed(cause)) : resolve());
         if (failure !== undefined) return done(failure);
-        // A file is exact; what a terminal shows of it must not control it.
+        // A file is exact; a terminal must not be controlled by it.
         stdout.write(stdout.isTTY ? printable(text.decode(chunk, { stream: true })) : chunk, done);
       }),
     commit: async () => {
@@ -74,7 +74,7 @@ export function openStdoutTarget(stdout: NodeJS.WriteStream): Target {
   };
 }
 
-/** The reader of the pipe has all that it wanted, as `head` does. Its own exit code says whether that was right. */
+/** The reader of the pipe has what it wanted, as `head` does. */
 export class ReaderLeftError extends EtlError {}
 
 function closed(cause: Error & { code?: string }): EtlError {

@@ -137,7 +137,7 @@ async function start(session: Session, options: BackfillOptions): Promise<number
   const started: Backfill[] = [];
   const exit = await eachSource(session, async (source) => {
     const { sourceId, store } = source;
-    // Time that a sync or another backfill is loading is planned too: this backfill ends when all of its range is loaded.
+    // Includes time that others are loading: this backfill ends when all of its range is loaded.
     const { asked, tasks } = await planOf(source, await storeNow(store.db));
     const overlaps = await overlapNotes(store.db, { slug: source.config.slug, range, stride });
     for (const note of overlaps) session.output.note(note);
@@ -145,7 +145,7 @@ async function start(session: Session, options: BackfillOptions): Promise<number
     const order = { ...wish, sourceId, workspaceIds, tasks, by: commandActor() };
     const id = await createBackfill(store, order);
     const queue = await openSessionQueue(session, "control", { redis, slug: source.config.slug });
-    // Saves some seconds: the schedule enqueues its tasks anyway, so a Redis that went away meanwhile does not matter.
+    // Saves some seconds. The schedule enqueues the tasks anyway, so a missing Redis does not matter.
     const options = { ...enqueueJob.options, jobId: `enqueue-for-backfill-${id}` };
     await addJob(queue, { redis, name: enqueueJob.name, options }).catch(() => {});
     started.push(await backfillOf(store.db, id));
@@ -195,7 +195,7 @@ async function show(session: Session, ids: readonly number[]): Promise<number> {
         ]),
       ),
   );
-  // Tasks that wait are no failure: only a finished backfill lacks what is not loaded.
+  // Waiting tasks are no failure: only a finished backfill lacks usage.
   return firstExit(
     shown.map(({ backfill, range }) => (backfill.finishedAt === null ? EXIT.done : exitOfRange(range))),
   );
@@ -204,8 +204,8 @@ async function show(session: Session, ids: readonly number[]): Promise<number> {
 const LOOK_EVERY_MS = 500;
 
 /**
- * Shows the progress of a backfill until it ends, Ctrl-C interrupts this process, or the platform refuses the key. In the
- * last two cases the backfill goes on in the service.
+ * Ends with the backfill, by Ctrl-C, or when the platform refuses the key. In the last two cases the backfill goes on in the
+ * service.
  */
 async function followBackfill(
   session: Session,

@@ -45,7 +45,7 @@ async function list(session: Session, { kind, source, limit }: ListOptions): Pro
   session.output.data(await listRuns(db, { kind, source, most: limit }), describeRuns);
 }
 
-/** Ends with the exit code of the run: 3 where something failed, 4 where figures differ. */
+/** Exit code of the run: 3 if something failed, 4 if figures differ. */
 async function show(session: Session, id: string): Promise<number> {
   const { db } = await session.migratedStore();
   const run = await runOf(db, numberOf("run", id));

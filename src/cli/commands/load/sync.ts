@@ -39,7 +39,7 @@ async function run(session: Session, options: { inline?: boolean }): Promise<num
       const asked = { wanted: keptDemand(source, now), workspaceIds };
       return { asked, tasks: await planRoutine(source, { wanted }) };
     },
-    // A stride that the server does not answer in is listed, but no sync can load it.
+    // No sync can load a stride that the server lacks.
     (lines) => exitOfRange(lines.filter(({ status }) => status !== "not_available")),
   );
 }
@@ -71,7 +71,7 @@ async function askService(session: Session): Promise<number> {
   return EXIT.done;
 }
 
-/** Warns if no worker would take the jobs. If Redis does not list its clients, nobody knows. */
+/** Warns if no worker would take the jobs. Redis may not list its clients. */
 async function noteIdle({ output }: Session, redis: RedisServer, slugs: readonly string[]): Promise<void> {
   const { lookAtRedis } = await import("../../../../jobs/redis-view.ts");
   const view = await lookAtRedis(redis, slugs).catch(() => undefined);

@@ -48,7 +48,7 @@ async function probe(session: Session, options: ProbeOptions): Promise<number> {
   });
 }
 
-/** Error: `probe_unconfirmed`, since traces of a live platform cost money. */
+/** Traces of a live platform cost money. Error: `probe_unconfirmed`. */
 async function probeSource(
   { output, onClose }: Session,
   source: OpenSource,
@@ -81,7 +81,7 @@ const EXIT_OF = { matched: EXIT.done, differs: EXIT.mismatch, inconclusive: EXIT
 function describeProbe({ state, expected, figures, delayMs, code, message }: ProbeResult): string {
   const delay = delayMs === null ? "" : `; all billed ${describeDuration(delayMs)} after the last one`;
   const { expectedId = null, rises = [] } = figures.find(({ groupBy }) => groupBy === "workspace") ?? {};
-  // While the workspace is not known, all of them are compared.
+  // All workspaces are compared while the right one is unknown.
   const elsewhere = expectedId === null ? [] : rises.filter(({ id }) => id !== expectedId);
   return linesOf(
     `Probe: ${state}, ${expected} traces sent${delay}`,

@@ -85,7 +85,7 @@ function notExported(meter: Meter): UsageError {
   });
 }
 
-/** In the order of the exit codes: partly failed, then mismatch. */
+/** Partly failed comes before mismatch. */
 function exitOfReconcile(result: ReconcileResult): number {
   if (result.failures.length > 0 || result.unverified > 0 || result.moved > 0) return EXIT.partlyFailed;
   if (result.repaired !== undefined && exitOfRun(result.repaired.run) !== EXIT.done) return EXIT.partlyFailed;

@@ -129,7 +129,7 @@ function commandsFor(findings: TotalsResult["findings"]): string[] {
   return [...new Set(commands)].slice(0, 5);
 }
 
-/** With one of these outcomes for a meter the comparison is not complete. */
+/** The comparison of a meter with these outcomes is not complete. */
 const NOT_COMPARED: readonly ProviderOutcome[] = [
   "not_final",
   "unknown_value",
@@ -141,7 +141,7 @@ const NOT_COMPARED: readonly ProviderOutcome[] = [
 
 type Total = ProviderResult["months"][number]["totals"][number];
 
-/** Limits and periods are read too. A key that may not read them does not fail the comparison. */
+/** A key that may not read limits and periods does not fail the comparison. */
 export function exitOfBill({ provider, failed: parts }: ReadBill): number {
   if (provider === undefined || parts.length > 0) return EXIT.partlyFailed;
   const { refusal, failed, findings } = provider;
