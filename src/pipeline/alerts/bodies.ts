@@ -1,9 +1,9 @@
 import { counted } from "../../printable.ts";
 import { type Alert, lineOf, type Message, textOf } from "./message.ts";
 
-/** The JSON that each type of receiver takes. */
+/** The JSON of each type of receiver. */
 
-/** Slack reads `<!channel>` as a call to everybody, so names that people chose must not reach it unescaped. */
+/** Slack reads `<!channel>` as a call to everybody, so names must be escaped. */
 const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
 
 function escaped(text: string): string {
@@ -14,7 +14,7 @@ export function webhookBody(message: Message) {
   return { text: escaped(textOf(message)), alerts: message.alerts };
 }
 
-/** Characters before links and entities. Chats split or refuse a text that is much longer. */
+/** Characters before links and entities. Chats split or refuse longer texts. */
 const LONGEST = { line: 700, text: 3_500 };
 
 export function slackBody({ alerts }: Message) {
@@ -23,7 +23,7 @@ export function slackBody({ alerts }: Message) {
   };
 }
 
-/** Google Chat has Slack's links and no entities: a name with `<users/all>` in it would call everybody (developers.google.com/chat). */
+/** Google Chat has Slack's links but no entities: a name with `<users/all>` would call everybody (developers.google.com/chat). */
 export function googleChatBody({ alerts }: Message) {
   const harmless = (line: string) => line.replaceAll("<", "‹").replaceAll(">", "›");
   return {
@@ -31,7 +31,7 @@ export function googleChatBody({ alerts }: Message) {
   };
 }
 
-/** Teams' Workflows take an Adaptive Card alone (learn.microsoft.com, Create and send messages). Its text blocks read Markdown. */
+/** Only an Adaptive Card, in Markdown (learn.microsoft.com, Create and send messages). */
 export function teamsBody({ alerts }: Message) {
   const plain = (line: string) => line.replace(/[\\*_~`[\]()#<>]/g, String.raw`\$&`);
   const text = chatText(alerts, (line, link) => plain(line) + (link === null ? "" : ` [Show it](${link})`));

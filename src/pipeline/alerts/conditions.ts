@@ -15,16 +15,15 @@ import {
 } from "../bill/budgets.ts";
 import { describeAll, ofLastWeeks, type UnusualOfWorkspace, unusualLately } from "../unusual.ts";
 
-/** Conditions: what can be wrong with a source. A condition that is firing is an incident. */
+/** A condition that is firing is an incident. */
 
-/** A source is stale after four syncs without a load, but not within an hour: a single slow load is no incident. */
+/** Four syncs, but at least an hour, without a load: a single slow load is no incident. */
 const STALE_AFTER_SYNCS = 4;
 const STALE_AFTER_MS = 3_600_000;
 
 export interface ConditionSettings {
   /** Budgets of all sources are incidents of this source, so that they are sent once. */
   readonly firstSource: string | undefined;
-  /** A source is stale after this time without a load. */
   readonly staleAfterMs: number;
 }
 
@@ -40,7 +39,7 @@ export function conditionSettingsOf({
 
 export interface Incident
   extends Pick<Condition, "kind" | "owner" | "severity" | "count" | "newest" | "message"> {
-  /** The id of the incident. It stays the same until the incident ends. */
+  /** Stays the same until the incident ends. */
   readonly incident: string;
 }
 
@@ -48,7 +47,7 @@ export function idOf(...parts: readonly unknown[]): string {
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 32);
 }
 
-/** The message without the view or command at its end, for places that link to a page instead. */
+/** Without the view or command at the end, for places that link to a page. */
 export function factOf({ message }: Pick<Incident, "message">): string {
   return message.replace(/ See (reporting(?:_detail)?\.\w+|usage-etl [a-z ]*(budgets|status))\.$/, "");
 }
@@ -62,13 +61,12 @@ const PAGES_OF: Partial<Record<AlertKind, [path: string, fields?: Readonly<Recor
   unusual: ["/usage", { by: "project" }],
 };
 
-/** The page that shows the cause of an alert. Undefined: the overview shows the alert itself. */
+/** The page that shows the cause. Undefined: the overview shows the alert itself. */
 export function pageOf(kind: AlertKind, source: string): string | undefined {
   const [path, fields] = PAGES_OF[kind] ?? [];
   return path === undefined ? undefined : `${path}?${new URLSearchParams({ source, ...fields })}`;
 }
 
-/** The incidents of each source, by slug, whether a route takes them or not. */
 export async function openIncidents(
   db: Database,
   settings: ConditionSettings,
@@ -89,14 +87,14 @@ function incidentOf(source: string, { kind, owner, severity, count, newest, mess
 
 export interface Condition {
   readonly kind: AlertKind;
-  /** Null: it belongs to no owner. */
+  /** Null: no owner. */
   readonly owner: string | null;
   readonly isFiring: boolean;
   readonly severity: Severity;
   /** Routes are notified again when either grows. */
   readonly count: number;
   readonly newest: number;
-  /** The incident ends only once `newest` has grown, because its cause (a forecast) may come and go. Default: false. */
+  /** Ends only once `newest` has grown, because its cause (a forecast) may come and go. Default: false. */
   readonly isHeld?: boolean;
   readonly message: string;
   /** What is true once the incident has ended. */
@@ -104,9 +102,8 @@ export interface Condition {
 }
 
 interface Read extends ConditionSettings {
-  /** Default: all sources. */
   readonly sourceId?: number;
-  /** Incidents that routes were notified of. Their owners get a condition even if nothing of theirs is firing any more. */
+  /** Incidents that routes were notified of. Their owners get a condition even if nothing fires. */
   readonly open?: readonly Pick<Condition, "kind" | "owner">[];
 }
 
@@ -117,7 +114,7 @@ interface SourceConditions {
   readonly conditions: readonly Condition[];
 }
 
-/** Budgets or unusual days that cannot be read hold up no other condition: they are left out, and `failure` is the error. */
+/** Budgets or unusual days that cannot be read are left out, with the error in `failure`. */
 export async function readConditions(
   db: Database,
   { sourceId, ...settings }: Read,
@@ -176,11 +173,11 @@ function conditionsOf(
       "every loaded day with usage has a price, or no prices are stored",
     ),
   ];
-  // Names that people chose may hold control characters.
+  // Names may hold control characters.
   return all.map((one) => ({ ...one, message: printableLine(one.message) }));
 }
 
-/** Stored figures that differ from another response of the platform, or changed after they were final. */
+/** Figures that differ from another response of the platform, or changed after they were final. */
 function ofProof({ differences, controlTotals, providerTotals, finalChanges }: AlertFacts): Condition[] {
   return [
     found(
@@ -242,7 +239,7 @@ function isNo(what: string, many: number): string {
   return many === 1 ? `is not the ${what}` : `are not the ${what}s`;
 }
 
-/** Groups by owner. Null, and the owners of open incidents, are among the groups even if they have nothing. */
+/** Null and the owners of open incidents are among the groups even if they have nothing. */
 function byOwner<T>(
   kind: AlertKind,
   all: readonly T[],
@@ -259,7 +256,7 @@ function once(isOn: boolean) {
   return { count: isOn ? 1 : 0, newest: 0 };
 }
 
-/** A message names at most five workspaces. */
+/** Workspaces in a message. */
 const MOST_NAMED = 5;
 
 function describeLost(ids: readonly string[], zeros: number): string {
@@ -278,7 +275,7 @@ function found(
   return { kind, owner: null, isFiring: count > 0, severity: "critical", count, newest, message, over };
 }
 
-/** One condition for all limits. It grows with each mark that one of them passes, and in a new month. */
+/** Grows with each mark that a limit passes, and in a new month. */
 export function limitCondition(limits: readonly LimitUse[]): Condition {
   const warned = limits.filter((one) => one.isRejecting || marksPassed(one) > 0);
   const isReached = warned.some(
@@ -297,8 +294,8 @@ export function limitCondition(limits: readonly LimitUse[]): Condition {
 }
 
 /**
- * One condition for all budgets of an owner. It grows when one of them passes a mark or will be used up, in a new period, and when the
- * budgets are changed. Only a new period or changed budgets end it.
+ * One condition for an owner's budgets. It grows when one passes a mark or will be used up, in a new period, and when the
+ * budgets change. Only the last two end it.
  */
 export function budgetCondition({ budgets, changedAt }: CurrentBudgets): Condition {
   const warned = budgets.filter(isWarned);
@@ -317,7 +314,7 @@ export function budgetCondition({ budgets, changedAt }: CurrentBudgets): Conditi
   };
 }
 
-/** One condition for the unusual days of the last two weeks. It grows with each further or newer day. */
+/** Grows with each further or newer unusual day of the last two weeks. */
 function unusualCondition(days: readonly UnusualOfWorkspace[]): Condition {
   return {
     ...found(
@@ -330,7 +327,7 @@ function unusualCondition(days: readonly UnusualOfWorkspace[]): Condition {
   };
 }
 
-/** A passed mark counts more than a forecast, so that a forecast that goes away hides no mark. */
+/** A passed mark counts more, so that a forecast that goes away hides no mark. */
 function weightOf({ passed, warnAt, reached }: MonthBudget): number {
   return 2 * warnAt.filter((mark) => mark <= (passed ?? 0)).length + (reached === null ? 0 : 1);
 }

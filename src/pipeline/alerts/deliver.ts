@@ -7,7 +7,7 @@ const PAUSE_MS = 500;
 /** An endless response must not fill the memory. */
 const LONGEST_RESPONSE = 65_536;
 
-/** Sends a message, up to three times until the deadline. Returns what the receiver answered. Error: `route_failed`. */
+/** Tries up to three times until the deadline. Returns what the receiver answered. Error: `route_failed`. */
 export async function deliver(message: Message, sending: Sending): Promise<string> {
   const { deadline, signal, clock } = sending;
   const ends = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);
@@ -17,7 +17,7 @@ export async function deliver(message: Message, sending: Sending): Promise<strin
       return await send(message, sending, ends);
     } catch (error) {
       if (!(error instanceof DeliveryError)) throw error;
-      // If an earlier try may have arrived, no later refusal rules that out.
+      // If an earlier try may have arrived, a later refusal does not rule that out.
       isCertain &&= error.isCertain;
       error.isCertain = isCertain;
       if (!error.retryable || attempt === TRIES || ends.aborted) throw error;
@@ -52,7 +52,7 @@ function bodyOf(message: Message, receiver: WebReceiver): object {
   }
 }
 
-/** Slack and PagerDuty may refuse a message with status 200. The text of the others does not matter, nor whether it ends. */
+/** Slack and PagerDuty may refuse a message with status 200. For others, the text does not matter, nor its end. */
 const IS_TAKEN: Partial<Record<WebReceiver["type"], RegExp>> = {
   slack: /^\s*ok\s*$|"ok"\s*:\s*true/,
   pagerduty: /"status"\s*:\s*"success"/,
@@ -64,7 +64,7 @@ async function post(
   sending: Sending,
   ends: AbortSignal,
 ): Promise<string> {
-  // Loaded here because `status` reads incidents and sends nothing.
+  // `status` reads incidents and sends nothing, so this is loaded here.
   const { request } = await import("undici");
   const isTaken = IS_TAKEN[receiver.type];
   let status: number;
@@ -74,7 +74,7 @@ async function post(
       method: "POST",
       headers: { "content-type": "application/json", "user-agent": "usage-etl" },
       body: JSON.stringify(bodyOf(message, receiver)),
-      // A limit between two bytes would hold the job for as long as the receiver sends some.
+      // A limit between two bytes would let a slow receiver hold the job.
       signal: ends,
     });
     status = response.statusCode;
@@ -87,7 +87,7 @@ async function post(
       }
     }
   } catch (error) {
-    // The address is secret, so neither the address nor the message of the cause is shown.
+    // The address is secret, and the cause's message may have it.
     throw unanswered(error, sending);
   }
   const refuse = (problem: string, retryable = false) =>

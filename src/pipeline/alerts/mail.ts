@@ -16,8 +16,8 @@ interface Failure {
 const PORTS: Readonly<Record<string, number>> = { "smtps:": 465, "smtp:": 587 };
 
 /**
- * Sends a mail over TLS: from the first byte (`smtps:`) or by STARTTLS (`smtp:`). Only a server on this machine may lack STARTTLS.
- * Error: `route_failed`.
+ * TLS from the first byte (`smtps:`) or by STARTTLS (`smtp:`), which only a server on this machine may lack. Error:
+ * `route_failed`.
  */
 export async function sendMail(
   message: Message,
@@ -47,7 +47,7 @@ export async function sendMail(
       socket.once("connect", () => use(null, { connection: socket }));
       socket.once("error", (error) => use(error, false));
     },
-    // A name in a message must not read a file or fetch an address.
+    // A name in a message must not read a file or an address.
     disableFileAccess: true,
     disableUrlAccess: true,
   });
@@ -60,7 +60,7 @@ export async function sendMail(
       messageId: `<${message.id}@usage-etl>`,
       headers: { "auto-submitted": "auto-generated" },
     });
-    // A retry would send the mail again to everybody who has it.
+    // A retry would mail again to everybody who has it.
     if (accepted.length < to.length)
       return `answered ${response.slice(0, 3)}, but refuses ${to.length - accepted.length} of ${to.length} addresses`;
     return `answered ${response.slice(0, 3)}`;
@@ -75,7 +75,7 @@ export async function sendMail(
         retryable: false,
       });
     if (responseCode === undefined || deadline.aborted) throw unanswered(error, sending);
-    // The text of the response may repeat a login or an address.
+    // The response may repeat a login or an address.
     const about = code === "EAUTH" ? "refuses the login" : `answered ${responseCode}`;
     throw new DeliveryError({ route, problem: about, isCertain: true, retryable: responseCode < 500 });
   } finally {

@@ -2,9 +2,9 @@ import type { AlertKind, Severity } from "../../domain/bill/alert-route.ts";
 import { counted } from "../../printable.ts";
 import { type Condition, factOf, idOf, pageOf } from "./conditions.ts";
 
-/** One incident in a message. It holds counts, names and commands, but no e-mail address and no whole key. */
+/** Holds counts, names and commands, but no e-mail address and no whole key. */
 export interface Alert {
-  /** Stays the same when the same message is sent again, so that a receiver can drop the second one. */
+  /** The same when a message is sent again, so that a receiver can drop the second one. */
   readonly id: string;
   /** Stays the same until the incident ends. */
   readonly incident: string;
@@ -15,7 +15,7 @@ export interface Alert {
   readonly state: "firing" | "cleared";
   readonly count: number;
   readonly message: string;
-  /** The page that shows the cause. Null: the address of the pages is not configured. */
+  /** The page that shows the cause. Null: no address is configured. */
   readonly link: string | null;
 }
 
@@ -25,7 +25,6 @@ export interface Message {
   readonly alerts: readonly Alert[];
 }
 
-/** `since`: when the incident was first sent to the route, epoch milliseconds. */
 export function alertOf(
   { kind, owner, severity, isFiring, count, newest, message, over }: Condition,
   { source, since, webUrl }: { source: string; since: number; webUrl: string | undefined },

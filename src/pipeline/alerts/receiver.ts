@@ -5,14 +5,14 @@ import { UnreachableError } from "../../errors.ts";
 import { listRoutes } from "../../store/activity/alert-routes.ts";
 import type { Database } from "../../store/db/database.ts";
 
-/** Where a message goes. Its secrets must not reach an error. */
+/** Its secrets must not reach an error. */
 export type Receiver =
   | { readonly type: "webhook" | "slack" | "teams" | "google_chat"; readonly url: string }
   | { readonly type: "pagerduty"; readonly url: string; readonly key: string }
   | {
       readonly type: "email";
       readonly server: URL;
-      /** Undefined: the server needs none. */
+      /** Undefined: no login is needed. */
       readonly login: { readonly user: string; readonly pass: string } | undefined;
       readonly from: string;
       readonly to: readonly string[];
@@ -20,7 +20,7 @@ export type Receiver =
 
 const PAGERDUTY_URL = "https://events.pagerduty.com/v2/enqueue";
 
-/** The route of USAGE_ALERT_WEBHOOK_URL if that is set, then the routes of the owner file. */
+/** USAGE_ALERT_WEBHOOK_URL first, if set, then the owner file. */
 export async function allRoutes(
   db: Database,
   secrets: ReadonlyMap<string, Secret>,
@@ -39,7 +39,7 @@ export function routeProblem(route: Route, secrets: ReadonlyMap<string, Secret>)
   }
 }
 
-/** Error: `route_failed`. A secret in a file is read each time, so that it can be replaced without a restart. */
+/** A secret in a file is read each time, so that it can be replaced without a restart. Error: `route_failed`. */
 export function receiverOf(route: Route, secrets: ReadonlyMap<string, Secret>): Receiver {
   const { type, setting, sender, recipients } = route;
   const refuse = (problem: string) =>
@@ -110,10 +110,9 @@ export interface Sending {
   readonly clock: Pick<Clock, "wait">;
 }
 
-/** With these codes no connection was made, so nothing was sent. */
+/** No connection was made, so nothing was sent. */
 const UNSENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "EDNS"]);
 
-/** The error of a receiver that did not answer. */
 export function unanswered(
   error: unknown,
   { route, deadline, withinMs }: Pick<Sending, "route" | "deadline" | "withinMs">,

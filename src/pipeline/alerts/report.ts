@@ -5,7 +5,7 @@ import type { Database } from "../../store/db/database.ts";
 import { conditionSettingsOf, type Incident, idOf, openIncidents } from "./conditions.ts";
 import { allRoutes, routeProblem } from "./receiver.ts";
 
-/** When a route was last notified. Null: it is unknown whether the message arrived. */
+/** Null: it is unknown whether the message arrived. */
 interface Notified {
   readonly route: string;
   readonly at: string | null;
@@ -25,7 +25,6 @@ export interface PastIncident extends Pick<Incident, "kind" | "owner"> {
 
 export interface IncidentReport {
   readonly incidents: readonly OpenIncident[];
-  /** The newest end first. */
   readonly past: readonly PastIncident[];
 }
 
@@ -59,13 +58,11 @@ function notifiedOf({ route, notifiedAt }: { route: string; notifiedAt: string |
   return { route, at: notifiedAt };
 }
 
-/** A route, and how sending to it goes. */
 export interface RouteReport extends Route {
   /** Why this process cannot send to it. Null: it can. */
   readonly missing: string | null;
-  /** When a message last arrived, an ISO instant. Null: none did. */
+  /** ISO instant of the last arrival. Null: none. */
   readonly lastMessage: string | null;
-  /** By source. */
   readonly states: readonly RouteState[];
 }
 

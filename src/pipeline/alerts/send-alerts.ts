@@ -25,7 +25,7 @@ export interface SendSettings {
   readonly secrets: ReadonlyMap<string, Secret>;
   /** Where people reach the pages. */
   readonly webUrl?: string | undefined;
-  /** Limit for all messages of one pass to a route. Default: 10 s; 30 s for mail, which servers may scan before they answer. */
+  /** For all messages of one pass to a route. Default: 10 s; 30 s for mail, which servers may scan first. */
   readonly withinMs?: number;
   readonly clock?: Pick<Clock, "wait">;
   readonly signal?: AbortSignal | undefined;
@@ -33,20 +33,18 @@ export interface SendSettings {
 
 export type AlertSettings = SendSettings & ConditionSettings;
 
-/** A process that dies keeps its routes from others for this long. It must be much longer than sending may take. */
+/** How long a dead process keeps its routes from others. Sending must be much faster. */
 const CLAIM_MS = 60_000;
 
-/** Incidents in messages that arrived, counted once for each route. */
+/** Counted once for each route. */
 export interface Counts {
   readonly notified: number;
   readonly ended: number;
 }
 
 /**
- * Sends each route one message with the incidents that it takes and that began, grew or ended since its last message. After a failure
- * the route waits, longer with each further failure. A route that fails holds up no other.
- *
- * Error: `route_failed`, which names all routes that failed.
+ * Sends each route one message of the incidents that began, grew or ended since its last one. A failed route waits, longer each
+ * time, and holds up no other. Error: `route_failed`, which names all failed routes.
  */
 export async function sendAlerts(source: EnteredSource, settings: AlertSettings): Promise<Counts> {
   const { db } = source.store;
@@ -66,7 +64,7 @@ interface ToSend {
   readonly conditions: readonly Condition[];
   /** When the conditions were read, by Postgres's clock. */
   readonly readAt: string;
-  /** Why some conditions could not be read. It is thrown after the others were sent. */
+  /** Why some conditions could not be read. Thrown after the others were sent. */
   readonly failure?: unknown;
 }
 
@@ -88,7 +86,7 @@ export async function notifyRoutes(
   };
 }
 
-/** A log line has one error, so this one names all routes. An error that is no receiver's fault is its cause. */
+/** A log line has one error, so this one names all routes. The cause is an error that is no receiver's fault. */
 function oneError(failures: readonly unknown[]): unknown {
   const others = failures.filter((one) => !(one instanceof DeliveryError));
   if (failures.length === 1 || others.length === failures.length) return failures[0];
@@ -109,13 +107,13 @@ async function notifyRoute(
 ): Promise<Counts> {
   const { withinMs = route.type === "email" ? 30_000 : 10_000, clock = systemClock, signal } = settings;
   const claim: Claim = { sourceId, route: route.name, claim: randomUUID() };
-  // Another process sends to the route now, and sends these changes too.
+  // Another process sends to the route, and sends these changes too.
   if (!(await claimRoute(db, { ...claim, readAt, forMs: withinMs + CLAIM_MS })))
     return { notified: 0, ended: 0 };
   try {
     const receiver = receiverOf(route, settings.secrets);
     const sending = { route, receiver, withinMs, deadline: AbortSignal.timeout(withinMs), clock, signal };
-    // Read again: only under the claim does no other process change them.
+    // Read again: under the claim no other process changes them.
     const changes = changesFor(route, conditions, await listNotifications(db, claim));
     const batches = receiver.type === "pagerduty" ? changes.map((one) => [one]) : [changes];
     for (const batch of batches) if (batch.length > 0) await send(db, claim, batch, sending, settings);
@@ -152,7 +150,7 @@ async function send(
   try {
     await deliver(messageOf(slug, alerts), sending);
   } catch (error) {
-    // An incident that an earlier pass began may have arrived then, so its notification stays.
+    // An incident of an earlier pass may have arrived, so its notification stays.
     if (error instanceof DeliveryError && error.isCertain) await removeNotifications(db, claim, begun);
     throw error;
   }
@@ -163,7 +161,7 @@ async function send(
   );
 }
 
-/** A route that was notified of an incident is notified of its end, even if it takes such incidents no longer. */
+/** A notified route is notified of the end too, even if it no longer takes such incidents. */
 function changesFor(
   route: Route,
   conditions: readonly Condition[],
