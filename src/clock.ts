@@ -1,10 +1,10 @@
 import { setTimeout } from "node:timers/promises";
 
-/** Timers that a test replaces. Only Postgres's clock decides what is due or final. */
+/** Tests replace these timers. Only Postgres's clock decides what is due or final. */
 export interface Clock {
   /** Epoch milliseconds. */
   now(): number;
-  /** Resolves after that many milliseconds, or rejects with the signal's reason. */
+  /** Rejects with the signal's reason. */
   wait(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** A length of time for people, in its two largest units: `3 d 4 h`, `59 min 59 s`, `1.5 s`, `250 ms`. */
+/** The two largest units: `3 d 4 h`, `59 min 59 s`, `1.5 s`, `250 ms`. */
 export function describeDuration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   const seconds = Math.round(ms / 1000);

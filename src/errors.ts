@@ -1,10 +1,9 @@
-/** The project's own errors. */
 interface ErrorFacts {
   /** Stable, snake_case: scripts, alerts and docs/errors.md refer to it. */
   readonly code: string;
-  /** What happened, to which thing (method and URL, file and line, flag and value). Never holds a secret. */
+  /** Names the thing (method and URL, file and line, flag and value). Never holds a secret. */
   readonly message: string;
-  /** What to do now: a command to run, a variable to set. */
+  /** A command to run or a variable to set. */
   readonly next: string;
   readonly retryable?: boolean;
   readonly cause?: unknown;
@@ -45,20 +44,18 @@ interface PlatformErrorFacts extends ErrorFacts {
   readonly isRetryAfterOdd?: boolean;
   /** `detail.error` of the body, such as `NotFound` or `Conflict`. */
   readonly reason?: string | undefined;
-  /** What the platform says of a request that it refused, in its own words; "" if it says nothing. */
+  /** The platform's words about a refusal; "" without any. */
   readonly words?: string;
-  /** Locations named by a 422 (`detail[].loc` joined with dots), lower-case: `query.end_time`. */
+  /** `detail[].loc` of a 422, joined with dots, in lower case: `query.end_time`. */
   readonly locations?: readonly string[];
 }
 
 /**
- * The platform answered with an error, or its answer is not complete or not valid.
- *
- * Codes: `unauthorized` (401), `forbidden` (403), `rate_limited` (429), `request_refused` (other 4xx),
- * `server_error` (5xx), `network` (no answer), `timeout`, `answer_cut` (the body ended early), `answer_too_large` (the body did
- * not end), `answer_invalid` (with `locations`: these records or rows failed the schema; without: the body is not an answer of
- * this endpoint, so a smaller range would not help), `redirect_refused`, `rpc_error` (an error in a JSON-RPC response),
- * `templates_missing` (404 or 405 for all templates).
+ * The platform answered with an error, or its answer is incomplete or invalid. Codes: `unauthorized` (401), `forbidden` (403),
+ * `rate_limited` (429), `request_refused` (other 4xx), `server_error` (5xx), `network` (no answer), `timeout`, `answer_cut`
+ * (the body ended early), `answer_too_large` (the body did not end), `answer_invalid` (`locations` names wrong records or rows;
+ * without any, the body is not an answer of this endpoint, so a smaller range would not help), `redirect_refused`, `rpc_error`
+ * (an error in a JSON-RPC response), `templates_missing` (404 or 405 for all templates).
  */
 export class PlatformError extends EtlError {
   readonly method: string;
@@ -66,7 +63,7 @@ export class PlatformError extends EtlError {
   readonly status: number | undefined;
   /** At most five minutes. */
   readonly retryAfterMs: number | undefined;
-  /** Whether its `Retry-After` was longer, or cannot be read: the message says so. */
+  /** Its `Retry-After` was longer or unreadable. */
   readonly isRetryAfterOdd: boolean;
   readonly reason: string | undefined;
   readonly words: string;
@@ -84,7 +81,7 @@ export class PlatformError extends EtlError {
     this.locations = facts.locations ?? [];
   }
 
-  /** Whether it is an answer of which these records or rows failed the schema. */
+  /** Whether single records or rows failed the schema. */
   get isAboutRecords(): boolean {
     return this.code === "answer_invalid" && this.locations.length > 0;
   }

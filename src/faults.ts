@@ -1,6 +1,6 @@
 import { EtlError, UnreachableError } from "./errors.ts";
 
-/** Postgres's answers and the drivers' own errors, by what they mean for a job. The first that matches applies. */
+/** Errors of Postgres and the drivers by meaning. The first that matches applies. */
 const FAULTS: readonly { code: string; by: RegExp; next: string; passes?: boolean }[] = [
   { code: "postgres_full", by: /^53100$/, next: "Make room on its disk." },
   { code: "postgres_read_only", by: /^25006$/, next: "See whether it failed over, or refuses writes." },
@@ -31,7 +31,7 @@ const FAULTS: readonly { code: string; by: RegExp; next: string; passes?: boolea
   },
 ];
 
-/** Faults of Postgres that let it keep nothing: until they are over, an answer of the platform would be lost. */
+/** Until these are over, Postgres keeps nothing and an answer of the platform would be lost. */
 const STOPS_WRITES = new Set([
   "postgres_full",
   "postgres_read_only",
@@ -42,11 +42,11 @@ const STOPS_WRITES = new Set([
   "postgres_unreachable",
 ]);
 
-/** What a caught error is, with a code and the next step. Undefined for one that names no server's fault. */
+/** Undefined for an error that names no server's fault. */
 export function faultOf(error: unknown): EtlError | undefined {
   if (error instanceof EtlError || !(error instanceof Error))
     return error instanceof EtlError ? error : undefined;
-  // A refused connection to a name with several addresses has its code, and no message.
+  // A refused connection to a name with several addresses has only a code.
   const { code: state = "" } = error as { code?: unknown };
   const fault = FAULTS.find(({ by }) => by.test(String(state)) || by.test(error.message));
   if (fault === undefined) return undefined;

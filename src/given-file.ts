@@ -1,20 +1,20 @@
 import { readFile } from "node:fs/promises";
 import { UsageError } from "./errors.ts";
 
-/** Files that somebody gives to a command: all of one is taken, or nothing. */
+/** A file is taken whole or not at all. */
 
 /** A file whose columns are shifted has a problem on each line. */
 const PROBLEMS_SHOWN = 10;
 
-/** What is wrong in a file of YAML, and where: the keys and places that lead there. */
+/** A problem in YAML, with the keys and places that lead to it. */
 export interface Problem {
   readonly path: readonly (string | number)[];
   readonly why: string;
-  /** Whether the last key itself is wrong, and not its value. */
+  /** The last key itself is wrong, not its value. */
   readonly isKey?: boolean;
 }
 
-/** The text of a file. `form`: what it should be, such as `a CSV file in UTF-8`. Error: `file_unreadable`. */
+/** `form` is the expected format, such as `a CSV file in UTF-8`. Error: `file_unreadable`. */
 export async function readGiven(file: string, form: string): Promise<string> {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(await readFile(file));
@@ -28,7 +28,7 @@ export async function readGiven(file: string, form: string): Promise<string> {
   }
 }
 
-/** Throws `file_invalid` if there are problems, with the first ten of them. */
+/** Error: `file_invalid` with the first ten problems. */
 export function refuseGiven(file: string, problems: readonly string[]): void {
   if (problems.length === 0) return;
   const hidden = problems.length - PROBLEMS_SHOWN;

@@ -1,12 +1,11 @@
 import { DatabaseSync } from "node:sqlite";
 
 /**
- * An exclusive lock of the operating system. It ends with the process, even after SIGKILL. A file with a process id would
- * stay, and could later name another process. Node offers such locks only through its SQLite. Undefined: another process
- * holds it.
+ * An exclusive lock of the operating system; undefined if another process holds it. It ends with the process, even after
+ * SIGKILL: the process id in a file could later name another process. Node offers such locks only through SQLite.
  */
 export function takeLock(path: string): DatabaseSync | undefined {
-  // One second, because an owner that was just killed takes a moment to disappear.
+  // An owner that was just killed takes a moment to disappear.
   const lock = new DatabaseSync(path, { timeout: 1_000 });
   try {
     lock.exec("BEGIN EXCLUSIVE");
@@ -18,7 +17,7 @@ export function takeLock(path: string): DatabaseSync | undefined {
   }
 }
 
-/** Whether a process holds the lock. It only reads: any number may look at the same time, and none is taken for an owner. */
+/** Only reads: many may look at once, and none is taken for an owner. */
 export function isLocked(path: string): boolean {
   let lock: DatabaseSync | undefined;
   try {

@@ -4,10 +4,9 @@ import { printable } from "./printable.ts";
 
 export type { Logger };
 
-/** Fields that are never logged. */
 const REDACTED = ["apiKey", "*.apiKey", "headers", "*.headers", "password", "*.password", "url", "*.url"];
 
-/** Where JSON lines go: a command's to stderr, because its stdout is for data; the service's to stdout. */
+/** A command's lines go to stderr, because its stdout is for data; the service's go to stdout. */
 export type LogTarget = "stderr" | "stdout" | { write(line: string): void };
 
 export function createLogger(level: string, to: LogTarget): Logger {
@@ -27,7 +26,7 @@ export function createLogger(level: string, to: LogTarget): Logger {
   return log;
 }
 
-/** What a full disk does not take waits, up to so many characters. */
+/** Most characters that wait while the disk is full. */
 const MOST_WAITING = 1_048_576;
 
 /** A log that cannot be written stops no work. */
@@ -40,16 +39,15 @@ function openDestination(fd: number) {
 /** Logs trouble with a connection. */
 export type Warn = (about: { code: string; at: string; reason: string }) => void;
 
-/** One less than the 20 lines that an operator is promised: the last is that of the lines left out. */
+/** The last of the 20 promised lines counts the lines left out. */
 const LINES = 19;
 const IN_MS = 60_000;
 
 type LogMethod = NonNullable<NonNullable<LoggerOptions["hooks"]>["logMethod"]>;
 
 /**
- * Lets through at most 20 lines of a code in any minute, over all loggers of the process: a Redis that is down or demoted
- * raises thousands of errors a second. `tell` must log how many were left out; it is called a minute later, and
- * when the process ends.
+ * Lets through at most 20 lines of a code a minute, over all loggers: a Redis that is down raises thousands of errors a second.
+ * `tell` must log the number left out; it is called a minute later, and when the process ends.
  */
 export function limitLines(
   clock: Pick<Clock, "now">,

@@ -1,19 +1,13 @@
-/**
- * Controls of a terminal (with the C1 ones, such as CSI), and whatever reorders or ends a line. Line feeds and tabs stay: the
- * layout of our own texts needs them.
- */
+/** Terminal controls (with C1, such as CSI), and characters that reorder or end a line. Our layout needs line feeds and tabs. */
 const CONTROLS = /(?![\n\t])[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
 const BREAKS = /[\n\t]/g;
 
-/**
- * A text that controls no terminal, whoever sent parts of it. Controls are shown as JSON escapes them, so a JSON document
- * stays the same document.
- */
+/** The text controls no terminal, whoever sent it. Controls become JSON escapes, so a JSON document stays the same. */
 export function printable(text: string): string {
   return text.replace(CONTROLS, escaped);
 }
 
-/** A value as one line: nested ones as JSON. */
+/** Nested values become JSON. */
 export function printableLine(value: unknown): string {
   const text = typeof value === "object" ? JSON.stringify(value) : String(value);
   return printable(text).replace(BREAKS, escaped);
@@ -23,15 +17,14 @@ function escaped(control: string): string {
   return `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/** Such as `1 worker` and `1,204 workers`. */
+/** `1 worker`, `1,204 workers`. */
 export function counted(number: number, thing: string): string {
   return `${number.toLocaleString("en-US")} ${thing}${number === 1 ? "" : "s"}`;
 }
 
-/** Parts of a list of lines that are shown. */
 const MOST_LINES = 12;
 
-/** Such as `line 4` and `lines 3, 5, 7 to 12 and 1,700 more`. Ascending. */
+/** `line 4`; `lines 3, 5, 7 to 12 and 1,700 more`. Ascending. */
 export function linesShown(lines: readonly number[]): string {
   const runs: [first: number, last: number][] = [];
   for (const line of lines) {

@@ -2,18 +2,16 @@ import { Cluster, Redis, type RedisOptions } from "ioredis";
 import { EtlError, UnreachableError, UsageError } from "./errors.ts";
 import { describeRedis, type RedisServer } from "./redis-server.ts";
 
-/** Connections to Redis, whichever kind it is, and what their errors mean. */
-
 export type RedisConnection = Redis | Cluster;
 type ConnectionOptions = Omit<RedisOptions, "replyMapping">;
 
-/** What a cluster's failover may take: a command is sent again for so long by those who wait for ever. */
+/** Commands that wait for ever are sent again for this long: a cluster's failover takes time. */
 const FAILOVER = { redirections: 200, pauseMs: 300 };
 const NODE_CONNECT_MS = 5_000;
 
 /**
- * A connection that logs in with what `server.access` says at that time, so that a rotated password needs no restart. So do
- * its duplicates, which BullMQ makes for blocking reads.
+ * Each login uses what `server.access` returns at that time, so that a rotated password needs no restart. So do duplicates,
+ * which BullMQ makes for blocking reads.
  */
 export function connectRedis(server: RedisServer, options: ConnectionOptions): RedisConnection {
   const { kind, hosts, primary, database, options: ofUrl } = server;
@@ -36,13 +34,13 @@ export function connectRedis(server: RedisServer, options: ConnectionOptions): R
 
 type Login = Pick<RedisOptions, "username" | "password" | "sentinelUsername" | "sentinelPassword">;
 
-/** With undefined for what is not set: it may have been set before. */
+/** Unset values are undefined: they may have been set before. */
 function loginOf({ access }: RedisServer): Login {
   const { tls: _tls, ...login } = access();
   return login as Login;
 }
 
-/** ioredis calls it before each new attempt, as a method of the options that the attempt reads. */
+/** ioredis calls it before each attempt, as a method of that attempt's options. */
 function withLogin(server: RedisServer, retry: RedisOptions["retryStrategy"]) {
   if (typeof retry !== "function") return null;
   return function (this: unknown, times: number) {
@@ -51,9 +49,7 @@ function withLogin(server: RedisServer, retry: RedisOptions["retryStrategy"]) {
   };
 }
 
-/**
- * Gives each node of a cluster, and of its duplicates, the login as it is now. ioredis would use the one that the cluster began with.
- */
+/** Gives each node of a cluster and its duplicates the current login. ioredis would use the first one. */
 function followLogin(cluster: Cluster, server: RedisServer): Cluster {
   cluster.on("+node", () => {
     for (const node of cluster.nodes()) Object.assign(node.options, loginOf(server));
@@ -76,7 +72,7 @@ function connectCluster(server: RedisServer, options: ConnectionOptions): Cluste
       retryDelayOnFailover: FAILOVER.pauseMs,
       retryDelayOnClusterDown: FAILOVER.pauseMs,
       slotsRefreshTimeout: NODE_CONNECT_MS,
-      // A certificate is checked against the name of the host, which looking it up would replace by its address.
+      // A certificate is checked against the host name, which a look-up would replace by the address.
       ...(options.tls === undefined ? {} : { dnsLookup: (address, found) => found(null, address) }),
       redisOptions: ofNodes,
     },
@@ -84,12 +80,12 @@ function connectCluster(server: RedisServer, options: ConnectionOptions): Cluste
   return followLogin(cluster, server);
 }
 
-/** The servers that hold keys: one, or all primaries of a cluster. */
+/** One server, or all primaries of a cluster. */
 export function primariesOf(connection: RedisConnection): Redis[] {
   return connection instanceof Cluster ? connection.nodes("master") : [connection];
 }
 
-/** The clock of the server that holds our keys, epoch milliseconds. */
+/** Epoch milliseconds of the server that holds our keys. */
 export async function redisTime(connection: RedisConnection, prefix: string): Promise<number> {
   const [seconds, microseconds] =
     connection instanceof Cluster
@@ -101,7 +97,7 @@ export async function redisTime(connection: RedisConnection, prefix: string): Pr
 export const ANSWERS_WITHIN_MS = 5_000;
 const HOST_ANSWERS_WITHIN_MS = 2_000;
 
-/** Opens a connection, asks Redis by it, and closes it. Errors: those of `redisFault`, after 5 s. */
+/** Opens a connection for one request. Errors: those of `redisFault`, after 5 s. */
 export async function askRedis<T>(
   server: RedisServer,
   ask: (connection: RedisConnection) => Promise<T>,
@@ -111,7 +107,7 @@ export async function askRedis<T>(
     retryStrategy: null,
     maxRetriesPerRequest: 0,
     connectTimeout: ANSWERS_WITHIN_MS,
-    // ioredis sets this timer even on a failed connection. By default it would keep the process alive for 2 s.
+    // ioredis sets this timer even on a failed connection. Its default keeps the process alive for 2 s.
     disconnectTimeout: 50,
   });
   const reasons: string[] = [];
@@ -143,9 +139,7 @@ export function messageOf(error: Error & { lastNodeError?: Error }): string {
   return error.message || String((error as NodeJS.ErrnoException).code ?? "no reason given");
 }
 
-/**
- * What each named host answers by itself: a cluster's or Sentinels' connection says only that it was closed.
- */
+/** Requests each host alone: a cluster's or Sentinels' connection says only that it was closed. */
 async function reasonsOfHosts({ kind, hosts, access }: RedisServer): Promise<string[]> {
   const { username, password, sentinelUsername, sentinelPassword, tls } = access();
   const login =
@@ -176,12 +170,10 @@ async function reasonsOfHosts({ kind, hosts, access }: RedisServer): Promise<str
   return (await Promise.all(asked)).flat();
 }
 
-/** What errors of connections to Redis mean. */
-
 const VAGUE =
   /(connection is closed|failed to refresh slots cache|none of startup nodes is available|and retry is disabled)\.?( Last error: .*)?$/i;
 
-/** Whether a reason says nothing that another does not say better. */
+/** Returns whether another reason would say more. */
 function isVague(reason: string): boolean {
   return VAGUE.test(reason);
 }
@@ -226,8 +218,8 @@ const FAULTS: readonly Fault[] = [
 ];
 
 /**
- * Why Redis cannot be used: `redis_refused`, `redis_tls`, `redis_no_primary`, or `redis_unreachable`. Each may be over soon.
- * Error of a setting: `redis_not_cluster`.
+ * Errors: `redis_refused`, `redis_tls`, `redis_no_primary` and `redis_unreachable`, which may be over soon; `redis_not_cluster`
+ * for a wrong setting.
  */
 export function redisFault(server: RedisServer, reasons: readonly string[], cause?: unknown): EtlError {
   const where = describeRedis(server);
@@ -257,7 +249,7 @@ function notCluster(where: string): UsageError {
   });
 }
 
-/** What is wrong with a command that was sent to one node of a cluster; undefined for other answers. */
+/** A command was sent to one node of a cluster; undefined for other answers. */
 export function isCluster(server: RedisServer, reason: string): UsageError | undefined {
   if (server.kind === "cluster" || !/^MOVED /.test(reason)) return undefined;
   return new UsageError({

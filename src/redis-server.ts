@@ -1,24 +1,22 @@
-/** A host of Redis or of a Sentinel. */
 export interface RedisHost {
   readonly host: string;
   readonly port: number;
 }
 
-/** Where Redis is and how it is reached: one server, a cluster, or the primary that Sentinels name. */
 export interface RedisServer {
   readonly kind: "single" | "cluster" | "sentinel";
-  /** The one server, nodes of the cluster to ask first, or the Sentinels. */
+  /** The server, the first nodes of the cluster, or the Sentinels. */
   readonly hosts: readonly RedisHost[];
-  /** Name by which Sentinels know the primary; empty for other kinds. */
+  /** The primary's name at the Sentinels; empty for other kinds. */
   readonly primary: string;
   readonly database: number;
   /** Other options of the URL, such as `family`. */
   readonly options: Readonly<Record<string, string | number>>;
-  /** All our keys begin with it. Its braces are a hash tag: all of them share one slot of a cluster. */
+  /** Begins all our keys. Its braces are a hash tag: all keys share one slot of a cluster. */
   readonly prefix: string;
   /**
-   * A function, so that no log and no page shows what it returns. Secrets in files are read for each call: ask anew for each
-   * login. Undefined `tls`: not encrypted.
+   * A function, so that no log or page shows the result. It reads secrets in files anew: call it for each login. Undefined
+   * `tls`: not encrypted.
    */
   readonly access: () => RedisAccess;
 }
@@ -28,16 +26,15 @@ interface RedisAccess {
   readonly password?: string | undefined;
   readonly sentinelUsername?: string | undefined;
   readonly sentinelPassword?: string | undefined;
-  /** `ca`: certificates in PEM form that are trusted in place of the system's. */
+  /** `ca`: certificates in PEM form, trusted instead of the system's. */
   readonly tls?: { readonly ca?: string } | undefined;
 }
 
-/** The settings as they were given. */
 export interface RedisGiven {
   readonly url?: string | undefined;
   /** Without braces. */
   readonly prefix?: string;
-  /** In place of the one of the URL. */
+  /** Replaces the password of the URL. */
   readonly password?: string | undefined;
   readonly sentinelPassword?: string | undefined;
   readonly ca?: string | undefined;
@@ -46,7 +43,7 @@ export interface RedisGiven {
 const PORT = 6379;
 const SENTINEL_PORT = 26_379;
 
-/** `now` gives the settings as they are at present: only logins may change. */
+/** `now` returns the current settings: only logins may change. */
 export function redisServerOf(given: RedisGiven, now: () => RedisGiven = () => given): RedisServer {
   const { prefix = "usage-etl", ca } = given;
   const url = given.url === undefined ? undefined : parseRedisUrl(given.url);
@@ -73,9 +70,9 @@ export function redisServerOf(given: RedisGiven, now: () => RedisGiven = () => g
 }
 
 /**
- * Reads `redis://user:password@host:6379/0`, with `rediss` for TLS. Several hosts, comma-separated, or `redis+cluster://` for
- * the one address of a cluster, are a cluster; each host may be a whole URL. `redis+sentinel://user:password@host:26379,host2/mymaster/0`
- * names Sentinels and the primary that they watch. Throws a `TypeError` for anything else.
+ * Reads `redis://user:password@host:6379/0`, with `rediss` for TLS. Several hosts, comma-separated (each may be a whole URL),
+ * or `redis+cluster://` with one address mean a cluster. `redis+sentinel://user:password@host:26379,host2/mymaster/0` names
+ * Sentinels and their primary. Throws a `TypeError` for anything else.
  */
 export function parseRedisUrl(text: string) {
   const [first = "", ...others] = text.split(/,(?=rediss?:\/\/)/);
@@ -118,7 +115,7 @@ function hostOf({ hostname, port }: URL, byDefault: number): RedisHost {
   return { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || byDefault) };
 }
 
-/** For messages: `Redis at host:6379`, `The Redis cluster of ...`, `Redis "mymaster" of the Sentinels ...`. */
+/** `Redis at host:6379`, `The Redis cluster of ...`, `Redis "mymaster" of the Sentinels ...`. */
 export function describeRedis({ kind, hosts, primary }: RedisServer): string {
   const named = hosts
     .map(({ host, port }) => `${host.includes(":") ? `[${host}]` : host}:${port}`)

@@ -1,4 +1,4 @@
-/** A URL for messages, without the password in its authority or its query. */
+/** Hides the password in authority and query. */
 export function withoutPassword(url: string): string {
   if (!URL.canParse(url)) return "(an address that is not a URL)";
   const parsed = new URL(url);

@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /**
- * What a value must be, in our words, wherever a schema has none of its own: it follows the value's name. The validator's
- * own messages ("Invalid input: expected int, received undefined") are for programmers.
+ * A requirement in our words that follows the value's name. The validator's own messages ("Invalid input: expected int,
+ * received undefined") are for programmers.
  */
 z.config({ localeError: (issue) => describe(issue as z.core.$ZodRawIssue) });
 
@@ -37,7 +37,7 @@ function describe(issue: z.core.$ZodRawIssue): string {
   }
 }
 
-/** Such as `have 16 characters or more`, `be above 0`. */
+/** `have 16 characters or more`, `be above 0`. */
 function bound(origin: string, limit: number | bigint, how: string): string {
   const amount = how.startsWith("or") ? `${limit} ${how}` : `${how} ${limit}`;
   if (origin === "string")

@@ -16,20 +16,16 @@ import {
 } from "./variables.ts";
 
 export type Config = Readonly<ReturnType<typeof fromValues>>;
-/** Hosts and key for the platform's other calls. */
 export type PlatformAccess = Pick<
   SourceConfig,
   "organizationId" | "controlPlaneUrl" | "deploymentUrl" | "workspaceId" | "bearerToken"
 > & {
   readonly apiKey: Secret | undefined;
 };
-/** `keep` stores user e-mail addresses, `hash` a digest of them, `drop` none. */
+/** `hash` stores a digest of user e-mail addresses, `drop` nothing. */
 export type EmailPolicy = Config["userEmail"];
 
-/**
- * Reads all settings once and reports all problems in one `UsageError` (`configuration_invalid`). An unknown `USAGE_`
- * variable is a problem too.
- */
+/** Reports all problems, including unknown `USAGE_` variables, in one `UsageError` (`configuration_invalid`). */
 export function readConfig(environment: Environment): Config {
   const problems = unknownVariables(environment);
   const values = readVariables(environment, problems);
@@ -58,24 +54,20 @@ function fromValues(
   },
 ) {
   return {
-    /** Whether settings were read from an env file too. */
     hasEnvFile,
     databaseUrl: values.DATABASE_URL,
-    /** Undefined: migrations too go to `databaseUrl`. */
+    /** Undefined: migrations use `databaseUrl` too. */
     databaseMigrateUrl: values.DATABASE_MIGRATE_URL,
-    /** Connections of the main pool of a process. */
     maxConnections: values.DATABASE_POOL_SIZE,
-    /** As it was given. */
     redisUrl: values.REDIS_URL,
     redis,
-    /** By their settings. They are read again for each login. */
+    /** By setting; read again for each login. */
     redisSecrets: {
       REDIS_URL: values.REDIS_URL,
       REDIS_PASSWORD: values.REDIS_PASSWORD,
       REDIS_SENTINEL_PASSWORD: values.REDIS_SENTINEL_PASSWORD,
     },
     sources,
-    /** From the environment, for commands that need no billing host. */
     platform: {
       apiKey: values.USAGE_API_KEY,
       organizationId: values.USAGE_ORGANIZATION_ID,
@@ -84,7 +76,6 @@ function fromValues(
       workspaceId: values.USAGE_WORKSPACE_ID,
       bearerToken: values.USAGE_BEARER_TOKEN,
     },
-    /** What syncs load, as far as the server counts it. */
     meters: values.USAGE_METERS,
     settleAfterMs: values.USAGE_SETTLE_AFTER,
     hourlyForMs: values.USAGE_HOURLY_FOR,
@@ -94,21 +85,21 @@ function fromValues(
     syncEveryMs: values.USAGE_SYNC_EVERY,
     refreshAfterMs: values.USAGE_REFRESH_AFTER,
     keepHistoryMs: values.USAGE_KEEP_HISTORY,
-    /** Files for a warehouse. Without an address the service writes none. */
+    /** Without an address the service writes no files. */
     files: {
       address: values.USAGE_EXPORT_DIR,
       views: values.USAGE_EXPORT_VIEWS,
     },
-    /** Undefined: an owner file has to be named. */
+    /** Undefined: commands must name an owner file. */
     ownersFile: values.USAGE_OWNERS_FILE,
-    /** What routes are sent with, by the settings that they name. */
+    /** Secrets of routes, by setting. */
     routeSecrets: new Map<string, Secret>([
       ...routeSecrets,
       ...(values.USAGE_ALERT_WEBHOOK_URL === undefined
         ? []
         : [["USAGE_ALERT_WEBHOOK_URL", values.USAGE_ALERT_WEBHOOK_URL] as const]),
     ]) as ReadonlyMap<string, Secret>,
-    /** Where people reach the pages; undefined: messages name commands alone. */
+    /** Undefined: messages name commands alone. */
     webUrl: values.USAGE_WEB_URL,
     httpHost: values.HTTP_HOST,
     httpPort: values.HTTP_PORT,
@@ -132,7 +123,7 @@ function contradictions(values: Values, environment: Environment): string[] {
       `USAGE_HOURLY_KEEP is ${environment.USAGE_HOURLY_KEEP}, less than USAGE_HOURLY_FOR (${loaded})`,
     );
   }
-  // Who means the workspaces to load must not load all of them.
+  // A mix-up of the two settings must not load all workspaces.
   if (values.USAGE_WORKSPACE_ID !== undefined && values.USAGE_CONTROL_PLANE_URL === undefined) {
     problems.push(
       "USAGE_WORKSPACE_ID is for USAGE_CONTROL_PLANE_URL, which is not set; the workspaces to load are USAGE_WORKSPACE_IDS",
@@ -155,7 +146,7 @@ function databaseMissing({ hasEnvFile }: Config) {
   };
 }
 
-/** The sources of a command that needs the database too: the error names everything that is missing. */
+/** For commands that need the database too: the error names everything that is missing. */
 export function requireSources(config: Config): readonly SourceConfig[] {
   if (config.sources.length > 0) return config.sources;
   const message = "No source is configured: set both USAGE_BASE_URL and USAGE_API_KEY.";
@@ -174,7 +165,7 @@ export function requireDatabaseUrl(config: Config): Secret {
   throw new UsageError(databaseMissing(config));
 }
 
-/** The Redis of the settings; undefined if none is named. Adds to `problems` what contradicts itself. */
+/** Undefined if none is named. Adds contradictions to `problems`. */
 function redisFrom(values: Values, problems: string[]): RedisServer | undefined {
   const { REDIS_URL: url, REDIS_PREFIX: prefix, REDIS_CA_FILE: caFile } = values;
   if (url === undefined) return undefined;
@@ -199,7 +190,7 @@ function redisFrom(values: Values, problems: string[]): RedisServer | undefined 
   return server;
 }
 
-/** The Redis of an environment. Error: `configuration_invalid`. */
+/** Error: `configuration_invalid`. */
 export function readRedis(environment: Environment): RedisServer | undefined {
   const problems: string[] = [];
   const server = redisFrom(readVariables(environment, problems), problems);
@@ -207,7 +198,7 @@ export function readRedis(environment: Environment): RedisServer | undefined {
   return server;
 }
 
-/** The secrets that come from files, by the name of what names the file. */
+/** Secrets from files, by the setting that names the file. */
 export function secretFilesOf(config: Config): ReadonlyMap<string, Secret> {
   const { databaseUrl, redisSecrets, sources } = config;
   const all: [name: string, secret: Secret | undefined][] = [
@@ -234,7 +225,7 @@ export interface SourceConfig extends Readonly<SourceFields> {
   readonly bearerToken?: Secret | undefined;
 }
 
-/** The source of the environment, named `default`, or those of `USAGE_SOURCES_FILE`. */
+/** One source named `default`, or those of `USAGE_SOURCES_FILE`. */
 function readSources(values: Values, problems: string[]): SourceConfig[] {
   const { USAGE_SOURCES_FILE: file, USAGE_BASE_URL: baseUrl, USAGE_API_KEY: apiKey } = values;
   if (file !== undefined) {
@@ -316,16 +307,16 @@ function readSourcesFile(file: string, problems: string[]): SourceConfig[] {
   });
 }
 
-/** When it changes, stored failures are retried at once. It depends on the key but does not reveal it. */
+/** A change retries stored failures at once. It depends on the key but does not reveal it. */
 export function configurationDigest(source: SourceConfig): string {
   const { baseUrl, organizationId, workspaceIds, dataStart, answerLimit } = source;
   const key = source.apiKey.reveal();
-  // The limit at the end and only if it is set, so that a release without it has the same digest.
+  // At the end and only if it is set, so that digests without it stay the same.
   const limit = answerLimit === undefined ? [] : [answerLimit];
   return digestOf([baseUrl, organizationId, workspaceIds, dataStart, key, ...limit]);
 }
 
-/** By it another key is told, without revealing any. */
+/** Shows that the key changed without revealing it. */
 export function keyDigest({ slug, apiKey }: Pick<SourceConfig, "slug" | "apiKey">): string {
   return digestOf(["key", slug, apiKey.reveal()]);
 }
@@ -334,7 +325,7 @@ function digestOf(values: readonly unknown[]): string {
   return createHash("sha256").update(JSON.stringify(values)).digest("hex").slice(0, 32);
 }
 
-/** What makes a command mean this source alone; nothing where it is the only one. */
+/** The flags that select this source; empty if it is the only one. */
 export function sourceFlagsOf({ sources }: Pick<Config, "sources">, slug: string): string {
   return sources.length > 1 ? ` --source ${slug}` : "";
 }

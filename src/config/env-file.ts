@@ -5,12 +5,12 @@ import { UsageError } from "../errors.ts";
 import { isRouteSetting, isSecret, SETTINGS } from "./settings.ts";
 import type { Environment } from "./variables.ts";
 
-/** Read where `USAGE_ENV_FILE` is not set, from the working folder, if it is there. `usage-etl init` writes it. */
+/** Read from the working folder if `USAGE_ENV_FILE` is not set. */
 export const ENV_FILE = "usage-etl.env";
 
 /**
- * The environment, and beneath it the settings of the env file. What the environment sets stays, whether as `NAME` or as
- * `NAME_FILE`. A systemd credential named like a secret stands above both. Error: `env_file_unreadable`.
+ * Adds the env file's settings. The environment wins, whether as `NAME` or `NAME_FILE`; a systemd credential named like a
+ * secret wins over both. Error: `env_file_unreadable`.
  */
 export function withEnvFile(environment: Environment): Environment {
   const found = envFileOf(environment);
@@ -32,7 +32,7 @@ export function withEnvFile(environment: Environment): Environment {
   return merged;
 }
 
-/** Files that are named like settings of routes. A folder that may be entered but not listed shows none. */
+/** A folder that may be entered but not listed shows none. */
 function routeSettingsIn(folder: string): string[] {
   try {
     return readdirSync(folder).filter(isRouteSetting);
@@ -41,7 +41,7 @@ function routeSettingsIn(folder: string): string[] {
   }
 }
 
-/** Error: `env_file_unreadable` for a folder that is closed, whose files would seem to be missing. */
+/** Error: `env_file_unreadable` for a closed folder, whose files would seem to be missing. */
 function isThere(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) !== undefined;
@@ -55,16 +55,16 @@ function isThere(path: string): boolean {
   }
 }
 
-/** What says where to load from or to. With one of these, or an env file, nothing else may stand in for a setting. */
+/** With one of these, or an env file, nothing else may stand in for a setting. */
 const CONFIGURING = ["DATABASE_URL", "USAGE_BASE_URL", "USAGE_API_KEY", "USAGE_SOURCES_FILE"];
 
-/** Whether an environment, with its env file and credentials, names a database, a platform, sources or an env file. */
+/** Includes the env file and credentials. */
 export function isConfigured(environment: Environment): boolean {
   const names = CONFIGURING.flatMap((name) => [name, `${name}_FILE`]);
   return envFileOf(environment) !== undefined || names.some((name) => !isBlank(environment[name]));
 }
 
-/** Path of the env file that is read. Undefined if there is none. */
+/** Undefined if there is none. */
 export function envFileOf({ USAGE_ENV_FILE: named }: Environment): string | undefined {
   if (!isBlank(named)) return named;
   return existsSync(ENV_FILE) ? ENV_FILE : undefined;
@@ -83,7 +83,7 @@ function readEnvFile(file: string): Readonly<Record<string, string | undefined>>
   }
 }
 
-/** The text of an env file that Node, systemd, Docker and a shell read alike. Values hold neither `'` nor line ends. */
+/** Node, systemd, Docker and a shell read this text alike. Values hold neither `'` nor line ends. */
 export function toEnvFile(values: Readonly<Record<string, string>>, head: string): string {
   const lines = Object.entries(values).map(([name, value]) =>
     /^[\w./:@%+,=-]*$/.test(value) ? `${name}=${value}` : `${name}='${value}'`,
@@ -91,7 +91,7 @@ export function toEnvFile(values: Readonly<Record<string, string>>, head: string
   return `${head}${lines.join("\n")}\n`;
 }
 
-/** Whether `toEnvFile` can write the value. */
+/** Returns whether `toEnvFile` can write the value. */
 export function fitsEnvFile(value: string): boolean {
   return !/['\r\n\0]/.test(value);
 }

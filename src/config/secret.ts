@@ -1,23 +1,22 @@
 import { readFileSync } from "node:fs";
 
-/** What the file of a secret holds now, or what is wrong with it. */
 type SecretReading = { readonly value: string } | { readonly problem: string };
 
-/** A value that is never shown in a log, an error or a page. */
+/** Never shown in a log, an error or a page. */
 export class Secret {
   #value: string;
   #problem: string | undefined;
   readonly #read: (() => SecretReading) | undefined;
 
-  /** `read` reads the file that it came from; none: it never changes. */
+  /** Without `read` the value never changes. */
   constructor(value: string, read?: () => SecretReading) {
     this.#value = value;
     this.#read = read;
   }
 
   /**
-   * The value as it is now. A file is read for each call, so that a rotated secret is used at once and nobody need be told.
-   * Without a usable file the last value stays: it may still be valid, and `problem` says what is wrong.
+   * Reads the file for each call, so that a rotated secret is used at once. Without a usable file the last value stays: it may
+   * still be valid, and `problem` says what is wrong.
    */
   reveal(): string {
     const reading = this.#read?.();
@@ -27,12 +26,12 @@ export class Secret {
     return this.#value;
   }
 
-  /** What is wrong with its file since it was last revealed; never shows the value. */
+  /** The file's problem when it was last revealed; never shows the value. */
   problem(): string | undefined {
     return this.#problem;
   }
 
-  /** Whether it may change while the process runs. */
+  /** Whether the value may change while the process runs. */
   isFromFile(): boolean {
     return this.#read !== undefined;
   }
@@ -48,10 +47,7 @@ export class Secret {
   }
 }
 
-/**
- * The secret in a file, which is read again whenever it is revealed. `problemsOf` says what is wrong with a content.
- * Undefined if there is none now: see `problems`.
- */
+/** `problemsOf` checks a content. Undefined if there is no secret now: see `problems`. */
 export function secretFromFile(
   file: string,
   where: string,
@@ -76,7 +72,7 @@ export function readSecretFile(file: string, where: string, problems: string[]):
     if (text !== "") return text;
     problems.push(`${where} ${file} is empty`);
   } catch (error) {
-    // Not its message, which repeats the path. Who sets the secret itself in place of its file must not find it in a log.
+    // The system's message repeats the path, which may be the secret itself, set in place of its file.
     const isPath = file.includes("/") && !file.includes("://");
     const { code } = error as NodeJS.ErrnoException;
     const what = isPath ? `${file} cannot be read` : "is not the path of a file that can be read";

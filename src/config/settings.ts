@@ -3,12 +3,10 @@ import { DateTime, Duration } from "../luxon.ts";
 import { parseRedisUrl } from "../redis-server.ts";
 import { Secret } from "./secret.ts";
 
-/** What values of settings may be, with messages that say what is wrong. */
-
 const DAY_MS = 86_400_000;
-/** Beyond it a date cannot be told, or a plan does not end. */
+/** Later dates cannot be shown, and longer plans do not end. */
 const LONGEST_MS = 36_525 * DAY_MS;
-/** Days and instants of settings and options lie between these. */
+/** Range of days and instants in settings and options. */
 export const FIRST_DAY = "1970-01-01";
 export const LAST_DAY = "2100-01-01";
 
@@ -30,9 +28,9 @@ const day = z
   .refine((text) => text >= FIRST_DAY && text <= LAST_DAY, `must be between ${FIRST_DAY} and ${LAST_DAY}`);
 const httpUrl = z
   .url({ protocol: /^https?$/, error: "is not an http or https URL" })
-  // The command `config` and error messages show it.
+  // The command `config` and error messages show the URL.
   .refine((text) => !URL.canParse(text) || new URL(text).password === "", "holds a password");
-/** The message does not repeat the value, which may hold a password. */
+/** The message omits the value, which may hold a password. */
 const serverUrl = (form: string, protocols: readonly string[]) =>
   z
     .string()
@@ -56,17 +54,17 @@ const redisUrl = z
     "is not of the form redis://host:6379 or redis+sentinel://host:26379/mymaster",
   );
 const listed = (text: string) => text.split(",").flatMap((word) => word.trim() || []);
-/** Words, comma-separated; none by default. */
+/** None by default. */
 const commaList = z.string().default("").transform(listed);
 const onOrOff = z.enum(["on", "off"], { error: "must be on or off" });
-// Any hexadecimal digits in UUID form: Postgres and Python accept such ids, whatever variant RFC 9562 requires.
-// The message does not repeat the value: who pastes the key in the wrong place must not find it in a log.
+// Postgres and Python accept any hexadecimal digits in UUID form, whatever RFC 9562 requires. The message omits the value,
+// which may be a key in the wrong place.
 const workspaceId = z
   .guid({ error: "is not a UUID such as 4340c6dc-954e-4ef4-a1e8-f73cc1826017" })
   .transform((id) => id.toLowerCase());
 const wholeNumber = z.coerce.number({ error: "is not a number" }).int("is not a whole number");
 const rateLimit = wholeNumber.min(1, "must be at least 1").max(1_000_000, "must be 1000000 or less");
-// undici takes a header with anything else for a failed request.
+// undici treats a header with other characters as a failed request.
 const organizationId = z
   .string()
   .regex(/^[\x21-\x7e]*$/, "has a space, a line end or a character beyond ASCII");
@@ -74,7 +72,6 @@ export const bearerToken = z
   .string()
   .regex(/^[\x21-\x7e]+$/, "has a space, a line end or a character beyond ASCII: give the token alone")
   .min(8, "must have 8 characters or more");
-/** A name that readers of views see. */
 const displayName = z
   .string()
   .trim()
@@ -82,7 +79,7 @@ const displayName = z
   .max(200, "must have 200 characters or less")
   .regex(/^\P{Cc}*$/u, "has a control character");
 const METERS = ["traces", "longlived", "shortlived", "deployments", "sandboxes", "evaluators"] as const;
-/** In the order of `METERS`. Traces cannot be left out: all else is compared with them. Those that are not long-lived are short-lived. */
+/** In the order of `METERS`. Traces are required, since everything else is compared with them. */
 const meters = z
   .string()
   .default("traces,longlived,deployments,sandboxes,evaluators")
@@ -95,7 +92,6 @@ const answerLimit = wholeNumber.min(1, "must be at least 1").max(1_048_576, "mus
 
 export interface Setting {
   readonly schema: z.ZodType;
-  /** One or two sentences, with the unit. */
   readonly about: string;
   /** May also be given as `NAME_FILE`. */
   readonly secret?: boolean;
@@ -106,7 +102,6 @@ const secret = (schema: z.ZodType<string>, about: string) => {
   return { schema: schema.transform((text) => new Secret(text)).optional(), about, secret: true };
 };
 
-/** Every environment variable: its schema with default, and its meaning with the unit. */
 export const SETTINGS = {
   DATABASE_URL: secret(postgresUrl, "Postgres 15 or later that stores the usage."),
   DATABASE_MIGRATE_URL: secret(
@@ -282,7 +277,6 @@ export const SETTINGS = {
   ),
 } as const satisfies Record<string, Setting>;
 
-/** One source of `USAGE_SOURCES_FILE`. */
 export const sourceSchema = z.strictObject({
   slug: z
     .string()
@@ -294,18 +288,16 @@ export const sourceSchema = z.strictObject({
   /** Lower-case; empty: all that the platform lists. */
   workspaceIds: z.array(workspaceId).default([]),
   dataStart: day.default("2026-01-05"),
-  /** Requests per 10 s. */
   rateLimit: rateLimit.default(200),
   /** MiB. */
   answerLimit: answerLimit.optional(),
   controlPlaneUrl: httpUrl.optional(),
   /** Workspace of control plane requests. */
   workspaceId: workspaceId.optional(),
-  /** Of template calls. */
+  /** For template calls. */
   bearerToken: bearerToken.optional(),
   bearerTokenFile: z.string().min(1).optional(),
   deploymentUrl: httpUrl.optional(),
-  /** Names in the FOCUS views. */
   providerName: displayName.optional(),
   invoiceIssuerName: displayName.optional(),
 });
@@ -314,10 +306,7 @@ export function isSecret(name: string): boolean {
   return name in SETTINGS && (SETTINGS as Record<string, Setting>)[name]?.secret === true;
 }
 
-/**
- * Whether it is the setting of a route, which an owner file names: its address or key. Their values are checked where they meet the
- * route, which says what they are of.
- */
+/** Routes are named in an owner file, which knows what their values mean and so checks them. */
 export function isRouteSetting(name: string): boolean {
   return /^USAGE_ROUTE_[A-Z0-9_]*[A-Z0-9]$/.test(name) && !name.endsWith("_FILE");
 }

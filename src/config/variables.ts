@@ -9,13 +9,13 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export type SettingName = keyof typeof SETTINGS;
 export type Values = { readonly [N in SettingName]: z.output<(typeof SETTINGS)[N]["schema"]> };
 
-/** Reads every setting. A setting with a problem is undefined, and the problem is added to `problems`. */
+/** A setting with a problem is undefined, and `problems` names it. */
 export function readVariables(environment: Environment, problems: string[]): Values {
   const names = Object.keys(SETTINGS) as SettingName[];
   return Object.fromEntries(names.map((name) => [name, readVariable(environment, name, problems)])) as Values;
 }
 
-/** Reads one setting. Error: `configuration_invalid`. */
+/** Error: `configuration_invalid`. */
 export function readSetting<N extends SettingName>(environment: Environment, name: N): Values[N] {
   const problems: string[] = [];
   const value = readVariable(environment, name, problems);
@@ -23,7 +23,7 @@ export function readSetting<N extends SettingName>(environment: Environment, nam
   return value as Values[N];
 }
 
-/** The value of a variable, or for a secret the content of its `NAME_FILE`. A blank value counts as unset. */
+/** For a secret also the content of its `NAME_FILE`. A blank value counts as unset. */
 export function readVariable(environment: Environment, name: SettingName, problems: string[]): unknown {
   const { schema, secret }: Setting = SETTINGS[name];
   const [text, file] = [environment[name], secret ? environment[`${name}_FILE`] : undefined].map((value) =>
@@ -44,7 +44,7 @@ export function readVariable(environment: Environment, name: SettingName, proble
   return parsed.data;
 }
 
-/** The settings of routes, by their names, each a secret or the file of one. */
+/** Each is a secret or its file. */
 export function readRouteSecrets(environment: Environment, problems: string[]): ReadonlyMap<string, Secret> {
   const names = new Set(Object.keys(environment).map((name) => name.replace(/_FILE$/, "")));
   const found = [...names].filter(isRouteSetting).map((name): [string, Secret | undefined] => {
@@ -70,7 +70,7 @@ export function unknownVariables(environment: Environment): string[] {
     });
 }
 
-/** Throws `configuration_invalid` with all problems, if there are any. */
+/** Error: `configuration_invalid` with all problems. */
 export function refuse(problems: readonly string[]): void {
   if (problems.length === 0) return;
   throw new UsageError({

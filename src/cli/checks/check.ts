@@ -5,15 +5,13 @@ import { EXIT, exitCodeOf, firstExit } from "../session/exit.ts";
 /** `skip`: not checked, because something that it needs is missing. */
 type Verdict = "pass" | "warn" | "fail" | "skip";
 
-/** One line of `doctor`. */
 export interface Check {
-  /** Null: of the servers that all sources share. */
+  /** Null for servers that all sources share. */
   readonly source: string | null;
   readonly check: string;
   readonly status: Verdict;
   readonly finding: string;
   readonly code: string | null;
-  /** What to do. */
   readonly hint: string | null;
   /** Exit code of a failure. */
   readonly exit: number;
@@ -25,12 +23,12 @@ interface Problem {
   readonly next: string;
 }
 
-/** Takes checks down, one call a line. */
+/** One call adds one check. */
 export interface Notes {
   pass(check: string, finding: string): undefined;
   skip(check: string, finding: string): undefined;
   warn(check: string, problem: Problem): undefined;
-  /** The exit code is that of an error, or `exit`. */
+  /** The exit code is the error's, or `exit`. */
   fail(check: string, problem: Problem, exit?: number): undefined;
 }
 
@@ -59,7 +57,7 @@ export function notesOf(checks: Check[], source: string | null): Notes {
   };
 }
 
-/** Anything that was thrown, as a problem with its exit code. */
+/** Any thrown value, as a problem with its exit code. */
 export function problemOf(error: unknown): EtlError {
   if (error instanceof EtlError) return error;
   const message = error instanceof Error ? error.message : String(error);

@@ -9,12 +9,10 @@ import { openPlace } from "../../warehouse/place.ts";
 import { EXIT } from "../session/exit.ts";
 import { type Notes, problemOf } from "./check.ts";
 
-/** Checks of places for files: room for exports on this host, and the files for a warehouse. */
-
 /** They are written nightly. */
 const LATE_AFTER_MS = 1.5 * DAY_MS;
 
-/** Whether files for a warehouse are there, and how old they are. Nothing where none are configured. */
+/** Checks nothing if no place for files is configured. */
 export async function checkFilesPlace(
   { files }: Config,
   given: { source: string; store: Store | undefined; now: number; signal: AbortSignal },
@@ -42,10 +40,10 @@ export async function checkFilesPlace(
   }
 }
 
-/** An export of a million rows takes about 120 MB there (docs/proof.md). */
+/** An export of a million rows takes about 120 MB (docs/proof.md). */
 const LEAST_FREE_BYTES = 256 * 1_048_576;
 
-/** Room in the folder for temporary files, where exports are kept while they are read. */
+/** Exports are kept in the folder for temporary files while they are read. */
 export async function checkDisk(notes: Notes): Promise<void> {
   const folder = tmpdir();
   const next = "Make room, or set TMPDIR to another folder.";

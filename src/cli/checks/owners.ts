@@ -7,7 +7,7 @@ import { appliedOwners, idleBudgets, idleRules } from "../../store/bill/owners.t
 import type { Store } from "../../store/db/database.ts";
 import { type Notes, problemOf } from "./check.ts";
 
-/** Whether the owner file is the one that was applied. */
+/** Compares the owner file with the applied one. */
 export async function checkOwners(config: Config, { db }: Store, notes: Notes): Promise<void> {
   const applied = await appliedOwners(db);
   if (applied !== undefined) {
@@ -44,7 +44,7 @@ export async function checkOwners(config: Config, { db }: Store, notes: Notes): 
   }
 }
 
-/** Checks that each route can be sent to from here, and that its last message arrived. */
+/** Checks that this host can send to each route, and that its last message arrived. */
 async function checkRoutes(db: Store["db"], config: Config, notes: Notes): Promise<void> {
   for (const route of await reportRoutes(db, config)) {
     const failed = route.states.find(({ failures }) => failures > 0);

@@ -8,10 +8,10 @@ import { EXIT, exitCodeOf, firstExit } from "../session/exit.ts";
 import { type Notes, problemOf } from "./check.ts";
 
 const ANSWER_WITHIN_MS = 20_000;
-/** Newer documentation of Cloud says 2,000 requests a minute and key for everything (docs/platform.md). Other servers have limits of their own. */
+/** Newer documentation of Cloud says 2,000 requests a minute and key for everything (docs/platform.md). */
 const MOST_IN_10_S = 333;
 
-/** What became of one call. `absent`: the server does not have it (404, 405). */
+/** `absent`: the server does not have the call (404, 405). */
 interface Call<T> {
   readonly name: string;
   readonly answer?: T | undefined;
@@ -21,11 +21,10 @@ interface Call<T> {
 export interface PlatformView {
   readonly isKeyAccepted: boolean;
   readonly organizationId: string | undefined;
-  /** Of the live listing; undefined without one. */
   readonly listed: readonly { readonly id: string; readonly isDeleted: boolean }[] | undefined;
 }
 
-/** Asks each kind of call once and stores nothing. `known`: a workspace to ask usage of, where none is listed. */
+/** Sends each kind of request once and stores nothing. `known`: a workspace for usage requests if none is listed. */
 export async function checkPlatform(
   billing: BillingClient,
   {
@@ -53,7 +52,6 @@ export async function checkPlatform(
       ? undefined
       : await call(
           "usage",
-          // The other calls tell a 404 by themselves.
           unlessAbsent(
             billing.usage({ ...query, workspaceIds: [workspaceId] }, { ...io, onRecords: () => {} }),
           ),
@@ -134,7 +132,7 @@ function noteCalls(
   notes.fail("platform", problem, EXIT.usage);
 }
 
-/** `info` needs no key, so its answer proves none. */
+/** `info` needs no key, so its answer does not prove one. */
 function noteKey(calls: readonly Call<unknown>[], notes: Notes): boolean {
   const refused = calls.find(({ error }) => isKeyRefused(error));
   if (refused !== undefined) {
@@ -147,7 +145,7 @@ function noteKey(calls: readonly Call<unknown>[], notes: Notes): boolean {
   return by.length > 0;
 }
 
-/** What the key reads, by the live listing alone: what is stored may be a week old. `isOpened`: the source had a sync. */
+/** Uses the live listing alone: stored workspaces may be a week old. `isOpened`: the source had a sync. */
 export function checkWorkspaces(
   view: PlatformView,
   { source, isOpened }: { source: SourceConfig; isOpened: boolean },

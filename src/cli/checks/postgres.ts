@@ -9,13 +9,11 @@ import { storeNow, tryWrite } from "../../store/load/fetch-ledger.ts";
 import { requireSchema, type Session } from "../session/session.ts";
 import { type Notes, problemOf } from "./check.ts";
 
-/** Checks of Postgres: the server, its schema and roles, and its clock. */
-
 /** Postgres 15 is the first with MERGE. */
 export const OLDEST_POSTGRES = 150_000;
 const NEED_POSTGRES = ["postgres_write", "schema", "roles", "jit"];
 
-/** Checks the database. Returns the store if its schema can be read, else undefined. */
+/** Returns the store if its schema can be read, else undefined. */
 export async function checkPostgres(session: Session, notes: Notes): Promise<Store | undefined> {
   let store: Store;
   try {
@@ -48,7 +46,7 @@ export async function checkPostgres(session: Session, notes: Notes): Promise<Sto
   return store;
 }
 
-/** It only warns: all but readers works without. A role that was made after the last migration has no rights. */
+/** Only warns, because everything but readers works. A role that was made after the last migration has no rights. */
 async function checkRoles({ db }: Store, notes: Notes): Promise<void> {
   const { hasReaders } = await serverCapabilities(db);
   if (!hasReaders) return notes.warn("roles", ROLES_MISSING);
@@ -62,8 +60,8 @@ async function checkRoles({ db }: Store, notes: Notes): Promise<void> {
 }
 
 /**
- * Whether a new session of a login without settings of its own compiles its queries: by the setting of the database, else by that of
- * the server. Where this login has a setting of its own, the server's is not seen, and taken for Postgres's default, which is on.
+ * Whether a login without settings of its own compiles its queries: by the database's setting, else the server's. If this login
+ * has its own setting, the server's is hidden and Postgres's default (on) is assumed.
  */
 async function checkJit(store: Store, notes: Notes): Promise<void> {
   const found = await store.transaction(async ({ db }) => {
@@ -75,7 +73,7 @@ async function checkJit(store: Store, notes: Notes): Promise<void> {
       ) as "isOn"
       from pg_database d where d.datname = current_database()
     `.execute(db);
-    // A session whose own JIT is off says that there is none.
+    // A session whose own JIT is off reports that JIT is not available.
     await sql`set local jit = on`.execute(db);
     const { rows: asked } = await sql<{ exists: boolean }>`select pg_jit_available() as exists`.execute(db);
     return rows[0]?.isOn === true && asked[0]?.exists === true ? rows[0] : undefined;
@@ -88,7 +86,7 @@ async function checkJit(store: Store, notes: Notes): Promise<void> {
   });
 }
 
-/** Postgres's clock decides what is due and final; that of this host only what it shows and schedules. */
+/** Postgres's clock decides what is due and final; this host's clock only what it shows and schedules. */
 export async function checkClock(store: Store, notes: Notes): Promise<void> {
   const before = systemClock.now();
   const time = await storeNow(store.db);

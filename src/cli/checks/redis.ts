@@ -11,7 +11,7 @@ import { type Notes, problemOf } from "./check.ts";
 /** A worker takes a due job at once, and each takes seconds. */
 const OVERDUE_AFTER_MS = 60_000;
 
-/** Checks Redis. Undefined if none is configured, or if it does not answer. */
+/** Undefined if no Redis is configured, or it does not answer. */
 export async function checkRedisServer(config: Config, notes: Notes): Promise<RedisView | undefined> {
   if (config.redis === undefined) {
     notes.skip("redis", "REDIS_URL is not set. Only commands with --inline work.");
@@ -76,7 +76,7 @@ function clockProblem(off: number) {
   };
 }
 
-/** Checks that the service works for a source: its schedules are in Redis, and somebody takes their jobs. */
+/** The source's schedules must be in Redis, and a worker must take their jobs. */
 export function checkService(
   view: RedisView | undefined,
   { config, source }: { config: Config; source: SourceConfig },
@@ -119,7 +119,7 @@ function noteWorkers({ workers, schedules, nextSync = Infinity }: QueueView, not
   if (workers === 0) {
     const message = "No worker is connected to Redis for this source.";
     const problem = { code: "workers_missing", message, next };
-    // Before the service was ever started, nothing expects one.
+    // Before the first start of the service nothing expects a worker.
     if (schedules.size === 0) return notes.warn("workers", problem);
     notes.fail("workers", problem, EXIT.unreachable);
     return;

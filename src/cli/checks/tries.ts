@@ -12,9 +12,7 @@ import { withoutPassword } from "../../url.ts";
 import { count } from "../report/output.ts";
 import { OLDEST_POSTGRES, tooOld } from "./postgres.ts";
 
-/** What `init` tries before it writes settings: the platform, Postgres and Redis. */
-
-/** One thing that was tried. What fails throws instead. */
+/** A try that fails throws instead. */
 export interface Finding {
   readonly state: "pass" | "warn";
   readonly finding: string;
@@ -24,8 +22,8 @@ const pass = (finding: string): Finding => ({ state: "pass", finding });
 const warn = (finding: string): Finding => ({ state: "warn", finding });
 
 /**
- * Asks the billing host what a sync asks: the listing, then the usage of yesterday. Errors: those of the platform client;
- * `workspaces_unknown` if the server lists none and none is given.
+ * Requests the listing and yesterday's usage, as a sync does. Errors: those of the platform client; `workspaces_unknown` if the
+ * server lists none and none is given.
  */
 export async function tryPlatform(
   given: Pick<SourceConfig, "baseUrl" | "organizationId" | "workspaceIds"> & { readonly apiKey: string },

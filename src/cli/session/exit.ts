@@ -8,9 +8,9 @@ import {
 } from "../../errors.ts";
 import { knownError } from "../report/error.ts";
 
-/** Exit codes of every command; where several apply, the first of this order. */
+/** Where several apply, the first of this order counts. */
 export const EXIT = {
-  /** As a shell says of Ctrl-C. */
+  /** The code of a shell after Ctrl-C. */
   interrupted: 130,
   usage: 2,
   refused: 5,
@@ -21,7 +21,7 @@ export const EXIT = {
   done: 0,
 } as const;
 
-/** Of several exit codes the one that is first in `EXIT`. */
+/** Returns the code that is first in `EXIT`. */
 export function firstExit(exits: readonly number[]): number {
   return Object.values(EXIT).find((code) => exits.includes(code)) ?? EXIT.done;
 }
@@ -34,7 +34,7 @@ export function exitCodeOf(given: unknown): number {
   if (error instanceof UnreachableError) return EXIT.unreachable;
   if (error instanceof DeadlineError) return EXIT.partlyFailed;
   if (error instanceof PlatformError) {
-    // Every attempt has failed by now: a gateway's 502 counts as unreachable too.
+    // Every attempt has failed by now, so a gateway's 502 counts as unreachable.
     if (error.retryable) return EXIT.unreachable;
     const { code, status = 0 } = error;
     // A redirect that is not followed leads elsewhere.

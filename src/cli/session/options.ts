@@ -29,12 +29,10 @@ export interface SelectionOptions extends MeterOptions {
   readonly workspace?: readonly string[];
 }
 
-/** `--source`: the action gets a session whose configuration has only that source. */
 export function withSource(command: Command): Command {
   return command.option("--source <slug>", "only this source; default: every configured one");
 }
 
-/** `--from` and `--to`: a half-open range of UTC days or instants. */
 export function withRange(command: Command): Command {
   return command
     .option("--from <time>", "start, UTC, such as 2026-03-01 or 2026-03-01T05:00", parseInstant)
@@ -54,10 +52,7 @@ export function withGrouping(command: Command): Command {
   return command.addOption(new Option("--group-by <dimension>", "only this dimension").choices(GROUPINGS));
 }
 
-/**
- * `--kind` and `--tier`: what is counted, by the platform's words. Without a default it is whatever is loaded, where neither
- * is given.
- */
+/** Without a default, a command without these options uses whatever is loaded. */
 export function withMeter(command: Command, byDefault: Partial<MeterOptions> = METER.traces): Command {
   const wordsOf = (name: keyof MeterOptions) => [
     ...new Set(Object.values(METER).map((terms) => terms[name])),
@@ -71,7 +66,7 @@ export function withMeter(command: Command, byDefault: Partial<MeterOptions> = M
     );
 }
 
-/** What was asked for; undefined for whatever is loaded. Error: `tier_unknown`. */
+/** Undefined for whatever is loaded. Error: `tier_unknown`. */
 export function askedMeter({ kind, tier }: Partial<MeterOptions>): Meter | undefined {
   if (kind === undefined && tier === undefined) return undefined;
   return meterOf({ kind: kind ?? METER.traces.kind, tier: tier ?? METER.traces.tier });
@@ -88,14 +83,13 @@ export function meterOf({ kind, tier }: MeterOptions): Meter {
   });
 }
 
-/** Epoch milliseconds of an ISO 8601 day or instant; without an offset it is UTC. */
 export function parseInstant(text: string): number {
   const read = readInstant(text);
   if (typeof read === "number") return read;
   throw new InvalidArgumentError(read);
 }
 
-/** The range of a command. Errors: an end before the start, or one of the two missing without a default. */
+/** Errors: an end before the start, or one of the two missing without a default. */
 export function rangeOf(options: RangeOptions, fallback?: Interval): Interval {
   const start = options.from ?? fallback?.start;
   const end = options.to ?? fallback?.end;
@@ -116,7 +110,7 @@ export function rangeOf(options: RangeOptions, fallback?: Interval): Interval {
   return { start, end };
 }
 
-/** The dimensions of a meter that are asked for: all it has, or one. Error: `dimension_unknown` for one that it has not. */
+/** All dimensions of the meter, or one. Error: `dimension_unknown`. */
 export function groupingsOf({ groupBy }: { readonly groupBy?: GroupBy }, meter: Meter): readonly GroupBy[] {
   const groupings = groupingsFor(meter, groupBy === undefined ? GROUPINGS : [groupBy]);
   if (groupings.length > 0) return groupings;
@@ -127,7 +121,7 @@ export function groupingsOf({ groupBy }: { readonly groupBy?: GroupBy }, meter: 
   });
 }
 
-/** The number of a run or a backfill, which is a Postgres integer. Errors: `run_unknown`, `backfill_unknown`. */
+/** A run or backfill number is a Postgres integer. Errors: `run_unknown`, `backfill_unknown`. */
 export function numberOf(what: "run" | "backfill", text: string): number {
   const id = Number(text);
   if (Number.isSafeInteger(id) && id > 0 && id < 2 ** 31) return id;
@@ -141,7 +135,6 @@ export function numberOf(what: "run" | "backfill", text: string): number {
 /** A timer takes no more. */
 const LONGEST_MS = 20 * 86_400_000;
 
-/** Milliseconds of an ISO 8601 duration. */
 export function parseDuration(text: string): number {
   const value = Duration.fromISO(text);
   const ms = value.isValid ? value.toMillis() : Number.NaN;
@@ -151,7 +144,6 @@ export function parseDuration(text: string): number {
   );
 }
 
-/** Parses an option that is a whole number from 0 to `most`. */
 export function wholeNumber(most: number): (text: string) => number {
   return (text) => {
     const value = Number(text);

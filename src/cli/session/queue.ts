@@ -6,7 +6,7 @@ import { redisFault } from "../../redis-connect.ts";
 import type { RedisServer } from "../../redis-server.ts";
 import type { Session } from "./session.ts";
 
-/** Error: `redis_missing`, which says what else would do. */
+/** `instead` says how to do without Redis. Error: `redis_missing`. */
 export function requireRedis({ config }: Session, instead: string): RedisServer {
   if (config.redis !== undefined) return config.redis;
   throw new UsageError({
@@ -16,10 +16,7 @@ export function requireRedis({ config }: Session, instead: string): RedisServer 
   });
 }
 
-/**
- * The Redis of the service, asked before anything is read or entered. Errors: `redis_missing`; `redis_unreachable` after
- * some seconds; `redis_evicts`.
- */
+/** Call it before anything is read or entered. Errors: `redis_missing`; `redis_unreachable` after some seconds; `redis_evicts`. */
 export async function askRedis(session: Session): Promise<RedisServer> {
   const redis = requireRedis(session, "add --inline to work in this process");
   const { checkRedis } = await import("../../../jobs/queues.ts");
@@ -27,7 +24,7 @@ export async function askRedis(session: Session): Promise<RedisServer> {
   return redis;
 }
 
-/** A queue of a source, closed with the session. Its libraries are loaded here: `--inline` needs none of them. */
+/** The session closes the queue. Its libraries are loaded here, since `--inline` needs none of them. */
 export async function openSessionQueue(
   session: Session,
   name: "control" | "fetch",
@@ -36,17 +33,17 @@ export async function openSessionQueue(
   const { openQueue, producerConnection } = await import("../../../jobs/queues.ts");
   const connection = producerConnection(given.redis);
   const queue = openQueue(name, given.slug, connection, { prefix: given.redis.prefix });
-  // Both report every attempt to connect. Whoever adds a job gets the error.
+  // Both report every attempt to connect; the caller that adds a job gets the error.
   for (const emitter of [connection, queue] as EventEmitter[]) emitter.on("error", () => {});
   session.onClose(async () => {
-    // First: closing waits for a connection that is still being made.
+    // First, because closing waits for a connection that is still being made.
     connection.disconnect();
     await queue.close().catch(() => {});
   });
   return queue;
 }
 
-/** Adds a job of a queue. Error: `redis_unreachable`: a queue by itself waits for a connection for ever. */
+/** A queue alone waits for a connection for ever. Error: `redis_unreachable`. */
 export async function addJob(
   queue: Queue,
   given: { redis: RedisServer; name: string; options: JobsOptions },

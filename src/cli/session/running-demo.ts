@@ -8,7 +8,7 @@ import type { Environment } from "../../config/variables.ts";
 import { EtlError, UsageError } from "../../errors.ts";
 import { DATA_DIR } from "../../root.ts";
 
-/** Where the demo keeps its data, and where commands look for one that runs. */
+/** The demo's data. Commands look here for a running demo. */
 export const DEMO_DIR = join(DATA_DIR, "demo");
 
 const placesIn = (dir: string) => ({
@@ -18,26 +18,21 @@ const placesIn = (dir: string) => ({
   lock: join(dir, "demo.lock"),
 });
 
-/** What other commands need to know of a demo. */
 interface RunningDemo {
   readonly databaseUrl: string;
-  /** Undefined: it runs inline. */
+  /** Undefined: the demo runs inline. */
   readonly redisUrl: string | undefined;
   readonly sources: readonly SourceConfig[];
-  /** The operator's pages. */
   readonly pages: string;
   /** ISO 8601. */
   readonly syncEvery: string;
   /** Settings that its routes name. */
   readonly routes?: Readonly<Record<string, string>>;
-  /** That of the demo: its other settings hold for the commands too. */
+  /** Its other settings apply to the commands too. */
   readonly environment: Environment;
 }
 
-/**
- * Writes the settings of this demo as an env file, which only this user may read. Returns its path, and what removes it.
- * Undefined: another demo announced itself in this folder and still runs.
- */
+/** Writes the demo's settings as an env file that only this user may read. Undefined if another demo runs in this folder. */
 export async function announceDemo(
   dir: string,
   demo: RunningDemo,
@@ -56,7 +51,7 @@ export async function announceDemo(
     USAGE_SOURCES_FILE: places.sources,
     USAGE_SYNC_EVERY: demo.syncEvery,
     ...demo.routes,
-    // No settings: for the note that a command writes.
+    // Not a setting: commands show it in a note.
     DEMO_PAGES: demo.pages,
     DEMO_PROCESS: String(process.pid),
   };
@@ -70,19 +65,18 @@ export async function announceDemo(
   };
 }
 
-/** Of the environment if it names a Redis, else of the demo's own. */
+/** From the environment if it names a Redis, else the demo's own. */
 function redisSettings(environment: Environment, url: string): Record<string, string> {
   const isNamed = ["REDIS_URL", "REDIS_URL_FILE"].some((name) => environment[name]?.trim());
   return isNamed ? settingsIn(environment, (name) => name.startsWith("REDIS_")) : { REDIS_URL: url };
 }
 
-/** Settings of the demo's environment that are neither secret nor about its servers, sources and files. */
+/** Settings that are neither secret nor about servers, sources and files. */
 function sharedSettings(environment: Environment): Record<string, string> {
   const own = /^(HTTP_|REDIS_|USAGE_(BASE_URL|CONTROL|DEPLOYMENT|ORGANIZATION|WORKSPACE|SOURCES|ENV|WEB))/;
   return settingsIn(environment, (name) => name in SETTINGS && !isSecret(name) && !own.test(name));
 }
 
-/** Those of an environment that are set. */
 function settingsIn(environment: Environment, isWanted: (name: string) => boolean): Record<string, string> {
   return Object.fromEntries(
     Object.entries(environment).flatMap(([name, value = ""]) =>
@@ -91,23 +85,22 @@ function settingsIn(environment: Environment, isWanted: (name: string) => boolea
   );
 }
 
-/** Written in one step: a command may look at any moment. */
+/** Written in one step: a command may read at any moment. */
 function writePrivate(file: string, text: string): void {
   rmSync(`${file}.new`, { force: true });
   writeFileSync(`${file}.new`, text, { mode: 0o600 });
   renameSync(`${file}.new`, file);
 }
 
-/** The environment of a command with its env file, and which demo stands in for a configuration that is missing. */
+/** `demo` stands in for a missing configuration. */
 export interface CommandEnvironment {
   readonly environment: Environment;
-  /** `ended`: one was killed and its settings are left. Undefined: something is configured, or there is no demo. */
+  /** `ended`: the demo was killed and left its settings. Undefined: something is configured, or there is no demo. */
   readonly demo: "runs" | "ended" | undefined;
-  /** What a person is told. */
   readonly note?: string;
 }
 
-/** Looks for a demo only where nothing is configured: neither database, platform or sources, nor an env file. */
+/** Looks for a demo only without a database, platform, sources and env file. */
 export async function commandEnvironment(
   given: Environment,
   dir: string = DEMO_DIR,
@@ -126,7 +119,7 @@ export async function commandEnvironment(
   };
 }
 
-/** Undefined where there is none, or it belongs to another user. */
+/** Undefined if there is no file, or it belongs to another user. */
 function readSettings(file: string): Environment | undefined {
   try {
     return parseEnv(readFileSync(file, "utf8"));
@@ -135,7 +128,7 @@ function readSettings(file: string): Environment | undefined {
   }
 }
 
-/** An error about a missing setting also says that the demo, whose settings were found, has ended. */
+/** An error about a missing setting also says that the demo has ended. */
 export function withEndedDemo(error: unknown): unknown {
   if (!(error instanceof EtlError) || !["database_missing", "source_missing"].includes(error.code))
     return error;

@@ -8,23 +8,23 @@ import type { Actor } from "../../store/work/operator-actions.ts";
 import { createOutput, type Output, type OutputOptions } from "../report/output.ts";
 import { type CommandEnvironment, commandEnvironment, withEndedDemo } from "./running-demo.ts";
 
-/** What a command works with. Everything it opens is closed when the command ends, last first. */
+/** Whatever it opens is closed when the command ends, last first. */
 export interface Session {
   readonly config: Config;
   readonly output: Output;
   /** Aborted by Ctrl-C, SIGTERM, SIGHUP, and the end of the npm that started the process. */
   readonly signal: AbortSignal;
   store(): Promise<Store>;
-  /** The store that migrations use: `DATABASE_MIGRATE_URL`, if it is set. */
+  /** The store with `DATABASE_MIGRATE_URL`, if it is set. */
   storeToMigrate(): Promise<Store>;
-  /** The store, once its schema is known to be new enough. Error: `schema_outdated`. */
+  /** Error: `schema_outdated`. */
   migratedStore(): Promise<Store>;
   onClose(close: () => Promise<void>): void;
 }
 
 /**
- * Wraps the action of a command: reads the configuration, runs it, closes what it opened and sets the exit code. Where
- * nothing is configured, the settings of a demo that runs are used, but not by a command that is `alone`: it needs none.
+ * Reads the configuration, runs the action, closes what it opened and sets the exit code. Without a configuration a running
+ * demo's settings are used, except by a command that is `alone`: it needs none.
  */
 export function inSession<O extends object>(
   action: (session: Session, options: O, ...rest: string[]) => Promise<number | undefined>,
@@ -66,7 +66,7 @@ export function inSession<O extends object>(
   };
 }
 
-/** The action of a command with `--source` (`withSource`). Error: `source_unknown` for one that is not configured. */
+/** Error: `source_unknown`. */
 export function inSessionOfSource<O extends object>(
   action: (session: Session, options: O, ...rest: string[]) => Promise<number | undefined>,
 ): (...given: unknown[]) => Promise<void> {
@@ -84,12 +84,12 @@ export function inSessionOfSource<O extends object>(
   });
 }
 
-/** Ctrl-C, a supervisor, and a terminal that is closed. A second one of a kind ends the process at once. */
+/** A second signal of a kind ends the process at once. */
 const STOPS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-/** A process that is to end exits within this time, even if something hangs. */
+/** An ending process exits within this time, even if something hangs. */
 const END_WITHIN_MS = 25_000;
 
-/** Until the process is gone: also while connections close, or while it waits for a server. */
+/** Applies until the process is gone, also while connections close or wait for a server. */
 export function endInTime(output: Output): void {
   setTimeout(() => {
     output.note(`It did not end within ${END_WITHIN_MS / 1000} s, so it ends without closing the rest.`);
@@ -97,7 +97,7 @@ export function endInTime(output: Output): void {
   }, END_WITHIN_MS).unref();
 }
 
-/** npm passes on SIGINT and SIGTERM only. After any other end of it, such as SIGHUP, nobody would end the program. */
+/** npm passes on SIGINT and SIGTERM only. After any other end of npm nothing would end the program. */
 function watchNpm(stop: () => void): () => void {
   if (!/^exec src\/cli\.js\b/.test(process.env.npm_lifecycle_script ?? "")) return () => {};
   const npm = process.ppid;
@@ -153,11 +153,11 @@ async function openChecked(options: StoreOptions, onClose: Session["onClose"]): 
   return store;
 }
 
-/** Refuses a schema that is older than this code, and a reader's login. Without it a query would fail on a missing column. */
+/** Refuses an older schema, where a query would fail on a missing column, and a reader's login. */
 export async function requireSchema(store: Store): Promise<void> {
   const { pendingMigrations } = await import("../../store/db/schema-version.ts");
   const { refuseReader } = await import("../../store/activity/reader-login.ts");
-  // It would take the migrations that it cannot see for pending ones.
+  // A reader cannot see migrations, so all would seem pending.
   await refuseReader(store.db);
   const pending = await pendingMigrations(store.db);
   if (pending.length === 0) return;
@@ -168,7 +168,7 @@ export async function requireSchema(store: Store): Promise<void> {
   });
 }
 
-/** Who types commands here: the user's name by the operating system. A container's user may have none. */
+/** The operating system's user name. A container's user may have none. */
 export function commandActor(): Actor {
   return { name: userName(), role: "operator", via: "command" };
 }
@@ -177,7 +177,7 @@ function userName(): string | null {
   try {
     return userInfo().username;
   } catch {
-    // Nobody entered the user's number in the list of users.
+    // The user's number is not in the list of users.
     return null;
   }
 }

@@ -18,22 +18,18 @@ import { describeRange, describeRun, exitOfRange, rangeToData } from "../report/
 import { EXIT, exitCodeOf, firstExit } from "./exit.ts";
 import type { Session } from "./session.ts";
 
-/**
- * The work of a command on every source: each is opened, worked on, and reported. Apart from session.ts, since most commands
- * ask no platform and start sooner without it.
- */
+/** This file is apart from session.ts, since most commands need no platform and start sooner without it. */
 
-/** What a command asks of a source, and the requests that load it. */
 export interface LoadPlan {
   readonly asked: Asked;
   readonly tasks: readonly UsageRequest[];
-  /** What is stored is in doubt, so all of it is compared with the answers. */
+  /** Stored figures may be wrong, so all are compared with the answers. */
   readonly isRepair?: boolean;
 }
 
 /**
- * Fetches what `planOf` plans by Postgres's clock in this process, for every source. What it says at the end about the
- * range that was asked for is read from the tables then.
+ * Fetches the plan of each source in this process, by Postgres's clock. The final report on the requested range reads the
+ * tables.
  */
 export async function loadInline(
   session: Session,
@@ -69,11 +65,11 @@ function describeLoad(run: RunResult, range: readonly RangeLine[]): string {
     : `No usage was asked for. ${describeRange(range)}`;
 }
 
-/** Runs `work` for every source and prints the results, with `--json` as an array. Returns the first exit code that applies. */
+/** Prints the results, with `--json` as an array. Returns the first exit code that applies. */
 export async function reportPerSource<T extends object>(
   session: Session,
   given: {
-    /** Makes the work of each source one run of the history. */
+    /** Makes each source's work one run of the history. */
     kind?: RunKind;
     work: (source: OpenSource) => Promise<T>;
     exitOf: (result: T) => number;
@@ -99,8 +95,8 @@ export async function reportPerSource<T extends object>(
 }
 
 /**
- * Runs `work` for every source after first contact. Returns the first exit code that applies. If one of several sources
- * fails, its error is printed and the others still run. A kind makes contact and work of each source one run of the history.
+ * Runs `work` for every source after first contact; a failed source does not stop the others. Returns the first exit code that
+ * applies. `kind` makes contact and work of a source one run of the history.
  */
 export async function eachSource(
   session: Session,
@@ -134,14 +130,12 @@ async function workOn(
   return asRun(entered, kind, run, endOf);
 }
 
-/** What the exit code says of a run. The tables say why. */
 function endOf(exit: number): RunEnd {
   if (exit === EXIT.done) return { outcome: "done" };
   if (exit === EXIT.partlyFailed) return { outcome: "partly_failed" };
   return { outcome: exit === EXIT.mismatch ? "differs" : "failed" };
 }
 
-/** What a command needs to ask a source's platform. Its client is closed with the session. */
 export function sourceDepsOf(
   source: SourceConfig,
   given: { config: Config; store: Store } & Pick<Session, "signal" | "onClose" | "output">,
@@ -162,7 +156,6 @@ export function sourceDepsOf(
   };
 }
 
-/** Admits at most this many requests in any 10 s. */
 function rateBudget(requestsPer10s: number): () => Promise<void> {
   const budget = new PQueue({ interval: 10_000, intervalCap: requestsPer10s, strict: true });
   return () => budget.add(() => {});
