@@ -207,7 +207,7 @@ export class Faults {
   }
 }
 
-/** Counts down the first step that matches. */
+/** Counts down the steps that match until one hits. */
 function take<F, S extends { fault: F; times: number; skip: number }>(
   steps: S[],
   matches: (step: S) => boolean,

@@ -37,7 +37,7 @@ export function controlPlane(
   });
   const known = (method: Route["method"]): Templates => {
     if (settings.templates) return templates;
-    // On the whole path, and not in the form of a name that is not found (docs/platform.md, Control plane).
+    // The whole path is gone, so this is not the error of an unknown name (docs/platform.md, Control plane).
     throw new Refusal(method === "GET" ? 404 : 405, {
       detail: method === "GET" ? "Not Found" : "Method Not Allowed",
     });
