@@ -63,7 +63,7 @@ export class PlatformError extends EtlError {
   readonly status: number | undefined;
   /** At most five minutes. */
   readonly retryAfterMs: number | undefined;
-  /** Its `Retry-After` was longer or unreadable. */
+  /** Its `Retry-After` was longer than that, or cannot be read: the message says so. */
   readonly isRetryAfterOdd: boolean;
   readonly reason: string | undefined;
   readonly words: string;

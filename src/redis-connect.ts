@@ -173,7 +173,7 @@ async function reasonsOfHosts({ kind, hosts, access }: RedisServer): Promise<str
 const VAGUE =
   /(connection is closed|failed to refresh slots cache|none of startup nodes is available|and retry is disabled)\.?( Last error: .*)?$/i;
 
-/** Returns whether another reason would say more. */
+/** Such a reason says only that a connection failed; any other one says more. */
 function isVague(reason: string): boolean {
   return VAGUE.test(reason);
 }

@@ -5,7 +5,7 @@ export interface RedisHost {
 
 export interface RedisServer {
   readonly kind: "single" | "cluster" | "sentinel";
-  /** The server, the first nodes of the cluster, or the Sentinels. */
+  /** The one server, nodes of the cluster to contact first, or the Sentinels. */
   readonly hosts: readonly RedisHost[];
   /** The primary's name at the Sentinels; empty for other kinds. */
   readonly primary: string;

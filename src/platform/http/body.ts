@@ -22,7 +22,7 @@ interface BodyInput {
   readonly limit: number;
 }
 
-/** Average rate of a body after its grace. It is far below any useful line, so that only a drip is ended. */
+/** Least average rate of a body after its grace. It is far below any useful line, so that only a drip is ended. */
 const LEAST_BYTES_PER_S = 4096;
 
 /**
