@@ -13,12 +13,15 @@ export const MOVED: {
 } = {
   views: ["metering_probe"],
   columns: [],
-  lines: [/\.acknowledged = /],
+  // The stand-in refuses in other words.
+  lines: [/\.acknowledged = /, /"detail":"Refused/, /^\.\d+\.lastSync\.reason = /],
   files: [
     // Routes left the page of alerts, and their fields have other names.
     /^alerts list\.json$/,
     // The demo's owner file has other comments and no digests.
     /^owners export\.json$/,
+    // The list of backfills no longer counts their workspaces.
+    /^:backfills(\?source=[\w-]+)?\.page$/,
     // Owners have one report, which is that of usage.
     /^:owners/,
   ],
