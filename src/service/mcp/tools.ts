@@ -8,7 +8,7 @@ import { reportOnSources } from "../../pipeline/advice.ts";
 import { factOf } from "../../pipeline/alerts/conditions.ts";
 import { unknownName } from "../../pipeline/export/names.ts";
 import { begunMonth } from "../../pipeline/months/close.ts";
-import { listMoments } from "../../store/activity/timeline.ts";
+import { listMoments, type Moment } from "../../store/activity/timeline.ts";
 import { monthBill } from "../../store/bill/bill-lines.ts";
 import type { Database, Store } from "../../store/db/database.ts";
 import { inSnapshot } from "../../store/db/snapshot.ts";
@@ -19,6 +19,7 @@ import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { laterCosts } from "../../store/months/closed-costs.ts";
 import { changedMonths } from "../../store/months/month-adjustments.ts";
 import { listDifferences } from "../../store/proof/difference-list.ts";
+import { maskedActor } from "../../store/work/operator-actions.ts";
 import { PAGES_POOL } from "../web/routes.ts";
 
 export interface Sources {
@@ -126,6 +127,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
           });
         }
         const about = { sourceId, from, to, workspace: workspace?.key };
+        const masked = reader === "usage_reader_masked";
         const differences = await listDifferences(db, {
           source: slug,
           onlyLeft: false,
@@ -133,7 +135,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
           to,
           workspaceId: workspace_id,
           most: MOST_CHANGES,
-          masked: reader === "usage_reader_masked",
+          masked,
         });
         const kinds = ["prices", "close", "configuration"] as const;
         const events = await listMoments(db, { source: slug, kinds, most: MOST_CHANGES });
@@ -142,7 +144,9 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
           closed_months_with_other_traces: await changedMonths(db, about),
           closed_months_with_other_costs: await laterCosts(db, about),
           restatements_and_differences: differences.map(({ cursor: _, ...difference }) => difference),
-          events_of_all_days: events.map(({ kind, at, details }) => ({ kind, at, details })),
+          events_of_all_days: events
+            .map((event) => (masked ? withMaskedActor(event) : event))
+            .map(({ kind, at, details }) => ({ kind, at, details })),
         };
       }),
   }),
@@ -179,6 +183,13 @@ async function readableViews({ db, reader }: Sources): Promise<View[]> {
 
 function nameOf({ schema, name, isAsOf }: View): string {
   return `${schema}.${name}${isAsOf ? "(as_of timestamptz)" : ""}`;
+}
+
+function withMaskedActor(event: Moment): Moment {
+  if (event.kind !== "close" || event.details.by === null) return event;
+  const { by } = event.details;
+  const actor = by.actor === null ? null : maskedActor(by.actor);
+  return { ...event, details: { ...event.details, by: { ...by, actor } } };
 }
 
 /** Errors: `source_unknown`, `source_unnamed`. */

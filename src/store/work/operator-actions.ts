@@ -9,6 +9,11 @@ export interface Actor {
   readonly via: "page" | "command";
 }
 
+/** Name for readers who may see no e-mail addresses: the name that a proxy gives may be one. */
+export function maskedActor(name: string): string {
+  return name.includes("@") ? "an operator" : name;
+}
+
 /** `refused`: a rule refused it, and nothing was changed. */
 type ActionOutcome = "done" | "refused" | "failed";
 

@@ -10,6 +10,7 @@ import {
   TIMELINE_KINDS,
   type TimelineKind,
 } from "../../../store/activity/timeline.ts";
+import { maskedActor } from "../../../store/work/operator-actions.ts";
 import { RUN_KINDS } from "../../../store/work/runs.ts";
 import { rangeText } from "../coverage/query.ts";
 import {
@@ -227,7 +228,6 @@ function actionLink(action: string, detail: string, source: string | undefined):
   return undefined;
 }
 
-/** A name that a proxy gives may be an address. */
 function person(
   by: { readonly actor: string | null; readonly via: "page" | "command" } | null,
   masked: boolean,
@@ -235,7 +235,7 @@ function person(
   if (by === null) return undefined;
   const how = by.via === "page" ? "on a page" : "by a command";
   if (by.actor === null) return how;
-  return masked && by.actor.includes("@") ? `an operator, ${how}` : `${by.actor}, ${how}`;
+  return `${masked ? maskedActor(by.actor) : by.actor}, ${how}`;
 }
 
 const SETTING_WORDS: Readonly<Record<string, string>> = {

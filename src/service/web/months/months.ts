@@ -13,6 +13,7 @@ import {
   countAdjusted,
 } from "../../../store/months/month-adjustments.ts";
 import { openDaysOf } from "../../../store/months/open-days.ts";
+import { maskedActor } from "../../../store/work/operator-actions.ts";
 import {
   address,
   type Cell,
@@ -47,7 +48,12 @@ interface Row {
 
 export async function monthList(
   db: Database,
-  { source, newest, now }: { source: SourceWithWorkspaces; newest: CalendarMonth; now: number },
+  {
+    source,
+    newest,
+    now,
+    masked,
+  }: { source: SourceWithWorkspaces; newest: CalendarMonth; now: number; masked: boolean },
 ): Promise<Html> {
   const listed: CalendarMonth[] = [];
   for (
@@ -79,7 +85,7 @@ export async function monthList(
   ]);
   const rows = shown.map((month): Row => {
     const close = closed.get(month.name);
-    if (close !== undefined) return { month, ...ofClosed(close, adjusted.get(close.closeId)) };
+    if (close !== undefined) return { month, ...ofClosed(close, adjusted.get(close.closeId), masked) };
     const days = openDays[open.indexOf(month)];
     if (days === undefined) return { month, what: html`<span class="quiet">under way</span>`, since: "" };
     return { month, what: ofOpen(days.open.length === 0, inShort(days.open)), since: "" };
@@ -128,9 +134,9 @@ function fitting(
 
 const CLOSED = sign("ok", "■", "closed");
 
-function ofClosed(close: ClosedMonth, changed: Changed | undefined) {
+function ofClosed(close: ClosedMonth, changed: Changed | undefined, masked: boolean) {
   const { closedAt, costsClosedAt, traces, without } = close;
-  const what = html`${CLOSED} ${instant(closedAt)}${closer(close)}:
+  const what = html`${CLOSED} ${instant(closedAt)}${closer(close, masked)}:
     ${count(traces)} traces${without.length === 0 ? "" : html`, without ${without.length} ${without.length === 1 ? "workspace" : "workspaces"}`}${costsClosedAt === null && traces > 0 ? ", without costs" : ""}`;
   const { totals = 0, netTraces = 0, costs = [] } = changed ?? {};
   const changes = [
@@ -150,16 +156,16 @@ function ofOpen(isReady: boolean, inWords: string): Html {
     : html`${sign("missing", "□", "open")}: ${inWords}`;
 }
 
-function closer({ by }: Pick<ClosedMonth, "by">): string {
+function closer({ by }: Pick<ClosedMonth, "by">, masked: boolean): string {
   if (by === null) return "";
   const how = by.via === "page" ? "on a page" : "by a command";
-  return by.name === null ? `, ${how}` : ` by ${by.name} (${how})`;
+  return by.name === null ? `, ${how}` : ` by ${masked ? maskedActor(by.name) : by.name} (${how})`;
 }
 
 const MOST = 50;
 
-export function closedLine(closed: ClosedMonth): Html {
-  return html`<p>${CLOSED} ${instant(closed.closedAt)}${closer(closed)}.</p>`;
+export function closedLine(closed: ClosedMonth, masked: boolean): Html {
+  return html`<p>${CLOSED} ${instant(closed.closedAt)}${closer(closed, masked)}.</p>`;
 }
 
 export async function closedPage(

@@ -68,7 +68,12 @@ export function addMonths(web: Web): void {
   web.page("/months", { query, oneInstant: true }, async (context) => {
     const { source, sources } = await chosenSource(context, context.query.source);
     const newest = monthNamed(context.query.newest ?? "") ?? monthAt(context.now);
-    const list = await monthList(context.db, { source, newest, now: context.now });
+    const list = await monthList(context.db, {
+      source,
+      newest,
+      now: context.now,
+      masked: context.who.role === "viewer",
+    });
     return { title: "Months", body: html`${sourceForm("/months", sources, source.source)}${list}` };
   });
   web.page("/months/:month", { params, query: asked, oneInstant: true }, monthPage);
@@ -109,7 +114,7 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
     context,
     { month, source, sources },
     {
-      closed: closed && closedLine(closed),
+      closed: closed && closedLine(closed, who.role === "viewer"),
       provider: providerLine(provider, source),
       state,
       others: others.length === 0 ? undefined : otherUsage(others),
