@@ -326,7 +326,7 @@ export function promptsFor(signal: AbortSignal): Prompts {
 
 /** Before the `@` is typed, text after the user's name may be a password. */
 function maskPassword(url: string, isWhole: boolean): string {
-  const [, before = "", secret = "", after = ""] = /^(\w+:\/\/[^:@/]*:)(.*?)(@[^@]*)?$/.exec(url) ?? [];
+  const [, before = "", secret = "", after = ""] = /^([\w+]+:\/\/[^:@/]*:)(.*?)(@[^@]*)?$/.exec(url) ?? [];
   return secret === "" || (isWhole && after === "") ? url : `${before}${"*".repeat(secret.length)}${after}`;
 }
 
