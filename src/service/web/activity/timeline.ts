@@ -28,6 +28,7 @@ import {
   signed,
   sourceUnknown,
   table,
+  withoutAddresses,
 } from "../parts.ts";
 import type { Web } from "../routes.ts";
 
@@ -184,11 +185,11 @@ function entryOf(moment: Moment, run: Run | undefined, masked: boolean): Entry {
     case "configuration":
       return { what: changeOf(moment.details), to: address("/coverage", { source }), tone: "" };
     default:
-      return run === undefined ? { what: "It is not stored any more.", tone: "" } : ofRun(run);
+      return run === undefined ? { what: "It is not stored any more.", tone: "" } : ofRun(run, masked);
   }
 }
 
-function ofRun(run: Run): Entry {
+function ofRun(run: Run, masked: boolean): Entry {
   const { outcome, reason, code, seconds, requests, runId } = run;
   // The time of a run that is paused goes on, and says nothing of its work.
   const took =
@@ -196,7 +197,10 @@ function ofRun(run: Run): Entry {
       ? ""
       : `, ${outcome === "running" ? "for" : "in"} ${describeDuration(seconds * 1000)}`;
   const asked = requests === null ? "" : `, ${counted(requests, "request")}`;
-  const why = reason === null ? "" : html`. ${prose(reason)}${code === null ? "" : ` [${code}]`}`;
+  const why =
+    reason === null
+      ? ""
+      : html`. ${prose(masked ? withoutAddresses(reason) : reason)}${code === null ? "" : ` [${code}]`}`;
   const what = html`run ${runId}: ${outcomeOf(run)}${took}${asked}${why}`;
   return { what, to: runLink(run), tone: TONES[outcome] };
 }

@@ -29,6 +29,7 @@ import {
   notice,
   prose,
   table,
+  withoutAddresses,
 } from "../parts.ts";
 import { seeQueues } from "../queues-seen.ts";
 import type { Context, Web } from "../routes.ts";
@@ -127,7 +128,7 @@ async function fragment(context: Of, backfill: Backfill): Promise<Html> {
     ${counts(backfill)}
     ${isOver ? html`<p>${state === "cancelled" ? "Cancelled" : "Finished"}: ${instant(finishedAt)}.</p>` : await underWay(context, backfill)}
     ${who.role === "operator" ? buttons(backfill) : ""}
-    ${groups.length === 0 ? "" : failures(groups, failed)}
+    ${groups.length === 0 ? "" : failures(groups, failed, who.role === "viewer")}
     ${isOver ? await outcome(context, backfill) : ""}`;
 }
 
@@ -189,13 +190,13 @@ function buttons({ backfillId, state, failed }: Backfill): Html {
   })}</ul>`;
 }
 
-function failures(groups: Awaited<ReturnType<typeof failureGroups>>, failed: number): Html {
+function failures(groups: Awaited<ReturnType<typeof failureGroups>>, failed: number, masked: boolean): Html {
   const told = groups.reduce((sum, { tasks }) => sum + tasks, 0);
   return html`<section aria-labelledby="failures"><h2 id="failures">Failed fetch tasks</h2>
     ${groups.map(
       ({ code, tasks, message, ranges }) => html`<article>
         <h3><code>${code}</code>: ${count(tasks)}</h3>
-        <p>${prose(message)}</p>
+        <p>${prose(masked ? withoutAddresses(message) : message)}</p>
         <p><strong>What to do:</strong> ${prose(stepAbout(code))}</p>
         ${table({
           label: `Ranges that failed with ${code}`,

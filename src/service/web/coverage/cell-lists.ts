@@ -8,7 +8,17 @@ import {
   MOST,
   type StandingAnswer,
 } from "../../../store/coverage/cell-facts.ts";
-import { count, dimensionTitle, type Html, html, instant, notice, prose, table } from "../parts.ts";
+import {
+  count,
+  dimensionTitle,
+  type Html,
+  html,
+  instant,
+  notice,
+  prose,
+  table,
+  withoutAddresses,
+} from "../parts.ts";
 import { rangeText } from "./query.ts";
 
 interface Reader {
@@ -63,7 +73,7 @@ function detailOf(body: string): string | undefined {
 
 function shown(message: string, { role }: Reader): string {
   const text = printable(message).slice(0, 2000);
-  return role === "operator" ? text : text.replace(/[^\s@"'<>,;:()]+@[^\s@"'<>,;:()]+/g, "(address)");
+  return role === "operator" ? text : withoutAddresses(text);
 }
 
 export function answerList(answers: readonly StandingAnswer[]): Html {
