@@ -90,11 +90,14 @@ function startDockerPostgres(input: StartInput): Promise<Service | undefined> {
 function startDockerRedis(input: StartInput): Promise<Service | undefined> {
   return inDocker(input, "redis:8", async (image) => {
     const { GenericContainer } = await import("testcontainers");
+    // Docker publishes its port on every address of this machine.
+    const password = randomBytes(16).toString("hex");
+    const settings = ["--save", "", "--maxmemory-policy", "noeviction", "--requirepass", password];
     const container = await new GenericContainer(image)
-      .withCommand(["redis-server", "--save", "", "--maxmemory-policy", "noeviction"])
+      .withCommand(["redis-server", ...settings])
       .withExposedPorts(6379)
       .start();
-    const url = `redis://${container.getHost()}:${container.getMappedPort(6379)}`;
+    const url = `redis://default:${password}@${container.getHost()}:${container.getMappedPort(6379)}`;
     return { url, stop: () => container.stop() };
   });
 }
