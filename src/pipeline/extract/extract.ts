@@ -52,7 +52,7 @@ export interface ExtractOptions {
   readonly workspacesSince?: number | undefined;
   /** True if figures that match these responses are not requested until they are older than `refreshAfterMs`. */
   readonly isRoutine?: boolean | undefined;
-  /** The task's row. It ends in the transaction that loads the response, or discards it as older than what is stored. */
+  /** The task's row. It ends with the fetch whose response is loaded, or discarded as older than what is stored. */
   readonly row?: StoredTask | undefined;
 }
 

@@ -35,9 +35,9 @@ export type WorkResult =
   | (TaskResult & { readonly task: StoredTask; readonly entered: number });
 
 /**
- * Handles one queue message: takes its task, fetches and loads it. The task ends in the transaction of the load that settles
- * it, or in the one that creates its follow-ups (`entered`). Throws errors that should be retried; the message then stays
- * queued.
+ * Handles one queue message: takes its task, fetches and loads it. The task ends in the statement that ends the fetch that
+ * settles it, or in the transaction that creates its follow-ups (`entered`). Throws errors that should be retried; the message
+ * then stays queued.
  */
 export async function workMessage(
   source: OpenSource,
