@@ -1,4 +1,4 @@
--- Alerts, orders of operators, and the primary's time.
+-- Alerts, orders of operators, and ended sessions of the pages.
 
 -- How sending to a route goes, by source. The row of a route that no file names any longer is removed with its notifications.
 CREATE TABLE usage.route_state (
