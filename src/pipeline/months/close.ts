@@ -76,7 +76,7 @@ export async function closeSources(
   return { month, closed };
 }
 
-/** True if the month is closed without exactly the requested workspaces. Closing its costs later need not name them again. */
+/** True if the month is closed and leaves out the requested workspaces only. Closing its costs later need not name them. */
 export function isAsAsked({ result, asked }: Pick<ClosedSource, "result" | "asked">): boolean {
   if (result.state === "costs_closed" && asked.length === 0) return true;
   return result.state !== "open" && [...asked].sort().join() === result.without.join();

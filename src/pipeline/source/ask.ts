@@ -76,10 +76,10 @@ export interface Reading<T> extends FetchEnd {
 }
 
 /**
- * Requests usage from the platform. This is the only way to do so: it owns retries, the rate limit, the abort signal, the
- * ledger of fetches and a refused key. `read` sends one attempt's request and reads its response. Each attempt draws a new
- * fetch number before it is sent, because fetch numbers order responses. Errors of `read` are thrown unchanged; a
- * `PlatformError` ends the attempt's row in the ledger as failed, or as refused for a wrong record.
+ * Requests usage to store it, or to compare it with what is stored. This is the only way to do so: it owns retries, the rate
+ * limit, the abort signal, the ledger of fetches and a refused key. `read` sends one attempt's request and reads its response.
+ * Each attempt draws a new fetch number before it is sent, because fetch numbers order responses. Errors of `read` are thrown
+ * unchanged; a `PlatformError` ends the attempt's row in the ledger as failed, or as refused for a wrong record.
  */
 export async function askUsage<T, M extends AnyMember = Member>(
   source: OpenSource,

@@ -13,7 +13,7 @@ import {
 } from "./wire-values.ts";
 
 /**
- * `PlainCsv` is several times faster than `CarefulCsv` and refuses more. Throws `AnswerFault`, and what the cutter and `onRow`
+ * `PlainCsv` is several times faster than `CarefulCsv` and refuses more. Throws `AnswerFault`, and what the cutter and `onRows`
  * throw.
  */
 export class ExportReader {

@@ -27,7 +27,7 @@ export interface Run {
   readonly startedAt: string;
   readonly finishedAt: string | null;
   readonly seconds: number;
-  /** Usage requests with retries. Null: this kind of run makes none. */
+  /** Usage requests with retries. Null: it made none, or others make them. */
   readonly requests: number | null;
   readonly outcome: RunOutcome;
   readonly left: number;

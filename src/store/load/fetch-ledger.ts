@@ -70,8 +70,8 @@ export async function finishFetch(
 
 /**
  * Lifts the sequence of fetch numbers above all stored numbers, because after a restore it may be behind. One process at a
- * time: a second one must not set the sequence back after the first has lifted it and drawn from it. The epoch of digests is
- * behind too: a new one begins, so that no void digest becomes valid again.
+ * time: a second one must not set the sequence back after the first has lifted it and drawn from it. If it was behind, the
+ * epoch of digests may be too: a new one begins, so that no void digest becomes valid again.
  */
 export async function liftFetchNumbers(store: Store): Promise<void> {
   // The time limits of a transaction apply: without them, a host that disappears here would block all others at start-up.

@@ -75,7 +75,7 @@ async function compareBuckets(
       const { content } = stage;
       const asked = { window, scopeIds, compared, content, staged: buckets };
       const outside = await differingBuckets(transaction, asked);
-      // Further changes are likely, so the next comparison takes all buckets.
+      // Buckets that changed since the first comparison may change again, so the third one takes all buckets.
       if (outside.differing.size > 0) return { again: buckets.size === 0 ? outside.differing : undefined };
       equalRecords = outside.equalRecords;
     }
