@@ -146,6 +146,12 @@ describe("readConfig refuses", () => {
     expect(problems).toEqual(["USAGE_BASE_URL holds a password"]);
   });
 
+  test("a password among the parameters of REDIS_URL, without repeating it", () => {
+    expect(problemsOf({ REDIS_URL: "redis+sentinel://cache/usage?sentinelPassword=hunter2" })).toEqual([
+      "REDIS_URL has a password as a parameter: set REDIS_PASSWORD or REDIS_SENTINEL_PASSWORD",
+    ]);
+  });
+
   test.each([
     ["DATABASE_URL", "localhost/usage"],
     ["DATABASE_URL", "mysql://me:hunter2@host/usage"],
