@@ -56,7 +56,8 @@ function chatText(alerts: readonly Alert[], shown: (line: string, link: string |
   let length = 0;
   for (const alert of alerts) {
     const whole = lineOf(alert);
-    const line = whole.length > LONGEST.line ? `${whole.slice(0, LONGEST.line - 1)}…` : whole;
+    const cut = whole.slice(0, LONGEST.line - 1).toWellFormed();
+    const line = whole.length > LONGEST.line ? `${cut}…` : whole;
     length += line.length;
     if (length > LONGEST.text) break;
     lines.push(shown(line, alert.link));
