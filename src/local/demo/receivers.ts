@@ -40,9 +40,13 @@ export async function openDemoReceivers(say: (line: string) => void): Promise<De
   };
 }
 
-/** The first line that a person would read. */
+/** The first line that a person would read. The body itself if it is not ours. */
 function gistOf(body: string): string {
-  const { text = "", blocks, payload, event_action: action, dedup_key: key } = JSON.parse(body);
-  const message: string = blocks?.[0]?.text.text ?? payload?.summary ?? (text || `${action} ${key}`);
-  return message.split("\n")[0] ?? "";
+  try {
+    const { text = "", payload, event_action: action, dedup_key: key } = JSON.parse(body);
+    const message: string = payload?.summary ?? (text || `${action} ${key}`);
+    return message.split("\n")[0] ?? "";
+  } catch {
+    return body.replaceAll(/\s+/g, " ");
+  }
 }

@@ -48,7 +48,7 @@ export const SCREENS: readonly Screen[] = [
   {
     name: "a loaded cell",
     path: `/cell?source=default&workspace=WORKSPACE&stride=day&group_by=project&${range(story.restated)}`,
-    says: /Restatements/,
+    says: /restatements of these days/,
     names: [first],
   },
   {
