@@ -59,7 +59,7 @@ test("days with usage and without a price are listed, counted and named; zeros a
   const status = await usageEtl(["status"], { DATABASE_URL: bench.url });
   const shown = status.stdout.replace(/\s+/g, " ");
   expect(shown).toContain("costs 2 days with 7 traces (2026-03-01 to 2026-04-20) have no price");
-  expect(shown).toContain("See reporting_detail.usage_unpriced_daily. [unpriced]");
+  expect(shown).toContain("See reporting_detail.usage_unpriced_daily.");
 
   // No price at all is for the other workspace.
   await enterPrices(bench.store, [{ unitPrice: "1", workspace: WORKSPACE }]);

@@ -92,7 +92,7 @@ test("old hours are removed with their coverage if their day is loaded, and no f
       store,
       sourceId,
       dataStart: START,
-      workspaces: [{ workspaceId: WORKSPACE }],
+      workspaceIds: [WORKSPACE],
       capabilities: new Set(),
       strideRetries: new Set(),
       meters: new Map([["traces", START]]),
