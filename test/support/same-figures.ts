@@ -17,11 +17,12 @@ import { buildClock } from "./clock-library.ts";
 import { compareFolders } from "./same-figures/compare.ts";
 
 /**
- * `npm run same-figures -- --old REVISION`: proves that a change of the code leaves every figure as it was. It builds two
+ * `npm run same-figures -- --old REVISION`: shows whether a change of the code leaves the figures as they were. It builds two
  * databases with the code of an old revision and again with the code of this tree: fifty random histories, and the demo. Then it
- * compares every view row by row, what every command prints with `--json`, and the figures of every page. What moved or went
- * on purpose is named in same-figures/moved.ts. Exit code 4: something differs. It needs Linux and a C compiler, because
- * both builds run under the same slowed clock.
+ * compares every view row by row, what the commands that only read print with `--json`, and the numbers on pages, at most three of
+ * those that differ in their days alone. Counts of requests, the timeline and workbooks are not compared. What moved or went on
+ * purpose is named in same-figures/moved.ts. Exit code 4: something differs. It needs Linux and a C compiler, because both builds
+ * run under the same slowed clock.
  *
  * `--keep FOLDER` writes this tree's figures there. `--histories N` builds fewer histories.
  */
