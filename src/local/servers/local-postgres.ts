@@ -191,7 +191,7 @@ async function installPostgres({ env, say, mayInstall }: StartInput): Promise<st
     await run("npm", npm, { cwd: half, env, timeout: 300_000 });
     // npm packages hold no links, and newer versions of npm run no package scripts.
     const cwd = join(half, "node_modules", PACKAGE);
-    await run(process.execPath, ["scripts/hydrate-symlinks.js"], { cwd, env });
+    await run(process.execPath, ["scripts/hydrate-symlinks.js"], { cwd, env, timeout: 60_000 });
     renameInto(half, place);
   } catch (cause) {
     rmSync(half, { recursive: true, force: true });
@@ -237,7 +237,8 @@ async function createCluster({ isTemporary, password }: Home, data: string, init
       `--pwfile=${passwordFile}`,
       ...options,
     ];
-    await run(initdb, args, { cwd: "/", env: serverEnvironment(), ...user });
+    // It takes a second, and minutes on a slow disk.
+    await run(initdb, args, { cwd: "/", env: serverEnvironment(), timeout: 300_000, ...user });
     renameSync(half, data);
   } catch (cause) {
     throw new UnreachableError({

@@ -43,11 +43,15 @@ export interface ServerInput {
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
   readonly command: (port: number) => readonly string[];
   readonly url: (port: number) => string;
+  /** How long its stop may take before it is killed, in milliseconds. Default: a minute. */
+  readonly stopMs?: number;
   /** Rejects until the server takes its password, so it is no other one on the same port. */
   readonly ping: (url: string) => Promise<void>;
 }
 
 const READY_MS = 120_000;
+/** A checkpoint of a small database takes seconds, on a busy disk too. */
+const STOP_MS = 60_000;
 const PORT_ATTEMPTS = 5;
 
 /** Waits until the server answers on a free port of 127.0.0.1. Error: `*_start_failed`, with the end of its log. */
@@ -123,7 +127,11 @@ kill $watcher 2>/dev/null
 [ $asked -eq 0 ] || [ -z "$remove" ] || rm -rf -- "$remove"
 `;
 
-function watch({ home, signal, user, command }: ServerInput, port: number, logFile: string) {
+function watch(
+  { home, signal, user, command, stopMs = STOP_MS }: ServerInput,
+  port: number,
+  logFile: string,
+) {
   const log = openSync(logFile, "w", 0o600);
   const args = [signal, home.isTemporary ? home.dir : "", ...command(port)];
   const shell = spawn("/bin/sh", ["-c", WATCHDOG, "watchdog", ...args], {
@@ -147,10 +155,15 @@ function watch({ home, signal, user, command }: ServerInput, port: number, logFi
       shell.unref();
       pipe.unref();
     },
+    /** A server that does not heed its signal is killed, with its watchdog. */
     stop: async () => {
       shell.ref();
       pipe.destroy();
-      await gone;
+      const kill = setTimeout(() => {
+        // All of its session. A group of 0 would be ours.
+        if (shell.pid !== undefined) process.kill(-shell.pid, "SIGKILL");
+      }, stopMs);
+      await gone.finally(() => clearTimeout(kill));
     },
   };
 }

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -9,7 +10,8 @@ import { UnreachableError, UsageError } from "../../../src/errors.ts";
 import { startLocalPostgres } from "../../../src/local/servers/local-postgres.ts";
 import { startLocalRedis } from "../../../src/local/servers/local-redis.ts";
 import { resolvePostgres, resolveRedis } from "../../../src/local/servers/resolve.ts";
-import type { Service } from "../../../src/local/servers/start-server.ts";
+import { type Service, startServer, temporaryHome } from "../../../src/local/servers/start-server.ts";
+import { poll } from "../../support/poll.ts";
 
 // Local servers, even if DATABASE_URL and REDIS_URL name others.
 const env: NodeJS.ProcessEnv = { ...process.env, DATABASE_URL: undefined, REDIS_URL: undefined };
@@ -78,6 +80,19 @@ test("a named Redis is used as it is and keeps running; a wrong password is repo
     code: "redis_refused",
     message: expect.not.stringContaining("wrong-password"),
   });
+});
+
+test("a server that does not stop in time is killed", async () => {
+  const home = temporaryHome("deaf", tmpdir());
+  const pidFile = join(home.dir, "pid");
+  const program = `trap "" TERM; echo $$ >"${pidFile}"; while :; do sleep 1; done`;
+  const ping = async () => expect(existsSync(pidFile)).toBe(true);
+  const input = { name: "Redis", home, signal: "TERM", url: () => "", ping, stopMs: 300 } as const;
+  const service = await startServer({ ...input, command: () => ["/bin/sh", "-c", program] });
+  const pid = Number(readFileSync(pidFile, "utf8"));
+  await service.close();
+  const state = () => spawnSync("ps", ["-o", "stat=", "-p", `${pid}`], { encoding: "utf8" }).stdout;
+  await poll(() => /^(Z.*)?$/.test(state().trim()));
 });
 
 test("a kept server starts again on its port, or on another if that is taken", async () => {
