@@ -73,7 +73,7 @@ export async function viewLines(
   );
   const isFound =
     of.by === "owner"
-      ? contains(sql`id`, find ?? "")
+      ? sql`exists (select from jsonb_array_elements_text(id::jsonb) x (part) where ${contains(sql`x.part`, find ?? "")})`
       : sql`id in (select id from named where ${contains(sql`id`, find ?? "")} or ${contains(sql`name`, find ?? "")})`;
   const { rows } = await sql<ViewLine>`
     with part as materialized (${sql.join(read, sql` union all `)}),

@@ -94,6 +94,18 @@ test("the file of owners has every digit of traces, and of costs what the views 
   }
 });
 
+test("an owner is found by a part of its name or cost centre, not by how they are stored", async () => {
+  const { pages, month } = await setupOwners();
+  const found = async (part: string) => {
+    const page = await pages.read(`/usage?by=owner&month=${month}&find=${encodeURIComponent(part)}`);
+    return page.table("By owner").filter(({ Owner }) => Owner === "search" || Owner?.includes(HOSTILE))
+      .length;
+  };
+  expect(await found('alert("OWNER")')).toBe(1);
+  expect(await found("cc-1")).toBe(1);
+  expect(await found('", "')).toBe(0);
+});
+
 test("an owner with two cost centres has a row for each", async () => {
   const { pages, store, sql, month, address } = await setupOwners();
   await setOwners(

@@ -12,8 +12,8 @@ import type { OpenSource } from "../../../pipeline/source/source.ts";
 import { deploymentClientsOf } from "../../../platform/clients.ts";
 import { linesOf, tableOf } from "../../report/output.ts";
 import { EXIT } from "../../session/exit.ts";
-import { parseDuration } from "../../session/options.ts";
-import { inSession, type Session } from "../../session/session.ts";
+import { parseDuration, withSource } from "../../session/options.ts";
+import { inSessionOfSource, type Session } from "../../session/session.ts";
 import { reportPerSource } from "../../session/sources.ts";
 
 interface ProbeOptions extends Omit<ProbeRequest, "deployment" | "key"> {
@@ -29,7 +29,7 @@ export const examples = [
 export function define(command: Command): void {
   const duration = (flags: string, about: string, text: string) =>
     new Option(flags, about).argParser(parseDuration).default(parseDuration(text), text);
-  command
+  withSource(command)
     .option("--yes", "send the traces, which are billed")
     .requiredOption("--project <name or id>", "project that the deployment traces into, and nobody else")
     .option("--user <id>", "user that the traces must be billed to", "(none)")
@@ -37,7 +37,7 @@ export function define(command: Command): void {
     .option("--assistant <name or id>", "assistant of the deployment", "agent")
     .addOption(duration("--within <duration>", "how long to wait for billing", "PT1H"))
     .addOption(duration("--settle-for <duration>", "how long the figures must stay right", "PT1M"))
-    .action(inSession(probe));
+    .action(inSessionOfSource(probe));
 }
 
 async function probe(session: Session, options: ProbeOptions): Promise<number> {
