@@ -110,7 +110,7 @@ export const SETTINGS = {
   ),
   DATABASE_POOL_SIZE: setting(
     wholeNumber.min(2, "must be at least 2").max(1_000, "must be 1000 or less").default(10),
-    "Connections of a process to Postgres. Pages use up to four more.",
+    "Connections of a process to Postgres. Pages use up to six more.",
   ),
   REDIS_URL: secret(
     redisUrl,

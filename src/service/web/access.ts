@@ -116,9 +116,10 @@ export function addLogin(
   });
   // Without a form's token: being logged out does no harm.
   app.post("/logout", async (request, reply) => {
-    reply.clearCookie(COOKIE, cookieOptions(request));
     const who = whoOf(request, { access, clock, userHeader: undefined });
+    // Before the cookie goes: without it, a second try could not end a session that the first one did not.
     if (who?.until !== undefined) await sessions.end(who.session, who.until);
+    reply.clearCookie(COOKIE, cookieOptions(request));
     return reply.redirect("/login", 303);
   });
 }

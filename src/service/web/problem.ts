@@ -26,6 +26,8 @@ const POSTGRES_AWAY: Omit<Problem, "message"> = {
   code: "postgres_unreachable",
 };
 
+const RETRY_AFTER_S = "2";
+
 /**
  * Shows what went wrong as a page that leads on. `error` undefined: the path is unknown. `viewed` undefined: nobody is logged in,
  * so the page has no navigation. It reads nothing: Postgres may be away.
@@ -51,6 +53,7 @@ export async function sendProblem(
     const [path = ""] = request.url.split("?");
     log.warn({ code, path, reason: reasonOf(error) }, "page");
   }
+  if (status === 503) reply.header("retry-after", RETRY_AFTER_S);
   const body = html`${notice(status >= 500 ? "bad" : "warn", html`<p>${prose(message)}</p><p>${prose(next)}</p>`)}
     <p class="code">Code: <code>${code}</code></p>
     <p><a href="/">Go to the overview</a></p>`;

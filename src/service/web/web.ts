@@ -6,6 +6,7 @@ import helmet from "@fastify/helmet";
 import { fastifySSE } from "@fastify/sse";
 import statics from "@fastify/static";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { requireDatabaseUrl } from "../../config/config.ts";
 import { accessOf, addGuard, addLogin } from "./access.ts";
 import { addAlerts } from "./activity/alerts.ts";
 import { addOverview } from "./activity/overview.ts";
@@ -53,7 +54,8 @@ export async function addPages(app: FastifyInstance, services: WebServices): Pro
     });
     await pages.register(cookie, { secret: access.key });
     await pages.register(formbody, { bodyLimit: LARGEST_FORM });
-    const sessions = new EndedSessions({ store: services.store.db, reader: services.reader });
+    const sessions = new EndedSessions(requireDatabaseUrl(config));
+    pages.addHook("onClose", () => sessions.close());
     const whoLooks = addGuard(pages, { access, clock, userHeader: config.webUserHeader, sessions });
     const whoSent = (request: FastifyRequest) => {
       const who = whoLooks(request);

@@ -6,16 +6,20 @@ export async function endSession(
   db: Database,
   { session, until }: { session: string; until: number },
 ): Promise<void> {
-  await sql`delete from usage.ended_session where until < now()`.execute(db);
   await sql`
     insert into usage.ended_session (session, until) values (${session}::uuid, ${new Date(until)})
     on conflict do nothing
   `.execute(db);
 }
 
-export async function isSessionEnded(db: Database, session: string): Promise<boolean> {
-  const { rows } = await sql<{ ended: boolean }>`
-    select exists (select from usage.ended_session where session = ${session}::uuid) as ended
+/** A day late: by the clock of a process that is behind Postgres's, the session would still be valid. */
+export async function forgetExpired(db: Database): Promise<void> {
+  await sql`delete from usage.ended_session where until < now() - interval '1 day'`.execute(db);
+}
+
+export async function endedAmong(db: Database, sessions: readonly string[]): Promise<ReadonlySet<string>> {
+  const { rows } = await sql<{ session: string }>`
+    select session from usage.ended_session where session = any(${sessions}::uuid[])
   `.execute(db);
-  return rows[0]?.ended === true;
+  return new Set(rows.map(({ session }) => session));
 }

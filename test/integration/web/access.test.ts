@@ -1,6 +1,8 @@
+import { sql } from "kysely";
 import { request } from "undici";
 import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../../src/clock.ts";
+import { openStore } from "../../../src/store/db/database.ts";
 import { refusalOf, setupPages, TOKENS } from "../../support/pages.ts";
 import { setupMigrated } from "../../support/store.ts";
 
@@ -217,6 +219,41 @@ test("logging out ends the session in every process, and the stream of a page th
   }
   // Ends: else this waits for as long as a stream lasts.
   await stream.body.text().catch(() => {});
+});
+
+test("while nobody can say whether a session ended, nobody is let in, pages keep their connections, and no logout is called done", async () => {
+  const { store, url } = await setupMigrated();
+  const served = {
+    store,
+    databaseUrl: url,
+    standin: { url: "http://127.0.0.1:9", apiKey: "platform-key-4713" },
+  };
+  const reader = openStore({ url, maxConnections: 1 });
+  onTestFinished(reader.close);
+  const pages = await setupPages(served, { environment: TOKENS, services: { reader: reader.db } });
+  const others = await setupPages(served, { environment: TOKENS });
+  const logIn = async () => {
+    const [cookie = ""] = setCookies((await pages.post("/login", { token: VIEWER })).headers);
+    return { cookie: cookie.split(";")[0] ?? "" };
+  };
+  const [ended, stays, leaves] = [await logIn(), await logIn(), await logIn()];
+  await others.post("/logout", {}, { headers: ended });
+
+  await store.db.transaction().execute(async (lock) => {
+    await sql`lock table usage.ended_session`.execute(lock);
+    const asked = [ended, stays, stays, stays, ended].map((session) => pages.get("/", session));
+    asked.push(pages.post("/backfills/new", { from: "2026-01-05" }, { headers: ended }));
+    await sql`select 1`.execute(reader.db);
+    for (const { status, headers } of await Promise.all(asked))
+      expect([status, headers["retry-after"]]).toEqual([503, "2"]);
+    const out = await pages.post("/logout", {}, { headers: leaves });
+    expect([out.status, setCookies(out.headers)]).toEqual([503, []]);
+  });
+
+  const after = await Promise.all([ended, stays, leaves].map((session) => pages.get("/", session)));
+  expect(after.map(({ status }) => status)).toEqual([303, 200, 303]);
+  expect((await pages.post("/logout", {}, { headers: leaves })).status).toBe(303);
+  expect((await others.get("/", leaves)).status).toBe(303);
 });
 
 test("one session follows so many pages at most that others can follow theirs", async () => {
