@@ -108,7 +108,9 @@ CREATE TABLE usage.charge_due (
   month_start date,
   workspace_ids integer[],
   meters text[],
-  days_of_hours datemultirange
+  days_of_hours datemultirange,
+  due_number bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  CONSTRAINT charge_due_pkey PRIMARY KEY (due_number)
 );
 
 CREATE TABLE usage.closed_charge (
@@ -528,6 +530,8 @@ CREATE TABLE usage.owner_share (
   owner text,
   cost_center text,
   share numeric(5,4) NOT NULL,
+  share_number bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  CONSTRAINT owner_share_pkey PRIMARY KEY (share_number),
   CONSTRAINT owner_share_once UNIQUE NULLS NOT DISTINCT (rule_number, owner, cost_center),
   CONSTRAINT owner_share_rule_number_fkey FOREIGN KEY (rule_number) REFERENCES usage.owner_rule(rule_number) ON DELETE CASCADE,
   CONSTRAINT owner_share_range CHECK (((share > (0)::numeric) AND (share <= (1)::numeric)))

@@ -51,7 +51,9 @@ CREATE TABLE usage.charge_due (
   -- Null: every meter.
   meters text[],
   -- Only hours of these days have changed. Whether that matters is decided when the month is computed (usage.keep_charges).
-  days_of_hours datemultirange
+  days_of_hours datemultirange,
+  -- Logical replication of all tables refuses to delete from one without a key.
+  due_number bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT charge_due_pkey PRIMARY KEY
 );
 
 -- Runs when the transaction commits, or at SET CONSTRAINTS usage.charges_follow IMMEDIATE. The first call takes all.

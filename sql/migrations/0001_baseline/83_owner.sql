@@ -45,6 +45,8 @@ CREATE TABLE usage.owner_share (
   owner text,
   cost_center text,
   share numeric(5, 4) NOT NULL,
+  -- Owner and cost center may be null, so they are no key.
+  share_number bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT owner_share_pkey PRIMARY KEY,
   CONSTRAINT owner_share_range CHECK (share > 0 AND share <= 1),
   CONSTRAINT owner_share_once UNIQUE NULLS NOT DISTINCT (rule_number, owner, cost_center)
 );

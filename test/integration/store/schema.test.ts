@@ -16,6 +16,22 @@ test("sql/schema.sql is the schema that the migrations and views make", async ()
   expect(await dumpSchema(reader), HINT).toBe(committed);
 });
 
+test("every permanent table has a primary key, so that a publication of all tables refuses no change", async () => {
+  const { reader } = await setupStore();
+  const withoutKey = async () => {
+    const { rows } = await reader.query<{ name: string }>(
+      `SELECT c.oid::regclass::text AS name FROM pg_class c
+       WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p' AND c.relname <> 'entity_name' AND c.relnamespace::regnamespace::text !~ '^(pg_|information_schema$)'
+         AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary)
+       ORDER BY 1`,
+    );
+    return rows.map(({ name }) => name);
+  };
+  expect(await withoutKey()).toEqual([]);
+  await reader.query("CREATE TABLE usage.planted (id integer NOT NULL UNIQUE)");
+  expect(await withoutKey()).toEqual(["usage.planted"]);
+});
+
 test("migrate may start three times at once on an empty database", async () => {
   const { url, drop } = await createTestDatabase();
   onTestFinished(drop);
