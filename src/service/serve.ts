@@ -6,6 +6,7 @@ import { EtlError } from "../errors.ts";
 import type { Logger, Warn } from "../log.ts";
 import { knownSyncBudget } from "../pipeline/sync/sync-budget.ts";
 import type { RedisServer } from "../redis-server.ts";
+import { endWaits } from "../store/activity/notifications.ts";
 import type { Store } from "../store/db/database.ts";
 import { type ProcessState, processState } from "./http/health.ts";
 import { createMetrics, type Metrics } from "./http/metrics.ts";
@@ -48,6 +49,8 @@ export async function serve(options: ServeOptions): Promise<Service> {
     defer(queues.close);
     const { url, metrics } = await startHttp(options, { queues, state, defer });
     await untilReady();
+    // A restart may bring the setting whose lack made a route wait.
+    await endWaits(store.db);
 
     const clockOff = await startClockGuard({ redisTime: queues.clock, clock: systemClock, log, signal });
     const shared = {

@@ -12,7 +12,7 @@ import {
   reportRoutes,
 } from "../../pipeline/alerts/report.ts";
 import { counted } from "../../printable.ts";
-import { endWait } from "../../store/activity/notifications.ts";
+import { endWaits } from "../../store/activity/notifications.ts";
 import { instant, linesOf, tableOf } from "../report/output.ts";
 import { inSession, type Session } from "../session/session.ts";
 
@@ -102,7 +102,7 @@ async function test(
       deadline: AbortSignal.timeout(WITHIN_MS),
     });
   const answer = await send("firing");
-  await endWait(db, name);
+  await endWaits(db, name);
   // PagerDuty would keep the test open.
   if (route.type === "pagerduty") await send("cleared");
   output.data({ route: name, type: route.type, answer }, () =>

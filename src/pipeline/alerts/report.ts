@@ -40,8 +40,10 @@ export async function reportIncidents(
   const incidents = [...(await openIncidents(db, conditionSettingsOf(config)))].flatMap(([source, own]) =>
     own.map((one) => ({ ...one, source, notified: (byIncident.get(one.incident) ?? []).map(notifiedOf) })),
   );
+  // An incident that one route saw end may have begun again for another.
+  const open = new Set(incidents.map(({ incident }) => incident));
   const ended = notifications
-    .filter(({ endedAt }) => endedAt !== null)
+    .filter(({ source, kind, owner, endedAt }) => endedAt !== null && !open.has(idOf(source, kind, owner)))
     .sort((a, b) => ((a.endedAt ?? "") < (b.endedAt ?? "") ? 1 : -1));
   const past = Map.groupBy(ended, ({ source, kind, owner }) => idOf(source, kind, owner));
   return {

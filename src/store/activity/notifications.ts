@@ -86,8 +86,12 @@ export async function releaseRoute(
   `.execute(db);
 }
 
-export async function endWait(db: Database, route: string): Promise<void> {
-  await sql`update usage.route_state set next_try_at = null where route = ${route}`.execute(db);
+/** Lets a route be tried at once, or every one. */
+export async function endWaits(db: Database, route?: string): Promise<void> {
+  await sql`
+    update usage.route_state set next_try_at = null
+    where next_try_at is not null and ${route === undefined ? sql`true` : sql`route = ${route}`}
+  `.execute(db);
 }
 
 /** Routes that are gone lose their notifications. The others are tried at once. */
@@ -95,7 +99,7 @@ export async function keepStatesOfRoutes(db: Database): Promise<void> {
   await sql`
     delete from usage.route_state where route <> 'default' and route not in (select name from usage.route)
   `.execute(db);
-  await sql`update usage.route_state set next_try_at = null where next_try_at is not null`.execute(db);
+  await endWaits(db);
 }
 
 export interface RouteState {

@@ -3,7 +3,7 @@ import { Secret } from "../../../src/config/secret.ts";
 import type { Condition } from "../../../src/pipeline/alerts/conditions.ts";
 import { notifyRoutes } from "../../../src/pipeline/alerts/send-alerts.ts";
 import { listRoutes } from "../../../src/store/activity/alert-routes.ts";
-import { endWait } from "../../../src/store/activity/notifications.ts";
+import { endWaits } from "../../../src/store/activity/notifications.ts";
 import type { Store } from "../../../src/store/db/database.ts";
 import { setOwners } from "../../support/owners.ts";
 import { type Manner, openReceivers } from "../../support/receivers.ts";
@@ -103,9 +103,9 @@ test("an applied owner file and a test message that arrives end the wait of a ro
   await failAndWait();
   await apply("one", "well");
   await failAndWait();
-  await endWait(store.db, "well");
+  await endWaits(store.db, "well");
   expect(await notify()).toEqual(NOTHING);
-  await endWait(store.db, "one");
+  await endWaits(store.db, "one");
   await failAndWait();
 });
 
@@ -133,7 +133,7 @@ test("an incident whose beginning certainly did not arrive has no end", async ()
   manner = "redirects";
   await expect(notify()).rejects.toMatchObject({ code: "route_failed" });
   manner = "well";
-  await endWait(store.db, "one");
+  await endWaits(store.db, "one");
   expect(await notify({ isFiring: false })).toEqual({ notified: 0, ended: 1 });
   expect(got.filter((route) => route === "one")).toHaveLength(1);
 });

@@ -29,6 +29,21 @@ test("serve ends with one line and exit code 2 if it cannot listen", async () =>
   );
 });
 
+test("a route that waits after failures is tried at once after a restart, which may bring its setting", async () => {
+  const bench = await setupService({ days: 2, workspaces: 1 });
+  const service = await bench.serve();
+  await bench.loaded();
+  await end(service, "SIGTERM");
+  const waiting = await bench.count(
+    `WITH waits AS (INSERT INTO usage.route_state (source_id, route, failures, next_try_at)
+                    SELECT source_id, 'default', 9, now() + interval '1 hour' FROM usage.source RETURNING 1)
+     SELECT count(*) FROM waits`,
+  );
+  expect(waiting).toBe(1);
+  await bench.serve();
+  await poll(async () => (await bench.count("SELECT count(next_try_at) FROM usage.route_state")) === 0);
+});
+
 /** A part of the process that never closes. */
 const HELD_OPEN = "--import=data:text/javascript,setInterval(()=>{},1000)";
 

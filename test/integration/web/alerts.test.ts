@@ -50,4 +50,7 @@ routes:
   expect(page.table("Past incidents, the last of each kind")).toEqual([
     { Kind: "Stale", Source: "default", "Ended, by route": arrived },
   ]);
+  await bench.sql("UPDATE usage.coverage SET fetched_at = now() - interval '2 hours'");
+  // The same incident again is not past, although a route was last notified of its end.
+  expect((await read()).hasTable("Past incidents, the last of each kind")).toBe(false);
 });
