@@ -334,7 +334,7 @@ async function answersOf({ start, end, url, workspaces }: Month): Promise<Map<st
       const after: [string, string][] = cursor === "" ? [] : [["cursor", cursor]];
       const page = await get(
         "/api/v2/sandboxes/usage/costs",
-        [...range, ["page_size", "1000"], ...after],
+        [...range, ["page_size", "100"], ...after],
         workspace,
       );
       for (const { lcu, lsu } of page.items) {

@@ -39,8 +39,9 @@ const faultSchema = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("measure"), wrong: z.enum(["missing", "negative", "fractional"]) }),
   /**
    * Sandbox costs. `empty-page`: a cursor without items, which the platform may send. `repeated-page`: the same items again.
-   * `endless`: the same page and cursor again and again. `cursor-expired`: a cursor is refused. The others spoil the first
-   * item: `lcu` is null, negative or has 30 decimals, or `period_start` is 17 minutes late.
+   * `endless`: the same page and cursor again and again. `cursor-expired`: a cursor is refused. `no-cursor`: the page
+   * lacks `next_cursor`, though others may follow. The others spoil the first item: `lcu` is null, negative or has 30 decimals,
+   * or `period_start` is 17 minutes late.
    */
   z.strictObject({
     kind: z.literal("sandbox"),
@@ -49,6 +50,7 @@ const faultSchema = z.discriminatedUnion("kind", [
       "repeated-page",
       "endless",
       "cursor-expired",
+      "no-cursor",
       "null",
       "negative",
       "many-digits",
@@ -57,11 +59,19 @@ const faultSchema = z.discriminatedUnion("kind", [
   }),
   /**
    * Evaluator spend. The first day's spend is negative or text, its date is before the period or comes twice; or the first
-   * group comes twice or lacks the id of its rule.
+   * group comes twice or lacks the id of its rule. `foreign`: an object with none of the fields.
    */
   z.strictObject({
     kind: z.literal("evaluators"),
-    wrong: z.enum(["negative", "not-a-number", "other-day", "day-twice", "group-twice", "no-rule"]),
+    wrong: z.enum([
+      "negative",
+      "not-a-number",
+      "other-day",
+      "day-twice",
+      "group-twice",
+      "no-rule",
+      "foreign",
+    ]),
   }),
   /** The first value lacks the name of its key, or has a project of no workspace. */
   z.strictObject({ kind: z.literal("tags"), wrong: z.enum(["no-key", "unknown-resource"]) }),

@@ -29,6 +29,8 @@ export interface Settings {
   a2a: "specified" | "live";
   /** Off: not answered (docs/platform.md, Sandbox costs). */
   sandboxes: "on" | "off";
+  /** Fixed: `page_size` is refused, by a sentence that does not name it. No document says that a server may do so. */
+  sandboxPages: "documented" | "fixed";
   /** Off: not answered (docs/platform.md, Evaluator spend). */
   evaluators: "on" | "off";
   /** Off: refused, as on smaller plans (docs/platform.md, Resource tags). */
@@ -54,6 +56,7 @@ export const DEFAULT_SETTINGS: Settings = {
   http: { disable_a2a: false },
   a2a: "specified",
   sandboxes: "off",
+  sandboxPages: "documented",
   evaluators: "off",
   tags: "off",
   templates: true,

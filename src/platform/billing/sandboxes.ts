@@ -21,14 +21,17 @@ const PATH = "/api/v2/sandboxes/usage/costs";
 
 /** The longest range of one request (docs/platform.md, Sandbox costs). */
 const LONGEST = 31 * DAY_MS;
-/** The page limit is not documented. A server that refuses this size is asked for pages of its own size. */
-const PAGE_SIZE = 1000;
+/** The most that is documented (docs/platform.md, Sandbox costs). */
+const PAGE_SIZE = 100;
+/** Clients whose server refuses this size: it is asked for pages of its own size. */
+const withoutSize = new WeakSet<PlatformHttp>();
 /** A day's hours of this many resources fit a page. */
 const FEW = Math.floor(PAGE_SIZE / 24);
 /** Bounds a listing whose pages never end. */
 const MOST_PAGES = 20_000;
 
-const pageSchema = z.object({ items: z.array(z.unknown()), next_cursor: z.string().nullish() });
+/** Only null ends the pages: without its cursor a page would be taken for the last one. */
+const pageSchema = z.object({ items: z.array(z.unknown()), next_cursor: z.string().min(1).nullable() });
 
 /**
  * Passes a workspace's sandbox and snapshot units to `onRecords`. Days are sums of hours, or of each resource's sums in a
@@ -67,10 +70,11 @@ class SandboxReader {
   readonly #query: WorkspaceQuery;
   readonly #io: WorkspaceIo;
   #requests = 0;
-  #pageSize: number | undefined = PAGE_SIZE;
+  #isSized: boolean;
 
   constructor(http: PlatformHttp, query: WorkspaceQuery, io: WorkspaceIo) {
     this.#http = http;
+    this.#isSized = !withoutSize.has(http);
     this.#query = query;
     this.#io = io;
   }
@@ -126,7 +130,7 @@ class SandboxReader {
         throw answerError(error, answer);
       }
       const next = page.next_cursor;
-      if (next === null || next === undefined || next === "") return;
+      if (next === null) return;
       if (cursors.has(next))
         throw answerError(foreignFault("its pages have no end: a cursor comes again"), answer);
       if (this.#requests >= MOST_PAGES) throw answerError(tooManyPagesFault(MOST_PAGES), answer);
@@ -142,10 +146,13 @@ class SandboxReader {
     try {
       return await page();
     } catch (error) {
-      if (asked.cursor !== undefined && isRefusal(error)) throw cursorError(error);
-      if (this.#pageSize === undefined || !isSizeRefused(error)) throw error;
-      this.#pageSize = undefined;
-      return page();
+      if (asked.cursor !== undefined && isRefusal(error, [400, 404, 410, 422])) throw cursorError(error);
+      // A refusal need not name the size. The error of a request without one is about something else.
+      if (!this.#isSized || !isRefusal(error, [400, 422])) throw error;
+      this.#isSized = false;
+      const found = await page();
+      withoutSize.add(this.#http);
+      return found;
     }
   }
 
@@ -154,7 +161,7 @@ class SandboxReader {
       start_time: toWireTime(start),
       end_time: toWireTime(end),
       granularity,
-      ...(this.#pageSize === undefined ? {} : { page_size: String(this.#pageSize) }),
+      ...(this.#isSized ? { page_size: String(PAGE_SIZE) } : {}),
       ...(cursor === undefined ? {} : { cursor }),
     });
     const { workspaceId } = this.#query;
@@ -163,8 +170,8 @@ class SandboxReader {
   }
 }
 
-function isRefusal(error: unknown): error is PlatformError {
-  return error instanceof PlatformError && [400, 404, 410, 422].includes(error.status ?? 0);
+function isRefusal(error: unknown, statuses: readonly number[]): error is PlatformError {
+  return error instanceof PlatformError && statuses.includes(error.status ?? 0);
 }
 
 /** The first page was answered, so only the cursor can be wrong. Fewer pages are read sooner. */
@@ -176,13 +183,6 @@ function cursorError({ method, url, message }: PlatformError): PlatformError {
     method,
     url,
   });
-}
-
-function isSizeRefused(error: unknown): boolean {
-  if (!isRefusal(error)) return false;
-  // The URL holds `page_size` in any case.
-  const { locations, message, url } = error;
-  return [...locations, message.replaceAll(url, "")].some((text) => text.includes("page_size"));
 }
 
 /** Units of one resource in an hour or in the whole range. */

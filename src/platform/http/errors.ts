@@ -17,6 +17,7 @@ export interface RequestContext {
 
 const CONTROL_PLANE = "USAGE_CONTROL_PLANE_URL";
 const MAX_EXCERPT = 300;
+const CUT = "...";
 const RETRYABLE_4XX = new Set([408, 425, 429]);
 const TIMEOUTS = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
@@ -57,8 +58,12 @@ export function statusError(answer: ErrorAnswer, context: RequestContext): Platf
     answer.retryAfter,
     instantOf(answer.date ?? "") ?? answer.now,
   );
-  const excerpt = excerptOf(answer.body, context.redact);
-  const said = excerpt === "" ? " with an empty body" : `: ${excerpt}`;
+  const body = context.redact(answer.body);
+  const excerpt = excerptOf(body, context.redact);
+  const words = wordsOf(body, context.redact) ?? excerpt;
+  // An excerpt that is cut may end before the reason.
+  const shown = excerpt.endsWith(CUT) ? words : excerpt;
+  const said = excerpt === "" ? " with an empty body" : `: ${shown}`;
   return new PlatformError({
     code: codeOfStatus(status),
     message: `${context.method} ${context.url} answered ${status}${said}${problem === undefined ? "" : ` (${context.redact(problem)})`}`,
@@ -70,8 +75,8 @@ export function statusError(answer: ErrorAnswer, context: RequestContext): Platf
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     isRetryAfterOdd: problem !== undefined,
     reason: reasonOf(detailOf(answer.body)),
-    words: wordsOf(detailOf(context.redact(answer.body)), context.redact) ?? excerpt,
-    locations: status === 422 ? locationsOf(detailOf(context.redact(answer.body))) : [],
+    words,
+    locations: status === 422 ? locationsOf(detailOf(body)) : [],
   });
 }
 
@@ -201,16 +206,20 @@ export function faultError(fault: AnswerFault, status: number, context: RequestC
 /** One line of at most 300 characters, redacted before it is shortened. */
 export function excerptOf(body: string, redact: Redact): string {
   const line = redact(body).replace(/\s+/g, " ").trim();
-  return line.length > MAX_EXCERPT ? `${line.slice(0, MAX_EXCERPT - 3).toWellFormed()}...` : line;
+  return line.length > MAX_EXCERPT ? `${line.slice(0, MAX_EXCERPT - CUT.length).toWellFormed()}${CUT}` : line;
 }
 
-/** Undefined without a JSON `detail`. */
-function detailOf(body: string): unknown {
+/** `title` belongs to problem details (RFC 7807). Empty for a body that is no such JSON. */
+function problemOf(body: string): { title?: unknown; detail?: unknown } {
   try {
-    return (JSON.parse(body) as { detail?: unknown } | null)?.detail;
+    return (JSON.parse(body) as object | null) ?? {};
   } catch {
-    return undefined;
+    return {};
   }
+}
+
+function detailOf(body: string): unknown {
+  return problemOf(body).detail;
 }
 
 function reasonOf(detail: unknown): string | undefined {
@@ -218,8 +227,9 @@ function reasonOf(detail: unknown): string | undefined {
   return typeof error === "string" ? error : undefined;
 }
 
-/** One line; undefined unless `detail` is a text or a 422's list. */
-function wordsOf(detail: unknown, redact: (text: string) => string): string | undefined {
+/** One line; undefined unless the body has a title, or its `detail` is a text or a 422's list. */
+function wordsOf(body: string, redact: Redact): string | undefined {
+  const { title, detail } = problemOf(body);
   const said = Array.isArray(detail)
     ? detail
         .map((one: { loc?: unknown; msg?: unknown } | null) =>
@@ -227,7 +237,8 @@ function wordsOf(detail: unknown, redact: (text: string) => string): string | un
         )
         .join("; ")
     : detail;
-  return isWord(said) ? excerptOf(said, redact) : undefined;
+  const words = [title, said].filter(isWord).join(": ");
+  return words === "" ? undefined : excerptOf(words, redact);
 }
 
 function isWord(value: unknown): value is string {

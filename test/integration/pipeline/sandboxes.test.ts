@@ -198,22 +198,42 @@ test("compute and storage units are charged to the last digit, by workspace, san
   );
 });
 
-test("a server that refuses the size of a page is asked for pages of its own size", async () => {
+test.each([
+  ["fixed", "documented"],
+  ["documented", "named"],
+] as const)(
+  "a server that refuses the size of a page is asked once, then for pages of its own size (%s, %s)",
+  async (sandboxPages, how) => {
+    const bench = await setupSandboxes({ workspaces: [0], standin: { sandboxPages } });
+    if (how === "named") {
+      const detail = [{ loc: ["query", "page_size"], msg: "at most 10", type: "value_error" }];
+      const answer = { status: 422, body: JSON.stringify({ detail }), content_type: "application/json" };
+      const match = { path: PATH, query: { page_size: "100" } };
+      bench.standin.faults.script({ fault: { kind: "status", ...answer }, match, times: 1000 });
+    }
+    await bench.sync(ALL);
+    const asked = bench.standin.requests.recent.filter(({ url }) => url.includes(PATH));
+    expect(asked.filter(({ url }) => url.includes("page_size="))).toHaveLength(1);
+    expect(asked.length).toBeGreaterThan(10);
+    expect(await inViews(bench, "sandbox")).toEqual(inLedger(bench, "sandbox"));
+  },
+);
+
+test("a refusal that is not about the size of a page is told in the platform's words", async () => {
   const bench = await setupSandboxes({ workspaces: [0] });
-  const detail = [{ loc: ["query", "page_size"], msg: "at most 100", type: "value_error" }];
-  bench.standin.faults.script({
-    fault: {
-      kind: "status",
-      status: 422,
-      body: JSON.stringify({ detail }),
-      content_type: "application/json",
-    },
-    match: { path: PATH, query: { page_size: "1000" } },
-    times: 1000,
-  });
+  const problem = {
+    type: "about:blank",
+    instance: "x".repeat(400),
+    title: "Bad Request",
+    detail: "No such plan",
+  };
+  const answer = { status: 400, body: JSON.stringify(problem), content_type: "application/problem+json" };
+  bench.standin.faults.script({ fault: { kind: "status", ...answer }, match: { path: PATH }, times: 2 });
   await bench.sync(ALL);
-  expect(bench.standin.faults.fired).toBeGreaterThan(0);
-  expect(await inViews(bench, "sandbox")).toEqual(inLedger(bench, "sandbox"));
+  const [learned] = await bench.sql<{ evidence: string }>(
+    "SELECT evidence FROM usage.source_meter WHERE meter = 'sandboxes'",
+  );
+  expect(learned?.evidence).toMatch(/answered 400: Bad Request: No such plan$/);
 });
 
 test("a first look for sandboxes that broke off is made again over all time", async () => {

@@ -1,3 +1,4 @@
+import { STATUS_CODES } from "node:http";
 import type { z } from "zod";
 
 /** docs/platform.md, Requests. */
@@ -49,6 +50,16 @@ export const badRequest = (sentence: string): Refusal => new Refusal(400, { deta
 /** Our own: refused by name, so that no test passes by accident. */
 export const noRoute = (method: string, path: string): Refusal =>
   new Refusal(404, { detail: `stand-in: no route ${method} ${path}` });
+
+/** Problem details (RFC 7807), and 400 for a wrong parameter: documented for sandbox costs. The words are our guess. */
+export function asProblem({ status: given, body }: Refusal): Refusal {
+  const { detail, error } = body as { detail?: string | readonly ValidationProblem[]; error?: string };
+  const status = given === 422 ? 400 : given;
+  const text = Array.isArray(detail)
+    ? detail.map(({ loc, msg }: ValidationProblem) => `${loc.join(".")}: ${msg}`).join("; ")
+    : (detail ?? error);
+  return new Refusal(status, { type: "about:blank", title: STATUS_CODES[status], status, detail: text });
+}
 
 /** Refuses with 422 and every problem: loc, msg and type (docs/platform.md, Requests). Words of msg and type: our guess. */
 export function checked<T>(schema: z.ZodType<T>, given: unknown, where = "body"): T {

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Needs } from "../engine/access.ts";
 import type { Fault } from "../faults.ts";
 import type { World } from "../world.ts";
-import { notJson, Refusal, tooLarge } from "./refusal.ts";
+import { asProblem, notJson, Refusal, tooLarge } from "./refusal.ts";
 import { type Answer, hang, reset, send } from "./wire.ts";
 
 export interface Exchange {
@@ -22,6 +22,8 @@ export interface Route {
   readonly needs: Needs;
   /** The route parses and refuses its body itself. */
   readonly takes?: "text";
+  /** Refusals are problem details (RFC 7807). */
+  readonly refusesBy?: "problem";
   /** Our own: it meets no faults and is not remembered, so that a broken platform can be repaired. */
   readonly isOwn?: true;
   handle(exchange: Exchange): Answer | Promise<Answer>;
@@ -66,7 +68,7 @@ async function answer(
   const given =
     fault?.kind === "status"
       ? refused(fault)
-      : await outcome(() => {
+      : await outcome(route, () => {
           world.access.check(route.needs, request.headers);
           return route.handle(exchange(request, route, fault));
         });
@@ -77,12 +79,13 @@ async function answer(
   return send(reply, given, { gzip: zip, framing, fault });
 }
 
-async function outcome(handle: () => Answer | Promise<Answer>): Promise<Answer> {
+async function outcome({ refusesBy }: Route, handle: () => Answer | Promise<Answer>): Promise<Answer> {
   try {
     return await handle();
   } catch (error) {
-    if (error instanceof Refusal) return json(error.body, error.status);
-    throw error;
+    if (!(error instanceof Refusal)) throw error;
+    const { status, body } = refusesBy === "problem" ? asProblem(error) : error;
+    return { ...json(body, status), ...(refusesBy === "problem" && { type: "application/problem+json" }) };
   }
 }
 

@@ -14,10 +14,10 @@ type Wrong = Extract<Fault, { kind: "sandbox" }>["wrong"] | null;
 
 const LONGEST = 31 * 24 * HOUR;
 
-/**
- * docs/platform.md, Sandbox costs. Our guesses: default granularity, page sizes, and that another or a repeated parameter is
- * refused.
- */
+/** Documented (docs/platform.md, Sandbox costs). */
+const PAGE = { most: 100, default: 20 };
+
+/** docs/platform.md, Sandbox costs. Our guess: another or a repeated parameter is refused. */
 const costsQuery = z.strictObject({
   start_time: instant,
   end_time: instant,
@@ -27,8 +27,8 @@ const costsQuery = z.strictObject({
     .string()
     .regex(/^\d{1,4}$/, "Input should be a valid integer")
     .transform(Number)
-    .pipe(z.int().min(1).max(1000))
-    .default(100),
+    .pipe(z.int().min(1).max(PAGE.most))
+    .default(PAGE.default),
   // Another workspace's id is left out (our guess).
   resource_ids: z.preprocess(
     (given) => (given === undefined ? undefined : [given].flat()),
@@ -54,8 +54,12 @@ export function sandboxes(world: World): Route[] {
       method: "GET",
       path: SANDBOX_COSTS,
       needs: "workspace",
+      refusesBy: "problem",
       handle({ query: given, headers, fault }) {
-        if (world.settings.sandboxes === "off") throw noRoute("GET", SANDBOX_COSTS);
+        const { sandboxes, sandboxPages } = world.settings;
+        if (sandboxes === "off") throw noRoute("GET", SANDBOX_COSTS);
+        if (sandboxPages === "fixed" && given.page_size !== undefined)
+          throw badRequest("The request is invalid");
         const query = checked(costsQuery, given, "query");
         const { start_time: start, end_time: end, page_size: size } = query;
         if (end <= start) throw wrongEnd("end_time must be after start_time");
@@ -67,7 +71,8 @@ export function sandboxes(world: World): Route[] {
         const items = itemsOf(world, query, workspaceId);
         const page = wrong === "empty-page" ? [] : items.slice(from.offset, from.offset + size);
         const next = nextOf(from, { size, count: items.length, wrong });
-        return json({ items: spoilt(page, wrong), next_cursor: next && toWireCursor(next) });
+        const cursor = wrong === "no-cursor" ? {} : { next_cursor: next && toWireCursor(next) };
+        return json({ items: spoilt(page, wrong), ...cursor });
       },
     },
   ];
