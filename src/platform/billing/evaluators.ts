@@ -17,11 +17,17 @@ const PATHS = ["/v1/platform/evaluators/spend", "/api/v1/platform/evaluators/spe
 const PERIOD = 7 * DAY_MS;
 
 const fields = z.record(z.string(), z.unknown());
-const answerSchema = z.object({
-  period_start: z.string().nullish(),
-  // Go omits empty fields.
-  groups: z.array(fields).nullish(),
-});
+const answerSchema = z
+  .object({
+    period_start: z.string().nullish(),
+    // Go omits empty fields.
+    groups: z.array(fields).nullish(),
+  })
+  // Any other object would pass for a period without spend.
+  .refine(
+    (one) => (one.groups ?? one.period_start ?? null) !== null,
+    "it has neither groups nor period_start",
+  );
 type Answer = z.output<typeof answerSchema>;
 type Fields = z.output<typeof fields>;
 

@@ -128,7 +128,7 @@ test("no spend is stored whose rule is not: a final day is not asked for again",
   expect(unknown).toEqual([]);
 });
 
-test.each(["negative", "not-a-number", "other-day", "day-twice", "group-twice"] as const)(
+test.each(["negative", "not-a-number", "other-day", "day-twice", "group-twice", "foreign"] as const)(
   "what cannot be (%s) is refused; nothing is doubled, and all is loaded afterwards",
   async (wrong) => {
     const bench = await setupEvaluators({ workspaces: [0] });
