@@ -35,8 +35,8 @@ test("a route that waits after failures is tried at once after a restart, which 
   await bench.loaded();
   await end(service, "SIGTERM");
   const waiting = await bench.count(
-    `WITH waits AS (INSERT INTO usage.route_state (source_id, route, failures, next_try_at)
-                    SELECT source_id, 'default', 9, now() + interval '1 hour' FROM usage.source RETURNING 1)
+    `WITH waits AS (INSERT INTO usage.route_state (source_id, route, problem, failures, next_try_at)
+                    SELECT source_id, 'default', 'answered 503', 9, now() + interval '1 hour' FROM usage.source RETURNING 1)
      SELECT count(*) FROM waits`,
   );
   expect(waiting).toBe(1);
