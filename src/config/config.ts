@@ -106,6 +106,8 @@ function fromValues(
     /** Undefined: the pages are open on this machine, and off elsewhere. */
     webToken: values.USAGE_WEB_TOKEN,
     webReadToken: values.USAGE_WEB_READ_TOKEN,
+    /** Addresses and networks. */
+    webTrustedProxies: values.USAGE_WEB_TRUSTED_PROXIES,
     webUserHeader: values.USAGE_WEB_USER_HEADER,
     telemetry: values.USAGE_TELEMETRY === "on",
     userEmail: values.USAGE_USER_EMAIL,
@@ -132,6 +134,11 @@ function contradictions(values: Values, environment: Environment): string[] {
   const { USAGE_WEB_TOKEN: token, USAGE_WEB_READ_TOKEN: readToken } = values;
   if (token !== undefined && token.reveal() === readToken?.reveal()) {
     problems.push("USAGE_WEB_TOKEN and USAGE_WEB_READ_TOKEN are the same, so nobody would only look");
+  }
+  if (values.USAGE_WEB_USER_HEADER !== undefined && values.USAGE_WEB_TRUSTED_PROXIES?.length === 0) {
+    problems.push(
+      "USAGE_WEB_USER_HEADER is for a proxy to send: set USAGE_WEB_TRUSTED_PROXIES to the address of the proxy",
+    );
   }
   return problems;
 }

@@ -88,6 +88,12 @@ const meters = z
   .refine((given) => given.includes("traces"), "must name traces")
   .transform((given) => METERS.filter((meter) => given.includes(meter)));
 const webToken = z.string().min(16, "must have 16 characters or more");
+/** An address or a network. A network of everybody would let anybody choose their address. */
+const proxy = z
+  .union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
+    error: "is not an address or a network such as 10.0.0.0/8",
+  })
+  .refine((text) => !/\/0+$/.test(text), "trusts everybody");
 const answerLimit = wholeNumber.min(1, "must be at least 1").max(1_048_576, "must be 1048576 or less");
 
 export interface Setting {
@@ -242,6 +248,10 @@ export const SETTINGS = {
       .regex(/^[A-Za-z0-9-]+$/, "is not the name of a header")
       .optional(),
     "Header in which a proxy sends the person's name, for the timeline. Unset: no names.",
+  ),
+  USAGE_WEB_TRUSTED_PROXIES: setting(
+    z.string().default("").transform(listed).pipe(z.array(proxy)),
+    "Addresses and networks of proxies, comma-separated, that name the client (X-Forwarded-For) and the person. Unset: none.",
   ),
   USAGE_TELEMETRY: setting(
     onOrOff.default("off"),

@@ -67,6 +67,7 @@ export async function servePages(given: {
     state,
     reader: store.db,
     clock: systemClock,
+    trustedProxies: config.webTrustedProxies,
     redisTime: async () => {
       throw new UnreachableError({
         code: "redis_missing",

@@ -129,6 +129,7 @@ async function startHttp(
     redisTime: queues.time,
     metrics,
     clock: systemClock,
+    trustedProxies: config.webTrustedProxies,
     ...(pages === undefined ? {} : { addPages: pagesOf(pages) }),
     board: token === undefined ? undefined : { token, queues: queues.all },
   });

@@ -94,7 +94,7 @@ export async function openPages(
   const enqueued: string[] = [];
   const logs: Record<string, unknown>[] = [];
   const log = pino({ level: "debug", base: null }, { write: (line) => void logs.push(JSON.parse(line)) });
-  const app = newApp();
+  const app = newApp({ trustedProxies: config.webTrustedProxies });
   await pagesOf({
     config,
     store,

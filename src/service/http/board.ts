@@ -1,4 +1,3 @@
-import { timingSafeEqual } from "node:crypto";
 import { createBullBoard } from "@bull-board/api";
 import { BullMQAdapter } from "@bull-board/api/bullMQAdapter";
 import { FastifyAdapter } from "@bull-board/fastify";
@@ -6,7 +5,7 @@ import helmet from "@fastify/helmet";
 import type { Queue } from "bullmq";
 import type { FastifyInstance } from "fastify";
 import type { Clock } from "../../clock.ts";
-import { WrongTries } from "./wrong-tries.ts";
+import { isSameToken, WrongTries } from "./wrong-tries.ts";
 
 const PATH = "/queues";
 const NONE = ["'none'"];
@@ -44,14 +43,13 @@ export function addBoard(
       strictTransportSecurity: false,
     });
     guarded.addHook("onRequest", async (request, reply) => {
-      if (wrong.areTooMany(request.ip)) {
-        const next = "Try again in a minute.";
-        return reply.code(429).header("retry-after", "60").send({ error: "too_many_tries", next });
-      }
       const { authorization } = request.headers;
       if (isRight(authorization, token)) return;
       // A browser asks once without, before it asks the person.
-      if (authorization !== undefined) wrong.note(request.ip);
+      if (authorization !== undefined && wrong.note(request.ip)) {
+        const next = "Try again in a minute.";
+        return reply.code(429).header("retry-after", "60").send({ error: "too_many_tries", next });
+      }
       await reply.code(401).header("www-authenticate", 'Basic realm="usage-etl"').send({
         error: "unauthorized",
         next: "Give USAGE_WEB_TOKEN as the password; any user name will do.",
@@ -65,7 +63,5 @@ function isRight(authorization: string | undefined, token: string): boolean {
   const [scheme, encoded = ""] = (authorization ?? "").split(" ");
   if (scheme?.toLowerCase() !== "basic") return false;
   const given = Buffer.from(encoded, "base64").toString("utf8");
-  const password = Buffer.from(given.slice(given.indexOf(":") + 1));
-  const right = Buffer.from(token);
-  return password.length === right.length && timingSafeEqual(password, right);
+  return isSameToken(given.slice(given.indexOf(":") + 1), token);
 }

@@ -6,6 +6,7 @@ import { UsageError } from "../../errors.ts";
 import type { Database } from "../../store/db/database.ts";
 import { type Health, liveness, type ProcessState, readiness } from "./health.ts";
 import type { Metrics } from "./metrics.ts";
+import { proxiesOf } from "./proxies.ts";
 
 interface HttpServerOptions {
   readonly host: string;
@@ -17,6 +18,7 @@ interface HttpServerOptions {
   readonly redisTime: () => Promise<number>;
   readonly metrics: Metrics;
   readonly clock: Clock;
+  readonly trustedProxies: readonly string[];
   readonly addPages?: (app: FastifyInstance) => Promise<void>;
   /** Undefined: no bull-board. */
   readonly board: { readonly token: string; readonly queues: readonly Queue[] } | undefined;
@@ -29,8 +31,8 @@ interface HttpServerOptions {
 export async function startHttpServer(
   options: HttpServerOptions,
 ): Promise<{ url: string; close(): Promise<void> }> {
-  const { host, state, reader, redisTime, metrics, clock, board } = options;
-  const app = newApp({ checksSchemas: board !== undefined });
+  const { host, state, reader, redisTime, metrics, clock, trustedProxies, board } = options;
+  const app = newApp({ trustedProxies, checksSchemas: board !== undefined });
   if (board !== undefined) {
     // Loaded where it is wanted: it takes a tenth of the start and 10 MB.
     const { addBoard } = await import("./board.ts");
@@ -64,8 +66,15 @@ function noSchemas(): never {
   throw new Error("A route has a schema, but this server was made without compilers for schemas.");
 }
 
-export function newApp({ checksSchemas = false } = {}): FastifyInstance {
+interface AppOptions {
+  readonly trustedProxies: readonly string[];
+  readonly checksSchemas?: boolean;
+}
+
+export function newApp({ trustedProxies, checksSchemas = false }: AppOptions): FastifyInstance {
   return Fastify({
+    // The address of a request is the last one in X-Forwarded-For that no trusted proxy has.
+    trustProxy: proxiesOf(trustedProxies),
     ...(checksSchemas ? {} : { schemaController: { compilersFactory: NO_SCHEMAS } }),
     forceCloseConnections: true,
     routerOptions: { maxParamLength: LONGEST_PARAMETER },

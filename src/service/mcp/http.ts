@@ -43,10 +43,6 @@ export async function addMcp(app: FastifyInstance, services: WebServices): Promi
         roles.set(request, "operator");
         return;
       }
-      if (wrong.areTooMany(request.ip)) {
-        reply.header("retry-after", "60");
-        return refuse(429, "too_many_tries", "Try again in a minute.");
-      }
       const { authorization } = request.headers;
       const [, token] = /^bearer +(\S+) *$/i.exec(authorization ?? "") ?? [];
       const role = token === undefined ? undefined : access.roleOf(token);
@@ -55,7 +51,10 @@ export async function addMcp(app: FastifyInstance, services: WebServices): Promi
         return;
       }
       // A client may ask once without, to see what is wanted.
-      if (authorization !== undefined) wrong.note(request.ip);
+      if (authorization !== undefined && wrong.note(request.ip)) {
+        reply.header("retry-after", "60");
+        return refuse(429, "too_many_tries", "Try again in a minute.");
+      }
       reply.header("www-authenticate", 'Bearer realm="usage-etl"');
       return refuse(401, "unauthorized", LOG_IN);
     });

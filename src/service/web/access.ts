@@ -1,10 +1,11 @@
-import { createHmac, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
+import { createHmac, randomBytes, randomUUID } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { Clock } from "../../clock.ts";
 import type { Config } from "../../config/config.ts";
 import { printableLine } from "../../printable.ts";
-import { WrongTries } from "../http/wrong-tries.ts";
+import type { IsProxy } from "../http/proxies.ts";
+import { isSameToken, WrongTries } from "../http/wrong-tries.ts";
 import { sendBare } from "./layout.ts";
 import { address, html, notice } from "./parts.ts";
 import type { EndedSessions } from "./sessions.ts";
@@ -103,11 +104,10 @@ export function addLogin(
     });
   });
   app.post("/login", async (request, reply) => {
-    if (wrong.areTooMany(request.ip)) return sendBare(reply, 429, TOO_MANY_TRIES);
     const { token, next } = bodySchema.parse(request.body ?? {});
     const role = access.roleOf(token.trim());
     if (role === undefined) {
-      wrong.note(request.ip);
+      if (wrong.note(request.ip)) return sendBare(reply, 429, TOO_MANY_TRIES);
       const body = form(pathOf(next), "This token is not valid. Ask whoever runs the service for it.");
       return sendBare(reply, 401, { title: "Log in", body });
     }
@@ -116,7 +116,7 @@ export function addLogin(
   });
   // Without a form's token: being logged out does no harm.
   app.post("/logout", async (request, reply) => {
-    const who = whoOf(request, { access, clock, userHeader: undefined });
+    const who = whoOf(request, { access, clock, isProxy: () => false, userHeader: undefined });
     // Before the cookie goes: without it, a second try could not end a session that the first one did not.
     if (who?.until !== undefined) await sessions.end(who.session, who.until);
     reply.clearCookie(COOKIE, cookieOptions(request));
@@ -175,7 +175,7 @@ export function accessOf({ httpHost, webToken, webReadToken }: Settings): Access
   return {
     kind: "tokens",
     key,
-    roleOf: (given) => tokens.find(([, token]) => isSame(given, token))?.[0],
+    roleOf: (given) => tokens.find(([, token]) => isSameToken(given, token))?.[0],
   };
 }
 
@@ -197,12 +197,6 @@ function hostnameOf(header: string | undefined): string | undefined {
   return URL.canParse(url) ? new URL(url).hostname : undefined;
 }
 
-/** In the same time whatever the token: digests have one length. */
-function isSame(given: string, token: string): boolean {
-  const digest = (text: string) => createHmac("sha256", "compare").update(text).digest();
-  return timingSafeEqual(digest(given), digest(token));
-}
-
 export interface Who {
   readonly role: Role;
   /** As a proxy names the person; null where nobody does. */
@@ -220,11 +214,13 @@ const LONGEST_NAME = 200;
 interface Login {
   readonly access: Access;
   readonly clock: Pick<Clock, "now">;
+  readonly isProxy: IsProxy;
   readonly userHeader: string | undefined;
 }
 
-function whoOf(request: FastifyRequest, { access, clock, userHeader }: Login): Who | undefined {
-  const name = nameOf(request, userHeader);
+function whoOf(request: FastifyRequest, { access, clock, isProxy, userHeader }: Login): Who | undefined {
+  // Anybody else could give any name.
+  const name = isProxy(request.socket.remoteAddress) ? nameOf(request, userHeader) : null;
   if (access.kind === "open") return { role: "operator", name, session: "open" };
   const { valid, value } = request.unsignCookie(request.cookies[COOKIE] ?? "");
   const [role, until, session] = valid ? (value ?? "").split(".") : [];
@@ -243,9 +239,12 @@ function cookieOptions(request: FastifyRequest) {
   return { path: "/", httpOnly: true, sameSite: "lax", secure: isHttps(request) } as const;
 }
 
-/** A proxy ends TLS and says so. Whoever says so falsely only keeps their own cookie from being sent. */
-export function isHttps(request: FastifyRequest): boolean {
-  return request.protocol === "https" || request.headers["x-forwarded-proto"] === "https";
+/**
+ * A proxy ends TLS and says so. Of several, the first is the browser's. Anybody is believed: whoever says so falsely only keeps
+ * their own cookie from being sent.
+ */
+export function isHttps({ headers }: FastifyRequest): boolean {
+  return /^\s*https\s*(,|$)/i.test(String(headers["x-forwarded-proto"] ?? ""));
 }
 
 function nameOf({ headers }: FastifyRequest, userHeader: string | undefined): string | null {

@@ -7,6 +7,7 @@ import { fastifySSE } from "@fastify/sse";
 import statics from "@fastify/static";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { requireDatabaseUrl } from "../../config/config.ts";
+import { proxiesOf } from "../http/proxies.ts";
 import { accessOf, addGuard, addLogin } from "./access.ts";
 import { addAlerts } from "./activity/alerts.ts";
 import { addOverview } from "./activity/overview.ts";
@@ -56,7 +57,8 @@ export async function addPages(app: FastifyInstance, services: WebServices): Pro
     await pages.register(formbody, { bodyLimit: LARGEST_FORM });
     const sessions = new EndedSessions(requireDatabaseUrl(config));
     pages.addHook("onClose", () => sessions.close());
-    const whoLooks = addGuard(pages, { access, clock, userHeader: config.webUserHeader, sessions });
+    const isProxy = proxiesOf(config.webTrustedProxies);
+    const whoLooks = addGuard(pages, { access, clock, isProxy, userHeader: config.webUserHeader, sessions });
     const whoSent = (request: FastifyRequest) => {
       const who = whoLooks(request);
       if (who === undefined) throw new Error("a request passed the guard unseen");

@@ -78,10 +78,10 @@ test("a wrong, empty, longer or repeated token opens nothing, and ten tries a mi
   expect(twice.status).toBe(401);
   const more = await Promise.all(Array.from({ length: 4 }, () => pages.post("/login", { token: "guess" })));
   expect(more.map(({ status }) => status).sort()).toEqual([401, 401, 401, 429]);
-  // The right one is not told from the others meanwhile.
-  const late = await pages.post("/login", { token: OPERATOR });
+  const late = await pages.post("/login", { token: "guess" });
   expect([late.status, setCookies(late.headers)]).toEqual([429, []]);
   expect(late.text).toContain("in a minute");
+  expect((await pages.post("/login", { token: OPERATOR })).status).toBe(303);
 });
 
 test("right tokens are no guesses: people behind one proxy do not lock each other out, and a minute later guesses are answered again", async () => {
@@ -95,9 +95,55 @@ test("right tokens are no guesses: people behind one proxy do not lock each othe
   expect(await answers("guess", 9)).toEqual([401]);
   expect(await answers(VIEWER, 5)).toEqual([303]);
   await answers("guess", 1);
-  expect(await answers(OPERATOR, 2)).toEqual([429]);
-  now += 60_000;
+  expect(await answers("guess", 2)).toEqual([429]);
   expect(await answers(OPERATOR, 2)).toEqual([303]);
+  now += 60_000;
+  expect(await answers("guess", 2)).toEqual([401]);
+});
+
+/** The status of a token that is tried at a door, sent by a proxy with this X-Forwarded-For. */
+async function tryToken(pages: { url: string }, door: string, token: string, forwarded: string) {
+  const headers = { "x-forwarded-for": forwarded };
+  const sent =
+    door === "/mcp"
+      ? { headers: { ...headers, authorization: `Bearer ${token}`, "content-type": "application/json" } }
+      : { headers: { ...headers, "content-type": "application/x-www-form-urlencoded" } };
+  const body = door === "/mcp" ? "{}" : `token=${token}`;
+  const { statusCode, body: said } = await request(`${pages.url}${door}`, { method: "POST", ...sent, body });
+  await said.dump();
+  return statusCode;
+}
+
+test.each([
+  ["/login", 303],
+  ["/mcp", 400],
+])(
+  "at %s a guess counts against the address that a trusted proxy saw, and a right token is let in",
+  async (door, letIn) => {
+    const pages = await serve({ ...TOKENS, USAGE_WEB_TRUSTED_PROXIES: "127.0.0.1, 10.0.0.0/8, fd00::/8" });
+    const from = (forwarded: string, token = "guess") => tryToken(pages, door, token, forwarded);
+    for (let i = 0; i < 10; i++) {
+      const own = i % 2 === 0 ? "203.0.113.7" : "203.0.113.7, 10.1.2.3,fd00::1";
+      expect([i, await from(i < 5 ? own : `198.51.100.${i}, ${own}`)]).toEqual([i, 401]);
+    }
+    expect(await from("198.51.100.99, 203.0.113.7")).toBe(429);
+    expect(await from("::ffff:203.0.113.7")).toBe(429);
+    expect(await from("203.0.113.7:4711")).toBe(429);
+    expect(await from("203.0.113.7", OPERATOR)).toBe(letIn);
+    expect(await from("203.0.113.8")).toBe(401);
+    // Whoever has one address of IPv6 has all of its network.
+    for (let i = 0; i < 10; i++) expect(await from(`2001:db8:1:2::${i}`)).toBe(401);
+    expect([await from("2001:db8:1:2:9:9:9:9"), await from("2001:db8:1:3::1")]).toEqual([429, 401]);
+  },
+);
+
+test.each(["/login", "/mcp"])("at %s nobody else's X-Forwarded-For is believed", async (door) => {
+  for (const USAGE_WEB_TRUSTED_PROXIES of ["", "10.0.0.1"]) {
+    const pages = await serve({ ...TOKENS, USAGE_WEB_TRUSTED_PROXIES });
+    const statuses: number[] = [];
+    for (let i = 0; i < 12; i++) statuses.push(await tryToken(pages, door, "guess", `198.51.100.${i}`));
+    expect(statuses).toEqual([...Array.from({ length: 10 }, () => 401), 429, 429]);
+  }
 });
 
 test("whoever has no valid cookie is led to the login page and back, never to another site", async () => {
@@ -140,12 +186,17 @@ test("a cookie lasts twelve hours, is signed, and is for this site's requests on
   const plain = await pages.post("/login", { token: OPERATOR, next: "/" });
   const [cookie = ""] = setCookies(plain.headers);
   expect(cookie).toMatch(/^usage_etl_session=[^;]+; Max-Age=43200; Path=\/; HttpOnly; SameSite=Lax$/);
-  const secure = await pages.post(
-    "/login",
-    { token: OPERATOR },
-    { headers: { "x-forwarded-proto": "https" } },
-  );
-  expect(setCookies(secure.headers)[0]).toMatch(/; Secure/);
+  // Of a list, the first is what the browser used.
+  for (const [proto, isSecure] of [
+    ["https", true],
+    ["HTTPS, http", true],
+    ["http, https", false],
+    ["", false],
+  ] as const) {
+    const headers = { "x-forwarded-proto": proto };
+    const [sent = ""] = setCookies((await pages.post("/login", { token: OPERATOR }, { headers })).headers);
+    expect([proto, sent.includes("; Secure")]).toEqual([proto, isSecure]);
+  }
 
   const [, value = ""] = /^usage_etl_session=([^;]*)/.exec(cookie) ?? [];
   const withCookie = (given: string) => pages.get("/", { cookie: `usage_etl_session=${given}` });
@@ -295,13 +346,18 @@ test("a NUL character, which no text in Postgres can have, is refused as what it
   expect((await pages.post("/months/2026-01/close", form, { from: "/months" })).status).toBe(403);
 });
 
-test("a person's name comes from the header that the setting names, and from no other", async () => {
-  const named = await serve({ USAGE_WEB_USER_HEADER: "X-Forwarded-User" });
+test("a person's name comes from the header that the setting names, from a trusted proxy, and from no other", async () => {
+  const settings = { USAGE_WEB_USER_HEADER: "X-Forwarded-User", USAGE_WEB_TRUSTED_PROXIES: "127.0.0.1" };
+  const named = await serve(settings);
   const { text } = await named.get("/", { "x-forwarded-user": "ana <b>", "x-user": "mallory" });
   expect(text).toContain("ana &lt;b&gt;");
   expect(text).not.toContain("mallory");
-  const unnamed = await serve();
-  expect((await unnamed.get("/", { "x-forwarded-user": "mallory" })).text).not.toContain("mallory");
+  for (const others of [{}, { ...settings, USAGE_WEB_TRUSTED_PROXIES: "10.0.0.1" }]) {
+    const unnamed = await serve(others);
+    // Naming a proxy makes nobody one.
+    const headers = { "x-forwarded-user": "mallory", "x-forwarded-for": "10.0.0.1" };
+    expect((await unnamed.get("/", headers)).text).not.toContain("mallory");
+  }
 });
 
 test("other methods, odd paths and long addresses get a page that leads on, and nothing outside the pages", async () => {

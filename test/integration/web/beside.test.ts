@@ -37,6 +37,7 @@ async function setup() {
       port: 0,
       reader: store.db,
       clock: systemClock,
+      trustedProxies: config.webTrustedProxies,
       state: processState(Date.now()),
       redisTime: async () => Date.now(),
       metrics: createMetrics(
@@ -116,5 +117,15 @@ test("guesses of the board's password have a bound", async () => {
   for (let i = 0; i < 12; i++) expect(await statusOf({})).toBe(401);
   for (let i = 0; i < 12; i++) expect(await statusOf(password(WEB))).toBe(200);
   for (let i = 0; i < 10; i++) expect(await statusOf(password(`guess ${i}`))).toBe(401);
-  expect([await statusOf(password("guess")), await statusOf(password(WEB))]).toEqual([429, 429]);
+  expect([await statusOf(password("guess")), await statusOf(password(WEB))]).toEqual([429, 200]);
+  expect(await statusOf({ ...password("guess"), "x-forwarded-for": "203.0.113.7" })).toBe(429);
+});
+
+test("behind a trusted proxy, guesses of the board's password count against whoever made them", async () => {
+  const serve = await setup();
+  const ask = await serve({ USAGE_WEB_TOKEN: WEB, USAGE_WEB_TRUSTED_PROXIES: "127.0.0.1" });
+  const guess = async (forwarded: string) =>
+    (await ask("/queues/", { ...password("guess"), "x-forwarded-for": forwarded })).status;
+  for (let i = 0; i < 10; i++) expect(await guess(`198.51.100.${i}, 203.0.113.7`)).toBe(401);
+  expect([await guess("198.51.100.99, 203.0.113.7"), await guess("203.0.113.8")]).toEqual([429, 401]);
 });

@@ -41,7 +41,11 @@ async function serve(environment: Record<string, string> = {}) {
 }
 
 test("a form changes something once, with its session's token, and keeps who did it", async () => {
-  const { browser, state, actions } = await serve({ ...TOKENS, USAGE_WEB_USER_HEADER: "x-person" });
+  const { browser, state, actions } = await serve({
+    ...TOKENS,
+    USAGE_WEB_USER_HEADER: "x-person",
+    USAGE_WEB_TRUSTED_PROXIES: "127.0.0.1",
+  });
   const ana = await browser();
   await ana.post("/login", { token: OPERATOR });
   const first = await ana.get(PAGE);

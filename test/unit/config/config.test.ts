@@ -53,6 +53,33 @@ test("hours are kept forever by default, and never shorter than they are loaded"
   ]);
 });
 
+test("trusted proxies are addresses and networks, but not everybody, and the header of a person needs them", () => {
+  const read = (USAGE_WEB_TRUSTED_PROXIES: string) => readConfig({ ...SOURCE, USAGE_WEB_TRUSTED_PROXIES });
+  expect(read("").webTrustedProxies).toEqual([]);
+  const good = ["10.0.0.7", "192.168.0.0/16", "::1", "fd00::/8"];
+  expect(read(good.join(" , ")).webTrustedProxies).toEqual(good);
+  for (const bad of [
+    "nginx",
+    "10.0.0.7:80",
+    "10.0.0.0/33",
+    "10.0.0.0/0",
+    "::/0",
+    "10.0.0.0/",
+    "10.0.0.0/+8",
+    "*",
+  ]) {
+    const [problem, ...more] = problemsOf({ ...SOURCE, USAGE_WEB_TRUSTED_PROXIES: `127.0.0.1,${bad}` });
+    expect([bad, more, problem]).toEqual([
+      bad,
+      [],
+      expect.stringContaining("USAGE_WEB_TRUSTED_PROXIES: entry 2 "),
+    ]);
+  }
+  expect(problemsOf({ ...SOURCE, USAGE_WEB_USER_HEADER: "X-User" })).toEqual([
+    expect.stringMatching(/^USAGE_WEB_USER_HEADER .*USAGE_WEB_TRUSTED_PROXIES/),
+  ]);
+});
+
 describe("readConfig refuses", () => {
   test("all problems together, each with its name", () => {
     const problems = problemsOf({
