@@ -1,6 +1,5 @@
 import type pg from "pg";
 import { expect, test } from "vitest";
-import { parse } from "yaml";
 import { GROUPINGS, type GroupBy } from "../../src/domain/usage/record.ts";
 import { scopesOf } from "../../src/store/catalog/scopes.ts";
 import type { Store } from "../../src/store/db/database.ts";
@@ -11,26 +10,13 @@ import { addSource, connectPlain, setupSource, WORKSPACES } from "../support/rep
 import { loadRows, windowOf } from "../support/store.ts";
 import { dbtRun } from "./dbt/build.ts";
 import { compileTest } from "./dbt/generic-tests.ts";
-import { MODELS, PROPERTIES, packageFiles, readPackage, render, TARGET } from "./dbt/package.ts";
-import { projectFile, propertiesFile } from "./dbt/schema.ts";
+import { PROPERTIES, readPackage, render, TARGET } from "./dbt/package.ts";
 
 const [ONE, TWO] = WORKSPACES;
 const OTHER = "00000000-0000-4000-8000-000000000009";
 /** Ids of a dimension: of two projects, users or keys. */
 const idsOf = (groupBy: GroupBy, workspaceId: string) =>
   groupBy === "workspace" ? [workspaceId] : [`${groupBy}-1`, `${groupBy}-2`];
-
-test("the files have the form of dbt's public schemas", () => {
-  const project = projectFile.parse(parse(readPackage("dbt_project.yml")));
-  expect(Object.keys(project.models)).toEqual([project.name]);
-  for (const file of PROPERTIES) propertiesFile.parse(file, { reportInput: true });
-  const described = PROPERTIES.flatMap(({ models = [] }) => models.map(({ name }) => name));
-  expect(described.sort()).toEqual([...MODELS.keys()].sort());
-  // A variable that a text reads is declared, but for the one whose default is the target.
-  const read = packageFiles("").filter((path) => /\.(sql|yml)$/.test(path));
-  const named = read.flatMap((path) => readPackage(path).match(/(?<=var\(["'])\w+/g) ?? []);
-  expect([...new Set(named)].sort()).toEqual([...Object.keys(project.vars), "usage_etl_database"].sort());
-});
 
 test("each fact is a semantic model of its own, and no metric mixes two", () => {
   const models = PROPERTIES.flatMap(({ models = [] }) => models);

@@ -1,5 +1,4 @@
-import { render } from "./package.ts";
-import type { DataTest } from "./schema.ts";
+import { type DataTest, render } from "./package.ts";
 
 interface Tested {
   readonly relation: string;

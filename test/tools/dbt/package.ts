@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import nunjucks from "nunjucks";
 import { parse } from "yaml";
-import type { PropertiesFile } from "./schema.ts";
 
 const ROOT = new URL("../../../docs/dbt/", import.meta.url);
 /** Where the test builds the models. */
@@ -22,6 +21,37 @@ export const MODELS: ReadonlyMap<string, string> = new Map(
     .filter((path) => path.startsWith("models/"))
     .map((path) => [path.replace(/.*\/|\.sql$/g, ""), readPackage(path)]),
 );
+
+/** A test without parameters, or by its name with them. */
+export type DataTest = string | Readonly<Record<string, object>>;
+
+interface Column {
+  readonly name: string;
+  readonly quote?: boolean;
+  readonly data_tests?: readonly DataTest[];
+  readonly dimension?: { readonly type: string };
+  readonly entity?: { readonly type: string; readonly name: string };
+}
+
+/** The parts of a properties file that the tests read. */
+interface PropertiesFile {
+  readonly models?: readonly {
+    readonly name: string;
+    readonly columns?: readonly Column[];
+    readonly data_tests?: readonly DataTest[];
+    readonly semantic_model?: { readonly enabled: boolean };
+    readonly primary_entity?: string;
+    readonly agg_time_dimension?: string;
+    readonly metrics?: readonly { name: string; type: string; agg: string; expr: string }[];
+  }[];
+  readonly sources?: readonly {
+    readonly tables: readonly {
+      readonly name: string;
+      readonly columns: readonly Column[];
+      readonly config?: { freshness: { error_after: { count: number } }; loaded_at_query: string };
+    }[];
+  }[];
+}
 
 /** The properties files of the package, parsed. */
 export const PROPERTIES: readonly PropertiesFile[] = packageFiles(".yml")
