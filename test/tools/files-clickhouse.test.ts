@@ -2,7 +2,8 @@ import { expect, onTestFinished, test } from "vitest";
 import { openPlace } from "../../src/warehouse/place.ts";
 import { usageEtl } from "../support/cli.ts";
 import { connectPlain } from "../support/reporting.ts";
-import { FIRST, PROJECTS, SECOND, setupFiles, signal, startBucketServer } from "./files.ts";
+import { startBucketServer } from "./bucket-server.ts";
+import { FIRST, PROJECTS, SECOND, setupFiles, signal } from "./files.ts";
 import { fillClickHouse, startClickHouse } from "./warehouse.ts";
 
 const clickHouse = startClickHouse();
@@ -11,7 +12,7 @@ test.skipIf(clickHouse === undefined)(
   "ClickHouse fills its views from a set in a bucket, and again from the newest one",
   async () => {
     const { url: databaseUrl, write, load } = await setupFiles();
-    const { url } = await startBucketServer();
+    const { url, environment } = await startBucketServer();
     const place = await openPlace("s3://usage/warehouse", { signal });
     const [one, two] = PROJECTS as [string, string];
     await load("project", FIRST, [[one, 7]]);
@@ -26,15 +27,15 @@ test.skipIf(clickHouse === undefined)(
 
     const made = await usageEtl(["files", "views", "clickhouse", "--to", place.address], {
       DATABASE_URL: databaseUrl,
-      AWS_ENDPOINT_URL_S3: url,
-      AWS_REGION: "us-east-1",
-      AWS_ACCESS_KEY_ID: "S3RVER",
-      AWS_SECRET_ACCESS_KEY: "S3RVER",
+      ...environment,
     });
     expect(made.stdout).toContain("'s3://usage/warehouse/manifest/");
     const here = made.stdout
       .replaceAll("s3://usage/warehouse", `${url}/usage/warehouse`)
-      .replace(/', '(Parquet|JSONAsString)'/g, "', 'S3RVER', 'S3RVER', '$1'");
+      .replace(
+        /', '(Parquet|JSONAsString)'/g,
+        `', '${environment.AWS_ACCESS_KEY_ID}', '${environment.AWS_SECRET_ACCESS_KEY}', '$1'`,
+      );
     onTestFinished(() => clickHouse?.cleanup());
     await fillClickHouse(clickHouse as NonNullable<typeof clickHouse>, here);
     const client = await connectPlain(databaseUrl);

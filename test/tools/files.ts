@@ -1,8 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import S3rver from "s3rver";
-import { onTestFinished, vi } from "vitest";
 import { checkFiles, type Manifest, readManifest } from "../../src/pipeline/export/manifest.ts";
 import { writeFiles } from "../../src/pipeline/export/write-files.ts";
 import { openPlace, type Place } from "../../src/warehouse/place.ts";
@@ -74,31 +69,4 @@ export async function manifestOf(place: Place): Promise<Manifest> {
 /** Files that are not as the manifest says. */
 export async function wrongFiles(place: Place) {
   return (await checkFiles(place, await manifestOf(place), { signal })).wrong;
-}
-
-/** An S3 server with the bucket `usage`, which the environment names until the test ends. Its key and secret are `S3RVER`. */
-export async function startBucketServer(): Promise<{ url: string }> {
-  const root = await mkdtemp(join(tmpdir(), "bucket-"));
-  const server = new S3rver({
-    port: 0,
-    address: "127.0.0.1",
-    silent: true,
-    directory: root,
-    configureBuckets: [{ name: "usage", configs: [] }],
-  });
-  const { port } = await server.run();
-  const url = `http://127.0.0.1:${port}`;
-  const environment = {
-    AWS_ENDPOINT_URL_S3: url,
-    AWS_REGION: "us-east-1",
-    AWS_ACCESS_KEY_ID: "S3RVER",
-    AWS_SECRET_ACCESS_KEY: "S3RVER",
-  };
-  for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
-  onTestFinished(async () => {
-    vi.unstubAllEnvs();
-    await server.close();
-    await rm(root, { recursive: true, force: true });
-  });
-  return { url };
 }
