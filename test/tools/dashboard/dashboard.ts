@@ -51,7 +51,7 @@ interface Dashboard {
   };
 }
 
-export const dashboard = JSON.parse(read("monitoring/grafana/dashboards/usage.json")) as Dashboard;
+const dashboard = JSON.parse(read("monitoring/grafana/dashboards/usage.json")) as Dashboard;
 
 export const targets = dashboard.panels.flatMap((panel) =>
   (panel.targets ?? []).map((target) => ({ title: panel.title, panel, ...target })),

@@ -11,7 +11,7 @@ export function readPackage(path: string): string {
 }
 
 /** Paths of the package's files with an ending. */
-export function packageFiles(ending: string): string[] {
+function packageFiles(ending: string): string[] {
   return readdirSync(ROOT, { recursive: true, encoding: "utf8" }).filter((path) => path.endsWith(ending));
 }
 
