@@ -19,10 +19,9 @@ const DEADLINE_MS = 3_600_000;
 const BENCHES: readonly { readonly file: string; readonly args: (rounds: number) => readonly string[] }[] = [
   { file: "./load.ts", args: (rounds) => ["--rounds", `${rounds}`] },
   { file: "./reconcile.ts", args: (rounds) => ["--rounds", `${rounds}`] },
-  { file: "./queue.ts", args: (rounds) => ["--rounds", `${rounds}`, "--without-due"] },
+  { file: "./queue.ts", args: (rounds) => ["--rounds", `${rounds}`] },
   { file: "./disk.ts", args: () => [] },
   { file: "./start.ts", args: (rounds) => [`${rounds}`] },
-  { file: "./idle.ts", args: () => [] },
 ];
 
 const { values } = parseArgs({

@@ -12,8 +12,8 @@ import { createBillingClient } from "../../src/platform/billing/billing.ts";
 import { PlatformHttp } from "../../src/platform/http/http.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { putOffTasks, takeTasksToQueue } from "../../src/store/work/tasks.ts";
-import { QUARTER_MS, startPlatform } from "./day-platform.ts";
 import { openDatabases, query, value, whole, wholes } from "./harness.ts";
+import { QUARTER_MS, startPlatform } from "./platform.ts";
 
 /**
  * `npm run bench:day`: a day of syncs of a large customer, in half an hour; Ctrl-C ends it sooner, and shows what it has. Planning, queue

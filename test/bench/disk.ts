@@ -39,7 +39,7 @@ async function measureLoads(): Promise<string> {
     ["unchanged", 0],
     ["every count restated", 1],
   ] as const) {
-    const serving: ServerTask = { shape, gzip: false, more };
+    const serving: ServerTask = { shape, more };
     const server = await startChild<{ url: string }>("./server.ts", serving);
     const platformUrl = server.answer.url;
     const task: Load = { what: "load", days: shape.days, databaseUrl: url, platformUrl };

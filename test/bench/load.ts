@@ -22,21 +22,25 @@ const options = new Command("bench")
   .option("--tasks <n>", "answers of the small shape", whole, 500)
   .option("--rounds <n>", "rounds; medians are shown", whole, 3)
   .option("--shape <name...>", "only these: windows, one, small")
-  .option("--gzip", "the platform compresses its answers")
   // As the program starts.
   .option("--node-option <option...>", "for the measured process, such as --cpu-prof", [...NODE_OPTIONS])
-  .option("--json", "one JSON document on stdout")
   .parse()
-  .opts<{
-    records: number;
-    tasks: number;
-    rounds: number;
-    shape?: string[];
-    gzip?: boolean;
-    nodeOption: string[];
-    json?: boolean;
-  }>();
+  .opts<{ records: number; tasks: number; rounds: number; shape?: string[]; nodeOption: string[] }>();
 
+const HEAD = [
+  "shape",
+  "table",
+  "records",
+  "answers",
+  "s",
+  "floor s",
+  "x",
+  "records/s",
+  "answers/s",
+  "CPU s",
+  "idle MB",
+  "peak MB",
+];
 const TARGETS = ["empty", "unchanged"] as const;
 
 interface Round {
@@ -46,16 +50,15 @@ interface Round {
   readonly load: Loaded;
 }
 
-const output = createOutput({ json: options.json ?? false });
+const output = createOutput({ json: false });
 const folder = mkdtempSync(join(tmpdir(), "usage-etl-bench-"));
 const databases = await openDatabases();
 try {
   const lines: (string | number | null)[][] = [];
-  const all: { shape: string; rounds: Round[] }[] = [];
   for (const shape of shapes(options.records, options.tasks)) {
     if (options.shape !== undefined && !options.shape.includes(shape.name)) continue;
     output.note(`${shape.name}: ${shape.about}`);
-    const task: ServerTask = { shape, gzip: options.gzip ?? false };
+    const task: ServerTask = { shape };
     const server = await startChild<{ url: string }>("./server.ts", task);
     try {
       const file = shape.name === "small" ? undefined : join(folder, `${shape.name}.copy`);
@@ -69,42 +72,13 @@ try {
         handOn(shape, own);
         lines.push(lineOf(shape, own));
       }
-      all.push({ shape: shape.name, rounds });
     } finally {
       await server.close();
     }
   }
-  const machine = {
-    node: process.version,
-    postgres: databases.version,
-    settings: databases.settings,
-    cores: availableParallelism(),
-    gzip: options.gzip ?? false,
-    rounds: options.rounds,
-  };
-  output.data({ machine, rounds: all }, () =>
-    [
-      table(
-        [
-          "shape",
-          "table",
-          "records",
-          "answers",
-          "s",
-          "floor s",
-          "x",
-          "records/s",
-          "answers/s",
-          "CPU s",
-          "idle MB",
-          "peak MB",
-        ],
-        lines,
-      ),
-      "",
-      `Medians of ${machine.rounds} rounds, interleaved. Node ${machine.node}, ${machine.postgres} (${machine.settings}), ${machine.cores} cores shared by all.`,
-      `Floor: psql \\copy of the same rows + MERGE, one transaction, into the same table; "x" is our time over its.`,
-    ].join("\n"),
+  process.stdout.write(
+    `${table(HEAD, lines)}\n\nMedians of ${options.rounds} rounds, interleaved. Node ${process.version}, ${databases.version} (${databases.settings}), ${availableParallelism()} cores shared by all.\n` +
+      `Floor: psql \\copy of the same rows + MERGE, one transaction, into the same table; "x" is our time over its.\n`,
   );
 } finally {
   await databases.close();

@@ -29,13 +29,6 @@ export interface Plan {
   readonly what: "plan";
   readonly environment: Readonly<Record<string, string>>;
 }
-/** `usage-etl files write`. */
-export interface WriteFiles {
-  readonly what: "files";
-  readonly databaseUrl: string;
-  readonly folder: string;
-  readonly views: readonly string[];
-}
 interface Platform {
   readonly databaseUrl: string;
   readonly platformUrl: string;
@@ -55,16 +48,8 @@ export interface Planned extends Took {
   readonly planned: number;
   readonly entered: number;
 }
-export interface Written extends Took {
-  readonly files: number;
-  readonly rows: number;
-  readonly written: number;
-  readonly bytes: number;
-}
-
-const task = await takeTask<Load | Reconcile | Plan | WriteFiles>();
-if (task.what === "files") await write(task);
-else if (task.what === "plan") await withSource(task.environment, plan);
+const task = await takeTask<Load | Reconcile | Plan>();
+if (task.what === "plan") await withSource(task.environment, plan);
 else {
   const { databaseUrl, platformUrl, days } = task;
   const environment = {
@@ -106,22 +91,6 @@ process.disconnect();
 async function plan(source: OpenSource): Promise<void> {
   const { planSync } = await import("../../src/pipeline/sync/sync.ts");
   await measure(() => planSync(source));
-}
-
-async function write({ databaseUrl, folder, views }: WriteFiles): Promise<void> {
-  const { openStore } = await import("../../src/store/db/database.ts");
-  const { openPlace } = await import("../../src/warehouse/place.ts");
-  const { writeFiles } = await import("../../src/pipeline/export/write-files.ts");
-  const store = openStore({ url: databaseUrl });
-  const { signal } = new AbortController();
-  const place = await openPlace(folder, { signal });
-  await measure(async () => {
-    const to = { store, signal, place, views, source: "default", keepMs: 0, release: "bench" };
-    const wrote = await writeFiles(to);
-    if (wrote === undefined) throw new Error("another process writes these files");
-    return { files: wrote.files, rows: wrote.rows, written: wrote.written, bytes: wrote.bytes };
-  });
-  await store.close();
 }
 
 async function withSource(

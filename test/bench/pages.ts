@@ -28,7 +28,6 @@ const COUNTER = fileURLToPath(new URL("count-queries.ts", import.meta.url));
 interface Options {
   readonly rounds: number;
   readonly only?: string;
-  readonly json?: boolean;
 }
 
 interface Line {
@@ -46,10 +45,9 @@ interface Line {
 const options = new Command("bench:pages")
   .option("--rounds <n>", "requests of each page, after a first one", Number, 21)
   .option("--only <text>", "only pages with that text in their address")
-  .option("--json", "one JSON document on stdout")
   .parse()
   .opts<Options>();
-const output = createOutput({ json: options.json ?? false });
+const output = createOutput({ json: false });
 const databaseUrl = requireDatabaseUrl(readConfig({ DATABASE_URL: process.env.DATABASE_URL })).reveal();
 const redis = await resolveRedis();
 const folder = mkdtempSync(join(tmpdir(), "usage-etl-bench-pages-"));
@@ -73,30 +71,22 @@ try {
   const { rows } = await client.query(`
     SELECT version() AS version, count(*)::integer AS records,
            (SELECT count(*)::integer FROM usage.workspace) AS workspaces FROM usage.hourly_record`);
-  const machine = {
-    ...rows[0],
-    node: process.version,
-    cores: availableParallelism(),
-    rounds: options.rounds,
-  };
-  output.data({ machine, lines: [floor, ...lines] }, () =>
-    [
-      table(
-        ["page", "status", "median ms", "p95 ms", "CPU of Node", "of Postgres", "statements", "kB"],
-        [floor, ...lines].map((one) => [
-          shortened(one.page),
-          one.status,
-          one.medianMs,
-          one.p95Ms,
-          one.nodeMs,
-          one.postgresMs ?? null,
-          one.statements,
-          Math.round(one.bytes / 1000),
-        ]),
-      ),
-      "",
-      `${machine.records.toLocaleString("en-US")} hourly records, ${machine.workspaces} workspaces. ${/^\S+ \S+/.exec(machine.version)?.[0]}, Node ${machine.node}, ${machine.cores} cores, ${machine.rounds} rounds.`,
-    ].join("\n"),
+  const [found] = rows;
+  process.stdout.write(
+    `${table(
+      ["page", "status", "median ms", "p95 ms", "CPU of Node", "of Postgres", "statements", "kB"],
+      [floor, ...lines].map((one) => [
+        shortened(one.page),
+        one.status,
+        one.medianMs,
+        one.p95Ms,
+        one.nodeMs,
+        one.postgresMs ?? null,
+        one.statements,
+        Math.round(one.bytes / 1000),
+      ]),
+    )}\n\n` +
+      `${found.records.toLocaleString("en-US")} hourly records, ${found.workspaces} workspaces. ${/^\S+ \S+/.exec(found.version)?.[0]}, Node ${process.version}, ${availableParallelism()} cores, ${options.rounds} rounds.\n`,
   );
 } finally {
   await http.close();

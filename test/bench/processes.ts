@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
@@ -79,7 +79,6 @@ function environmentOf(environment: Environment): NodeJS.ProcessEnv {
 }
 
 interface Counted {
-  readonly parent: number;
   /** CPU time, ms. */
   readonly own: number;
   /** Of its children that have ended. */
@@ -90,27 +89,12 @@ interface Counted {
 export function countedOf(pid: number | string | undefined): Counted {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ").map(Number) ?? [];
-    const [parent = 0, user = 0, system = 0, endedUser = 0, endedSystem = 0] = [
-      fields[1],
-      ...fields.slice(11, 15),
-    ];
+    const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = fields.slice(11, 15);
     // In hundredths of a second.
-    return { parent, own: (user + system) * 10, ended: (endedUser + endedSystem) * 10 };
+    return { own: (user + system) * 10, ended: (endedUser + endedSystem) * 10 };
   } catch {
-    return { parent: 0, own: 0, ended: 0 };
+    return { own: 0, ended: 0 };
   }
-}
-
-/** CPU time of a whole Postgres, that of its sessions so far included. `session`: the process of one of them. */
-export function postgresCpuMs(session: number): number {
-  const postmaster = countedOf(session).parent;
-  const { own, ended } = countedOf(postmaster);
-  const running = readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .map(countedOf)
-    .filter(({ parent }) => parent === postmaster)
-    .reduce((sum, counted) => sum + counted.own, 0);
-  return own + ended + running;
 }
 
 /** MB of a process: now, of these not shared with others, and at its peak. All zero: it is gone. */

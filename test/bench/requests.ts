@@ -1,8 +1,9 @@
 import { Command } from "commander";
 import { createOutput, table } from "../../src/cli/report/output.ts";
-import { openDatabases, startChild, value, whole } from "./harness.ts";
+import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
+import { openDatabases, value, whole } from "./harness.ts";
+import { QUARTER_MS, startPlatform } from "./platform.ts";
 import { type Environment, runCommand } from "./processes.ts";
-import type { Company } from "./requests-server.ts";
 
 /**
  * `npm run bench:requests`: how many requests a first load and the syncs after it send, and how many they plan. Real commands on a real
@@ -32,16 +33,19 @@ const options = new Command("bench:requests")
 const { workspaces, used, days, hours, active = [0, 50, 300] } = options;
 
 const output = createOutput({ json: false });
-const company: Company = { workspaces, used };
-const platform = await startChild<{ url: string }>("./requests-server.ts", company);
-const ask = async <T>(path: string) => (await (await fetch(`${platform.answer.url}${path}`)).json()) as T;
+const from = Math.floor(Date.now() / DAY_MS - days) * DAY_MS;
+const platform = await startPlatform({ workspaces, active: 0, from, seed: 1 });
+// What was there before: some traces of each used workspace in every hour.
+platform.pass(Date.now() + QUARTER_MS);
+for (let at = from; at < Date.now() - HOUR_MS; at += HOUR_MS)
+  for (let place = 0; place < used; place++) platform.add(place, at, place % 3, (place % 5) + 1);
 const databases = await openDatabases();
 const url = await databases.create();
 const environment: Environment = {
   DATABASE_URL: url,
-  USAGE_BASE_URL: platform.answer.url,
+  USAGE_BASE_URL: platform.url,
   USAGE_API_KEY: "bench-key",
-  USAGE_DATA_START: new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10),
+  USAGE_DATA_START: new Date(from).toISOString().slice(0, 10),
   USAGE_HOURLY_FOR: `P${hours}D`,
   USAGE_METERS: "traces",
   USAGE_RATE_LIMIT: "1000000",
@@ -51,14 +55,15 @@ try {
   const lines: (string | number)[][] = [];
   const sync = async (what: string, changed: number) => {
     output.note(what);
-    await ask(`/bench/change?workspaces=${changed}`);
+    platform.pass(Date.now() + QUARTER_MS);
+    for (let place = used - changed; place < used; place++) platform.add(place, Date.now(), 0, 1);
+    platform.requests.clear();
     const { exit, ms, out } = await runCommand(environment, ["sync", "--inline", "--json"]);
     if (exit !== 0) throw new Error(`sync ended with ${exit}`);
-    const sent = await ask<Record<string, number>>("/bench/requests");
     // Whatever was not asked for is in the tables all the same.
-    const [stored, truth] = [await storedTraces(), await ask("/bench/traces")];
+    const [stored, truth] = [await storedTraces(), platform.total()];
     if (stored.some((one) => one !== truth)) throw new Error(`stored ${stored.join(", ")}, not ${truth}`);
-    const of = ["workspace", "project", "user", "api_key"].map((by) => sent[by] ?? 0);
+    const of = ["workspace", "project", "user", "api_key"].map((by) => platform.requests.get(by) ?? 0);
     const [{ counts }] = JSON.parse(out) as [{ counts: { planned: number }[] }];
     const planned = counts.reduce((sum, one) => sum + one.planned, 0);
     lines.push([what, planned, ...of, of.reduce((sum, one) => sum + one, 0), (ms / 1000).toFixed(0)]);

@@ -6,8 +6,7 @@ import { createOutput, table } from "../../src/cli/report/output.ts";
 import { resolveRedis } from "../../src/local/servers/resolve.ts";
 import { sharesOf } from "../../src/pipeline/source/limit-shares.ts";
 import { openStore } from "../../src/store/db/database.ts";
-import { takeTasksToQueue } from "../../src/store/work/tasks.ts";
-import { median, openDatabases, runChild, startChild, whole, wholes } from "./harness.ts";
+import { openDatabases, runChild, startChild, whole, wholes } from "./harness.ts";
 import type { Plan, Planned } from "./measured.ts";
 import { type Environment, NODE_OPTIONS, runCommand } from "./processes.ts";
 import type { Customer } from "./scale-server.ts";
@@ -73,7 +72,6 @@ const megabytes = async (name: string) =>
 const say = (title: string, head: string[], lines: (string | number)[][]) =>
   process.stdout.write(`${title}\n${table(head, lines)}\n\n`);
 
-const TAKEN_BACK = "taken back";
 const PLAN = ["plan", "tasks", "entered", "s", "CPU s of Node", "MB more"];
 
 async function plan(what: string): Promise<(string | number)[]> {
@@ -108,7 +106,6 @@ try {
     ["stride", "by workspace", "by each other dimension"],
     await requestsByDimension(),
   );
-  say("Taking 1,000 tasks for the queue while all of them wait", ["median ms"], [[await medianOfTaking()]]);
 
   const runs: WorkersRun[] = [];
   for (const workers of numbersOfWorkers) {
@@ -139,13 +136,12 @@ try {
   plans.push(await planAgain("all is loaded"));
   plans.push(await plan("all is loaded, and the tasks of a sync wait"));
   await leadAll(store);
-  const waiting = [
-    await value("SELECT count(*) FROM usage.fetch_task"),
-    await megabytes("fetch_task"),
-    await medianOfTaking(),
-  ];
+  say(
+    "Waiting fetch tasks of a sync",
+    ["tasks", "MB"],
+    [[await value("SELECT count(*) FROM usage.fetch_task"), await megabytes("fetch_task")]],
+  );
   plans.push(await plan("all is loaded, and all that these tasks lead to waits"));
-  say("Waiting fetch tasks of a sync", ["tasks", "MB", "ms of taking 1,000"], [waiting]);
   const sourceId = await value("SELECT source_id FROM usage.source");
   const merge = await compactOld(store, sourceId);
   plans.push(await planAgain("a week later, intervals merged"));
@@ -199,24 +195,4 @@ async function requestsByDimension(): Promise<(string | number)[][]> {
     SELECT stride, count(*)::integer AS tasks, sum(cardinality(scope_ids))::integer AS members
     FROM usage.fetch_task WHERE group_by = 'workspace' GROUP BY 1 ORDER BY 1`);
   return found.map(({ stride = "", tasks = 0, members = 0 }) => [stride, tasks, members]);
-}
-
-/** Milliseconds; taken back each time. */
-async function medianOfTaking(): Promise<number> {
-  await rows("ANALYZE usage.fetch_task");
-  const sourceId = await value("SELECT source_id FROM usage.source");
-  const times: number[] = [];
-  for (let round = 0; round < 5; round++) {
-    const startedAt = performance.now();
-    await store
-      .transaction(async ({ db }) => {
-        await takeTasksToQueue(db, { sourceId, most: 1000 });
-        times.push(performance.now() - startedAt);
-        throw new Error(TAKEN_BACK);
-      })
-      .catch((error: Error) => {
-        if (error.message !== TAKEN_BACK) throw error;
-      });
-  }
-  return Math.round(median(times));
 }

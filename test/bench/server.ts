@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { gzipSync } from "node:zlib";
 import { serveAs, takeTask } from "./harness.ts";
 import { activeDays, dayOf, type Shape, tracesOf, userId, WINDOW_DAYS, workspaceId } from "./shapes.ts";
 
@@ -10,21 +9,16 @@ import { activeDays, dayOf, type Shape, tracesOf, userId, WINDOW_DAYS, workspace
 
 export interface ServerTask {
   readonly shape: Shape;
-  readonly gzip: boolean;
   /** Added to each count. */
   readonly more?: number;
 }
 
-const { shape, gzip, more = 0 } = await takeTask<ServerTask>();
+const { shape, more = 0 } = await takeTask<ServerTask>();
 
 const usage = new Map<string, Buffer[]>();
 for (let workspace = 0; workspace < shape.workspaces; workspace++) {
   for (let from = 0; from < shape.days; from += WINDOW_DAYS) {
-    const pieces = usageAnswer(workspace, from);
-    usage.set(
-      `${workspaceId(workspace)} ${dayOf(from)}`,
-      gzip ? [gzipSync(Buffer.concat(pieces), { level: 6 })] : pieces,
-    );
+    usage.set(`${workspaceId(workspace)} ${dayOf(from)}`, usageAnswer(workspace, from));
   }
 }
 const listing = [
@@ -44,16 +38,15 @@ function serve(request: IncomingMessage, response: ServerResponse): void {
   const { pathname, searchParams } = new URL(request.url ?? "/", "http://localhost");
   const start = Date.parse(searchParams.get("start_time") ?? "");
   const found = usage.get(`${searchParams.get("workspace_ids")} ${start}`);
-  if (pathname === "/api/v1/workspaces") send(response, listing, false);
-  else if (pathname.endsWith("/granular-usage") && found !== undefined) send(response, found, gzip);
+  if (pathname === "/api/v1/workspaces") send(response, listing);
+  else if (pathname.endsWith("/granular-usage") && found !== undefined) send(response, found);
   else response.writeHead(404).end();
 }
 
-function send(response: ServerResponse, pieces: readonly Buffer[], isGzip: boolean): void {
+function send(response: ServerResponse, pieces: readonly Buffer[]): void {
   response.writeHead(200, {
     "content-type": "application/json",
     "content-length": pieces.reduce((sum, piece) => sum + piece.length, 0),
-    ...(isGzip ? { "content-encoding": "gzip" } : {}),
   });
   writeFrom(response, pieces, 0);
 }

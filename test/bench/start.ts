@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { Redis } from "ioredis";
 import { table } from "../../src/cli/report/output.ts";
 import { resolvePostgres, resolveRedis } from "../../src/local/servers/resolve.ts";
 import { startStandin } from "../../src/local/standin/server.ts";
@@ -9,13 +10,14 @@ import { hand, median } from "./harness.ts";
 import { CLI, countedOf, end, memoryOf } from "./processes.ts";
 
 /**
- * `npm run bench:start [-- ROUNDS]`: how long commands and roles of the service take to start, and what memory they take at
- * rest, as the package's program and `npm run` start them. Linux only: it reads /proc.
+ * `npm run bench:start [-- ROUNDS]`: how long commands and roles of the service take to start, what memory they take at rest, and
+ * how many commands an idle service sends to Redis, since some servers bill by command. Linux only: it reads /proc.
  */
 
 const ROLES = ["worker", "scheduler", "http", "all"];
 /** Until a process has given back what starting took: it looks every 30 s, and the system takes memory back a little later. */
 const REST_MS = 65_000;
+const IDLE_MS = 60_000;
 const rounds = Number(process.argv[2] ?? 7);
 
 const postgres = await resolvePostgres();
@@ -58,9 +60,12 @@ try {
     const times = (["ms", "cpuMs", "readyMb"] as const).map((key) => shown(all, key));
     roles.push([`serve --role ${role}`, ...times, Math.round(restMb), Math.round(ownMb)]);
   }
+  const sent = await commandsASecond();
+  hand("Redis commands of an idle service with a source", "a second", [sent]);
   process.stdout.write(
     `${table(["command", "ms", "CPU ms", "peak MB"], commands)}\n\n` +
       `${table(["process", "ready ms", "CPU ms", "ready MB", "at rest MB", "of these its own"], roles)}\n\n` +
+      `An idle service with a source sends ${sent.toFixed(2)} commands a second to Redis.\n` +
       `Medians of ${rounds} starts. Node ${process.version}. CPU is of the process alone, without Postgres. "Its own" is what it does ` +
       `not share with other processes: the rest is Node's program file.\n`,
   );
@@ -103,4 +108,21 @@ async function serve(role: string, restMs: number) {
   const { now: restMb, own: ownMb } = memoryOf(child);
   await end(child);
   return { ms, cpuMs, readyMb, restMb, ownMb };
+}
+
+/** Commands that all roles together send to Redis while nothing is to be done. What scripts run inside Redis does not count. */
+async function commandsASecond(): Promise<number> {
+  const client = new Redis(redis.url);
+  const child = spawn(CLI, ["serve"], { env: environment, stdio: "ignore" });
+  await pause(REST_MS);
+  let sent = 0;
+  const monitor = await client.monitor();
+  monitor.on("monitor", (_time: string, _command: string[], source: string) => {
+    if (source !== "lua") sent++;
+  });
+  await pause(IDLE_MS);
+  monitor.disconnect();
+  client.disconnect();
+  await end(child);
+  return sent / (IDLE_MS / 1000);
 }

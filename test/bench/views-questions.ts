@@ -1,12 +1,8 @@
-/** What people ask of years of usage: through the public views, and of the record tables without any helper. */
+/** What people ask the public views about years of usage. */
 export interface Question {
   readonly name: string;
   /** Through `reporting`, as a BI tool writes it. */
   readonly view: string;
-  /** The same of the hourly records alone, where it was compared. */
-  readonly hours?: string;
-  /** The same of the records of days, where they can answer it. */
-  readonly days?: string;
   /** Held to the limit; the others are there to see. */
   readonly limitMs?: number;
   /** Why a view cannot answer it within the limit, and what does. Comments of views and docs/views.md say the same. */
@@ -15,21 +11,8 @@ export interface Question {
 
 const LIMIT_MS = 200;
 
-/** Ids, and no names: each name would cost the raw side a further join. */
-const raw = (table: "hourly" | "dated", groupBy: string, columns: string, condition: string): string => `
-  SELECT ${columns}
-  FROM usage.${table}_record r
-  JOIN usage.series s USING (series_id)
-  JOIN usage.trace_scope p USING (scope_id)
-  JOIN usage.entity e ON e.entity_id = s.entity_id
-  JOIN usage.entity w ON w.entity_id = p.workspace_id
-  WHERE p.stride = '${table === "hourly" ? "hour" : "day"}' AND p.group_by = '${groupBy}' AND ${condition}`;
-
-const DAY = "(r.bucket_start AT TIME ZONE 'UTC')::date";
 /** First day of this month, UTC; without a zone, so that a date stays one. */
 const MONTH = "date_trunc('month', (now() AT TIME ZONE 'UTC'))::date";
-const MIDNIGHT = (days: number) => `date_trunc('day', now(), 'UTC') - interval '${days} days'`;
-
 /** The same week that the questions about traces ask for. */
 const WEEK = "usage_date >= current_date - 7 AND usage_date < current_date";
 const OTHER_METERS: readonly Question[] = [
@@ -90,13 +73,6 @@ const REPORTS: readonly Question[] = [
       SELECT usage_date, workspace_id, workspace_name, project_id, project_name, traces, is_final
       FROM reporting.fct_usage_project_daily
       WHERE usage_date >= current_date - 180 AND usage_date < current_date - 90`,
-    hours: `${raw("hourly", "project", `${DAY}, w.external_id, e.external_id, sum(r.traces)`, `r.bucket_start >= ${MIDNIGHT(180)} AND r.bucket_start < ${MIDNIGHT(90)}`)} GROUP BY 1, 2, 3`,
-    days: raw(
-      "dated",
-      "project",
-      "r.bucket_start, w.external_id, e.external_id, r.traces",
-      "r.bucket_start >= current_date - 180 AND r.bucket_start < current_date - 90",
-    ),
   },
   {
     name: "daily of one project, a year",
@@ -105,13 +81,6 @@ const REPORTS: readonly Question[] = [
       SELECT usage_date, sum(traces) FROM reporting.fct_usage_project_daily
       WHERE project_id = (SELECT min(project_id) FROM reporting.dim_project) AND usage_date >= current_date - 365
       GROUP BY usage_date`,
-    hours: `${raw("hourly", "project", `${DAY}, sum(r.traces)`, `r.bucket_start >= ${MIDNIGHT(365)} AND e.external_id = (SELECT min(external_id) FROM usage.entity WHERE dimension = 'project')`)} GROUP BY 1`,
-    days: raw(
-      "dated",
-      "project",
-      "r.bucket_start, r.traces",
-      "r.bucket_start >= current_date - 365 AND e.external_id = (SELECT min(external_id) FROM usage.entity WHERE dimension = 'project')",
-    ),
   },
   {
     name: "month totals by user, a year",
@@ -119,8 +88,6 @@ const REPORTS: readonly Question[] = [
     view: `
       SELECT month_start, user_id, user_email, sum(traces) FROM reporting_detail.fct_usage_user_monthly
       WHERE month_start >= ${MONTH} - interval '11 months' GROUP BY month_start, user_id, user_email`,
-    hours: `${raw("hourly", "user", "date_trunc('month', r.bucket_start, 'UTC'), e.external_id, sum(r.traces)", `r.bucket_start >= (${MONTH} - interval '11 months') AT TIME ZONE 'UTC'`)} GROUP BY 1, 2`,
-    days: `${raw("dated", "user", "date_trunc('month', r.bucket_start::timestamp), e.external_id, sum(r.traces)", `r.bucket_start >= ${MONTH} - interval '11 months'`)} GROUP BY 1, 2`,
   },
   {
     name: "hourly by key, last 31 days",
@@ -128,12 +95,6 @@ const REPORTS: readonly Question[] = [
     view: `
       SELECT usage_hour, api_key_short_key, traces FROM reporting_detail.fct_usage_api_key_hourly
       WHERE usage_hour >= now() - interval '31 days'`,
-    hours: raw(
-      "hourly",
-      "api_key",
-      "r.bucket_start, e.external_id, r.traces",
-      "r.bucket_start >= now() - interval '31 days'",
-    ),
   },
   {
     name: "workspace totals, three years, of days",
@@ -141,8 +102,6 @@ const REPORTS: readonly Question[] = [
     view: `
       SELECT workspace_id, workspace_name, sum(traces), bool_and(is_final) FROM reporting.fct_usage_workspace_daily
       WHERE usage_date >= current_date - 1095 GROUP BY workspace_id, workspace_name`,
-    hours: `${raw("hourly", "workspace", "w.external_id, sum(r.traces)", `r.bucket_start >= ${MIDNIGHT(1095)}`)} GROUP BY 1`,
-    days: `${raw("dated", "workspace", "w.external_id, sum(r.traces)", "r.bucket_start >= current_date - 1095")} GROUP BY 1`,
   },
   {
     name: "workspace totals, three years, of months",
@@ -150,23 +109,18 @@ const REPORTS: readonly Question[] = [
     view: `
       SELECT workspace_id, workspace_name, sum(traces), bool_and(is_final) FROM reporting_detail.fct_usage_workspace_monthly
       WHERE month_start >= ${MONTH} - interval '35 months' GROUP BY workspace_id, workspace_name`,
-    hours: `${raw("hourly", "workspace", "w.external_id, sum(r.traces)", `r.bucket_start >= (${MONTH} - interval '35 months') AT TIME ZONE 'UTC'`)} GROUP BY 1`,
-    days: `${raw("dated", "workspace", "w.external_id, sum(r.traces)", `r.bucket_start >= ${MONTH} - interval '35 months'`)} GROUP BY 1`,
   },
   {
     name: "hourly by key, last 31 days, summed up by hour",
     view: `
       SELECT usage_hour, sum(traces) FROM reporting_detail.fct_usage_api_key_hourly
       WHERE usage_hour >= now() - interval '31 days' GROUP BY usage_hour`,
-    hours: `${raw("hourly", "api_key", "r.bucket_start, sum(r.traces)", "r.bucket_start >= now() - interval '31 days'")} GROUP BY 1`,
   },
   {
     name: "daily by user, last 31 days, with status",
     view: `
       SELECT usage_date, sum(traces), bool_and(is_final), max(coverage_status) FROM reporting.fct_usage_user_daily
       WHERE usage_date >= current_date - 31 GROUP BY usage_date`,
-    hours: `${raw("hourly", "user", `${DAY}, sum(r.traces)`, `r.bucket_start >= ${MIDNIGHT(31)}`)} GROUP BY 1`,
-    days: `${raw("dated", "user", "r.bucket_start, sum(r.traces)", "r.bucket_start >= current_date - 31")} GROUP BY 1`,
   },
 ];
 

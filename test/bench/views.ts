@@ -13,9 +13,9 @@ import { seedUsage } from "./views-data.ts";
 import { QUESTIONS, type Question } from "./views-questions.ts";
 
 /**
- * `npm run bench:views`: how long the views take to answer over three years of hours, beside the same questions put to the
- * record tables without any helper. Warm, one question at a time, until the last row has come. With 50 million records
- * (`--records 50000000`) it needs 10 GB of disk and ten minutes; `--keep` leaves the database of `DATABASE_URL` for the next run.
+ * `npm run bench:views`: how long the views take to answer over three years of hours. Warm, one question at a time, until the last row
+ * has come. With 50 million records (`--records 50000000`) it needs 10 GB of disk and ten minutes; `--keep` leaves the database of
+ * `DATABASE_URL` for the next run.
  */
 
 interface Options {
@@ -24,11 +24,9 @@ interface Options {
   readonly workspaces?: number;
   readonly years?: number;
   readonly rounds: number;
-  readonly rawRounds: number;
   readonly only?: string;
   readonly keep?: boolean;
   readonly plans?: boolean;
-  readonly json?: boolean;
 }
 
 const whole = (text: string): number => {
@@ -37,39 +35,25 @@ const whole = (text: string): number => {
   return value;
 };
 const options = new Command("bench:views")
-  .description("questions put to the views, beside the same put to the raw records")
+  .description("questions put to the views")
   .option("--records <n>", "hourly records, about", whole, 1_000_000)
   .option("--seed <n>", "of the made-up usage", whole, 1)
   .option("--workspaces <n>", "so many workspaces, each with a project, a key and users", whole)
   .option("--years <n>", "so many years in place of three; 0.5 is half a year", Number)
   .option("--rounds <n>", "rounds of the views; medians are shown", whole, 7)
-  .option("--raw-rounds <n>", "rounds of the raw questions, which may take long", whole, 1)
   .option("--only <text>", "only questions with that text in their name")
   .option("--keep", "leave the database, and use it where it is there")
   .option("--plans", "print each plan with its buffers")
-  .option("--json", "one JSON document on stdout")
   .parse()
   .opts<Options>();
 
-/** Above it Postgres compiles a plan first, which takes longer than these questions may. */
-const JIT_ABOVE_COST = 100_000;
-
 interface Line {
-  readonly question: string;
+  readonly question: Question;
   readonly rows: number;
-  readonly limitMs: number | undefined;
-  readonly instead: string | undefined;
-  readonly viewMs: number;
-  readonly slowestMs: number;
-  /** Undefined where the server cannot compile. */
-  readonly compiledMs: number | undefined;
-  readonly cost: number;
-  readonly buffers: number;
-  readonly hoursMs: number | undefined;
-  readonly daysMs: number | undefined;
+  readonly ms: readonly number[];
 }
 
-const output = createOutput({ json: options.json ?? false });
+const output = createOutput({ json: false });
 const service = await resolvePostgres();
 const admin = new pg.Client({ connectionString: service.url });
 await admin.connect();
@@ -83,27 +67,24 @@ try {
   await prepare();
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  await client.query("SET TIME ZONE 'UTC'; SET jit = on");
+  await client.query("SET TIME ZONE 'UTC'; SET jit = off");
   const { rows } = await client.query(`
     SELECT version() AS version, current_setting('shared_buffers') AS buffers, current_setting('work_mem') AS work_mem,
-           pg_jit_available() AS jit, count(*)::integer AS records,
+           count(*)::integer AS records,
            pg_size_pretty(pg_database_size(current_database())) AS size
     FROM usage.hourly_record`);
-  const { jit } = rows[0];
-  await client.query("SET jit = off");
   const lines: Line[] = [];
   for (const question of QUESTIONS.filter(({ name }) => name.includes(options.only ?? ""))) {
-    lines.push(await measure(client, question, jit));
+    output.note(question.name);
+    if (options.plans === true) await showPlan(client, question.view);
+    lines.push({ question, ...(await times(client, question.view)) });
   }
   await client.end();
-  const machine = { ...rows[0], node: process.version, cores: availableParallelism(), seed: options.seed };
-  output.data({ machine, lines }, () =>
-    [
-      describe(lines),
-      "",
-      `${machine.records} hourly records (seed ${machine.seed}), ${machine.size}. ${/^\S+ \S+/.exec(machine.version)?.[0]}, shared_buffers ${machine.buffers}, work_mem ${machine.work_mem}, ${machine.cores} cores.`,
-      `Medians of ${options.rounds} warm rounds until the last row; raw of ${options.rawRounds}. Cost above ${JIT_ABOVE_COST}: compiled first where JIT is on${machine.jit ? "" : "; this server cannot"}.`,
-    ].join("\n"),
+  const [machine] = rows;
+  process.stdout.write(
+    `${table(["question", "rows", "ms", "slowest", "limit"], lines.map(lineOf))}\n\n` +
+      `${machine.records} hourly records (seed ${options.seed}), ${machine.size}. ${/^\S+ \S+/.exec(machine.version)?.[0]}, shared_buffers ${machine.buffers}, work_mem ${machine.work_mem}, ${availableParallelism()} cores.\n` +
+      `Medians of ${options.rounds} warm rounds until the last row.\n`,
   );
 } finally {
   if (options.keep !== true) await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
@@ -135,45 +116,12 @@ async function prepare(): Promise<void> {
   await client.end();
 }
 
-async function measure(client: pg.Client, question: Question, canCompile: boolean): Promise<Line> {
-  const { name, view, hours, days, limitMs, instead } = question;
-  output.note(name);
-  const raw = async (text: string | undefined) =>
-    text === undefined || options.rawRounds === 0
-      ? undefined
-      : median((await times(client, text, options.rawRounds)).ms);
-  const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${view}`);
-  const { Plan: plan } = rows[0]["QUERY PLAN"][0];
-  if (options.plans === true) await showPlan(client, view);
-  const asked = await times(client, view, options.rounds);
-  await client.query("SET jit = on");
-  const compiled = canCompile ? await times(client, view, options.rounds) : undefined;
-  await client.query("SET jit = off");
-  return {
-    question: name,
-    rows: asked.rows,
-    limitMs,
-    instead,
-    viewMs: median(asked.ms),
-    slowestMs: Math.max(...asked.ms),
-    compiledMs: compiled && median(compiled.ms),
-    cost: plan["Total Cost"],
-    buffers: plan["Shared Hit Blocks"] + plan["Shared Read Blocks"],
-    hoursMs: await raw(hours),
-    daysMs: await raw(days),
-  };
-}
-
 /** Until the last byte has come: what a client makes of it is its own affair. */
-async function times(
-  client: pg.Client,
-  text: string,
-  rounds: number,
-): Promise<{ ms: number[]; rows: number }> {
+async function times(client: pg.Client, text: string): Promise<{ ms: number[]; rows: number }> {
   const ms: number[] = [];
   let rows = 0;
   // The first one is not counted: it warms the caches.
-  for (let round = 0; round <= rounds; round++) {
+  for (let round = 0; round <= options.rounds; round++) {
     const startedAt = performance.now();
     const stream = client.query(copyTo(`COPY (${text}) TO STDOUT`));
     stream.resume();
@@ -189,36 +137,11 @@ async function showPlan(client: pg.Client, text: string): Promise<void> {
   output.note(rows.map((row) => row["QUERY PLAN"]).join("\n"));
 }
 
-function describe(lines: readonly Line[]): string {
-  return table(
-    [
-      "question",
-      "rows",
-      "views ms",
-      "slowest",
-      "jit on ms",
-      "limit",
-      "buffers",
-      "cost",
-      "raw hours ms",
-      "raw days ms",
-    ],
-    lines.map((line) => [
-      line.question,
-      line.rows,
-      line.viewMs.toFixed(0),
-      line.slowestMs.toFixed(0),
-      line.compiledMs?.toFixed(0) ?? null,
-      verdict(line),
-      line.buffers,
-      Math.round(line.cost),
-      line.hoursMs?.toFixed(0) ?? null,
-      line.daysMs?.toFixed(0) ?? null,
-    ]),
-  );
-}
-
-function verdict({ limitMs, instead, viewMs, compiledMs = 0 }: Line): string | null {
-  if (limitMs === undefined) return instead === undefined ? null : `use ${instead}`;
-  return Math.max(viewMs, compiledMs) <= limitMs ? `under ${limitMs}` : `OVER ${limitMs}`;
+function lineOf({ question: { name, limitMs, instead }, rows, ms }: Line): (string | number | null)[] {
+  const middle = median(ms);
+  const verdict =
+    limitMs === undefined
+      ? instead && `use ${instead}`
+      : `${middle <= limitMs ? "under" : "OVER"} ${limitMs}`;
+  return [name, rows, middle.toFixed(0), Math.max(...ms).toFixed(0), verdict ?? null];
 }

@@ -4,8 +4,9 @@ import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
 import { workspaceId } from "./shapes.ts";
 
 /**
- * The platform of `bench:day`: workspaces whose sizes follow a power law. In each quarter of an hour a share of them has new traces, some of
- * which are late, and some move from one project, user and key to another. It answers as of the instant that it was last told.
+ * The platform of `bench:day` and `bench:requests`: workspaces whose sizes follow a power law. In each quarter of an hour a share of them
+ * has new traces, some of which are late, and some move from one project, user and key to another. It answers as of the instant that it was
+ * last told.
  */
 
 export interface Shape {
@@ -33,6 +34,8 @@ export async function startPlatform({ workspaces, active, from, seed }: Shape) {
   /** By workspace, traces of each hour by entity. */
   const counts = ids.map(() => new Map<number, number[]>());
   const random = randomOf(seed);
+  /** Requests of usage, by dimension. */
+  const requests = new Map<string, number>();
   let until = from;
 
   const add = (place: number, at: number, entity: number, traces: number) => {
@@ -70,6 +73,7 @@ export async function startPlatform({ workspaces, active, from, seed }: Shape) {
     const isHours = end - start < DAY_MS;
     const size = isHours ? HOUR_MS : DAY_MS;
     const groupBy = query.get("group_by") ?? "workspace";
+    requests.set(groupBy, (requests.get(groupBy) ?? 0) + 1);
     const records: object[] = [];
     for (let at = start; at < Math.min(end, until); at += size) {
       const bucket = new Date(at).toISOString();
@@ -101,6 +105,8 @@ export async function startPlatform({ workspaces, active, from, seed }: Shape) {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     pass,
+    add,
+    requests,
     /** All that arrived. */
     total: () =>
       counts.reduce(
