@@ -17,6 +17,11 @@ function escaped(control: string): string {
   return `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
+/** For viewers and masked AI clients: an error in the platform's words may hold an e-mail address. */
+export function withoutAddresses(text: string): string {
+  return text.replace(/[^\s@"'<>,;:()]+@[^\s@"'<>,;:()]+/g, "(address)");
+}
+
 /** `1 worker`, `1,204 workers`. */
 export function counted(number: number, thing: string): string {
   return `${number.toLocaleString("en-US")} ${thing}${number === 1 ? "" : "s"}`;

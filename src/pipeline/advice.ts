@@ -3,7 +3,7 @@ import type { AlertKind } from "../domain/bill/alert-route.ts";
 import { addMonths } from "../domain/time/days.ts";
 import { DAY_MS } from "../domain/time/stride.ts";
 import { METER_NAME, meterFlags } from "../domain/usage/meter.ts";
-import { counted } from "../printable.ts";
+import { counted, withoutAddresses } from "../printable.ts";
 import {
   type SourceProgress,
   type SourceStatus,
@@ -52,10 +52,15 @@ interface Asked {
   /** Postgres's clock, epoch milliseconds. */
   readonly now: number;
   readonly queues: QueuesSight | Promise<QueuesSight>;
+  /** The platform's words are shown without e-mail addresses. */
+  readonly masked: boolean;
 }
 
 /** Reads every source that was ever opened as of one instant: a few statements, however many there are. */
-export async function reportOnSources(db: Database, { config, now, queues }: Asked): Promise<SourceReport[]> {
+export async function reportOnSources(
+  db: Database,
+  { config, now, queues, masked }: Asked,
+): Promise<SourceReport[]> {
   const { statuses, progresses, trusts, runs, firing, lost, putOffs } = await inSnapshot(
     db,
     async (snapshot) => ({
@@ -69,14 +74,17 @@ export async function reportOnSources(db: Database, { config, now, queues }: Ask
     }),
   );
   const { sources, problem } = await queues;
-  return statuses.map((status): SourceReport => {
+  const shown = (words: string | null) => (masked && words !== null ? withoutAddresses(words) : words);
+  return statuses.map((found): SourceReport => {
+    const status = { ...found, refused: shown(found.refused) };
     const { source, refused, openDifferences } = status;
     const of = <T extends { readonly source: string }>(all: readonly T[]) =>
       all.find((one) => one.source === source);
     // A snapshot has these of every source.
     const trust = of(trusts) as SourceTrust;
     const progress = of(progresses) as SourceProgress;
-    const lastSync = of(runs) ?? null;
+    const run = of(runs);
+    const lastSync = run === undefined ? null : { ...run, reason: shown(run.reason) };
     const alerts = firing.get(source) ?? [];
     const lostOf = lost.filter((one) => one.source === source);
     const queue = sources?.get(source);

@@ -43,7 +43,7 @@ async function run(session: Session, { source: only }: { source?: string }): Pro
   const { view, problem } = await lookAtService(session);
   const queues = { sources: view?.sources, problem: problem?.message ?? null };
   const [reports, details] = await Promise.all([
-    reportOnSources(db, { config, now, queues }),
+    reportOnSources(db, { config, now, queues, masked: false }),
     detailsOfSources(db),
   ]);
   const statuses = reports.flatMap(({ status, trust, progress, budget, ...report }): ShownStatus[] => {

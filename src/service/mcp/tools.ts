@@ -155,9 +155,10 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
     about:
       "How far each source is loaded, final, proved and closed, which alerts fire, and what an operator should do next.",
     input: z.strictObject({}),
-    answer: async ({ config, db }) => {
+    answer: async ({ config, db, reader }) => {
       const now = await storeNow(db);
-      const reports = await reportOnSources(db, { config, now, queues: { problem: null } });
+      const masked = reader === "usage_reader_masked";
+      const reports = await reportOnSources(db, { config, now, queues: { problem: null }, masked });
       return reports.map(({ status, trust, lastSync, alerts, advice }) => ({
         source: status.source,
         data_start: trust.dataStart,

@@ -86,11 +86,6 @@ export function prose(text: string): Html {
   return html`${parts.map((part, n) => (n % 2 === 0 ? part : html`<code>${part}</code>`))}`;
 }
 
-/** For viewers: what the platform says in an error may hold an e-mail address. */
-export function withoutAddresses(text: string): string {
-  return text.replace(/[^\s@"'<>,;:()]+@[^\s@"'<>,;:()]+/g, "(address)");
-}
-
 const NOTICES = {
   good: { glyph: "✓", word: "Good" },
   info: { glyph: "i", word: "Note" },

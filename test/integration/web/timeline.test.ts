@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
+import { readConfig } from "../../../src/config/config.ts";
 import { Secret } from "../../../src/config/secret.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { asRun } from "../../../src/pipeline/as-run.ts";
+import { TOOLS } from "../../../src/service/mcp/tools.ts";
 import { TIMELINE_KINDS } from "../../../src/store/activity/timeline.ts";
 import { CLOSE_ACTION } from "../../../src/store/months/closed-months.ts";
 import { recordAction } from "../../../src/store/work/operator-actions.ts";
@@ -101,6 +103,33 @@ test("no key is kept, and a viewer sees no address", async () => {
   const viewer = await setupViewer(bench);
   for (const path of ["/timeline", "/months", "/months/2026-01"])
     expect((await viewer.get(path)).text, path).not.toContain("ada@example.com");
+});
+
+test("neither a viewer nor a masked AI client sees an address in the platform's words", async () => {
+  const bench = await setupTimeline();
+  const words = "Ask ada@example.com.";
+  await bench.sql("UPDATE usage.run SET outcome = 'failed', message = $1 WHERE kind = 'sync'", [words]);
+  await bench.sql("UPDATE usage.source SET refused_message = $1", [words]);
+  const [{ id } = { id: 0 }] = await bench.sql<{ id: number }>(
+    `INSERT INTO usage.backfill (source_id, meter, stride, groupings, reprocess, workspace_ids, period_start, period_end, state)
+     SELECT source_id, 'traces', 'day', '{workspace}', 'all', '{}', '2026-01-01', '2026-01-02', 'running' FROM usage.source
+     RETURNING backfill_id AS id`,
+  );
+  const viewer = await setupViewer(bench);
+  const paths = ["/", "/timeline", `/backfills/${id}`];
+  const masked = { reader: "usage_reader_masked", db: bench.store.db, store: bench.store } as const;
+  const config = readConfig({});
+  for (const isRefused of [true, false]) {
+    if (!isRefused)
+      await bench.sql(
+        "UPDATE usage.source SET refused_at = NULL, refused_code = NULL, refused_message = NULL",
+      );
+    for (const path of paths) expect((await viewer.get(path)).text, path).not.toContain("ada@");
+    const status = JSON.stringify(await TOOLS.status?.answer({ ...masked, config }, {}));
+    expect(status).toContain(isRefused ? "refuses the key" : "Ask (address)");
+    expect(status).not.toContain("ada@");
+  }
+  for (const path of ["/", "/timeline"]) expect((await bench.pages.get(path)).text, path).toContain("ada@");
 });
 
 test("many entries of one instant come page by page, each once, of all kinds together and of one kind", async () => {

@@ -56,7 +56,12 @@ async function overview(context: Asked): Promise<Html> {
     sources,
     problem: unseen?.why === "away" ? unseen.message : null,
   }));
-  const reports = await reportOnSources(db, { config, now, queues: asAdvised });
+  const reports = await reportOnSources(db, {
+    config,
+    now,
+    queues: asAdvised,
+    masked: context.who.role === "viewer",
+  });
   const queues = await looking;
   const known = new Set(reports.map(({ status }) => status.source));
   const inOrder = reports.toSorted((a, b) => Number(needsSomebody(b)) - Number(needsSomebody(a)));

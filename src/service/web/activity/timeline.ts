@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { describeDuration } from "../../../clock.ts";
 import { outcomeOf } from "../../../pipeline/as-run.ts";
-import { counted } from "../../../printable.ts";
+import { counted, withoutAddresses } from "../../../printable.ts";
 import { listSources } from "../../../store/activity/overview.ts";
 import { type Run, type RunOutcome, runsById } from "../../../store/activity/run-history.ts";
 import {
@@ -28,7 +28,6 @@ import {
   signed,
   sourceUnknown,
   table,
-  withoutAddresses,
 } from "../parts.ts";
 import type { Web } from "../routes.ts";
 

@@ -6,6 +6,7 @@ import { ceilToGrid, DAY_MS } from "../../../domain/time/stride.ts";
 import { UsageError } from "../../../errors.ts";
 import { backfillBudget, minutesOf, previewedSource } from "../../../pipeline/backfill/plan-backfill.ts";
 import { rangeOfBackfill } from "../../../pipeline/sync/asked-range.ts";
+import { withoutAddresses } from "../../../printable.ts";
 import { namedWorkspaces } from "../../../store/activity/reader-login.ts";
 import {
   type Backfill,
@@ -29,7 +30,6 @@ import {
   notice,
   prose,
   table,
-  withoutAddresses,
 } from "../parts.ts";
 import { seeQueues } from "../queues-seen.ts";
 import type { Context, Web } from "../routes.ts";
@@ -143,7 +143,7 @@ async function underWay(context: Of, backfill: Backfill): Promise<Html> {
   ]);
   const budget = found && known && backfillBudget(known, { config: found, settings: config, now });
   const minutes = budget === undefined ? 0 : minutesOf(waiting + beside.others, budget);
-  return html`${refused === null ? "" : notice("bad", html`<p>The platform refuses the key, so nothing of it is fetched: ${prose(refused)}</p><p>${prose("Correct the key. The backfill goes on once it is accepted; `usage-etl doctor` tries it.")}</p>`)}
+  return html`${refused === null ? "" : notice("bad", html`<p>The platform refuses the key, so nothing of it is fetched: ${prose(context.who.role === "viewer" ? withoutAddresses(refused) : refused)}</p><p>${prose("Correct the key. The backfill goes on once it is accepted; `usage-etl doctor` tries it.")}</p>`)}
     ${state === "paused" ? notice("info", html`<p>It is paused: its fetch tasks wait until it is resumed. A task that a worker holds runs to its end.</p>`) : ""}
     ${found === undefined ? notice("warn", html`<p>Its source is not configured in this process.</p>`) : ""}
     ${held === undefined ? "" : notice("bad", html`<p>${prose(held)}</p>`)}

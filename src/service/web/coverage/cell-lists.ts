@@ -1,6 +1,6 @@
 import { stepAbout } from "../../../domain/coverage/failure-steps.ts";
 import { intervalOf } from "../../../domain/time/days.ts";
-import { printable } from "../../../printable.ts";
+import { printable, withoutAddresses } from "../../../printable.ts";
 import {
   type CellFacts,
   type CellFailure,
@@ -8,17 +8,7 @@ import {
   MOST,
   type StandingAnswer,
 } from "../../../store/coverage/cell-facts.ts";
-import {
-  count,
-  dimensionTitle,
-  type Html,
-  html,
-  instant,
-  notice,
-  prose,
-  table,
-  withoutAddresses,
-} from "../parts.ts";
+import { count, dimensionTitle, type Html, html, instant, notice, prose, table } from "../parts.ts";
 import { rangeText } from "./query.ts";
 
 interface Reader {
