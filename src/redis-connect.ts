@@ -14,12 +14,17 @@ const NODE_CONNECT_MS = 5_000;
  * which BullMQ makes for blocking reads.
  */
 export function connectRedis(server: RedisServer, options: ConnectionOptions): RedisConnection {
-  const { kind, hosts, primary, database, options: ofUrl } = server;
+  const { kind, hosts, primary, database, family } = server;
   const { tls } = server.access();
-  const all = { ...options, ...loginOf(server), ...(tls === undefined ? {} : { tls }) };
-  if (kind === "cluster") return connectCluster(server, { ...ofUrl, ...all });
+  const all = {
+    ...options,
+    ...loginOf(server),
+    ...(family === undefined ? {} : { family }),
+    ...(tls === undefined ? {} : { tls }),
+  };
+  if (kind === "cluster") return connectCluster(server, all);
   const retryStrategy = withLogin(server, options.retryStrategy);
-  if (kind === "single") return new Redis({ ...ofUrl, ...all, ...hosts[0], db: database, retryStrategy });
+  if (kind === "single") return new Redis({ ...all, ...hosts[0], db: database, retryStrategy });
   return new Redis({
     ...all,
     retryStrategy,

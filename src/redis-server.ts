@@ -1,3 +1,5 @@
+import { isCut, NOT_ENCODED } from "./url.ts";
+
 export interface RedisHost {
   readonly host: string;
   readonly port: number;
@@ -10,8 +12,8 @@ export interface RedisServer {
   /** The primary's name at the Sentinels; empty for other kinds. */
   readonly primary: string;
   readonly database: number;
-  /** Other options of the URL, such as `family`. */
-  readonly options: Readonly<Record<string, string | number>>;
+  /** IP version of all connections; undefined: any. */
+  readonly family: 4 | 6 | undefined;
   /** Begins all our keys. Its braces are a hash tag: all keys share one slot of a cluster. */
   readonly prefix: string;
   /**
@@ -47,13 +49,12 @@ const SENTINEL_PORT = 26_379;
 export function redisServerOf(given: RedisGiven, now: () => RedisGiven = () => given): RedisServer {
   const { prefix = "usage-etl", ca } = given;
   const url = given.url === undefined ? undefined : parseRedisUrl(given.url);
-  const { sentinelUsername, ...options } = url?.options ?? {};
   return {
     kind: url?.kind ?? "single",
     hosts: url?.hosts ?? [],
     primary: url?.primary ?? "",
     database: url?.database ?? 0,
-    options,
+    family: url?.family,
     prefix: `{${prefix}}`,
     access: () => {
       const latest = now();
@@ -61,7 +62,7 @@ export function redisServerOf(given: RedisGiven, now: () => RedisGiven = () => g
       return {
         username: username || undefined,
         password: latest.password ?? (password || undefined),
-        sentinelUsername: sentinelUsername?.toString(),
+        sentinelUsername: url?.sentinelUsername,
         sentinelPassword: latest.sentinelPassword,
         tls: url?.isEncrypted ? (ca === undefined ? {} : { ca }) : undefined,
       };
@@ -69,30 +70,57 @@ export function redisServerOf(given: RedisGiven, now: () => RedisGiven = () => g
   };
 }
 
+/** Parameters of the URL, by kind. */
+const PARAMETERS: Readonly<Record<string, RegExp>> = {
+  family: /^(single|cluster|sentinel)$/,
+  sentinelUsername: /^sentinel$/,
+};
+
+/** Why a text is no address of Redis, without a part of it that may be a password. */
+export function redisUrlProblem(text: string): string | undefined {
+  // Of hosts with a login each, an `@` of a password cannot be told from the end of a login.
+  if (urlsIn(text).some((url) => isCut(url) || /@[^/]*,[^/]*@/.test(url))) return NOT_ENCODED;
+  try {
+    const { kind, parameters } = parseRedisUrl(text);
+    const names = [...parameters.keys()];
+    if (names.some((name) => /pass/i.test(name)))
+      return "has a password as a parameter: set REDIS_PASSWORD or REDIS_SENTINEL_PASSWORD";
+    const other = names.find((name) => PARAMETERS[name]?.test(kind) !== true);
+    if (other !== undefined)
+      return `has a parameter ${JSON.stringify(other)}: known are family, and sentinelUsername for Sentinels`;
+    const families = parameters.getAll("family");
+    return families.every((family) => /^[46]$/.test(family)) ? undefined : "has a family other than 4 or 6";
+  } catch {
+    return "is not of the form redis://host:6379 or redis+sentinel://host:26379/mymaster";
+  }
+}
+
+function urlsIn(text: string): string[] {
+  return text.split(/,(?=rediss?:\/\/)/);
+}
+
 /**
  * Reads `redis://user:password@host:6379/0`, with `rediss` for TLS. Several hosts, comma-separated (each may be a whole URL),
  * or `redis+cluster://` with one address mean a cluster. `redis+sentinel://user:password@host:26379,host2/mymaster/0` names
- * Sentinels and their primary. Throws a `TypeError` for anything else.
+ * Sentinels and their primary. Throws an error that may show the text for anything else.
  */
 export function parseRedisUrl(text: string) {
-  const [first = "", ...others] = text.split(/,(?=rediss?:\/\/)/);
+  const [first = "", ...others] = urlsIn(text);
   const [, scheme = "", kind, login = "", authority = "", rest = ""] =
-    /^(rediss?)(?:\+(cluster|sentinel))?:\/\/(.*@)?([^/?#]*)(.*)$/.exec(first) ?? [];
+    /^(rediss?)(?:\+(cluster|sentinel))?:\/\/([^/?#]*@)?([^/?#]*)(.*)$/.exec(first) ?? [];
   const [host = "", ...more] = authority.split(",");
   const url = new URL(`${scheme}://${login}${host}${rest}`);
   const port = kind === "sentinel" ? SENTINEL_PORT : PORT;
   const hosts = [
     hostOf(url, port),
     ...more.map((one) => hostOf(new URL(`${scheme}://${one}`), port)),
-    ...others.map((one) => hostOf(new URL(one), port)),
+    ...others.map((one) => hostOf(sameBut(url, new URL(one)), port)),
   ];
   const path = url.pathname.split("/").slice(1);
   const primary = kind === "sentinel" ? decodeURIComponent(path.shift() || "mymaster") : "";
-  const database = Number(path.join("/") || 0);
-  if (!Number.isInteger(database)) throw new TypeError(`not a number of a database: ${path.join("/")}`);
-  const options = [...url.searchParams].map(([name, value]) => {
-    return [name, name === "family" ? Number.parseInt(value, 10) : value] as const;
-  });
+  const database = path.join("/");
+  if (!/^\d*$/.test(database)) throw new TypeError("not a number of a database");
+  const parameters = url.searchParams;
   return {
     kind: kindOf(kind, hosts),
     isEncrypted: scheme === "rediss",
@@ -100,9 +128,19 @@ export function parseRedisUrl(text: string) {
     primary,
     username: decodeURIComponent(url.username),
     password: decodeURIComponent(url.password),
-    database,
-    options: Object.fromEntries(options),
+    database: Number(database),
+    family: parameters.has("family") ? (Number(parameters.get("family")) as 4 | 6) : undefined,
+    sentinelUsername: parameters.get("sentinelUsername") ?? undefined,
+    parameters,
   };
+}
+
+/** Another host's own login, scheme or parameters would not be used. */
+function sameBut(first: URL, other: URL): URL {
+  const login = ({ username, password }: URL) => `${username}:${password}`;
+  const isSame = other.protocol === first.protocol && [":", login(first)].includes(login(other));
+  if (isSame && /^\/?$/.test(other.pathname) && other.search === "") return other;
+  throw new TypeError("not the same server");
 }
 
 function kindOf(named: string | undefined, hosts: readonly RedisHost[]): RedisServer["kind"] {

@@ -1,8 +1,43 @@
-/** Hides the password in authority and query. */
-export function withoutPassword(url: string): string {
-  if (!URL.canParse(url)) return "(an address that is not a URL)";
-  const parsed = new URL(url);
-  parsed.password = "";
-  parsed.searchParams.delete("password");
-  return parsed.href;
+const HIDDEN = "[redacted]";
+
+export const NOT_ENCODED =
+  "has a character that would cut a user name, password or path. Percent-encode it: @ as %40, / as %2F, ? as %3F, # as %23, \\ as %5C, % as %25, a space as %20";
+
+/**
+ * Whether a URL might be read otherwise than it was meant. A `/`, `?`, `#` or `\` of a password ends the host, so an `@` after it
+ * shows that the rest of the password became the path, and its beginning a host and port that messages show.
+ */
+export function isCut(text: string): boolean {
+  const [, authority = "", rest = ""] = /^[a-z][a-z\d+.-]*:\/\/([^/?#\\]*)(.*)$/is.exec(text) ?? [];
+  // URL parsers leave out tabs and line ends, and pg decodes twice beside a space or a lone %.
+  if (rest.includes("@") || /[\s\p{Cc}\p{Cf}\\#]|\?$|%(?![\da-f]{2})/iu.test(text)) return true;
+  try {
+    decodeURIComponent(authority);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+/** Why a text is no URL with such a protocol: `otherwise`, or `NOT_ENCODED`. It repeats no part of the text, which may be a password. */
+export function urlProblem(text: string, protocols: RegExp, otherwise: string): string | undefined {
+  if (isCut(text)) return NOT_ENCODED;
+  const isUrl = protocols.test(text.replace(/:\/\/.*$/s, ":")) && URL.canParse(text);
+  return isUrl ? undefined : otherwise;
+}
+
+/** For messages, logs and pages: without parameters, and without any part of a login but a user before a password. */
+export function shownUrl(text: string): string {
+  if (isCut(text) || !URL.canParse(text)) return "(an address that is not valid)";
+  const { protocol, username, password, host, pathname } = new URL(text);
+  // A user without a password may be a password.
+  const user = password !== "" ? `${username}:${HIDDEN}@` : username !== "" ? `${HIDDEN}@` : "";
+  return `${protocol}//${user}${host}${pathname}`;
+}
+
+/** Undefined: a folder, or `s3://bucket/prefix`. A scheme or a login in it would be shown as part of the path. */
+export function placeProblem(address: string): string | undefined {
+  const isBucket = /^s3:\/\/[\w.-]+(\/[^@?#\p{Cc}]*)?$/u.test(address);
+  if (isBucket || !/^[\s\p{Cf}]*[a-z][a-z\d+.-]*:/iu.test(address)) return undefined;
+  return "is neither a folder nor s3://bucket/prefix. Credentials belong into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
 }

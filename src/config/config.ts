@@ -191,10 +191,6 @@ function redisFrom(values: Values, problems: string[]): RedisServer | undefined 
   if (ca !== undefined && server.access().tls === undefined) {
     problems.push("REDIS_CA_FILE is for TLS: begin REDIS_URL with rediss");
   }
-  // It would not be used, and `config --json` shows parameters.
-  if (Object.keys(server.options).some((name) => /password/i.test(name))) {
-    problems.push("REDIS_URL has a password as a parameter: set REDIS_PASSWORD or REDIS_SENTINEL_PASSWORD");
-  }
   if (server.kind === "cluster" && server.database !== 0) {
     problems.push("REDIS_URL names a database, and a cluster has only database 0");
   }

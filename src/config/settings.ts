@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { DateTime, Duration } from "../luxon.ts";
-import { parseRedisUrl } from "../redis-server.ts";
+import { redisUrlProblem } from "../redis-server.ts";
+import { placeProblem, urlProblem } from "../url.ts";
 import { Secret } from "./secret.ts";
 
 const DAY_MS = 86_400_000;
@@ -26,33 +27,34 @@ const day = z
     abort: true,
   })
   .refine((text) => text >= FIRST_DAY && text <= LAST_DAY, `must be between ${FIRST_DAY} and ${LAST_DAY}`);
-const httpUrl = z
-  .url({ protocol: /^https?$/, error: "is not an http or https URL" })
-  // The command `config` and error messages show the URL.
-  .refine((text) => !URL.canParse(text) || new URL(text).password === "", "holds a password");
-/** The message omits the value, which may hold a password. */
-const serverUrl = (form: string, protocols: readonly string[]) =>
-  z
-    .string()
-    .refine(
-      (text) => URL.canParse(text) && protocols.includes(new URL(text).protocol),
-      `is not of the form ${form}`,
-    );
-const parses = (parse: () => unknown) => {
-  try {
-    parse();
-    return true;
-  } catch {
-    return false;
-  }
-};
-const postgresUrl = serverUrl("postgresql://user:password@host:5432/database", ["postgresql:", "postgres:"]);
-const redisUrl = z
-  .string()
-  .refine(
-    (text) => parses(() => parseRedisUrl(text)),
-    "is not of the form redis://host:6379 or redis+sentinel://host:26379/mymaster",
-  );
+/** The messages omit the value, which may hold a password. */
+const checked = (problemOf: (text: string) => string | undefined, text = z.string()) =>
+  text.refine((text) => problemOf(text) === undefined, {
+    error: ({ input }) => problemOf(String(input)) ?? "",
+  });
+const HTTP = /^https?:$/;
+/** The command `config`, pages and error messages show it. */
+const httpUrl = checked((text) => {
+  const problem = urlProblem(text, HTTP, "is not an http or https URL");
+  if (problem !== undefined) return problem;
+  const { username, password, search } = new URL(text);
+  if (username !== "" || password !== "") return "has a user name or password";
+  return search === "" ? undefined : "has a query";
+});
+const webhookUrl = checked((text) => {
+  const problem = urlProblem(text, HTTP, "is not of the form https://host/path");
+  if (problem !== undefined) return problem;
+  const { username, password } = new URL(text);
+  return username + password === "" ? undefined : "has a user name or password, which is not sent";
+});
+const postgresUrl = checked((text) => {
+  const form = "postgresql://user:password@host:5432/database";
+  const problem = urlProblem(text, /^postgres(ql)?:$/, `is not of the form ${form}`);
+  if (problem !== undefined) return problem;
+  const isHidden = [...new URL(text).searchParams.keys()].some((name) => /pass/i.test(name));
+  return isHidden ? `has a password as a parameter: write it as in ${form}` : undefined;
+});
+const redisUrl = checked(redisUrlProblem);
 const listed = (text: string) => text.split(",").flatMap((word) => word.trim() || []);
 /** None by default. */
 const commaList = z.string().default("").transform(listed);
@@ -200,14 +202,7 @@ export const SETTINGS = {
     "How old a provisional figure by project, user or API key may get before a sync requests it again. PT0S: every sync requests it.",
   ),
   USAGE_EXPORT_DIR: setting(
-    z
-      .string()
-      .trim()
-      .refine(
-        (text) => /^s3:\/\/[^/]+/.test(text) || !/^[a-z][a-z0-9+.-]*:\/\//i.test(text),
-        "is neither a folder nor s3://bucket/prefix",
-      )
-      .optional(),
+    checked(placeProblem, z.string().trim()).optional(),
     "Folder or s3://bucket/prefix for Parquet files, which the service writes nightly. Unset: no files.",
   ),
   USAGE_EXPORT_VIEWS: setting(
@@ -219,7 +214,7 @@ export const SETTINGS = {
     "How long requests, finished fetch tasks and restatements are kept.",
   ),
   USAGE_ALERT_WEBHOOK_URL: secret(
-    serverUrl("https://host/path", ["https:", "http:"]),
+    webhookUrl,
     "Webhook for all alerts. Unset: only the routes of the owner file get alerts.",
   ),
   HTTP_HOST: setting(

@@ -7,6 +7,7 @@ import {
   type S3ClientConfig,
 } from "@aws-sdk/client-s3";
 import { type EtlError, UnreachableError, UsageError } from "../errors.ts";
+import { isCut } from "../url.ts";
 
 const CONNECT_WITHIN_MS = 10_000;
 const ANSWER_WITHIN_MS = 120_000;
@@ -100,7 +101,11 @@ export function openBucket(
 /** On servers other than AWS's own, buckets are often no host names, and newer checksums are unknown. */
 function configuration(): S3ClientConfig {
   const { AWS_ENDPOINT_URL_S3: own, AWS_ENDPOINT_URL: all, AWS_REGION, AWS_DEFAULT_REGION } = process.env;
-  const isElsewhere = (own ?? all ?? "") !== "";
+  const endpoint = own || all || "";
+  const isElsewhere = endpoint !== "";
+  // The client would show what it takes for the host.
+  if (isCut(endpoint) || endpoint.includes("@"))
+    throw endpointRefused(own ? "AWS_ENDPOINT_URL_S3" : "AWS_ENDPOINT_URL");
   const region = AWS_REGION ?? AWS_DEFAULT_REGION ?? (isElsewhere ? "us-east-1" : undefined);
   return {
     maxAttempts: ATTEMPTS,
@@ -150,4 +155,12 @@ function namedError(
 
 function isSettingMissing({ name, message }: Error): boolean {
   return name === "CredentialsProviderError" || /region is missing/i.test(message);
+}
+
+function endpointRefused(variable: string): UsageError {
+  return new UsageError({
+    code: "files_place_refused",
+    message: `${variable} has a login, or a character that must be percent-encoded.`,
+    next: "Set it to https://host:port. Credentials belong into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+  });
 }

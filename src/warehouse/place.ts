@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
 import { UsageError } from "../errors.ts";
+import { placeProblem } from "../url.ts";
 
 /** Whole under its name after `commit`, or not at all. */
 export interface PlaceFile {
@@ -31,6 +32,13 @@ export interface PlaceOptions {
 const S3 = /^s3:\/\/([^/]+)(?:\/(.*?))?\/*$/;
 
 export async function openPlace(address: string, options: PlaceOptions): Promise<Place> {
+  const problem = placeProblem(address);
+  if (problem !== undefined)
+    throw new UsageError({
+      code: "files_place_refused",
+      message: `The address of the files ${problem}.`,
+      next: "Correct --to or USAGE_EXPORT_DIR.",
+    });
   const [, bucket, prefix = ""] = S3.exec(address) ?? [];
   if (bucket === undefined) return openFolder(address);
   const { openBucket } = await import("./bucket.ts");

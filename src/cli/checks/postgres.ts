@@ -6,6 +6,7 @@ import { faultOf } from "../../faults.ts";
 import { serverCapabilities } from "../../store/activity/overview.ts";
 import type { Store } from "../../store/db/database.ts";
 import { storeNow, tryWrite } from "../../store/load/fetch-ledger.ts";
+import { shownUrl } from "../../url.ts";
 import { requireSchema, type Session } from "../session/session.ts";
 import { type Notes, problemOf } from "./check.ts";
 
@@ -121,6 +122,5 @@ export function tooOld(version: string, at: string): UsageError {
 }
 
 function addressOf({ databaseUrl }: Config): string {
-  const { host, pathname } = new URL(databaseUrl?.reveal() ?? "postgres://localhost");
-  return `${host}${decodeURIComponent(pathname)}`;
+  return shownUrl(databaseUrl?.reveal() ?? "");
 }

@@ -8,7 +8,7 @@ import { billingClientOf } from "../../platform/clients.ts";
 import { describeRedis, type RedisServer } from "../../redis-server.ts";
 import { serverCapabilities } from "../../store/activity/overview.ts";
 import { checkReachable, openStore } from "../../store/db/database.ts";
-import { withoutPassword } from "../../url.ts";
+import { shownUrl } from "../../url.ts";
 import { count } from "../report/output.ts";
 import { OLDEST_POSTGRES, tooOld } from "./postgres.ts";
 
@@ -85,7 +85,7 @@ export async function tryPostgres(url: string): Promise<Finding[]> {
   try {
     await checkReachable(store);
     const { version, number, hasReaders } = await serverCapabilities(store.db);
-    const where = withoutPassword(url);
+    const where = shownUrl(url);
     if (number < OLDEST_POSTGRES) throw tooOld(version, where);
     const { rows } = await sql<{ mayCreate: boolean; mayAddRoles: boolean; user: string; database: string }>`
       select has_database_privilege(current_database(), 'CREATE') or to_regnamespace('usage') is not null as "mayCreate",

@@ -7,6 +7,7 @@ import { SETTINGS, type Setting } from "../../config/settings.ts";
 import { type Environment, readVariable, type SettingName } from "../../config/variables.ts";
 import { printableLine } from "../../printable.ts";
 import { describeRedis, redisServerOf } from "../../redis-server.ts";
+import { shownUrl } from "../../url.ts";
 import { createOutput, type OutputOptions, table } from "../report/output.ts";
 import { commandEnvironment } from "../session/running-demo.ts";
 
@@ -114,15 +115,11 @@ export function describeConfig(environment: Environment, own = environment): Des
 
 /** The path of a webhook is its password; the server is not secret. */
 function withoutSecret(value: string, setting: SettingName): string {
+  if (!setting.endsWith("_URL")) return HIDDEN;
   const redis = setting === "REDIS_URL" ? redisServerOf({ url: value }) : undefined;
   if (redis !== undefined && redis.kind !== "single") return describeRedis(redis);
-  if (!URL.canParse(value)) return HIDDEN;
-  const { protocol, username, password, host, pathname } = new URL(value);
-  if (host === "" || !setting.endsWith("_URL")) return HIDDEN;
-  if (setting === "USAGE_ALERT_WEBHOOK_URL") return `${protocol}//${host}/${HIDDEN}`;
-  // A user without a password may be a password.
-  const user = password !== "" ? `${username}:${HIDDEN}@` : username !== "" ? `${HIDDEN}@` : "";
-  return `${protocol}//${user}${host}${pathname}`;
+  if (setting === "USAGE_ALERT_WEBHOOK_URL") return `${new URL(value).origin}/${HIDDEN}`;
+  return shownUrl(value);
 }
 
 /** As it would be given, such as `P45D`; undefined: none, or empty. */

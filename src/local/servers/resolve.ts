@@ -4,7 +4,7 @@ import { readRedis } from "../../config/config.ts";
 import { readSetting } from "../../config/variables.ts";
 import { reasonOf, UnreachableError, UsageError } from "../../errors.ts";
 import { askRedis } from "../../redis-connect.ts";
-import { withoutPassword } from "../../url.ts";
+import { shownUrl } from "../../url.ts";
 import { pingPostgres, startLocalPostgres, TEST_CLUSTER_OPTIONS, TEST_SETTINGS } from "./local-postgres.ts";
 import { startLocalRedis } from "./local-redis.ts";
 import type { Service, StartInput } from "./start-server.ts";
@@ -52,7 +52,7 @@ export async function namedPostgres(env: NodeJS.ProcessEnv): Promise<Service | u
     const isRefused = /^(28|3D)/.test(String((cause as { code?: unknown }).code));
     throw new (isRefused ? UsageError : UnreachableError)({
       code: isRefused ? "postgres_refused" : "postgres_unreachable",
-      message: `Postgres at ${withoutPassword(url)} ${isRefused ? "refuses the connection" : "does not answer"}: ${reasonOf(cause)}`,
+      message: `Postgres at ${shownUrl(url)} ${isRefused ? "refuses the connection" : "does not answer"}: ${reasonOf(cause)}`,
       next: "Correct DATABASE_URL, or leave it out: then a local server is started.",
       retryable: !isRefused,
       cause,

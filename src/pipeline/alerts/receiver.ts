@@ -4,6 +4,7 @@ import { DEFAULT_ROUTE, type Route } from "../../domain/bill/alert-route.ts";
 import { UnreachableError } from "../../errors.ts";
 import { listRoutes } from "../../store/activity/alert-routes.ts";
 import type { Database } from "../../store/db/database.ts";
+import { isCut, NOT_ENCODED } from "../../url.ts";
 
 /** Its secrets must not reach an error. */
 export type Receiver =
@@ -46,31 +47,33 @@ export function receiverOf(route: Route, secrets: ReadonlyMap<string, Secret>): 
     new DeliveryError({ route, problem: `${setting} ${problem}`, isCertain: true, retryable: false });
   const value = secrets.get(setting)?.reveal();
   if (value === undefined) throw refuse("is not set here");
+  if (/:\/\//.test(value) && isCut(value)) throw refuse(NOT_ENCODED);
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (type === "email") {
-    if (url === undefined || !/^smtps?:$/.test(url.protocol) || url.hostname === "")
+    const isMail = /^smtps?:$/.test(url?.protocol ?? "") && /^\/?$/.test(`${url?.pathname}${url?.search}`);
+    // A login without a user would not be sent.
+    const isWhole = url?.hostname !== "" && (url?.username !== "" || url.password === "");
+    if (url === undefined || !isMail || !isWhole)
       throw refuse("is not of the form smtps://user:password@host");
-    return { type, server: url, login: loginOf(url, refuse), from: sender ?? "", to: recipients };
+    return { type, server: url, login: loginOf(url), from: sender ?? "", to: recipients };
   }
-  const isWeb = url?.protocol === "https:" || url?.protocol === "http:";
+  const isWeb = /^https?:\/\//i.test(value) && url !== undefined;
   if (type === "pagerduty") {
     const key = isWeb ? url.username : value;
-    if (!/^[\w-]{8,64}$/.test(key)) throw refuse("is not an integration key, nor https://KEY@host/path");
+    const hasPassword = isWeb && url.password !== "";
+    if (hasPassword || !/^[\w-]{8,64}$/.test(key))
+      throw refuse("is not an integration key, nor https://KEY@host/path");
     if (!isWeb) return { type, url: PAGERDUTY_URL, key };
     url.username = "";
     return { type, url: url.href, key };
   }
-  if (!isWeb) throw refuse("is not of the form https://host/path");
+  if (!isWeb || url.username + url.password !== "") throw refuse("is not of the form https://host/path");
   return { type, url: url.href };
 }
 
-function loginOf({ username, password }: URL, refuse: (problem: string) => DeliveryError) {
+function loginOf({ username, password }: URL) {
   if (username === "") return undefined;
-  try {
-    return { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
-  } catch {
-    throw refuse("has a % in its login that is not written %25");
-  }
+  return { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
 }
 
 interface DeliveryFacts {

@@ -1,5 +1,5 @@
 import { EtlError, reasonOf, UnreachableError, UsageError } from "../../errors.ts";
-import { withoutPassword } from "../../url.ts";
+import { shownUrl } from "../../url.ts";
 import { type Address, urlOf } from "./client.ts";
 
 interface Server {
@@ -43,7 +43,7 @@ export function connectionError(cause: unknown, of: Server): EtlError {
 }
 
 function nameOf({ address }: Server): string {
-  return `Postgres at ${withoutPassword(urlOf(address))}`;
+  return `Postgres at ${shownUrl(urlOf(address))}`;
 }
 
 interface TlsFault {

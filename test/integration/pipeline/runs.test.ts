@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { describeBackfills } from "../../../src/cli/commands/load/backfill.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { asRun } from "../../../src/pipeline/as-run.ts";
+import { writeSourceFiles } from "../../../src/pipeline/export/write-files.ts";
 import { workMessage } from "../../../src/pipeline/extract/work-task.ts";
 import type { OpenSource } from "../../../src/pipeline/source/source.ts";
 import { planSource } from "../../../src/pipeline/sync/plan.ts";
@@ -31,6 +32,23 @@ async function workAll(source: OpenSource): Promise<void> {
     for (const message of messages) await workMessage(source, { ...message, isLastAttempt: true });
   }
 }
+
+test("a run of files whose address has a secret keeps no part of the address", async () => {
+  const bench = await setup({ workspaces: [0] });
+  const { store, sourceId } = await bench.open();
+  const { signal } = new AbortController();
+  const settings = {
+    views: [],
+    source: "default",
+    address: "s3://AKIA1234:q7ZkW9Xv@bucket/prefix",
+    release: "1",
+  };
+  const refused = writeSourceFiles({ store, sourceId }, settings, signal);
+  await expect(refused).rejects.toMatchObject({ code: "files_place_refused" });
+  const [run] = await listRuns(store.db, { most: 1 });
+  expect(run).toMatchObject({ kind: "files", outcome: "failed", code: "files_place_refused" });
+  expect(JSON.stringify(run)).not.toMatch(/AKIA1|q7Zk|W9Xv/);
+});
 
 test("a sync is running while its fetch tasks are left; at their end their requests and failures are its own", async () => {
   const bench = await setup({ workspaces: [0], days: 3, hourlyForMs: 3_600_000 });

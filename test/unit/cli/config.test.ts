@@ -12,10 +12,11 @@ const shown = (name: string, environment: Record<string, string>) => {
 test.each([
   [
     "DATABASE_URL",
-    "postgres://me:secret@db:5432/usage?password=secret",
+    "postgres://me:secret@db:5432/usage?sslmode=require",
     "postgres://me:[redacted]@db:5432/usage",
   ],
   ["DATABASE_URL", "postgres://db/usage", "postgres://db/usage"],
+  ["DATABASE_URL", "postgres://usage:42#secretpart@db/usage", "(not valid)"],
   ["REDIS_URL", "redis://:secret@cache:6379/1", "redis://:[redacted]@cache:6379/1"],
   ["REDIS_URL", "redis+cluster://:secret@cache", "The Redis cluster of cache:6379"],
   ["REDIS_URL", "redis+sentinel://:secret@a,b:1/usage", 'Redis "usage" of the Sentinels a:26379, b:1'],

@@ -170,13 +170,33 @@ describe("readConfig refuses", () => {
 
   test("a base URL with a password, without repeating it", () => {
     const problems = problemsOf({ ...SOURCE, USAGE_BASE_URL: "https://me:hunter2@api.example.com" });
-    expect(problems).toEqual(["USAGE_BASE_URL holds a password"]);
+    expect(problems).toEqual(["USAGE_BASE_URL has a user name or password"]);
   });
 
-  test("a password among the parameters of REDIS_URL, without repeating it", () => {
-    expect(problemsOf({ REDIS_URL: "redis+sentinel://cache/usage?sentinelPassword=hunter2" })).toEqual([
-      "REDIS_URL has a password as a parameter: set REDIS_PASSWORD or REDIS_SENTINEL_PASSWORD",
-    ]);
+  test.each([
+    [
+      "REDIS_URL",
+      "redis+sentinel://cache/usage?sentinelPassword=hunter2",
+      "has a password as a parameter: set REDIS_PASSWORD or REDIS_SENTINEL_PASSWORD",
+    ],
+    [
+      "DATABASE_URL",
+      "postgres://me@host/usage?password=hunter2",
+      "has a password as a parameter: write it as in postgresql://user:password@host:5432/database",
+    ],
+    [
+      "REDIS_URL",
+      "redis://cache?db=3",
+      'has a parameter "db": known are family, and sentinelUsername for Sentinels',
+    ],
+    [
+      "REDIS_URL",
+      "redis://cache?sentinelUsername=me",
+      'has a parameter "sentinelUsername": known are family, and sentinelUsername for Sentinels',
+    ],
+    ["REDIS_URL", "redis://cache?family=5", "has a family other than 4 or 6"],
+  ])("a parameter that would not be used: %s=%s", (name, value, problem) => {
+    expect(problemsOf({ [name]: value })).toEqual([`${name} ${problem}`]);
   });
 
   test.each([
@@ -186,6 +206,8 @@ describe("readConfig refuses", () => {
     ["REDIS_URL", "redis://cache:6379/mymaster"],
     ["REDIS_URL", "redis+sentinel:///mymaster"],
     ["REDIS_URL", "redis+ring://cache"],
+    ["REDIS_URL", "redis://:hunter2@a,redis://:hunter3@b"],
+    ["REDIS_URL", "redis://a,rediss://b"],
   ])("%s=%j without repeating it", (name, value) => {
     const [problem, ...more] = problemsOf({ [name]: value });
     expect(problem).toMatch(new RegExp(`^${name} is not of the form \\w+://`));

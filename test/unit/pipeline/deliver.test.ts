@@ -8,6 +8,7 @@ import type { Condition } from "../../../src/pipeline/alerts/conditions.ts";
 import { deliver } from "../../../src/pipeline/alerts/deliver.ts";
 import { alertOf, messageOf } from "../../../src/pipeline/alerts/message.ts";
 import { receiverOf, routeProblem } from "../../../src/pipeline/alerts/receiver.ts";
+import { NOT_ENCODED } from "../../../src/url.ts";
 import { createAuthority } from "../../support/certificates.ts";
 import { listenInTest } from "../../support/listen.ts";
 import { type Manner, openReceivers } from "../../support/receivers.ts";
@@ -248,8 +249,9 @@ test.each([
   ["webhook", "ftp://host/path", "USAGE_ROUTE_ONE is not of the form https://host/path"],
   ["slack", SECRET, "USAGE_ROUTE_ONE is not of the form https://host/path"],
   ["email", "https://host", "USAGE_ROUTE_ONE is not of the form smtps://user:password@host"],
-  ["email", `smtp://ada:${SECRET}%@host`, "USAGE_ROUTE_ONE has a % in its login that is not written %25"],
+  ["email", `smtp://ada:${SECRET}%@host`, `USAGE_ROUTE_ONE ${NOT_ENCODED}`],
   ["email", `smtp://ada:${SECRET}%25@host`, undefined],
+  ["email", `smtp://:${SECRET}@host`, "USAGE_ROUTE_ONE is not of the form smtps://user:password@host"],
   ["pagerduty", "a key", "USAGE_ROUTE_ONE is not an integration key, nor https://KEY@host/path"],
   ["pagerduty", SECRET, undefined],
 ] as const)("a setting of type %s is checked: %s", (type, value, problem) => {
