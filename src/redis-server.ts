@@ -1,6 +1,6 @@
 import { isCut, NOT_ENCODED } from "./url.ts";
 
-export interface RedisHost {
+interface RedisHost {
   readonly host: string;
   readonly port: number;
 }
@@ -104,7 +104,7 @@ function urlsIn(text: string): string[] {
  * or `redis+cluster://` with one address mean a cluster. `redis+sentinel://user:password@host:26379,host2/mymaster/0` names
  * Sentinels and their primary. Throws an error that may show the text for anything else.
  */
-export function parseRedisUrl(text: string) {
+function parseRedisUrl(text: string) {
   const [first = "", ...others] = urlsIn(text);
   const [, scheme = "", kind, login = "", authority = "", rest = ""] =
     /^(rediss?)(?:\+(cluster|sentinel))?:\/\/([^/?#]*@)?([^/?#]*)(.*)$/.exec(first) ?? [];

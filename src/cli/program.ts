@@ -1,4 +1,5 @@
 import { Command, CommanderError } from "commander";
+import { UsageError } from "../errors.ts";
 import { releaseOf } from "../root.ts";
 import { createOutput } from "./report/output.ts";
 import { exitCodeOf } from "./session/exit.ts";
@@ -111,6 +112,7 @@ export async function main(): Promise<void> {
     .configureOutput({ outputError: () => {}, ...(json ? { writeErr: () => {} } : {}) });
   const [asks, named] = namedCommands();
   try {
+    refuseLogins(process.argv.slice(2));
     for (const [group, commands] of Object.entries(ABOUT)) {
       program.commandsGroup(`${group}:`);
       for (const [name, about] of Object.entries(commands)) {
@@ -140,6 +142,19 @@ export async function main(): Promise<void> {
       error instanceof CommanderError && (error.exitCode === 0 || error.code === "commander.help");
     if (!isHelp || (json && process.exitCode !== 0)) output.error(error);
   }
+}
+
+/** Any part of a URL may be of its password. A message to an agent may begin with a web address, and name a person later. */
+const WITH_LOGIN = /^(?:-*[\w-]+=)*(?:https?:\/\/\S*@|(?!https?:)[a-z][a-z\d+.-]*:\/\/.*@|s3:.*@)/is;
+
+/** Errors of wrong arguments repeat them. */
+function refuseLogins(args: readonly string[]): void {
+  if (!args.some((arg) => WITH_LOGIN.test(arg.trim()))) return;
+  throw new UsageError({
+    code: "argument_has_login",
+    message: "An argument has a login in an address, which the list of processes shows.",
+    next: "Set a variable instead: DATABASE_URL, REDIS_URL, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for s3://bucket/prefix.",
+  });
 }
 
 function describeExamples(examples: Definition["examples"]): string {

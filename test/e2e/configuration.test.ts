@@ -27,6 +27,55 @@ describe("configuration", () => {
   });
 });
 
+/** Pieces of four characters. */
+function piecesIn(text: string, secret: string): string[] {
+  const pieces = Array.from({ length: secret.length - 3 }, (_, at) => secret.slice(at, at + 4));
+  return pieces.filter((piece) => text.includes(piece));
+}
+
+test("a password that would be cut is refused by every command, without a part of it", async () => {
+  const secret = "4242#q7ZkW9Xv";
+  const env = {
+    DATABASE_URL: `postgres://usage:${secret}@127.0.0.1/usage`,
+    REDIS_URL: `redis://usage:${secret}@127.0.0.1`,
+    USAGE_EXPORT_DIR: `s3://AKIA:${secret}@bucket/prefix`,
+    USAGE_ALERT_WEBHOOK_URL: `https://user:${secret}@127.0.0.1/x`,
+  };
+  const commands = [
+    "config",
+    "config --json",
+    "status",
+    "sync --inline --json",
+    "serve",
+    "doctor",
+    "migrate",
+  ];
+  for (const ended of await Promise.all(commands.map((command) => run(command.split(" "), env)))) {
+    expect(ended.code).toBe(2);
+    expect(piecesIn(ended.stdout + ended.stderr, secret)).toEqual([]);
+    for (const name of Object.keys(env)) expect(ended.stderr).toContain(`${name} `);
+    expect(ended.stderr).toContain("# as %23");
+  }
+});
+
+test("an address with a login is refused as an argument, wherever it stands, and is not repeated", async () => {
+  const secret = "q7ZkW9Xv";
+  const lines = [
+    ["files", "write", "--to", `s3://AKIA:${secret}@bucket/prefix`],
+    ["files", "write", `--too=s3://AKIA:${secret}@bucket`],
+    ["files", `s3://AKIA:${secret}@bucket`],
+    ["init", "--database-url", `postgres://usage:${secret}@127.0.0.1:1/x`],
+    ["init", "--set", `USAGE_EXPORT_DIR=s3://AKIA:${secret}@bucket`],
+    ["init", "--set", `USAGE_WEB_TOKEN=${secret}-${secret}`, "--base-url", "http://127.0.0.1:1"],
+    ["prices", "import", `https://user:${secret}@host/prices.csv`, "--json"],
+  ];
+  for (const ended of await Promise.all(lines.map((args) => run(args)))) {
+    expect([ended.code, ended.stdout]).toEqual([2, ""]);
+    expect(ended.stderr).toContain("the list of processes shows");
+    expect(piecesIn(ended.stderr, secret)).toEqual([]);
+  }
+});
+
 test("a command ends with 6 if it cannot reach Postgres, the platform, or the platform behind a gateway", async () => {
   const made = await bench();
   const env = envOf(made);

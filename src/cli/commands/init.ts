@@ -7,7 +7,7 @@ import { systemClock } from "../../clock.ts";
 import { readConfig, readRedis } from "../../config/config.ts";
 import { ENV_FILE, fitsEnvFile, toEnvFile, withEnvFile } from "../../config/env-file.ts";
 import { readSecretFile } from "../../config/secret.ts";
-import { isSecret } from "../../config/settings.ts";
+import { isRouteSetting, isSecret } from "../../config/settings.ts";
 import { readSetting, readVariable, refuse } from "../../config/variables.ts";
 import { EtlError, UsageError } from "../../errors.ts";
 import { redisServerOf } from "../../redis-server.ts";
@@ -39,11 +39,11 @@ export function define(command: Command): void {
   command
     .option("--base-url <url>", "billing host of the platform; default USAGE_BASE_URL")
     .option("--api-key-file <file>", "file with the API key, or - for stdin; default USAGE_API_KEY")
+    .option("--database-url <url>", "Postgres without a login; default DATABASE_URL")
     .option(
-      "--database-url <url>",
-      "Postgres; default DATABASE_URL, which the list of processes does not show",
+      "--redis-url <url>",
+      "Redis without a login; default REDIS_URL. Without it commands need --inline",
     )
-    .option("--redis-url <url>", "Redis; default REDIS_URL. Without it commands need --inline")
     .option("--set <name=value>", "another setting; may be given several times", collect, {})
     .option("--file <file>", "file to write", ENV_FILE)
     .option("--secrets <folder>", "write each secret to a file in this folder")
@@ -157,6 +157,8 @@ function checkSet(set: Readonly<Record<string, string>>, answers: Answers): void
     Object.entries(set).flatMap(([name, value]) => {
       if (name in QUESTIONS)
         return [`--set ${name} has an option of its own: ${QUESTIONS[name as Name].flag}`];
+      if (isSecret(name) || isRouteSetting(name))
+        return [`--set ${name} is a secret, which the list of processes shows: --set ${name}_FILE=PATH`];
       return fitsEnvFile(value) ? [] : [`--set ${name} has a ' or a line end, which an env file cannot hold`];
     }),
   );
