@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { getNextMillis, type JobsOptions, type Queue } from "bullmq";
 import { systemClock } from "../src/clock.ts";
 import type { Config } from "../src/config/config.ts";
@@ -185,6 +186,6 @@ function isSame(
 ): boolean {
   const isSameTime =
     "every" in repeat ? Number(found.every) === repeat.every : found.pattern === repeat.pattern;
-  const isSameData = JSON.stringify(found.template?.data ?? {}) === JSON.stringify(data);
+  const isSameData = isDeepStrictEqual(found.template?.data ?? {}, data);
   return isSameTime && isSameData && found.template?.opts?.attempts === options.attempts;
 }

@@ -2,6 +2,7 @@ import "../validation.ts";
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { UsageError } from "../errors.ts";
+import { NestedTooDeepError, parseJson } from "../json.ts";
 import { type RedisServer, redisServerOf } from "../redis-server.ts";
 import { ENV_FILE, envFileOf } from "./env-file.ts";
 import { readSecretFile, Secret, secretFromFile } from "./secret.ts";
@@ -267,10 +268,11 @@ function readSourcesFile(file: string, problems: string[]): SourceConfig[] {
   if (text === undefined) return [];
   let json: unknown;
   try {
-    json = JSON.parse(text);
-  } catch {
+    json = parseJson(text);
+  } catch (error) {
     // The parser's message repeats parts of the file, which may hold a key.
-    problems.push(`USAGE_SOURCES_FILE ${file} is not JSON`);
+    const problem = error instanceof NestedTooDeepError ? `cannot be read: ${error.message}` : "is not JSON";
+    problems.push(`USAGE_SOURCES_FILE ${file} ${problem}`);
     return [];
   }
   const parsed = z.array(sourceSchema).min(1, "holds no source").safeParse(json);

@@ -257,6 +257,10 @@ test.each([
   expect(rules).toMatchObject([{ ...expected, shares: [{ owner: "TEAM" }] }]);
 });
 
+test("a file that is nested too deep is refused as such", () => {
+  expect(problemsOf(`rules: ${"[".repeat(30_000)}${"]".repeat(30_000)}`)[0]).toContain("nested too deep");
+});
+
 test("a file that expands itself is refused", () => {
   const bomb = ["a: &a [x, x, x, x, x, x, x, x, x, x]"];
   for (const [one, next] of ["ab", "bc", "cd", "de", "ef", "fg"].map((pair) => [...pair])) {

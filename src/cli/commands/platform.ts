@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { type Command, Option } from "commander";
 import type { PlatformAccess } from "../../config/config.ts";
 import { UsageError } from "../../errors.ts";
+import { NestedTooDeepError, parseJson } from "../../json.ts";
 import { Duration } from "../../luxon.ts";
 import type { AgentCard, Task, TaskEvent } from "../../platform/agents/a2a-answers.ts";
 import {
@@ -281,12 +282,13 @@ function bodyOf({ body: file }: DeploymentOptions): Record<string, unknown> {
   const next = "Give a file with one JSON object (--body deployment.json), or --body - for stdin.";
   if (file === undefined) throw new UsageError({ code: "body_missing", message: "--body is missing.", next });
   try {
-    const body: unknown = JSON.parse(readFileSync(file === "-" ? 0 : file, "utf8"));
+    const body = parseJson(readFileSync(file === "-" ? 0 : file, "utf8"));
     if (typeof body === "object" && body !== null && !Array.isArray(body)) return { ...body };
     throw new Error("it holds no object");
   } catch (error) {
     // Bodies hold secrets, which the parser's message repeats.
-    const reason = error instanceof SyntaxError ? "it is not JSON" : (error as Error).message;
+    const isOurs = error instanceof NestedTooDeepError || !(error instanceof SyntaxError);
+    const reason = isOurs ? (error as Error).message : "it is not JSON";
     throw new UsageError({ code: "body_invalid", message: `--body ${file}: ${reason}.`, next });
   }
 }

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { UsageError } from "../../errors.ts";
+import { parseJson } from "../../json.ts";
 import type { Place } from "../../warehouse/place.ts";
 import type { OnProgress } from "../extract/sequentially.ts";
 
@@ -56,7 +57,7 @@ export async function readManifest(place: Place, source: string): Promise<Manife
   const bytes = await place.read(name);
   if (bytes === undefined) return undefined;
   try {
-    return manifestSchema.parse(JSON.parse(new TextDecoder().decode(bytes)));
+    return manifestSchema.parse(parseJson(new TextDecoder().decode(bytes)));
   } catch (cause) {
     throw new UsageError({
       code: "files_manifest_invalid",

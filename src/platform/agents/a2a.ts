@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { EtlError } from "../../errors.ts";
+import { parseJson } from "../../json.ts";
 import type { Asking, PlatformAnswer, PlatformHttp } from "../http/http.ts";
 import { deadlineSignal } from "../http/poll.ts";
 import { answerError, checkedJson, cutError, eventData, getJson, readJson } from "../http/read-body.ts";
@@ -214,7 +215,7 @@ function resultOf(called: Called, { id: answered, error, result }: z.output<type
 /** Undefined if it is not JSON; the schema then refuses it. */
 function parse(data: string): unknown {
   try {
-    return JSON.parse(data);
+    return parseJson(data);
   } catch {
     return undefined;
   }

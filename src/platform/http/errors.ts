@@ -1,5 +1,6 @@
 import { describeDuration } from "../../clock.ts";
 import { PlatformError } from "../../errors.ts";
+import { parseJson } from "../../json.ts";
 import { DateTime } from "../../luxon.ts";
 import type { AnswerFault } from "../parse/answer-fault.ts";
 import { type Redact, withoutSecret } from "./redact.ts";
@@ -212,7 +213,7 @@ export function excerptOf(body: string, redact: Redact): string {
 /** `title` belongs to problem details (RFC 7807). Empty for a body that is no such JSON. */
 function problemOf(body: string): { title?: unknown; detail?: unknown } {
   try {
-    return (JSON.parse(body) as object | null) ?? {};
+    return (parseJson(body) as object | null) ?? {};
   } catch {
     return {};
   }

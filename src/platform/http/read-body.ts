@@ -1,6 +1,7 @@
 import "../../validation.ts";
 import { createParser } from "eventsource-parser";
 import type { z } from "zod";
+import { NestedTooDeepError, parseJson } from "../../json.ts";
 import { AnswerFault, cutFault, foreignFault } from "../parse/answer-fault.ts";
 import { hasKeyTwice, ValueScanner } from "../parse/json-scan.ts";
 import { describeValue } from "../parse/wire-values.ts";
@@ -53,9 +54,11 @@ function parseDocument(bytes: Buffer, fail: Fail): unknown {
     .replace(/^\u{FEFF}/u, "")
     .trim();
   try {
-    const value: unknown = JSON.parse(document);
+    const value = parseJson(document);
     if (!hasKeyTwice(bytes, value)) return value;
-  } catch {
+  } catch (error) {
+    if (error instanceof NestedTooDeepError)
+      throw fail(foreignFault(`the answer cannot be read: ${error.message}`));
     // JSON that begins and never closes was cut; anything else is another page.
     const begun = document === "" || /^[[{]/.test(document);
     if (begun && new ValueScanner().scan(Buffer.from(document), 0) === -1)

@@ -59,13 +59,19 @@ export function hideTexts(text: string, sent: unknown): string {
   );
 }
 
-function leavesOf(value: unknown): string[] {
-  if (typeof value === "string") return [value];
-  if (typeof value === "number") return [String(value)];
-  if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([name, one]) =>
-    name === "name" && typeof one === "string" ? [] : leavesOf(one),
-  );
+/** No recursion: whoever gives the body decides how deep it is. */
+function leavesOf(sent: unknown): string[] {
+  const leaves: string[] = [];
+  const open = [sent];
+  while (open.length > 0) {
+    const value = open.pop();
+    if (typeof value === "string" || typeof value === "number") leaves.push(String(value));
+    if (typeof value !== "object" || value === null) continue;
+    for (const [name, one] of Object.entries(value)) {
+      if (name !== "name" || typeof one !== "string") open.push(one);
+    }
+  }
+  return leaves;
 }
 
 function encodingsOf(text: string): string[] {

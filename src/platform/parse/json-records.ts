@@ -1,3 +1,4 @@
+import { parseJson } from "../../json.ts";
 import { cutFault, foreignFault, recordFault } from "./answer-fault.ts";
 import { isDelimiter, isSpace, parseRun, skipSpace, ValueScanner } from "./json-scan.ts";
 import type { PlainRecords } from "./plain-json.ts";
@@ -252,7 +253,7 @@ export class JsonRecordCutter {
 
   #parse(text: string): unknown {
     try {
-      return JSON.parse(text);
+      return parseJson(text);
     } catch {
       throw this.#unexpected(text);
     }

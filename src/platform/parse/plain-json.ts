@@ -1,4 +1,5 @@
 import type { UsageRecord } from "../../domain/usage/record.ts";
+import { parseJson } from "../../json.ts";
 import { AnswerFault } from "./answer-fault.ts";
 import { hasKeyTwice, skipSpace, ValueScanner } from "./json-scan.ts";
 import type { FromWireRecord } from "./wire-record.ts";
@@ -161,7 +162,7 @@ export class PlainRecords {
 
   #parse(bytes: Buffer): Dimensions | undefined {
     try {
-      const dimensions: unknown = JSON.parse(bytes.toString("utf8"));
+      const dimensions = parseJson(bytes.toString("utf8"));
       if (hasKeyTwice(bytes, dimensions)) return undefined;
       const { workspaceId, dimensionId, dimensionName } = this.#fromWireRecord({ dimensions }, 0);
       return { text: bytes.toString("latin1"), workspaceId, dimensionId, dimensionName, next: undefined };

@@ -3,6 +3,7 @@ import type { Queue } from "bullmq";
 import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import type { Clock } from "../../clock.ts";
 import { UsageError } from "../../errors.ts";
+import { isTooDeep } from "../../json.ts";
 import type { Database } from "../../store/db/database.ts";
 import { type Health, liveness, type ProcessState, readiness } from "./health.ts";
 import type { Metrics } from "./metrics.ts";
@@ -72,7 +73,7 @@ interface AppOptions {
 }
 
 export function newApp({ trustedProxies, checksSchemas = false }: AppOptions): FastifyInstance {
-  return Fastify({
+  const app = Fastify({
     // The address of a request is the last one in X-Forwarded-For that no trusted proxy has.
     trustProxy: proxiesOf(trustedProxies),
     ...(checksSchemas ? {} : { schemaController: { compilersFactory: NO_SCHEMAS } }),
@@ -84,6 +85,12 @@ export function newApp({ trustedProxies, checksSchemas = false }: AppOptions): F
       return isDecodable(path) ? url : "/%25";
     },
   });
+  const parse = app.getDefaultJsonParser("error", "error");
+  app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body: string, done) => {
+    if (isTooDeep(body)) done(Object.assign(new Error("The JSON is nested too deep."), { statusCode: 400 }));
+    else parse(request, body, done);
+  });
+  return app;
 }
 
 function isDecodable(path: string): boolean {

@@ -85,10 +85,9 @@ const TOO_MANY_TRIES = {
   body: html`<p>Ten tokens from your address were wrong. <a href="/login">Try again</a> in a minute.</p>`,
 };
 
-const bodySchema = z.object({
-  token: z.string().max(1_000).catch(""),
-  next: z.string().max(8_000).catch("/"),
-});
+const bodySchema = z
+  .object({ token: z.string().max(1_000).catch(""), next: z.string().max(8_000).catch("/") })
+  .catch({ token: "", next: "/" });
 
 export function addLogin(
   app: FastifyInstance,

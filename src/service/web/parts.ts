@@ -6,6 +6,7 @@ import { type Amount, amountShown, centsShown } from "../../domain/usage/amount.
 import type { Meter } from "../../domain/usage/meter.ts";
 import { dimensionOf, type GroupBy } from "../../domain/usage/record.ts";
 import { type EtlError, UsageError } from "../../errors.ts";
+import { parseJson } from "../../json.ts";
 import { printableLine } from "../../printable.ts";
 import { DIMENSIONS } from "../../store/db/dimensions.ts";
 
@@ -268,7 +269,7 @@ export function cursorText(cursor: readonly unknown[]): string {
 
 function readJson(text: string): unknown {
   try {
-    return JSON.parse(Buffer.from(text, "base64url").toString());
+    return parseJson(Buffer.from(text, "base64url").toString());
   } catch {
     return undefined;
   }

@@ -49,10 +49,16 @@ test("a job whose data does not parse fails with its reason, and the others go o
   const queue = await bench.openQueue("fetch");
   await queue.add("extract", { task: "no number" }, { jobId: "old" });
   await queue.add("no-such-job", {}, { jobId: "unknown" });
+  await queue.add("extract", {}, { jobId: "deep" });
+  await bench.redis.hset(
+    queue.toKey("deep"),
+    "data",
+    `{"taskId":${"[".repeat(30_000)}${"]".repeat(30_000)}}`,
+  );
   await fetchQueueOf(queue).add([{ taskId: 999_999, generation: 1, routine: true }]);
   const service = await bench.serve();
   await bench.loaded();
-  await poll(() => logOf(service).filter((line) => line.msg === "job failed").length >= 2, {
+  await poll(() => logOf(service).filter((line) => line.msg === "job failed").length >= 3, {
     deadlineMs: 20_000,
   });
   const failed = logOf(service).filter((line) => line.msg === "job failed");

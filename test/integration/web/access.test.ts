@@ -346,6 +346,37 @@ test("a NUL character, which no text in Postgres can have, is refused as what it
   expect((await pages.post("/months/2026-01/close", form, { from: "/months" })).status).toBe(403);
 });
 
+test.each([300, 30_000, 500_000])(
+  "a body of %d nested brackets is refused as a wrong request",
+  async (levels) => {
+    const pages = await serve(TOKENS);
+    await pages.post("/login", { token: OPERATOR });
+    const { headers } = await pages.post("/login", { token: OPERATOR });
+    const cookie = setCookies(headers)[0]?.split(";")[0] ?? "";
+    const sent = { "content-type": "application/json", authorization: `Bearer ${OPERATOR}`, cookie };
+    const deep = "[".repeat(levels) + "]".repeat(levels);
+    for (const path of ["/login", "/logout", "/mcp", "/backfills/new", "/backfills/1/pause"])
+      for (const body of [
+        deep,
+        `{"token":${deep}}`,
+        `{"jsonrpc":"2.0","id":1,"method":"ping","params":${deep}}`,
+      ]) {
+        const { statusCode, body: said } = await request(`${pages.url}${path}`, {
+          method: "POST",
+          headers: sent,
+          body,
+        });
+        await said.dump();
+        const isTooLarge = path === "/mcp" ? body.length > 64 * 1024 : body.length > 1024 * 1024;
+        expect([path, body.slice(0, 12), statusCode]).toEqual([
+          path,
+          body.slice(0, 12),
+          isTooLarge ? 413 : 400,
+        ]);
+      }
+  },
+);
+
 test("a person's name comes from the header that the setting names, from a trusted proxy, and from no other", async () => {
   const settings = { USAGE_WEB_USER_HEADER: "X-Forwarded-User", USAGE_WEB_TRUSTED_PROXIES: "127.0.0.1" };
   const named = await serve(settings);

@@ -343,6 +343,7 @@ describe("several sources", () => {
 
   test.each([
     ["not JSON", "{", "is not JSON"],
+    ["nested too deep", "[".repeat(30_000) + "]".repeat(30_000), "nested more than 200 levels"],
     ["a slug twice", [eu, eu], "slug eu is used twice"],
     ["an unknown field", [{ ...eu, apikey: "x" }], "apikey"],
     ["no key", [{ slug: "eu", baseUrl: eu.baseUrl }], "needs apiKey or apiKeyFile"],

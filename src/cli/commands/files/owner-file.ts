@@ -1,5 +1,5 @@
 import "../../../validation.ts";
-import { type Document, isMap, isScalar, LineCounter, parseDocument } from "yaml";
+import { type Document, isMap, isScalar, LineCounter, parseDocument, type YAMLParseError } from "yaml";
 import { z } from "zod";
 import { nearest } from "../../../config/spelling.ts";
 import {
@@ -146,13 +146,18 @@ function yamlForm(file: string, content: string): OwnerForm {
   const document = parseDocument(content, { schema: "failsafe", lineCounter: lines, uniqueKeys: true });
   refuseGiven(
     file,
-    document.errors.map(({ pos: [at], message }) => `${placeOf(lines, at)}: ${message.split("\n")[0]}`),
+    document.errors.map((error) => `${placeOf(lines, error.pos[0])}: ${reasonOf(error)}`),
   );
   return {
     data: plainOf(file, document),
     placeOf: (path, isKey) => placeOf(lines, isKey ? keyOffsetOf(document, path) : offsetOf(document, path)),
     lineOf: (kind, at) => lines.linePos(offsetOf(document, [kind, at])).line,
   };
+}
+
+/** The parser recurses, and gives up on a file that is nested too deep for it. */
+function reasonOf({ code, message }: YAMLParseError): string {
+  return code === "RESOURCE_EXHAUSTION" ? "it is nested too deep" : (message.split("\n")[0] ?? "");
 }
 
 function plainOf(file: string, document: Document): unknown {

@@ -1,5 +1,6 @@
 import { stepAbout } from "../../../domain/coverage/failure-steps.ts";
 import { intervalOf } from "../../../domain/time/days.ts";
+import { parseJson } from "../../../json.ts";
 import { printable, withoutAddresses } from "../../../printable.ts";
 import {
   type CellFacts,
@@ -54,7 +55,7 @@ function said(message: string, who: Reader): Html {
 
 function detailOf(body: string): string | undefined {
   try {
-    const { detail } = JSON.parse(body) as { detail?: unknown };
+    const { detail } = parseJson(body) as { detail?: unknown };
     return typeof detail === "string" && detail.trim() !== "" ? detail : undefined;
   } catch {
     return undefined;

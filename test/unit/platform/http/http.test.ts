@@ -40,6 +40,16 @@ describe("An error answer", () => {
   });
 
   it.each([
+    ["200 OK", "answer_invalid", (deep: string) => deep],
+    ["422 X", "request_refused", (deep: string) => `{"detail":[{"loc":${deep},"msg":"no"}]}`],
+    ["422 X", "request_refused", (deep: string) => `{"detail":[{"loc":[${deep}],"msg":"no"}]}`],
+    ["400 X", "request_refused", (deep: string) => `{"detail":{"error":${deep}}}`],
+  ])("%s with 30,000 brackets is %s", async (line, code, bodyOf) => {
+    const server = await rawServer(() => status(line, bodyOf("[".repeat(30_000) + "]".repeat(30_000))));
+    expect(await failure(server.url)).toMatchObject({ name: "PlatformError", code });
+  });
+
+  it.each([
     [400, "request_refused", false],
     [401, "unauthorized", false],
     [403, "forbidden", false],

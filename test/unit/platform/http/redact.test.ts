@@ -44,6 +44,12 @@ describe("hideTexts", () => {
     expect(hideTexts("a bc", { a: "a", b: "bc" })).toBe("a bc");
   });
 
+  it.each([30_000, 3_000_000])("hides what was sent %d levels deep", (levels) => {
+    let sent: unknown = { name: "chat-agent", value: "sk-0123456789" };
+    for (let i = 0; i < levels; i += 1) sent = i % 2 === 0 ? [sent] : { name: sent };
+    expect(hideTexts("chat-agent: sk-0123456789", sent)).toBe("chat-agent: [redacted]");
+  });
+
   it("hides every part of nine characters, however the answer cuts or escapes it", () => {
     const secret = fc.string({ unit: "grapheme", minLength: 9, maxLength: 60 });
     fc.assert(
