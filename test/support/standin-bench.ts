@@ -4,7 +4,7 @@ import { type Standin, type StandinOptions, startStandin } from "../../src/local
 
 const GRANULAR_USAGE = "/api/v1/orgs/current/billing/granular-usage";
 /** The clock of these tests: a Wednesday, within an hour. */
-export const NOW = Date.parse("2026-09-16T13:25:00Z");
+const NOW = Date.parse("2026-09-16T13:25:00Z");
 
 interface Ask {
   start: string | number;

@@ -148,27 +148,6 @@ describe.skipIf(untested("DEPLOYMENT_URL")).each(A2AS)("A2A, %s", (a2a) => {
     expect(await code(body)).toEqual([200, "7", expected]);
   });
 
-  const NAMES = isLive
-    ? [
-        ["message/send", "tasks/get"],
-        ["SendMessage", "GetTask"],
-      ]
-    : [["message/send", "tasks/get"]];
-  test.each(NAMES)("a conversation by %s and %s has the spelling of its names", async (send, get) => {
-    const answer = async (method: string, params: object) => {
-      const response = await post(call(method, params));
-      return ((await response.json()) as { result: Record<string, never> }).result;
-    };
-    const sent = await answer(send, { message: message() });
-    const task = (sent as { task?: Record<string, unknown> }).task ?? sent;
-    expect("task" in sent).toBe(send === "SendMessage");
-    const state = send === "SendMessage" ? "TASK_STATE_COMPLETED" : "completed";
-    expect(task).toMatchObject({ status: { state } });
-    const { id, contextId } = task as { id: string; contextId: string };
-    expect(await answer(get, { id, contextId })).toMatchObject({ id, contextId, status: { state } });
-    expect(await answer(send, { message: message({ contextId }) })).toBeTruthy();
-  });
-
   test.runIf(isLive).each([
     ["an ended task", -32004, (ids: Ids) => call("message/send", { message: message(ids) })],
     ["an ended task, in 1.0", -32004, (ids: Ids) => call("SendMessage", { message: message(ids) })],
@@ -224,40 +203,5 @@ describe.skipIf(untested("DEPLOYMENT_URL")).each(A2AS)("A2A, %s", (a2a) => {
       headers: { "x-api-key": the.apiKey },
     });
     expect(card.ok).toBe(false);
-  });
-
-  test("an error of a stream comes as an event", async () => {
-    const response = await post(call("message/stream", {}), { accept: "text/event-stream" });
-    expect(response.headers.get("content-type")).toContain("text/event-stream");
-    expect(await response.text()).toContain('"code":-32602');
-  });
-
-  test("bad JSON, another protocol and a wrong Accept get 400, a notification 202, and GET 405", async () => {
-    const good = call("message/send", { message: message() });
-    expect((await post("{nope")).status).toBe(400);
-    expect((await post([good])).status).toBe(400);
-    expect((await post({ ...good, jsonrpc: "1.0" })).status).toBe(400);
-    expect((await post(good, { accept: "text/html" })).status).toBe(400);
-    expect(
-      (await post(call("message/stream", { message: message() }), { accept: "application/json" })).status,
-    ).toBe(400);
-    const { id: _none, ...notification } = good;
-    expect((await post(notification)).status).toBe(202);
-    const get = await fetch(`${the.url}/a2a/${ASSISTANT}`, { headers: { "x-api-key": the.apiKey } });
-    expect(get.status).toBe(405);
-  });
-
-  test("the card carries name, description, skills, modes and the endpoint's address", async () => {
-    const response = await fetch(`${the.url}/.well-known/agent-card.json?assistant_id=${ASSISTANT}`, {
-      headers: { "x-api-key": the.apiKey },
-    });
-    expect(await response.json()).toMatchObject({
-      name: expect.any(String),
-      description: expect.any(String),
-      skills: [expect.objectContaining({ id: expect.any(String), tags: expect.any(Array) })],
-      defaultInputModes: expect.arrayContaining(["text/plain"]),
-      defaultOutputModes: expect.arrayContaining(["text/plain"]),
-      url: expect.stringContaining("/a2a/"),
-    });
   });
 });

@@ -33,8 +33,6 @@ const template = z.object({
   created_at: text,
   updated_at: text,
 });
-const refusal = (error: string) =>
-  z.object({ detail: z.object({ error: z.literal(error), message: z.string() }) });
 const invalid = z.object({
   detail: z
     .array(z.object({ loc: z.array(z.union([z.string(), z.int()])), msg: z.string(), type: z.string() }))
@@ -86,16 +84,6 @@ describe.skipIf(untested("CONTROL_PLANE_URL"))("control plane", () => {
     );
   });
 
-  test("404 says NotFound, and 409 says Conflict and names the template that has the name", async () => {
-    const missing = await patch("contract-nowhere", { name: "contract-other" });
-    expect(missing.status).toBe(404);
-    refusal("NotFound").parse(await missing.json());
-    if (!the.local) return;
-    const taken = await patch("python", { name: "node" });
-    expect(taken.status).toBe(409);
-    expect(refusal("Conflict").parse(await taken.json()).detail.message).toContain("node");
-  });
-
   test.each([
     ["64 characters", `a${"b".repeat(63)}`],
     ["upper case", "Python"],
@@ -109,14 +97,6 @@ describe.skipIf(untested("CONTROL_PLANE_URL"))("control plane", () => {
     const response = await patch(TEMPLATE, { name });
     expect(response.status).toBe(422);
     expect(invalid.parse(await response.json()).detail[0]?.loc).toEqual(["body", "name"]);
-  });
-
-  test("a body that is not JSON gets 422, and a wrong key is refused", async () => {
-    const response = await patch(TEMPLATE, "{name");
-    expect(response.status).toBe(422);
-    invalid.parse(await response.json());
-    const wrong = await ask("GET", `/v2/sandboxes/templates/${TEMPLATE}`, undefined, "wrong");
-    expect([401, 403]).toContain(wrong.status);
   });
 
   test.runIf(LOCAL)("a name of 63 characters is accepted, and null or no name changes nothing", async () => {
@@ -165,24 +145,6 @@ describe.skipIf(untested("CONTROL_PLANE_URL"))("control plane", () => {
     expect(second).not.toBe(first);
     expect(await statuses(`${id}`, `${second}`)).toEqual(["CREATING", "QUEUED", "BUILDING", "BUILD_FAILED"]);
     expect(await update({ source_revision_config: { image_uri: "registry/fail" } })).toBe(second);
-  });
-
-  test.runIf(LOCAL)("an unknown deployment gets 404, malformed ids and bodies 422", async () => {
-    const nobody = "00000000-0000-4000-8000-000000000000";
-    const status = async (method: string, path: string, body?: string) =>
-      (await ask(method, path, body)).status;
-    expect(await status("GET", `/v2/deployments/${nobody}`)).toBe(404);
-    expect(await status("GET", `/v2/deployments/${nobody}/revisions/${nobody}`)).toBe(404);
-    expect(await status("GET", "/v2/deployments/x")).toBe(422);
-    for (const body of [
-      "{}",
-      '{"name":"a","source":"carrier pigeon"}',
-      '{"name":1,"source":"github"}',
-      "[]",
-      "nope",
-    ]) {
-      expect([body, await status("POST", "/v2/deployments", body)]).toEqual([body, 422]);
-    }
   });
 
   async function statuses(id: string, revision: string): Promise<string[]> {
