@@ -1,7 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import type { ExportRow } from "../../../../src/domain/usage/export.ts";
-import type { UsageRecord } from "../../../../src/domain/usage/record.ts";
 import type { BillingClient } from "../../../../src/platform/billing/billing.ts";
 import { clientOf, framed, KEY, QUERY, rawServer, rejection, status } from "../http/raw-server.ts";
 
@@ -121,26 +120,6 @@ describe("usage", () => {
     );
     expect(error).toBe(mine);
     expect(await client.usage(QUERY, NOTHING)).toMatchObject({ records: 1 });
-  });
-
-  it("keeps every trace of a large answer, gzip and chunked", async () => {
-    const count = 20_000;
-    const usage = Array.from({ length: count }, (_, index) => ({
-      time_bucket: new Date(QUERY.start + (index % 48) * 3_600_000).toISOString(),
-      dimensions: { project_id: `p${index % 700}`, project_name: `Ü "${index}"` },
-      traces: index,
-    }));
-    const body = gzipSync(JSON.stringify({ usage, stride: { hours: 1, days: 0 } }));
-    const server = await rawServer(() => ({
-      bytes: framed(body, "chunked", ["content-encoding: gzip"]),
-      closing: "keep",
-    }));
-    const records: UsageRecord[] = [];
-    expect(
-      await clientOf(server.url).usage(QUERY, { onRecords: (batch) => records.push(...batch) }),
-    ).toMatchObject({ records: count, stride: "hour" });
-    expect(records.map(({ traces }) => traces)).toEqual(usage.map(({ traces }) => traces));
-    expect(records[count - 1]?.dimensionName).toBe(`Ü "${count - 1}"`);
   });
 });
 
