@@ -60,7 +60,7 @@ ORDER BY 1, total_cost DESC;
 SELECT coalesce(user_email, user_id, 'not loaded by user') AS "user", currency, sum(estimated_cost) AS total_cost
 FROM reporting_detail.fct_cost_user_daily
 WHERE usage_date >= '2026-03-01' AND usage_date < '2026-04-01'
-GROUP BY 1, currency
+GROUP BY user_id, user_email, currency
 ORDER BY total_cost DESC;
 
 -- Which price is valid on a day?

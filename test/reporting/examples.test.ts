@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { enterPrices } from "../support/charges.ts";
 import { setOwners } from "../support/owners.ts";
@@ -16,7 +16,7 @@ async function october() {
   const { store, url, sourceId } = await setupSource();
   const window = windowOf("day", "2026-10-01", "2026-11-01");
   const load = (
-    groupBy: "workspace" | "project",
+    groupBy: "workspace" | "project" | "user",
     workspaceId: string,
     rows: Parameters<typeof loadRows>[1]["rows"],
   ) => loadRows(store, { sourceId, groupBy, workspaceId, window, rows });
@@ -28,6 +28,10 @@ async function october() {
     ["2026-10-02", ID("0a"), 33, "chat"],
     ["2026-10-02", ID("0b"), 34, "search"],
     ["2026-10-20", ID("0b"), 11, "search"],
+  ]);
+  await load("user", WORKSPACE, [
+    ["2026-10-02", ID("0c"), 33, "ada@example.test"],
+    ["2026-10-02", ID("0d"), 34, "bob@example.test"],
   ]);
   await load("workspace", OTHER, [["2026-10-31", OTHER, 7, "Support"]]);
   await enterPrices(store, [{ unitPrice: "0.0137" }, { sku: "seats", unitPrice: "0.001", currency: "EUR" }]);
@@ -93,9 +97,52 @@ test("each question of questions.sql runs, and finds what was loaded", async () 
   }
   expect(questions).toHaveLength(12);
   expect(withoutRows).toEqual([
-    "fct_usage_user_daily",
     "usage_restatement",
     "usage_upgrade_project_monthly",
     "fct_deployment_usage_deployment_daily",
   ]);
+});
+
+/** Queries of the documents that group, of October. */
+async function groupingQueries(): Promise<string[]> {
+  const folder = new URL("../../", import.meta.url);
+  const documents = ["README.md", ...(await readdir(new URL("docs", folder))).map((name) => `docs/${name}`)];
+  const texts = await Promise.all(
+    documents.filter((name) => name.endsWith(".md")).map((name) => readFile(new URL(name, folder), "utf8")),
+  );
+  const blocks = texts.flatMap((text) =>
+    [...text.matchAll(/```sql\n([^`]*)```/g)].map(([, block = ""]) => block),
+  );
+  const examples = ["questions.sql", "metabase-question.sql"];
+  return (
+    [...blocks, ...(await Promise.all(examples.map(example)))]
+      .flatMap((text) => text.split(/;\n/))
+      // An owner has no id.
+      .filter((text) => text.includes("GROUP BY") && !text.includes("_owner_daily"))
+      .map((text) =>
+        text
+          .replaceAll(/\[\[.*?\]\]/g, "")
+          // An instant before the loads has no rows.
+          .replace(
+            /reporting_detail.usage_workspace_daily_as_of\(.*\)/,
+            "reporting.fct_usage_workspace_daily",
+          )
+          .replaceAll("2026-04-01", "2026-11-01")
+          .replaceAll("2026-03", "2026-10"),
+      )
+  );
+}
+
+test("no query of the documents takes two ids of one name for one", async () => {
+  const reader = await october();
+  const queries = await groupingQueries();
+  const sizes = async () => {
+    const found: number[] = [];
+    for (const query of queries) found.push((await reader.query(query)).rows.length);
+    return found;
+  };
+  const before = await sizes();
+  expect(before.filter((size) => size > 1).length).toBeGreaterThan(7);
+  await reader.query("RESET ROLE; UPDATE usage.entity_name SET name = 'same'; SET ROLE usage_reader");
+  expect(await sizes()).toEqual(before);
 });

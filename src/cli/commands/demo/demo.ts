@@ -198,7 +198,7 @@ const ALERTS_HINT =
 
 function threeToTry(pages: string, database: string): string {
   const question =
-    "SELECT workspace_name, sum(traces) FROM reporting.fct_usage_workspace_daily WHERE source_id = 'demo' GROUP BY 1 ORDER BY 2 DESC";
+    "SELECT workspace_name, sum(traces) FROM reporting.fct_usage_workspace_daily WHERE source_id = 'demo' GROUP BY workspace_id, workspace_name ORDER BY 2 DESC";
   return [
     `\nThe demo syncs every ${SYNC_EVERY.ms / 1000} s until Ctrl-C. Three things to try meanwhile:`,
     `1. Look: open ${pages}`,
