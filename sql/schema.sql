@@ -301,10 +301,10 @@ CREATE TABLE usage.entity (
 
 CREATE TABLE usage.entity_name (
   entity_id integer NOT NULL,
-  name text NOT NULL,
-  first_bucket timestamp with time zone NOT NULL,
-  last_bucket timestamp with time zone NOT NULL,
   fetch_number bigint NOT NULL,
+  fetched_at timestamp with time zone NOT NULL,
+  name text NOT NULL,
+  CONSTRAINT entity_name_pkey PRIMARY KEY (entity_id, fetch_number),
   CONSTRAINT entity_name_entity_id_fkey FOREIGN KEY (entity_id) REFERENCES usage.entity(entity_id)
 );
 
@@ -616,6 +616,17 @@ CREATE TABLE usage.provider_total (
   CONSTRAINT provider_total_value_range CHECK ((value >= (0)::numeric))
 );
 
+CREATE TABLE usage.recent_naming (
+  source_id smallint NOT NULL,
+  fetch_number bigint NOT NULL,
+  part integer NOT NULL,
+  fetched_at timestamp with time zone NOT NULL,
+  entity_ids integer[] NOT NULL,
+  noted_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT recent_naming_pkey PRIMARY KEY (source_id, fetch_number, part),
+  CONSTRAINT recent_naming_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id)
+);
+
 CREATE TABLE usage.reconciled (
   scope_id integer NOT NULL,
   period_start timestamp with time zone NOT NULL,
@@ -887,8 +898,6 @@ CREATE INDEX configuration_change_newest ON usage.configuration_change USING btr
 
 CREATE INDEX control_difference_newest ON usage.control_difference USING btree (found_at DESC, scope_id, kind, period_start, period_end, external_id) WHERE (state <> 'unattributed'::text);
 
-CREATE UNIQUE INDEX entity_name_identity ON usage.entity_name USING btree (entity_id, md5(name));
-
 CREATE INDEX fetch_of_run ON usage."fetch" USING btree (run_id) WHERE (run_id IS NOT NULL);
 
 CREATE INDEX fetch_source_time ON usage."fetch" USING btree (source_id, fetched_at);
@@ -910,6 +919,8 @@ CREATE UNIQUE INDEX fetch_task_routine_once ON usage.fetch_task USING btree (sou
 CREATE INDEX operator_action_newest ON usage.operator_action USING btree (at DESC, action_id DESC);
 
 CREATE INDEX operator_action_of_source ON usage.operator_action USING btree (source_id, at DESC, action_id DESC) WHERE (source_id IS NOT NULL);
+
+CREATE INDEX recent_naming_noted_at ON usage.recent_naming USING btree (noted_at);
 
 CREATE INDEX reconciliation_difference_newest ON usage.reconciliation_difference USING btree (found_at DESC, scope_id, bucket_start, external_id);
 
@@ -1297,8 +1308,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   valid_from date,
 --   valid_to date,
 --   is_current boolean,
---   first_seen_at timestamp with time zone,
---   last_seen_at timestamp with time zone
+--   first_seen_at timestamp with time zone
 -- )
 
 -- VIEW reporting_detail.dim_name_masked (
@@ -1309,8 +1319,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   valid_from date,
 --   valid_to date,
 --   is_current boolean,
---   first_seen_at timestamp with time zone,
---   last_seen_at timestamp with time zone
+--   first_seen_at timestamp with time zone
 -- )
 
 -- VIEW reporting_detail.dim_price (
@@ -3209,8 +3218,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- VIEW usage.name_in_time (
 --   entity_id integer,
 --   name text,
---   first_bucket timestamp with time zone,
---   last_bucket timestamp with time zone,
+--   fetched_at timestamp with time zone,
 --   days daterange
 -- )
 
@@ -3483,12 +3491,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   reconciled_at timestamp with time zone,
 --   totals_matched_at timestamp with time zone,
 --   proved_at timestamp with time zone
--- )
-
--- VIEW usage.workspace_name (
---   entity_id integer,
---   days daterange,
---   name text
 -- )
 
 -- VIEW usage.workspace_usage (
@@ -3896,7 +3898,7 @@ COMMENT ON COLUMN reporting_detail.dim_deployment_tag.tag_value IS 'Value of the
 COMMENT ON COLUMN reporting_detail.dim_deployment_tag.valid_from IS 'First UTC day of this value, as of the nightly readings; 1900-01-01 for what the first day of readings found.';
 COMMENT ON COLUMN reporting_detail.dim_deployment_tag.valid_to IS 'UTC day on which it was found changed or gone: not included; 9999-12-31 for a current one.';
 COMMENT ON COLUMN reporting_detail.dim_deployment_tag.is_current IS 'Whether it was there when the tags were read last.';
-COMMENT ON VIEW reporting_detail.dim_name IS 'Names over time: what was renamed, and when. Grain: id of a dimension x name in time (key: source_id, group_by, dimension_id, valid_from). To name a fact as it was called on its day, join by the id and usage_date >= valid_from AND usage_date < valid_to: one name for each day. An id with more than one row was renamed.';
+COMMENT ON VIEW reporting_detail.dim_name IS 'Names over time: what was renamed, and when. Grain: id of a dimension x name in time (key: source_id, group_by, dimension_id, valid_from). A UTC day has the name that was valid at its end. Facts have the current name. To name a fact as it was called on its day, join by the id and usage_date >= valid_from AND usage_date < valid_to: one name for each day. An id with more than one row was renamed.';
 COMMENT ON COLUMN reporting_detail.dim_name.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.dim_name.group_by IS 'What was named: a dimension, deployment, sandbox or run_rule.';
 COMMENT ON COLUMN reporting_detail.dim_name.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
@@ -3904,9 +3906,8 @@ COMMENT ON COLUMN reporting_detail.dim_name.dimension_name IS 'A name that it ha
 COMMENT ON COLUMN reporting_detail.dim_name.valid_from IS 'First UTC day of this name; 1900-01-01 for the first name that is known.';
 COMMENT ON COLUMN reporting_detail.dim_name.valid_to IS 'UTC day on which the next name begins: not included; 9999-12-31 for the current name.';
 COMMENT ON COLUMN reporting_detail.dim_name.is_current IS 'Whether it is the name of now.';
-COMMENT ON COLUMN reporting_detail.dim_name.first_seen_at IS 'Start of the earliest bucket that named it so.';
-COMMENT ON COLUMN reporting_detail.dim_name.last_seen_at IS 'Start of the latest bucket that named it so.';
-COMMENT ON VIEW reporting_detail.dim_name_masked IS 'Names over time: what was renamed, and when. Grain: id of a dimension x name in time (key: source_id, group_by, dimension_id, valid_from). To name a fact as it was called on its day, join by the id and usage_date >= valid_from AND usage_date < valid_to: one name for each day. An id with more than one row was renamed. Without e-mail addresses: the id names a user.';
+COMMENT ON COLUMN reporting_detail.dim_name.first_seen_at IS 'Time of the first fetch with this name, since the name before it.';
+COMMENT ON VIEW reporting_detail.dim_name_masked IS 'Names over time: what was renamed, and when. Grain: id of a dimension x name in time (key: source_id, group_by, dimension_id, valid_from). A UTC day has the name that was valid at its end. Facts have the current name. To name a fact as it was called on its day, join by the id and usage_date >= valid_from AND usage_date < valid_to: one name for each day. An id with more than one row was renamed. Without e-mail addresses: the id names a user.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.group_by IS 'What was named: a dimension, deployment, sandbox or run_rule.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
@@ -3914,8 +3915,7 @@ COMMENT ON COLUMN reporting_detail.dim_name_masked.dimension_name IS 'A name tha
 COMMENT ON COLUMN reporting_detail.dim_name_masked.valid_from IS 'First UTC day of this name; 1900-01-01 for the first name that is known.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.valid_to IS 'UTC day on which the next name begins: not included; 9999-12-31 for the current name.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.is_current IS 'Whether it is the name of now.';
-COMMENT ON COLUMN reporting_detail.dim_name_masked.first_seen_at IS 'Start of the earliest bucket that named it so.';
-COMMENT ON COLUMN reporting_detail.dim_name_masked.last_seen_at IS 'Start of the latest bucket that named it so.';
+COMMENT ON COLUMN reporting_detail.dim_name_masked.first_seen_at IS 'Time of the first fetch with this name, since the name before it.';
 COMMENT ON VIEW reporting_detail.dim_price IS 'The imported prices. Grain: imported price x volume tier (key: price_id, volume_tier). Valid on a day: valid_from <= day AND (valid_to IS NULL OR valid_to > day). Of the prices of one sku that are valid for a workspace, the most specific one applies: its own before that of its source before that for everybody. fct_cost_workspace_daily names the price that it used.';
 COMMENT ON COLUMN reporting_detail.dim_price.price_id IS 'Number of the imported price, as in dim_price. The price of a closed month may be gone from there.';
 COMMENT ON COLUMN reporting_detail.dim_price.volume_tier IS 'Step of the price that these traces fall into, from 1; 0: the price has no volume tiers.';

@@ -18,7 +18,7 @@ CREATE OR REPLACE FUNCTION usage.platform_id(id text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN id = '(none)' THEN '' WHEN ltrim(id, '\') = '(none)' THEN substr(id, 2) ELSE id END;
 
--- The current name of each entity: the name in the latest bucket; among several, that of the newest fetch.
+-- The current name of each entity: that of the newest fetch that named it. Names in time are in usage.name_in_time.
 CREATE OR REPLACE VIEW usage.labelled_entity AS
 SELECT e.entity_id, e.source_id, e.dimension, e.first_seen_at, e.last_seen_at, n.name AS dimension_name,
        usage.shown_id(e.external_id) AS dimension_id, e.external_id
@@ -26,7 +26,7 @@ FROM usage.entity e
 LEFT JOIN (
   SELECT DISTINCT ON (entity_id) entity_id, name
   FROM usage.entity_name
-  ORDER BY entity_id, last_bucket DESC, fetch_number DESC, name
+  ORDER BY entity_id DESC, fetch_number DESC
 ) n USING (entity_id);
 
 -- Whether the configuration of a source names a workspace, or names none: then it reads all that the platform lists.
@@ -112,7 +112,7 @@ SELECT c.meter, c.kind, c.trace_tier, c.scope_id AS day_scope_id, h.scope_id AS 
        -- Looked up: a join with labelled_entity would sort the names of everybody.
        (
          SELECT n.name FROM usage.entity_name n WHERE n.entity_id = c.workspace_id
-         ORDER BY n.last_bucket DESC, n.fetch_number DESC, n.name LIMIT 1
+         ORDER BY n.fetch_number DESC LIMIT 1
        ) AS workspace_name,
        a.is_available IS FALSE
          OR EXISTS (SELECT FROM usage.source_fact n WHERE n.source_id = c.source_id AND n.fact = 'no_day') AS has_no_days,

@@ -83,26 +83,33 @@ WHERE t.dimension = '{dimension}';
 COMMENT ON VIEW reporting_detail.dim_{dimension}_tag IS 'Tags of each {title}, with the days on which they held. Grain: {title} x key of a tag x value in time (key: source_id, workspace_id, {id_column}, tag_key, valid_from). Choose ONE tag_key, then join facts by source_id, workspace_id and {id_column}, with usage_date >= valid_from AND usage_date < valid_to: at most one row for each. With a LEFT JOIN, so that usage without the tag is not lost.';
 
 -- end
--- Names in time. Of each name the first and the last bucket are known: each is valid until the day of its last one, from where another
--- one ended before; of several that ended on one day, the last one. So each day has exactly one name, whatever names overlap. A name that
--- came back counts as valid since the other one ended.
+-- Names in time: the one place that says which name a UTC day has, for dim_name, the rules of owners and FOCUS. A day has the name that was
+-- valid at its end, and today the current one. So a rename changes its own day and later ones, never a day that has ended. A day is that
+-- of the fetch, by Postgres's clock; where that clock was set back, days follow the numbers of the fetches.
 CREATE OR REPLACE VIEW usage.name_in_time AS
-SELECT n.entity_id, n.name, n.first_bucket, n.last_bucket,
-       daterange(lag(n.ends_on) OVER v, CASE WHEN lead(n.ends_on) OVER v IS NOT NULL THEN n.ends_on END) AS days
+SELECT entity_id, name, fetched_at, daterange(nullif(day, '-infinity'), lead(day) OVER (PARTITION BY entity_id ORDER BY day)) AS days
 FROM (
-  SELECT DISTINCT ON (entity_id, ends_on) entity_id, name, first_bucket, last_bucket, ends_on
-  FROM usage.entity_name
-  CROSS JOIN LATERAL (SELECT (last_bucket AT TIME ZONE 'UTC')::date + 1 AS ends_on) e
-  -- The current name is the last one, as in usage.labelled_entity.
-  ORDER BY entity_id, ends_on, last_bucket DESC, fetch_number DESC, name
+  SELECT entity_id, name, fetched_at, day, lag(name) OVER (PARTITION BY entity_id ORDER BY day) AS name_before
+  FROM (
+    SELECT DISTINCT ON (entity_id, day) entity_id, name, fetched_at, day
+    FROM (
+      SELECT entity_id, fetch_number, fetched_at, name,
+             CASE WHEN row_number() OVER fetches = 1 THEN '-infinity'
+                  ELSE max((fetched_at AT TIME ZONE 'UTC')::date) OVER fetches END AS day
+      FROM usage.entity_name
+      WINDOW fetches AS (PARTITION BY entity_id ORDER BY fetch_number)
+    ) f
+    ORDER BY entity_id, day, fetch_number DESC
+  ) d
 ) n
-WINDOW v AS (PARTITION BY n.entity_id ORDER BY n.ends_on);
+-- A name that was given back on the same day was never another one.
+WHERE name IS DISTINCT FROM name_before;
 
 CREATE OR REPLACE VIEW reporting_detail.dim_name AS
 SELECT src.slug AS source_id, e.dimension AS group_by, usage.shown_id(e.external_id) AS dimension_id, n.name AS dimension_name,
        coalesce(lower(n.days), '1900-01-01') AS valid_from, coalesce(upper(n.days), '9999-12-31') AS valid_to,
-       upper_inf(n.days) AS is_current, n.first_bucket AS first_seen_at, n.last_bucket AS last_seen_at
+       upper_inf(n.days) AS is_current, n.fetched_at AS first_seen_at
 FROM usage.name_in_time n
 JOIN usage.entity e USING (entity_id)
 JOIN usage.source src USING (source_id);
-COMMENT ON VIEW reporting_detail.dim_name IS 'Names over time: what was renamed, and when. Grain: id of a dimension x name in time (key: source_id, group_by, dimension_id, valid_from). To name a fact as it was called on its day, join by the id and usage_date >= valid_from AND usage_date < valid_to: one name for each day. An id with more than one row was renamed.';
+COMMENT ON VIEW reporting_detail.dim_name IS 'Names over time: what was renamed, and when. Grain: id of a dimension x name in time (key: source_id, group_by, dimension_id, valid_from). A UTC day has the name that was valid at its end. Facts have the current name. To name a fact as it was called on its day, join by the id and usage_date >= valid_from AND usage_date < valid_to: one name for each day. An id with more than one row was renamed.';

@@ -7,7 +7,7 @@ CREATE OR REPLACE VIEW usage.shown_workspace AS
 SELECT w.entity_id, s.slug, usage.shown_id(e.external_id) AS workspace_id,
        (
          SELECT n.name FROM usage.entity_name n WHERE n.entity_id = w.entity_id
-         ORDER BY n.last_bucket DESC, n.fetch_number DESC, n.name LIMIT 1
+         ORDER BY n.fetch_number DESC LIMIT 1
        ) AS workspace_name, e.source_id
 FROM usage.workspace w
 JOIN usage.entity e USING (entity_id)

@@ -14,31 +14,6 @@ CROSS JOIN LATERAL (
   SELECT coalesce(s.provider_name, substring(s.base_url FROM '^[a-z]+://(?:[^/@]*@)?([^/:?#]+)')) AS name
 ) p;
 
--- The name of each workspace in time: of those in use on a day, the one that went out of use first, since a later fetch of the day
--- may bring a newer one. A name lasts until the next one begins.
-CREATE OR REPLACE VIEW usage.workspace_name AS
-WITH known AS MATERIALIZED (
-  SELECT n.entity_id, n.name, (n.first_bucket AT TIME ZONE 'UTC')::date AS first, (n.last_bucket AT TIME ZONE 'UTC')::date AS last,
-         n.last_bucket, n.fetch_number
-  FROM usage.workspace
-  JOIN usage.entity_name n USING (entity_id)
-),
-step AS (
-  SELECT entity_id, first AS day FROM known
-  UNION
-  SELECT entity_id, last + 1 FROM known
-)
-SELECT s.entity_id,
-       daterange(CASE WHEN row_number() OVER days > 1 THEN s.day END, lead(s.day) OVER days) AS days,
-       (
-         SELECT k.name FROM known k
-         WHERE k.entity_id = s.entity_id
-         ORDER BY greatest(k.first - s.day, s.day - k.last, 0), k.last_bucket, k.fetch_number, k.name
-         LIMIT 1
-       ) AS name
-FROM step s
-WINDOW days AS (PARTITION BY s.entity_id ORDER BY s.day);
-
 -- Properties of a price beside its amount: its volume tier, as texts, since FOCUS takes a number for one per unit.
 CREATE OR REPLACE FUNCTION usage.price_details(tier integer, from_quantity bigint) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -244,7 +219,7 @@ WHERE d.traces <> 0;
 -- All columns of the dataset, in its order. Null: those whose condition does not hold here (docs/files.md).
 -- each list of charges
 CREATE OR REPLACE VIEW reporting_detail.{view} AS
-WITH name AS MATERIALIZED (SELECT * FROM usage.workspace_name)
+WITH name AS MATERIALIZED (SELECT n.* FROM usage.workspace JOIN usage.name_in_time n USING (entity_id))
 SELECT a.details AS "AllocatedMethodDetails",
        a.method AS "AllocatedMethodId",
        a.owner AS "AllocatedResourceId",

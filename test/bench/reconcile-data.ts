@@ -71,7 +71,7 @@ export function storeOf({
     INSERT INTO usage.entity (source_id, dimension, external_id) SELECT source_id, 'user', id FROM usage.source, u ORDER BY n;
     ANALYZE usage.entity; ANALYZE u;
     INSERT INTO usage.entity_name
-    SELECT entity_id, 'user.' || n || '@example.com', ${start}, ${end}, 1 FROM u JOIN usage.entity ON external_id = id;
+    SELECT entity_id, 1, ${start}, 'user.' || n || '@example.com' FROM u JOIN usage.entity ON external_id = id;
     INSERT INTO usage.series (scope_id, entity_id)
     SELECT c.scope_id, e.entity_id
     FROM u

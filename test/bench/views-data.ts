@@ -65,9 +65,9 @@ function organisation({ records, seed, workspaces: asked = 0, years = YEARS }: S
         FROM usage.source, generate_series(0, ${count - 1}) n ORDER BY n`,
     ),
     // Every third one was renamed once.
-    `INSERT INTO usage.entity_name (entity_id, name, first_bucket, last_bucket, fetch_number)
-     SELECT entity_id, dimension || ' ' || entity_id || nth, data_start,
-            CASE nth WHEN ' new' THEN now() ELSE data_start + 400 END, 1
+    `INSERT INTO usage.entity_name (entity_id, fetch_number, fetched_at, name)
+     SELECT entity_id, CASE nth WHEN ' new' THEN 2 ELSE 1 END, data_start + CASE nth WHEN ' new' THEN 400 ELSE 0 END,
+            dimension || ' ' || entity_id || nth
      FROM usage.entity JOIN usage.source USING (source_id), (VALUES (''), (' new')) v (nth)
      WHERE dimension <> 'api_key' AND (nth = '' OR entity_id % 3 = 0)`,
     "INSERT INTO usage.workspace (entity_id, readable_at) SELECT entity_id, now() FROM usage.entity WHERE dimension = 'workspace'",

@@ -1,8 +1,6 @@
-import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type GroupBy, shownId } from "../../src/domain/usage/record.ts";
 import { listViews } from "../../src/store/export/views.ts";
-import { seed, times } from "../support/drawn.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { type AnswerRow, loadRows, windowOf } from "../support/store.ts";
 import { inSchema } from "../support/views.ts";
@@ -109,61 +107,4 @@ test("a bridge names the workspaces of each id, and a day is final once all that
     WORKSPACES.map((id) => ["someone", id]),
   );
   expect(JSON.stringify(masked)).not.toContain("ada@");
-});
-
-test("each day has exactly one name, that of the answers about it, and the last is the current one", async () => {
-  const { url } = await setupSource();
-  const client = await connectPlain(url);
-  await client.query(
-    `INSERT INTO usage.entity (source_id, dimension, external_id, first_seen_at, last_seen_at)
-     SELECT source_id, 'project', 'p', now(), now() FROM usage.source`,
-  );
-  const dayAt = (at: number) => new Date(Date.UTC(2026, 2, 1 + at)).toISOString().slice(0, 10);
-  const names = fc.uniqueArray(
-    fc.record({
-      name: fc.constantFrom("a", "b", "c", "d"),
-      fetch: fc.integer({ min: 1, max: 9 }),
-      day: fc.integer({ min: 0, max: 12 }),
-      hour: fc.integer({ min: 0, max: 23 }),
-    }),
-    { minLength: 1, selector: ({ name }) => name },
-  );
-  const SEED = seed();
-  await fc.assert(
-    fc.asyncProperty(names, async (given) => {
-      await client.query("DELETE FROM usage.entity_name");
-      for (const { name, fetch, day, hour } of given) {
-        await client.query(
-          `INSERT INTO usage.entity_name SELECT entity_id, $1, '2026-03-01Z', $2, $3 FROM usage.entity WHERE external_id = 'p'`,
-          [name, `${dayAt(day)}T${hour}:00Z`, fetch],
-        );
-      }
-      const sorted = given.toSorted((a, b) =>
-        a.day !== b.day
-          ? a.day - b.day
-          : a.hour !== b.hour
-            ? a.hour - b.hour
-            : a.fetch - b.fetch || (a.name < b.name ? 1 : -1),
-      );
-      const last = sorted.at(-1)?.name;
-      const nameOf = (day: string) => {
-        const ended = sorted.find((one) => dayAt(one.day) >= day)?.day;
-        return sorted.findLast((one) => one.day === ended)?.name;
-      };
-      const { rows } = await client.query(
-        `SELECT to_char(day, 'YYYY-MM-DD') AS day, array_agg(n.dimension_name) AS names
-         FROM generate_series('2026-02-20'::date, '2026-03-20', '1 day') day
-         LEFT JOIN reporting_detail.dim_name n ON n.dimension_id = 'p' AND day >= n.valid_from AND day < n.valid_to
-         GROUP BY day ORDER BY day`,
-      );
-      for (const { day, names } of rows)
-        expect(names, `${day} [seed ${SEED}]`).toBe(`{${nameOf(day) ?? last}}`);
-      const { rows: current } = await client.query(
-        `SELECT n.dimension_name AS found, p.project_name AS current FROM reporting_detail.dim_name n
-         JOIN reporting.dim_project p ON p.project_id = n.dimension_id WHERE n.is_current`,
-      );
-      expect(current).toEqual([{ found: last, current: last }]);
-    }),
-    { seed: SEED, numRuns: times(20) },
-  );
 });

@@ -357,12 +357,10 @@ test(`owners have what the first rule gives them, and together all there is [see
         const rows = [3, 12, 36].map((at) => [dayOf(at), id, [4, 3, groupBy === "project" ? 2 : 5]] as const);
         await loadDeploymentRows(store, { sourceId, workspaceId: WORKSPACE, groupBy, window, rows });
       }
-      const dates = [dayOf(0), dayOf(RENAMED_AT - 1), dayOf(RENAMED_AT), dayOf(DAYS)];
       await client.query(
-        `INSERT INTO usage.entity_name (entity_id, name, first_bucket, last_bucket, fetch_number)
-         SELECT e.entity_id, n.name, n.first::timestamptz, n.last::timestamptz, 1
-         FROM usage.entity e JOIN (VALUES ('a', 'chat-old', '${dates[0]}Z', '${dates[1]}Z'), ('a', 'agent_50%', '${dates[2]}Z', '${dates[3]}Z'),
-           ('b', 'chat-b', '${dates[0]}Z', '${dates[3]}Z'), ('c', 'other', '${dates[0]}Z', '${dates[3]}Z')) n (id, name, first, last)
+        `INSERT INTO usage.entity_name
+         SELECT e.entity_id, n.number, '${dayOf(RENAMED_AT)}T12:00Z', n.name
+         FROM usage.entity e JOIN (VALUES ('a', 1, 'chat-old'), ('a', 2, 'agent_50%'), ('b', 1, 'chat-b'), ('c', 1, 'other')) n (id, number, name)
            ON n.id = e.external_id AND e.dimension = '${divideBy}'`,
       );
       await client.query(

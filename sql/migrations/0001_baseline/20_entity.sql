@@ -17,18 +17,30 @@ CREATE TABLE usage.entity (
   CONSTRAINT entity_external_id_length CHECK (octet_length(external_id) <= 1000)
 );
 
--- Every name an entity had. The current one is that of the latest bucket, ties by the newest fetch. Both are maxima, so answers
--- may arrive in any order.
+-- Names of entities, by the fetches that first carried them. A response names an id as it is called when it is fetched, whatever buckets
+-- it is about: that the platform does so is our guess. A row holds from its fetch to the next one's, and the first row for all time before.
+-- No row repeats the name of the row before it.
 CREATE TABLE usage.entity_name (
   entity_id integer NOT NULL CONSTRAINT entity_name_entity_id_fkey REFERENCES usage.entity,
+  fetch_number bigint NOT NULL,
+  fetched_at timestamptz NOT NULL,
   name text NOT NULL,
-  first_bucket timestamptz NOT NULL,
-  last_bucket timestamptz NOT NULL,
-  -- Number of the newest fetch that gave this name in last_bucket.
-  fetch_number bigint NOT NULL
+  CONSTRAINT entity_name_pkey PRIMARY KEY (entity_id, fetch_number)
 );
--- Names may be longer than an index row.
-CREATE UNIQUE INDEX entity_name_identity ON usage.entity_name (entity_id, md5(name));
+
+-- Which entities the responses of the last hour named. An older response that arrives after them and has another name is thereby known to
+-- be superseded: so responses may arrive in any order.
+CREATE TABLE usage.recent_naming (
+  source_id smallint NOT NULL CONSTRAINT recent_naming_source_id_fkey REFERENCES usage.source,
+  fetch_number bigint NOT NULL,
+  -- A large response is noted in parts.
+  part integer NOT NULL,
+  fetched_at timestamptz NOT NULL,
+  entity_ids integer[] NOT NULL,
+  noted_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT recent_naming_pkey PRIMARY KEY (source_id, fetch_number, part)
+);
+CREATE INDEX recent_naming_noted_at ON usage.recent_naming (noted_at);
 
 -- What only workspaces have: proof of access.
 CREATE TABLE usage.workspace (

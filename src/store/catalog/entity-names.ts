@@ -1,44 +1,77 @@
 import { type RawBuilder, sql } from "kysely";
-import type { AnswerKey } from "../../domain/usage/answer-keys.ts";
+import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import type { Database } from "../db/database.ts";
 
-export type NameInTime = AnswerKey["names"][number] & { readonly entityId: number };
+export interface EntityName {
+  readonly entityId: number;
+  readonly name: string;
+}
 
-/** Takes only minima and maxima, so responses may come in any order and repeatedly. */
-export async function learnNames(
-  db: Database,
-  fetchNumber: number,
-  names: readonly NameInTime[],
-): Promise<void> {
+interface Naming {
+  readonly sourceId: number;
+  readonly stamp: FetchStamp;
+  /** Number of this part of the response. */
+  readonly part: number;
+  /** One name for each entity. */
+  readonly names: readonly EntityName[];
+}
+
+/** Longer than a response can take: one that arrives now may be that much older than those that are stored. */
+const RECENT = sql`interval '1 hour'`;
+
+/**
+ * Places the names of a response among those of all others, by the numbers of their fetches: responses may arrive in any order
+ * and repeatedly. The caller commits soon, because the names of a source are learned by one transaction at a time: of two at
+ * once, neither would see that the other's name supersedes its own.
+ */
+export async function learnNames(db: Database, { sourceId, stamp, part, names }: Naming): Promise<void> {
   if (names.length === 0) return;
+  const number = sql`${stamp.fetchNumber}::bigint`;
+  const at = sql`${new Date(stamp.fetchedAt)}::timestamptz`;
+  const ids = sql`${names.map((n) => n.entityId)}::integer[]`;
+  const recent = sql`usage.recent_naming r where r.source_id = ${sourceId}`;
+  await sql`select pg_advisory_xact_lock(hashtext('usage-etl names'), ${sourceId})`.execute(db);
   await sql`
-    with given as (
-      select id, name, to_timestamp(first * 3600) as first_bucket, to_timestamp(last * 3600) as last_bucket
-      from unnest(
-        ${names.map((n) => n.entityId)}::integer[], ${names.map((n) => n.name)}::text[],
-        ${names.map((n) => n.firstHour)}::bigint[], ${names.map((n) => n.lastHour)}::bigint[]
-      ) n (id, name, first, last)
-    )
-    insert into usage.entity_name as known (entity_id, name, first_bucket, last_bucket, fetch_number)
-    select id, name, first_bucket, last_bucket, ${fetchNumber} from given
-    -- Most names bring nothing new. Without this condition, each of them would still lock its row and write to the log.
-    where not exists (
-      select from usage.entity_name same
-      where same.entity_id = given.id and md5(same.name) = md5(given.name)
-        and same.first_bucket <= given.first_bucket
-        and (same.last_bucket, same.fetch_number) >= (given.last_bucket, ${fetchNumber}::bigint)
-    )
-    order by id, md5(name)
-    on conflict (entity_id, md5(name)) do update
-    set first_bucket = least(known.first_bucket, excluded.first_bucket),
-        last_bucket = greatest(known.last_bucket, excluded.last_bucket),
-        fetch_number = case
-          when (excluded.last_bucket, excluded.fetch_number) > (known.last_bucket, known.fetch_number)
-            then excluded.fetch_number
-          else known.fetch_number
-        end
-    where excluded.first_bucket < known.first_bucket
-       or (excluded.last_bucket, excluded.fetch_number) > (known.last_bucket, known.fetch_number)
+    with changed as materialized (
+      select g.id, g.name, before.name as before, after.fetch_number as next, after.name as after
+      from (select distinct on (id) id, name from unnest(${ids}, ${names.map((n) => n.name)}::text[]) g (id, name) order by id, name) g
+      left join lateral (
+        select fetch_number, name from usage.entity_name n
+        where n.entity_id = g.id and n.fetch_number <= ${number} order by n.fetch_number desc limit 1
+      ) before on true
+      left join lateral (
+        select fetch_number, name from usage.entity_name n
+        where n.entity_id = g.id and n.fetch_number > ${number} order by n.fetch_number limit 1
+      ) after on true
+      -- Of several names in parts of one response, the first counts.
+      where before.name is distinct from g.name and before.fetch_number is distinct from ${number}
+    ),
+    -- Newer responses with the name from before this one: it came back with the first of them.
+    back as (
+      select c.id, c.before, r.fetch_number, r.fetched_at
+      from changed c
+      cross join lateral (
+        select r.fetch_number, r.fetched_at from ${recent} and r.fetch_number > ${number} and c.id = any (r.entity_ids)
+          and (c.next is null or r.fetch_number < c.next)
+        order by r.fetch_number limit 1
+      ) r
+      where c.before is not null
+    ),
+    -- The next name is the same, so it begins with this response.
+    earlier as (
+      delete from usage.entity_name n using changed c
+      where n.entity_id = c.id and n.fetch_number = c.next and c.after = c.name and c.id not in (select id from back)
+    ),
+    noted as (
+      insert into usage.recent_naming (source_id, fetch_number, part, fetched_at, entity_ids)
+      values (${sourceId}, ${number}, ${part}, ${at}, ${ids})
+      on conflict do nothing
+    ),
+    forgotten as (delete from ${recent} and r.noted_at < now() - ${RECENT})
+    insert into usage.entity_name (entity_id, fetch_number, fetched_at, name)
+    select id, ${number}, ${at}, name from changed
+    union all
+    select id, fetch_number, fetched_at, before from back
   `.execute(db);
 }
 

@@ -61,6 +61,7 @@ export async function forgetWorkspace(
 const OF_SOURCE = [
   ...[
     "fetch",
+    "recent_naming",
     "late_change",
     "control_check",
     "provider_total",

@@ -1,15 +1,16 @@
 import { sql } from "kysely";
+import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import type { AnswerKey, AnswerKeys } from "../../domain/usage/answer-keys.ts";
 import { MEASURES, type Measure } from "../../domain/usage/meter.ts";
 import type { Dimension } from "../../domain/usage/record.ts";
 import type { Database, Store } from "../db/database.ts";
 import { enterEntities, type SeenEntity } from "./entities.ts";
-import { learnNames, type NameInTime } from "./entity-names.ts";
+import { type EntityName, learnNames } from "./entity-names.ts";
 
 interface NamingAnswer {
   readonly sourceId: number;
   readonly dimension: Dimension;
-  readonly fetchNumber: number;
+  readonly stamp: FetchStamp;
   readonly scopeIds: readonly number[];
   readonly keys: AnswerKeys;
 }
@@ -27,45 +28,51 @@ export async function learnKeys(store: Store, answer: NamingAnswer): Promise<Int
   const series = new Int32Array(keys.length);
   for (let first = 0; first < keys.length; first += KEYS_AT_ONCE) {
     const some = keys.slice(first, first + KEYS_AT_ONCE);
-    series.set(await store.transaction(({ db }) => learnSome(db, answer, some)), first);
+    series.set(await store.transaction(({ db }) => learnSome(db, answer, { part: first, some })), first);
   }
   return series;
 }
 
 async function learnSome(
   db: Database,
-  { sourceId, dimension, fetchNumber, scopeIds }: NamingAnswer,
-  keys: readonly AnswerKey[],
+  { sourceId, dimension, stamp, scopeIds }: NamingAnswer,
+  { part, some: keys }: { part: number; some: readonly AnswerKey[] },
 ): Promise<Int32Array> {
-  // One row for each entity and each of its names, although several workspaces may have it.
+  // One row for each entity, although several workspaces may have it.
   const seen = new Map<string, SeenEntity>();
   for (const { dimensionId, firstHour, lastHour } of keys) {
-    widen(seen, dimensionId, { dimensionId, firstHour, lastHour });
+    const span = seen.get(dimensionId);
+    seen.set(dimensionId, {
+      dimensionId,
+      firstHour: Math.min(firstHour, span?.firstHour ?? firstHour),
+      lastHour: Math.max(lastHour, span?.lastHour ?? lastHour),
+    });
   }
   const known = await enterEntities(db, { sourceId, dimension }, seen);
   const entities = keys.map((key) => known.get(key.dimensionId) as number);
-  const names = new Map<string, NameInTime>();
-  keys.forEach((key, i) => {
-    const entityId = entities[i] as number;
-    for (const name of key.names) widen(names, `${entityId} ${name.name}`, { ...name, entityId });
-  });
-  await learnNames(db, fetchNumber, [...names.values()]);
   const scopes = keys.map((key) => scopeIds[key.workspace] as number);
   const measures = keys.map((key) => key.measure);
-  return enterSeries(db, { scopes, entities, measures });
+  const series = await enterSeries(db, { scopes, entities, measures });
+  // Last: others wait for its lock until the commit.
+  await learnNames(db, { sourceId, stamp, part, names: latestNames(keys, entities) });
+  return series;
 }
 
-function widen<Span extends { readonly firstHour: number; readonly lastHour: number }>(
-  spans: Map<string, Span>,
-  key: string,
-  span: Span,
-): void {
-  const { firstHour, lastHour } = spans.get(key) ?? span;
-  spans.set(key, {
-    ...span,
-    firstHour: Math.min(firstHour, span.firstHour),
-    lastHour: Math.max(lastHour, span.lastHour),
+/** A response is about the present, so of several names of an entity the one of its latest bucket counts. */
+function latestNames(keys: readonly AnswerKey[], entities: readonly number[]): EntityName[] {
+  const latest = new Map<number, AnswerKey["names"][number]>();
+  keys.forEach(({ names }, i) => {
+    const entityId = entities[i] as number;
+    for (const named of names) {
+      const other = latest.get(entityId);
+      const isLater =
+        other === undefined ||
+        named.lastHour > other.lastHour ||
+        (named.lastHour === other.lastHour && named.name < other.name);
+      if (isLater) latest.set(entityId, named);
+    }
   });
+  return [...latest].map(([entityId, { name }]) => ({ entityId, name }));
 }
 
 interface Wanted {

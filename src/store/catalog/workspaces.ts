@@ -1,6 +1,5 @@
 import { sql } from "kysely";
 import type { FetchStamp } from "../../domain/coverage/finality.ts";
-import { HOUR_MS } from "../../domain/time/stride.ts";
 import type { Database, Store } from "../db/database.ts";
 import { entityIds } from "./entities.ts";
 import { learnNames } from "./entity-names.ts";
@@ -59,16 +58,11 @@ export async function applyListing(
   const ids = workspaces.map((w) => w.workspaceId);
   await store.transaction(async ({ db }) => {
     await enterWorkspaces(db, { sourceId, workspaceIds: ids });
-    // A listing describes the present, so its names belong to the current hour.
     const entities = await entityIds(db, { sourceId, dimension: "workspace", dimensionIds: ids });
-    const hour = Math.floor(stamp.fetchedAt / HOUR_MS);
-    await learnNames(
-      db,
-      stamp.fetchNumber,
-      workspaces.flatMap(({ name }, i) =>
-        name === null ? [] : [{ entityId: entities[i] as number, name, firstHour: hour, lastHour: hour }],
-      ),
+    const names = workspaces.flatMap(({ name }, i) =>
+      name === null ? [] : [{ entityId: entities[i] as number, name }],
     );
+    await learnNames(db, { sourceId, stamp, part: 0, names });
   });
   await store.statement((db) => noteListing(db, listing));
   await store.statement((db) => retryUnverified(db, { sourceId, at: stamp.fetchedAt }));

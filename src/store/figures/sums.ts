@@ -79,6 +79,6 @@ export async function usageSums(
 function currentName(key: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`left join lateral (
       select n.name from usage.entity_name n where n.entity_id = ${key}
-      order by n.last_bucket desc, n.fetch_number desc, n.name limit 1
+      order by n.fetch_number desc limit 1
     ) n on true`;
 }

@@ -113,7 +113,7 @@ export async function partsOfDays(db: Database, asked: readonly DayAsked[]): Pro
     select f.n, f.group_by as by, usage.shown_id(e.external_id) as id, f.more,
            case when f.group_by = 'project' then (
              select n.name from usage.entity_name n where n.entity_id = f.entity_id
-             order by n.last_bucket desc, n.fetch_number desc, n.name limit 1
+             order by n.fetch_number desc limit 1
            ) end as name
     from first f join usage.entity e using (entity_id)
     order by f.n, usage.dimension_position(f.group_by)

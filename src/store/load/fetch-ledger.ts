@@ -84,7 +84,8 @@ export async function liftFetchNumbers(store: Store): Promise<void> {
           (select max(fetch_number) from usage.coverage),
           (select max(fetch_number) from usage.fetch),
           (select max(fetch_number) from usage.failure),
-          (select max(fetch_number) from usage.entity_name)
+          (select max(fetch_number) from usage.entity_name),
+          (select max(fetch_number) from usage.recent_naming)
         ) as newest
       ) stored, usage.fetch_number s
       where stored.newest > s.last_value or (stored.newest = s.last_value and not s.is_called)

@@ -78,7 +78,7 @@ export async function loadAnswer(store: Store, load: Load): Promise<LoadResult> 
     dimension: dimensionOf(meter, groupBy),
     scopeIds,
     keys: answer.keys,
-    fetchNumber: stamp.fetchNumber,
+    stamp,
   });
   // Before the load: a final window is not requested again.
   if (groupBy === "project") await learnRunRules(store, { sourceId, rules, fetchNumber: stamp.fetchNumber });

@@ -13,8 +13,8 @@ const WHOLE = `
     VALUES (1, 'longlived', true, 'test', now());
   INSERT INTO usage.source_fact (source_id, fact, evidence) VALUES (1, 'no_hour', 'test');
   INSERT INTO usage.entity (source_id, dimension, external_id) VALUES (1, 'workspace', 'w1'), (1, 'project', 'p1');
-  INSERT INTO usage.entity_name (entity_id, name, first_bucket, last_bucket, fetch_number)
-    VALUES (1, 'One', '2026-01-05Z', '2026-01-05Z', 1);
+  INSERT INTO usage.entity_name VALUES (1, 1, '2026-01-05Z', 'One');
+  INSERT INTO usage.recent_naming VALUES (1, 1, 0, '2026-01-05Z', '{1}');
   INSERT INTO usage.workspace (entity_id) VALUES (1);
   INSERT INTO usage.resource_tag VALUES (1, 'project', 'p1', 'Application', 'chat', '2026-01-01', NULL);
   INSERT INTO usage.run_rule (entity_id, fetch_number) VALUES (1, 1);
@@ -175,7 +175,6 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   resource_tag_dimension_known: copyOf("resource_tag", { dimension: "'user'" }),
   resource_tag_order: copyOf("resource_tag", { tag_key: "'b'", valid_to: "'2026-01-01'" }),
   resource_tag_current: copyOf("resource_tag", { valid_from: "'2026-02-01'" }),
-  entity_name_identity: copyOf("entity_name", { fetch_number: "9" }),
   scope_identity: copyOf("scope", { scope_id: "9" }),
   scope_kind_known: copyOf("scope", { scope_id: "9", kind: "'runs'" }),
   scope_trace_tier_known: copyOf("scope", { scope_id: "9", trace_tier: "'extended'" }),

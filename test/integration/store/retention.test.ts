@@ -137,7 +137,7 @@ test("pruning removes requests older than the limit and keeps younger ones", asy
 
 test("pruning removes addresses that the policy forbids, and keeps digests and other names", async () => {
   await loadDays(1);
-  await rows(`INSERT INTO usage.entity_name SELECT entity_id, 'sha256:0123456789abcdef', now(), now(), 99
+  await rows(`INSERT INTO usage.entity_name SELECT entity_id, 99, now(), 'sha256:0123456789abcdef'
     FROM usage.entity WHERE dimension = 'user'`);
   const names = async () =>
     (await rows("SELECT name FROM usage.entity_name ORDER BY 1")).map((row) => row.name);

@@ -126,6 +126,7 @@ const EMPTIED = [
   "scope",
   "workspace",
   "entity_name",
+  "recent_naming",
   "entity",
   "fetch",
   "source_fact",

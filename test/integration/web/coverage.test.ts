@@ -24,7 +24,7 @@ async function setupCoverage() {
   const day = (n: number) => new Date(today + n * DAY_MS).toISOString().slice(0, 10);
   const sourceId = await enterSource(bundle, { workspaceIds: [A, B], dataStart: today - 40 * DAY_MS });
   await bundle.reader.query(
-    "INSERT INTO usage.entity_name SELECT entity_id, $1, now(), now(), 1 FROM usage.entity WHERE external_id = $2",
+    "INSERT INTO usage.entity_name SELECT entity_id, 1, now(), $1 FROM usage.entity WHERE external_id = $2",
     [HOSTILE, A],
   );
   const load = (groupBy: "workspace" | "user", to: number, id: string) =>

@@ -3,7 +3,7 @@ import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
 import { type Cell, dayFigure, type Figure, hourFigure, hoursOf, label } from "./expected-figures.ts";
 import { monthlyTotals, monthlyViews } from "./expected-months.ts";
 import { dateOf, daysUntil, instant, type Lines, line, type Value } from "./lines.ts";
-import type { Entity, Model } from "./model.ts";
+import { type Entity, type Model, namesOf } from "./model.ts";
 import type { Shown } from "./snapshot.ts";
 
 /** The lines that every table and view must have for a model. */
@@ -65,13 +65,13 @@ function tables(model: Model): Record<string, Value[][]> {
     ]),
     entity: entities.map((e) => [e.dimension, e.id, ...seen(e)]),
     name: entities.flatMap((e) =>
-      [...new Set(e.named.map(({ name }) => name))].map((name) => {
-        const times = e.named.filter((given) => given.name === name);
-        const last = Math.max(...times.map((given) => given.bucket));
-        const first = Math.min(...times.map((given) => given.bucket));
-        const fetches = times.filter((given) => given.bucket === last).map((given) => given.fetchNumber);
-        return [e.dimension, e.id, name, instant(first), instant(last), Math.max(...fetches)];
-      }),
+      namesOf(e).map(({ name, fetchedAt, fetchNumber }) => [
+        e.dimension,
+        e.id,
+        name,
+        instant(fetchedAt),
+        fetchNumber,
+      ]),
     ),
     workspace: [...model.workspaces].map(([id, w]) => [
       id,

@@ -61,13 +61,20 @@ export interface Restated {
   readonly fetchNumber: number;
 }
 
+interface Named {
+  readonly name: string;
+  readonly bucket: number;
+  readonly fetchNumber: number;
+  readonly fetchedAt: number;
+}
+
 export interface Entity {
   readonly dimension: GroupBy;
   readonly id: string;
   /** Buckets that named it. */
   readonly seen: number[];
   /** Each time that an answer or a listing gave it a name. */
-  readonly named: { readonly name: string; readonly bucket: number; readonly fetchNumber: number }[];
+  readonly named: Named[];
 }
 
 export interface ModelWorkspace {
@@ -143,11 +150,11 @@ export class Model {
   }
 
   /** What the store learns from every answer, loaded or not: entities, when they were seen, and their names. */
-  learn({ groupBy, records, fetchNumber }: ModelAnswer): void {
+  learn({ groupBy, records, fetchNumber, fetchedAt }: ModelAnswer): void {
     for (const { id, name, bucket } of records) {
       const entity = this.#entity(groupBy, id);
       entity.seen.push(bucket);
-      if (name !== null) entity.named.push({ name, bucket, fetchNumber });
+      if (name !== null) entity.named.push({ name, bucket, fetchNumber, fetchedAt });
     }
   }
 
@@ -267,9 +274,8 @@ export class Model {
       const isProven = !listed.isDeleted && workspace.usedBefore === undefined;
       if (isNews && isProven) this.#prove(workspace, fetchedAt);
       if (isNews) workspace.unlistedSince = undefined;
-      const bucket = Math.floor(fetchedAt / HOUR_MS) * HOUR_MS;
       if (listed.name !== null)
-        this.#entity("workspace", id).named.push({ name: listed.name, bucket, fetchNumber });
+        this.#entity("workspace", id).named.push({ name: listed.name, bucket: 0, fetchNumber, fetchedAt });
     }
     this.#retry(fetchedAt);
     for (const id of gone) this.#lose(id, fetchedAt);
@@ -335,13 +341,9 @@ export class Model {
     }
   }
 
-  /** The name of the latest bucket; ties go to the newest fetch, then to the first name in the alphabet. */
+  /** The newest fetch's name. */
   nameOf(dimension: GroupBy, id: string): string | null {
-    const { named } = this.#entity(dimension, id);
-    const [current] = [...named].sort(
-      (a, b) => b.bucket - a.bucket || b.fetchNumber - a.fetchNumber || (a.name < b.name ? -1 : 1),
-    );
-    return current?.name ?? null;
+    return namesOf(this.#entity(dimension, id)).at(-1)?.name ?? null;
   }
 
   #entity(dimension: GroupBy, id: string): Entity {
@@ -354,6 +356,15 @@ export class Model {
   #workspace(id: string): ModelWorkspace {
     return this.workspaces.get(id) as ModelWorkspace;
   }
+}
+
+/** Names by the fetches that first carried them. Of several in one answer, the latest bucket's counts, then the first in the alphabet. */
+export function namesOf({ named }: Entity): Named[] {
+  const sorted = named.toSorted(
+    (a, b) => a.fetchNumber - b.fetchNumber || b.bucket - a.bucket || (a.name < b.name ? -1 : 1),
+  );
+  const ofFetches = sorted.filter((given, i) => given.fetchNumber !== sorted[i - 1]?.fetchNumber);
+  return ofFetches.filter((given, i) => given.name !== ofFetches[i - 1]?.name);
 }
 
 /** Starts of all buckets of a window. */

@@ -45,7 +45,7 @@ export async function takeSnapshot(
       JOIN usage.entity e ON e.entity_id = x.entity_id JOIN usage.entity w ON w.entity_id = s.workspace_id`,
     entity: "SELECT dimension, external_id, first_seen_at, last_seen_at FROM usage.entity",
     name: `
-      SELECT e.dimension, e.external_id, n.name, n.first_bucket, n.last_bucket, n.fetch_number
+      SELECT e.dimension, e.external_id, n.name, n.fetched_at, n.fetch_number
       FROM usage.entity_name n JOIN usage.entity e USING (entity_id)`,
     workspace: `
       SELECT e.external_id, w.readable_at, w.is_deleted, w.unlisted_since, w.readable_since, w.used_before
