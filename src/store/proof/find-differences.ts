@@ -133,7 +133,7 @@ function statements(stride: Window["stride"], { isFolded, hasMoreNames }: Stage)
       LEFT JOIN ${records} r ON r.series_id = k.series_id AND r.bucket_start = ${bucket("n.bucket_start")}
       WHERE k.scope_id = ANY ($1::integer[]) AND ${notFound("n")} AND NOT EXISTS (
         SELECT FROM usage.entity_name known
-        WHERE known.entity_id = s.entity_id AND md5(known.name) = md5(n.name)
+        WHERE known.entity_id = s.entity_id AND known.name = n.name
       )
       ORDER BY 1, 2, n.bucket_start DESC, n.name, k.measure`,
   };

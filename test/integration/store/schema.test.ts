@@ -21,7 +21,7 @@ test("every permanent table has a primary key, so that a publication of all tabl
   const withoutKey = async () => {
     const { rows } = await reader.query<{ name: string }>(
       `SELECT c.oid::regclass::text AS name FROM pg_class c
-       WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p' AND c.relname <> 'entity_name' AND c.relnamespace::regnamespace::text !~ '^(pg_|information_schema$)'
+       WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p' AND c.relnamespace::regnamespace::text !~ '^(pg_|information_schema$)'
          AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary)
        ORDER BY 1`,
     );
