@@ -2556,13 +2556,16 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- VIEW reporting_detail.usage_restatement (
 --   source_id text,
+--   usage_kind text,
+--   trace_tier text,
+--   measure text,
 --   group_by text,
 --   stride text,
 --   period_start timestamp with time zone,
 --   workspace_id text,
 --   dimension_id text,
---   old_traces bigint,
---   new_traces bigint,
+--   old_amount numeric(26,9),
+--   new_amount numeric(26,9),
 --   restated_at timestamp with time zone
 -- )
 
@@ -5006,15 +5009,18 @@ COMMENT ON COLUMN reporting_detail.usage_record_masked.dimension_name IS 'Curren
 COMMENT ON COLUMN reporting_detail.usage_record_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
 COMMENT ON COLUMN reporting_detail.usage_record_masked.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
 COMMENT ON COLUMN reporting_detail.usage_record_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON VIEW reporting_detail.usage_restatement IS 'Which final counts were changed afterwards, and when. Choose one group_by and one stride. Grain: one change of a final count (key: source_id, group_by, stride, period_start, workspace_id, dimension_id, restated_at).';
+COMMENT ON VIEW reporting_detail.usage_restatement IS 'Which final figures were changed afterwards, and when. Choose one usage_kind, trace_tier, measure, group_by and stride: two are never added up. Grain: one change of a final figure, of any kind of usage (key: source_id, usage_kind, trace_tier, measure, group_by, stride, period_start, workspace_id, dimension_id, restated_at).';
 COMMENT ON COLUMN reporting_detail.usage_restatement.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.usage_restatement.usage_kind IS 'Kind of usage: traces, langsmith_deployments (the platform''s words), sandboxes or evaluators.';
+COMMENT ON COLUMN reporting_detail.usage_restatement.trace_tier IS 'Retention tier of the traces: all, longlived or shortlived.';
+COMMENT ON COLUMN reporting_detail.usage_restatement.measure IS 'What the amounts count: traces, or for deployments nodes_executed, agent_runs or agent_uptime_seconds (a raw sum over replicas), or for sandboxes lcu or lsu, or for evaluators spend_usd or evaluated_traces.';
 COMMENT ON COLUMN reporting_detail.usage_restatement.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting_detail.usage_restatement.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting_detail.usage_restatement.period_start IS 'Start of the time bucket.';
 COMMENT ON COLUMN reporting_detail.usage_restatement.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting_detail.usage_restatement.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting_detail.usage_restatement.old_traces IS 'Count before the change; null: no record. Does not add up: one bucket may change more than once.';
-COMMENT ON COLUMN reporting_detail.usage_restatement.new_traces IS 'Count after the change; null: no record. Does not add up: one bucket may change more than once.';
+COMMENT ON COLUMN reporting_detail.usage_restatement.old_amount IS 'Amount of the measure before the change; null: no record. Does not add up: one bucket may change more than once.';
+COMMENT ON COLUMN reporting_detail.usage_restatement.new_amount IS 'Amount of the measure after the change; null: no record. Does not add up: one bucket may change more than once.';
 COMMENT ON COLUMN reporting_detail.usage_restatement.restated_at IS 'When the change was stored.';
 COMMENT ON VIEW reporting_detail.usage_unattributed_daily IS 'Traces that name no project, user or API key, by day. Grain: UTC day x workspace x dimension other than workspace (key: source_id, usage_date, workspace_id, group_by). What no owner pays for is another question: the owner (unallocated) of fct_cost_owner_daily. Never add up over dimensions: each is another view of the same traces. Filter on usage_date or LIMIT: ORDER BY alone adds up every day.';
 COMMENT ON COLUMN reporting_detail.usage_unattributed_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';

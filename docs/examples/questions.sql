@@ -32,8 +32,8 @@ WHERE stride = 'day' AND usage_date >= '2026-03-01' AND usage_date < '2026-03-15
 GROUP BY group_by, status
 ORDER BY group_by, status;
 
--- Which final figures changed later?
-SELECT (period_start AT TIME ZONE 'UTC')::date AS usage_date, workspace_id, old_traces, new_traces
+-- Which final figures changed later? Each row in the unit of its measure.
+SELECT (period_start AT TIME ZONE 'UTC')::date AS usage_date, workspace_id, usage_kind, trace_tier, measure, old_amount, new_amount
 FROM reporting_detail.usage_restatement
 WHERE group_by = 'workspace' AND stride = 'day'
 ORDER BY restated_at DESC

@@ -28,15 +28,16 @@ JOIN usage.coverage v
 COMMENT ON VIEW reporting_detail.usage_record IS 'NEVER SUM without one group_by and one stride: each is another view of the same traces. Grain: one stored record, at its own stride (key: source_id, group_by, stride, period_start, workspace_id, dimension_id).';
 
 CREATE OR REPLACE VIEW reporting_detail.usage_restatement AS
-SELECT src.slug AS source_id, c.group_by, c.stride, t.bucket_start AS period_start, w.dimension_id AS workspace_id,
-       e.dimension_id, t.old_traces, t.new_traces, t.restated_at
+SELECT src.slug AS source_id, c.kind AS usage_kind, c.trace_tier, s.measure, c.group_by, c.stride, t.bucket_start AS period_start,
+       w.dimension_id AS workspace_id, e.dimension_id, usage.amount_of(s.measure, t.old_traces)::numeric(26, 9) AS old_amount,
+       usage.amount_of(s.measure, t.new_traces)::numeric(26, 9) AS new_amount, t.restated_at
 FROM usage.restatement t
 JOIN usage.series s USING (series_id)
-JOIN usage.trace_scope c USING (scope_id)
+JOIN usage.scope c USING (scope_id)
 JOIN usage.source src USING (source_id)
 JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id
 JOIN usage.labelled_entity e ON e.entity_id = s.entity_id;
-COMMENT ON VIEW reporting_detail.usage_restatement IS 'Which final counts were changed afterwards, and when. Choose one group_by and one stride. Grain: one change of a final count (key: source_id, group_by, stride, period_start, workspace_id, dimension_id, restated_at).';
+COMMENT ON VIEW reporting_detail.usage_restatement IS 'Which final figures were changed afterwards, and when. Choose one usage_kind, trace_tier, measure, group_by and stride: two are never added up. Grain: one change of a final figure, of any kind of usage (key: source_id, usage_kind, trace_tier, measure, group_by, stride, period_start, workspace_id, dimension_id, restated_at).';
 
 -- How late counts still changed. An age counts from the end of the bucket; a class holds the changes below its bound.
 CREATE OR REPLACE VIEW reporting_detail.usage_late_change AS

@@ -429,7 +429,7 @@ HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_restatement' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'usage_restatement') }}
-GROUP BY source_id, group_by, stride, period_start, workspace_id, dimension_id, restated_at
+GROUP BY source_id, usage_kind, trace_tier, measure, group_by, stride, period_start, workspace_id, dimension_id, restated_at
 HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_unattributed_daily' AS view_name, count(*) AS rows_of_one_key

@@ -10,6 +10,7 @@ import {
   LOOK_BACK_DAYS,
   tierSettleAfterMs,
 } from "../../domain/proof/lateness.ts";
+import { describeRestatements } from "../../domain/proof/restatement.ts";
 import { addDays, isDay } from "../../domain/time/days.ts";
 import { DAY_MS, HOUR_MS } from "../../domain/time/stride.ts";
 import { METER_NAME, type Meter } from "../../domain/usage/meter.ts";
@@ -95,8 +96,9 @@ export function describeStatus(status: ShownStatus, now: number): string {
     line("proved", describeProved(status)),
     line(
       "differences",
-      `${status.openDifferences} open differences, ${status.platformDisagrees} where the platform contradicts itself, ${status.restatements} restatements of final counts${describeOtherDifferences(status.otherDifferences)}`,
+      `${status.openDifferences} open differences, ${status.platformDisagrees} where the platform contradicts itself${describeOtherDifferences(status.otherDifferences)}`,
     ),
+    line("restated", describeRestatements(status.restatements)),
     line("compared", describeCompared(status)),
     line("costs", describeCosts(status.costs)),
     status.limits.slice(0, MOST_LIMITS).map((one) => line("limit", describeLimit(one))),
@@ -278,7 +280,7 @@ export function describeFinality(finality: Finality, settleAfterMs: number): str
   if (finalChanges === 0) return [advice[verdict]];
   return [
     advice[verdict],
-    `${finalChanges} final counts by workspace and day changed. reporting_detail.usage_restatement lists them.`,
+    `${finalChanges} final counts of traces by workspace and day changed. reporting_detail.usage_restatement lists them.`,
   ];
 }
 

@@ -13,7 +13,7 @@ export const DIFFERENCE_KINDS = {
   tier_total: "the short-lived traces are not what all less the long-lived leave",
   tier_exceeds: "more long-lived traces than traces",
   provider_total: "the billing provider's total of the month differs",
-  restated: "a final count changed",
+  restated: "a final figure changed",
 } as const;
 export type DifferenceKind = keyof typeof DIFFERENCE_KINDS;
 

@@ -3,6 +3,7 @@ import type { Config } from "../../config/config.ts";
 import type { AlertKind, Severity } from "../../domain/bill/alert-route.ts";
 import { describeUnpriced } from "../../domain/bill/price.ts";
 import { describeLimit, type LimitUse, marksPassed } from "../../domain/bill/usage-limit.ts";
+import { describeRestatements } from "../../domain/proof/restatement.ts";
 import { counted, printableLine } from "../../printable.ts";
 import { type AlertFacts, alertFacts } from "../../store/activity/alert-facts.ts";
 import type { Database } from "../../store/db/database.ts";
@@ -200,9 +201,12 @@ function ofProof({ differences, controlTotals, providerTotals, finalChanges }: A
     ),
     found(
       "final_changed",
-      finalChanges,
-      `${counted(finalChanges.count, "final count")} changed in the last day. See reporting_detail.usage_restatement.`,
-      "no final count changed for a day",
+      {
+        count: finalChanges.reduce((sum, one) => sum + one.restatements, 0),
+        newest: Math.max(0, ...finalChanges.map((one) => one.newest)),
+      },
+      `${describeRestatements(finalChanges)} changed in the last day. See reporting_detail.usage_restatement.`,
+      "no final figure changed for a day",
     ),
   ];
 }

@@ -156,7 +156,11 @@ function storedGauges(registry: Registry) {
       "last_totals_check_timestamp_seconds",
       "Time of the last check of final days against totals that had no failure.",
     ),
-    changes: gauge("final_changes_last_day", "Final counts that changed in the last day."),
+    changes: gauge(
+      "final_changes_last_day",
+      "Final figures that changed in the last day.",
+      ...["meter", "measure"],
+    ),
     refused: gauge("source_refused", "1 while the platform refuses the key."),
     lost: gauge("lost_workspaces", "Workspaces that the key lost access to."),
     withdrawn: gauge(
@@ -185,7 +189,7 @@ function setStored(gauges: ReturnType<typeof storedGauges>, stored: Stored): voi
   for (const { differences, ...labels } of stored.differences) gauges.unresolved.set(labels, differences);
   for (const { source, at } of stored.reconciled) gauges.reconciled.set({ source }, at);
   for (const { source, at } of stored.checked) gauges.checked.set({ source }, at);
-  for (const { source, changes } of stored.finalChanges) gauges.changes.set({ source }, changes);
+  for (const { restatements, ...labels } of stored.finalChanges) gauges.changes.set(labels, restatements);
   for (const { fetches, ...labels } of stored.fetches) gauges.fetches.set(labels, fetches);
 }
 

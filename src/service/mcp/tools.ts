@@ -19,6 +19,7 @@ import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { laterCosts } from "../../store/months/closed-costs.ts";
 import { changedMonths } from "../../store/months/month-adjustments.ts";
 import { listDifferences } from "../../store/proof/difference-list.ts";
+import { countRestatements } from "../../store/proof/restatement-counts.ts";
 import { maskedActor } from "../../store/work/operator-actions.ts";
 import { PAGES_POOL } from "../web/routes.ts";
 
@@ -106,7 +107,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
   }),
 
   why_changed: tool({
-    about: `What changed figures of a range of days: restatements of final counts and differences from the platform's export and totals (the newest ${MOST_CHANGES}), what closed months have more now, and new prices, closes and settings.`,
+    about: `What changed figures of a range of days: restatements of final figures and differences from the platform's export and totals (the newest ${MOST_CHANGES}; restatements counts all, by meter and measure), what closed months have more now, and new prices, closes and settings.`,
     input: z.strictObject({
       source: SOURCE,
       from: day.describe("First day (UTC)."),
@@ -143,6 +144,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
           source: slug,
           closed_months_with_other_traces: await changedMonths(db, about),
           closed_months_with_other_costs: await laterCosts(db, about),
+          restatements: await countRestatements(db, about),
           restatements_and_differences: differences.map(({ cursor: _, ...difference }) => difference),
           events_of_all_days: events
             .map((event) => (masked ? withMaskedActor(event) : event))

@@ -187,12 +187,12 @@ function eventTitle(event: readonly ListedDifference[]): Html {
     <small>found ${instant(at)}</small>`;
 }
 
-function inWords({ kind, storedTraces, otherTraces, exportSays }: ListedDifference): Html {
-  if (storedTraces !== null && otherTraces !== null) {
+function inWords({ kind, storedAmount, otherAmount, exportSays }: ListedDifference): Html {
+  if (storedAmount !== null && otherAmount !== null) {
     if (kind === "traces_differ")
-      return html`the export says ${count(otherTraces)}, and ${count(storedTraces)} are stored`;
+      return html`the export says ${count(otherAmount)}, and ${count(storedAmount)} are stored`;
     if (kind === "restated")
-      return html`a final count changed from ${count(otherTraces)} to ${count(storedTraces)}`;
+      return html`a final figure changed from ${count(otherAmount)} to ${count(storedAmount)}`;
   }
   return html`${DIFFERENCE_KINDS[kind]}${exportSays === null ? "" : html` (${name(exportSays)})`}`;
 }
@@ -214,8 +214,8 @@ function difference(row: ListedDifference, source: string): Html {
   const by = `${capital(dimensionTitle(groupBy, row.meter))} by ${stride}`;
   return html`<tr><th scope="row">${row.meter === "traces" ? html`<a href="${cell}">${by}</a>` : by}
       <span class="quiet" title="${dimensionId}">${name(row.dimensionName ?? dimensionId)}</span></th>
-    <td class="number">${count(row.storedTraces, "nothing is stored")}</td>
-    <td class="number">${count(row.otherTraces, "nothing")} <span class="quiet">${OTHER[says]}</span></td>
+    <td class="number">${count(row.storedAmount, "nothing is stored")}</td>
+    <td class="number">${count(row.otherAmount, "nothing")} <span class="quiet">${OTHER[says]}</span></td>
     <td><span class="status ${colour}" title="${about}"><span aria-hidden="true">${glyph}</span> ${word}</span></td></tr>`;
 }
 

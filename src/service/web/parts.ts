@@ -65,10 +65,10 @@ export function percent(value: number | null, { signed = false } = {}): string {
   return `${sign}${shown} %`;
 }
 
-export function signed(traces: number): string {
-  const text = Math.abs(traces).toLocaleString("en-US");
-  if (traces === 0) return "±0";
-  return traces > 0 ? `+${text}` : `−${text}`;
+export function signed(amount: number): string {
+  const text = Math.abs(amount).toLocaleString("en-US", { maximumFractionDigits: 9 });
+  if (amount === 0) return "±0";
+  return amount > 0 ? `+${text}` : `−${text}`;
 }
 
 /** An instant (epoch milliseconds or ISO text) to the second. The layout says once that times are UTC. */

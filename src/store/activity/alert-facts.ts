@@ -1,9 +1,11 @@
 import { type RawBuilder, sql } from "kysely";
 import type { UnpricedUsage } from "../../domain/bill/price.ts";
 import type { LimitUse } from "../../domain/bill/usage-limit.ts";
+import type { RestatementCount } from "../../domain/proof/restatement.ts";
 import { limitsOf } from "../bill/bill-terms.ts";
 import { unpricedBySource } from "../bill/prices.ts";
 import type { Database } from "../db/database.ts";
+import { restatementCounts } from "../proof/restatement-counts.ts";
 
 interface Found {
   readonly count: number;
@@ -21,8 +23,8 @@ export interface AlertFacts {
   readonly controlTotals: Found;
   /** Monthly totals of the billing provider that differ from the stored sum after a second request. */
   readonly providerTotals: Found;
-  /** Restatements of the last day; `newest` is the number of the last one. */
-  readonly finalChanges: Found;
+  /** Restatements of the last day. */
+  readonly finalChanges: readonly RestatementCount[];
   /** Seconds since the last load, or since the source was registered. */
   readonly secondsWithoutLoad: number;
   readonly isRefused: boolean;
@@ -48,7 +50,7 @@ export async function alertFacts(db: Database, sourceId?: number): Promise<Alert
       ${disagreements("reconciliation_difference", sql`true`)} as differences,
       ${disagreements("control_difference", sql`d.kind <> 'provider_total'`)} as "controlTotals",
       ${disagreements("control_difference", sql`d.kind = 'provider_total'`)} as "providerTotals",
-      json_build_object('count', r.changes, 'newest', coalesce(r.newest, 0)) as "finalChanges",
+      ${restatementCounts(sql`c.source_id = s.source_id and t.restated_at > now() - interval '1 day'`)} as "finalChanges",
       extract(epoch from now() - coalesce(
         (select max(v.fetched_at) from usage.coverage v join usage.trace_scope c using (scope_id) where c.source_id = s.source_id),
         s.created_at
@@ -59,11 +61,6 @@ export async function alertFacts(db: Database, sourceId?: number): Promise<Alert
       (select coalesce(json_agg(x), '[]') from (${limitsOf(sql`s.source_id`)}) x) as limits
     from usage.source s
     join (${unpricedBySource()}) u using (source_id)
-    cross join lateral (
-      select count(*) as changes, max(r.restatement_id) as newest
-      from usage.restatement r join usage.series x using (series_id) join usage.trace_scope c using (scope_id)
-      where c.source_id = s.source_id and r.restated_at > now() - interval '1 day'
-    ) r
     cross join lateral (
       select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(lost_at)) * 1000, 0)::bigint,
                                'ids', coalesce(json_agg(external_id order by external_id), '[]')) as workspaces,

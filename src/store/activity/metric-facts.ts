@@ -1,6 +1,8 @@
 import { sql } from "kysely";
+import type { RestatementCount } from "../../domain/proof/restatement.ts";
 import { METER_OF_SCOPE } from "../catalog/scopes.ts";
 import type { Database } from "../db/database.ts";
+import { restatementCounts } from "../proof/restatement-counts.ts";
 
 interface MetricFacts {
   readonly due: readonly { source: string; state: string; tasks: number }[];
@@ -29,7 +31,10 @@ interface MetricFacts {
   }[];
   readonly reconciled: readonly { source: string; at: number }[];
   readonly checked: readonly { source: string; at: number }[];
-  readonly finalChanges: readonly { source: string; changes: number }[];
+  readonly finalChanges: readonly ({ source: string } & Pick<
+    RestatementCount,
+    "meter" | "measure" | "restatements"
+  >)[];
   readonly fetches: readonly { source: string; outcome: string; fetches: number }[];
 }
 
@@ -83,12 +88,11 @@ export async function metricFacts(db: Database): Promise<MetricFacts> {
         where k.failures = 0 group by 1
       ) x) as checked,
       (select coalesce(json_agg(x), '[]') from (
-        select s.slug as source, count(r.restatement_id)::integer as changes
+        select s.slug as source, n.*
         from usage.source s
-        left join usage.trace_scope c using (source_id)
-        left join usage.series x using (scope_id)
-        left join usage.restatement r on r.series_id = x.series_id and r.restated_at > now() - interval '1 day'
-        group by 1
+        cross join json_to_recordset(
+          ${restatementCounts(sql`c.source_id = s.source_id and t.restated_at > now() - interval '1 day'`)}
+        ) n (meter text, measure text, restatements integer)
       ) x) as "finalChanges",
       (select coalesce(json_agg(x), '[]') from (
         select s.slug as source, extract(epoch from max(r.reconciled_at))::bigint as at

@@ -1,6 +1,8 @@
 import { sql } from "kysely";
+import type { RestatementCount } from "../../domain/proof/restatement.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
+import { restatementCounts } from "../proof/restatement-counts.ts";
 
 /** Instants are ISO texts in UTC. */
 
@@ -21,7 +23,7 @@ export interface SourceStatus {
     readonly open: number;
     readonly platformDisagrees: number;
   }[];
-  readonly restatements: number;
+  readonly restatements: readonly RestatementCount[];
 }
 
 interface FailureGroup {
@@ -63,8 +65,7 @@ export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
              ) x
            ), '[]') as failures,
            d.open as "openDifferences", d.disagrees as "platformDisagrees", d.others as "otherDifferences",
-           (select count(*)::integer from usage.restatement r join usage.series x using (series_id)
-            join usage.trace_scope c using (scope_id) where c.source_id = s.source_id) as restatements
+           ${restatementCounts(sql`c.source_id = s.source_id`)} as restatements
     from usage.source s
     cross join lateral (
       select coalesce(sum(m.open), 0)::integer as open, coalesce(sum(m.disagrees), 0)::integer as disagrees,

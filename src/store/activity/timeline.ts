@@ -1,6 +1,8 @@
 import { type RawBuilder, sql } from "kysely";
+import type { RestatementCount } from "../../domain/proof/restatement.ts";
 import type { Database } from "../db/database.ts";
 import { CLOSE_ACTION, CLOSED_BY } from "../months/closed-months.ts";
+import { restatementCounts } from "../proof/restatement-counts.ts";
 import { RUN_KINDS, type RunKind } from "../work/runs.ts";
 
 /** In the order of entries of one instant. */
@@ -34,8 +36,8 @@ interface Person {
 
 export type Moment =
   | Placed<RunKind, null>
-  /** All changes of the hour, of every meter, and the net change of traces by workspace. */
-  | Placed<"restatements", { readonly changes: number; readonly netTraces: number; readonly days: number }>
+  /** All changes of the hour. */
+  | Placed<"restatements", { readonly counts: readonly RestatementCount[] }>
   /** Changes of provisional days by workspace, found on that day. */
   | Placed<"late_changes", { readonly changes: number; readonly tracesMoved: number }>
   | Placed<"close", { readonly month: string; readonly accepted: number; readonly by: Person | null }>
@@ -100,9 +102,6 @@ function after(
   )`;
 }
 
-/** Traces of all tiers by workspace and day: meters, dimensions and strides are never added. */
-const ofAllTraces = sql`c.kind = 'traces' and c.trace_tier = 'all' and c.group_by = 'workspace' and c.stride = 'day'`;
-
 const ofSource = ({ source }: Wanted) =>
   sql<boolean>`(${source ?? null}::text is null or s.slug = ${source ?? null})`;
 
@@ -140,20 +139,16 @@ const PARTS = {
         union all
         select ${newest(sql`hour.at`)} from hour where hour.at is not null
       ), near as (select at from hour where at is not null limit ${wanted.most + 1})
-      select 'restatements', near.at, n.source_id, s.slug,
-             json_build_object('changes', n.changes, 'netTraces', n.net, 'days', n.days)
+      select 'restatements', near.at, s.source_id, s.slug, json_build_object('counts', n.counts)
       from near
+      cross join usage.source s
       cross join lateral (
-        select c.source_id, count(*) as changes,
-               coalesce(sum(coalesce(t.new_traces, 0) - coalesce(t.old_traces, 0)) filter (where ${ofAllTraces}), 0) as net,
-               count(*) filter (where ${ofAllTraces}) as days
-        from usage.restatement t join usage.series x using (series_id) join usage.scope c using (scope_id)
-        where t.restated_at >= near.at and t.restated_at < near.at + interval '1 hour'
-        group by c.source_id
+        select ${restatementCounts(sql`c.source_id = s.source_id
+          and t.restated_at >= near.at and t.restated_at < near.at + interval '1 hour'`)} as counts
       ) n
-      join usage.source s on s.source_id = n.source_id
-      where ${ofSource(wanted)} and ${after(wanted, sql`'restatements'`, sql`near.at`, sql`n.source_id`)}
-      order by near.at desc, n.source_id desc`;
+      where json_array_length(n.counts) > 0
+        and ${ofSource(wanted)} and ${after(wanted, sql`'restatements'`, sql`near.at`, sql`s.source_id`)}
+      order by near.at desc, s.source_id desc`;
   },
   late_changes: (wanted: Wanted) => sql`
     select 'late_changes', l.at, l.source_id, l.slug, json_build_object('changes', l.changes, 'tracesMoved', l.moved)

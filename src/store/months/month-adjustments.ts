@@ -1,7 +1,9 @@
 import { type RawBuilder, sql } from "kysely";
+import type { RestatementCount } from "../../domain/proof/restatement.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { labelOf } from "../catalog/entity-names.ts";
 import type { Database } from "../db/database.ts";
+import { restatementCounts } from "../proof/restatement-counts.ts";
 
 interface Adjustment {
   readonly groupBy: GroupBy;
@@ -18,6 +20,8 @@ export interface Adjustments {
   readonly totals: number;
   /** Net change of traces by workspace. */
   readonly netTraces: number;
+  /** Restatements of other usage since the close, which keeps no totals of it. */
+  readonly others: readonly RestatementCount[];
   readonly largest: readonly Adjustment[];
 }
 
@@ -40,6 +44,15 @@ function adjustedSeries(closes: RawBuilder<unknown>): RawBuilder<unknown> {
       )`;
 }
 
+/** Of the close `m`, without the workspaces that it left out. */
+const OTHERS_SINCE =
+  restatementCounts(sql`c.source_id = m.source_id and (c.kind <> 'traces' or c.trace_tier <> 'all')
+  and t.restated_at > m.closed_at and t.bucket_start >= m.month_start::timestamp at time zone 'UTC'
+  and t.bucket_start < (m.month_start + interval '1 month') at time zone 'UTC' and not exists (
+    select from usage.closed_workspace w
+    where w.close_id = m.close_id and w.workspace_id = c.workspace_id and w.is_left_out
+  )`);
+
 export async function adjustmentsOf(
   db: Database,
   { closeId, most, masked }: { closeId: number; most: number; masked: boolean },
@@ -48,6 +61,7 @@ export async function adjustmentsOf(
     with adjusted as materialized (${adjustedSeries(sql`${closeId}::integer`)})
     select count(*)::integer as totals,
            coalesce(sum(current - closed) filter (where group_by = 'workspace'), 0)::bigint as "netTraces",
+           (select ${OTHERS_SINCE} from usage.month_close m where m.close_id = ${closeId}) as others,
            coalesce((
              select json_agg(x) from (
                select a.group_by as "groupBy", w.dimension_id as "workspaceId", w.dimension_name as "workspaceName",
@@ -66,7 +80,7 @@ export async function adjustmentsOf(
   return rows[0] as Adjustments;
 }
 
-export interface Changed extends Pick<Adjustments, "totals" | "netTraces"> {
+export interface Changed extends Pick<Adjustments, "totals" | "netTraces" | "others"> {
   /** Changes of cost by currency, without zeros; exact decimals. */
   readonly costs: readonly { readonly currency: string; readonly more: string }[];
 }
@@ -94,8 +108,10 @@ export async function countAdjusted(
         group by m.close_id, c.currency having sum(c.adjustment_cost) <> 0
       ) c group by close_id
     )
-    select close_id as "closeId", coalesce(totals, 0) as totals, coalesce(net_traces, 0) as "netTraces", coalesce(costs, '[]') as costs
-    from adjusted full join cost using (close_id)
+    select m.close_id as "closeId", coalesce(totals, 0) as totals, coalesce(net_traces, 0) as "netTraces", coalesce(costs, '[]') as costs,
+           ${OTHERS_SINCE} as others
+    from usage.month_close m left join adjusted using (close_id) left join cost using (close_id)
+    where m.close_id in (${ids})
   `.execute(db);
   return new Map(rows.map(({ closeId, ...counts }) => [closeId, counts]));
 }

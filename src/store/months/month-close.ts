@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import { DISAGREEMENTS, type OpenDay } from "../../domain/months/open-days.ts";
+import type { RestatementCount } from "../../domain/proof/restatement.ts";
 import { UsageError } from "../../errors.ts";
 import { lockScopesWhere } from "../catalog/scopes.ts";
 import type { Database, Store } from "../db/database.ts";
@@ -31,6 +32,8 @@ export type CloseResult =
       /** Null: it has no costs until they are closed. */
       readonly costsClosedAt: string | null;
       readonly adjusted: number;
+      /** Of other usage than all traces, since the close. */
+      readonly restatedOthers: readonly RestatementCount[];
     } & ClosedWith)
   | {
       readonly state: "open";
@@ -171,8 +174,9 @@ async function closeCosts(db: Database, close: Close, found: ClosedMonth): Promi
 
 async function closedBefore(db: Database, found: ClosedMonth): Promise<CloseResult> {
   const { closeId, closedAt, costsClosedAt, accepted, settleAfterSeconds, without } = found;
-  const adjusted = (await countAdjusted(db, [closeId])).get(closeId)?.totals ?? 0;
-  return { state: "closed_before", closedAt, costsClosedAt, accepted, settleAfterSeconds, without, adjusted };
+  const { totals: adjusted = 0, others = [] } = (await countAdjusted(db, [closeId])).get(closeId) ?? {};
+  const since = { adjusted, restatedOthers: others };
+  return { state: "closed_before", closedAt, costsClosedAt, accepted, settleAfterSeconds, without, ...since };
 }
 
 export function monthBeforeData(month: string): UsageError {

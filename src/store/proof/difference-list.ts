@@ -28,9 +28,9 @@ export interface ListedDifference {
   readonly dimensionName: string | null;
   readonly kind: DifferenceKind;
   readonly state: DifferenceState;
-  readonly storedTraces: number | null;
+  readonly storedAmount: number | null;
   /** Number of the export or total; of a restatement, the old number. Null: nothing. */
-  readonly otherTraces: number | null;
+  readonly otherAmount: number | null;
   /** A different name or end of a bucket. */
   readonly exportSays: string | null;
   readonly cursor: DifferenceCursor;
@@ -68,7 +68,7 @@ export async function listDifferences(db: Database, wanted: WantedDifferences): 
            w.dimension_id as "workspaceId", w.dimension_name as "workspaceName",
            case when d.kind = 'grouping_total' then '(all)' else usage.shown_id(d.external_id) end as "dimensionId",
            ${labelOf(masked)} as "dimensionName",
-           d.kind, d.state, d.stored as "storedTraces", d.other as "otherTraces",
+           d.kind, d.state, d.stored as "storedAmount", d.other as "otherAmount",
            -- The export's name of a user is an e-mail address. Not everybody who reads differences may see it.
            case when c.group_by <> 'user' or d.kind <> 'name_differs' then d.export_says end as "exportSays", d.cursor
     from (${sql.join(parts, sql` union all `)}) d
@@ -86,10 +86,10 @@ export async function listDifferences(db: Database, wanted: WantedDifferences): 
     order by d.at desc, array_position(${[...SAYERS]}::text[], d.says), d.nth
     limit ${most}
   `.execute(db);
-  return rows.map(({ storedTraces, otherTraces, ...row }) => ({
+  return rows.map(({ storedAmount, otherAmount, ...row }) => ({
     ...row,
-    storedTraces: inUnits(row.measure, storedTraces),
-    otherTraces: inUnits(row.measure, otherTraces),
+    storedAmount: inUnits(row.measure, storedAmount),
+    otherAmount: inUnits(row.measure, otherAmount),
   }));
 }
 

@@ -50,7 +50,7 @@ async function shown({ sql }: Bench) {
        WHERE ${of} AND traces IS NULL AND usage_date < (now() AT TIME ZONE 'UTC')::date ORDER BY 1`,
     ),
     restated: await sql(
-      `SELECT group_by, (period_start AT TIME ZONE 'UTC')::date::text AS day, new_traces - old_traces AS more
+      `SELECT group_by, (period_start AT TIME ZONE 'UTC')::date::text AS day, (new_amount - old_amount)::bigint AS more
        FROM reporting_detail.usage_restatement WHERE ${of} ORDER BY 1, 2`,
     ),
     differences: await sql(

@@ -95,7 +95,7 @@ test("status, alerts, metrics, pages and advice tell of a difference of every me
       before,
     });
     if (row === undefined) break;
-    expect([row.storedTraces, row.otherTraces]).toEqual(row.says === "export" ? [4, 5] : [6, 7]);
+    expect([row.storedAmount, row.otherAmount]).toEqual(row.says === "export" ? [4, 5] : [6, 7]);
     listed.push(`${row.says} ${row.meter} ${row.measure} ${row.kind} ${row.state}`);
     before = row.cursor;
   }

@@ -69,7 +69,9 @@ test("each thing that happened is a row, with who ordered it", async () => {
     rows.filter((row) => row.Kind === kind).map((row) => [row.What ?? "", row.Who]);
   expect(of("sync")).toHaveLength(1);
   expect(of("reconciliation")[0]?.[0]).toMatch(/done, 2 failed.* Slow\. \[timeout\]$/);
-  expect(of("restatements")[0]?.[0]).toMatch(/^4 final counts .* 1 change, \+7 traces\.$/);
+  expect(of("restatements")[0]?.[0]).toMatch(
+    /^4 final figures of traces .* traces by workspace and day: 1 change, \+7\.$/,
+  );
   expect(of("month closed")).toEqual([
     [expect.stringMatching(/^2026-01 .* 3 /), "ada@example.com, on a page"],
   ]);

@@ -11,7 +11,7 @@ with part as (
   union all
   select source_id, (period_start at time zone 'UTC')::date, workspace_id, group_by, null, count(*), max(restated_at), null, null
   from {{ source('usage_detail', 'usage_restatement') }}
-  where stride in ('day', 'hour')
+  where usage_kind = 'traces' and trace_tier = 'all' and stride in ('day', 'hour')
   group by 1, 2, 3, 4
   union all
   select w.source_id, w.usage_date, w.workspace_id, g.group_by, null, null, null, w.traces, w.fetched_at

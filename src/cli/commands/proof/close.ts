@@ -10,6 +10,7 @@ import {
   stepsOf,
 } from "../../../domain/months/open-days.ts";
 import { describeOtherUsage } from "../../../domain/months/other-usage.ts";
+import { describeRestatements } from "../../../domain/proof/restatement.ts";
 import { dayOf } from "../../../domain/time/days.ts";
 import { METER_NAME, METERS, meterFlags } from "../../../domain/usage/meter.ts";
 import { UsageError } from "../../../errors.ts";
@@ -163,6 +164,8 @@ function describeMonth(one: ClosedSource, asked: AskedClose): string {
       `${what}: ${result.state === "open" ? "its costs would leave out" : "its costs leave out"}, in whole or in part: ${withoutCost.join(", ")}. \`usage-etl bill ${asked.month.name}${asked.sourceFlags}\` says why.`,
     result.state === "closed_before" && [
       `${what}: closed on ${result.closedAt}${withoutText(result)}; ${result.adjusted} totals were adjusted since (reporting_detail.fct_month_close_by_dimension)`,
+      result.restatedOthers.length > 0 &&
+        `${what}: other usage changed since: ${describeRestatements(result.restatedOthers)} (reporting_detail.usage_restatement)`,
       result.costsClosedAt === null &&
         `${what}: without costs. Close it again without --without-costs to close them.`,
       asked.withoutCosts === true &&

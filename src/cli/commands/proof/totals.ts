@@ -77,7 +77,7 @@ export function describeTotals(result: TotalsResult): string {
   const hasOthers = findings.some(({ meter }) => meter !== "traces");
   return linesOf(
     `${from} to ${to}: ${result.requests} requests proved ${count(result.daysProved)} daily figures. ` +
-      `${waiting(result)} ${result.restated} counts restated, ${result.differences} differences.`,
+      `${waiting(result)} ${result.restated} figures of all usage restated, ${result.differences} differences.`,
     result.miscounted > 0 &&
       `${count(result.miscounted)} months of a workspace and dimension hold other records than loads wrote: something else changed them. That time is provisional now, and \`usage-etl sync\` asks for it again.`,
     result.daysDisproved > 0 &&

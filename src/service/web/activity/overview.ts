@@ -1,6 +1,7 @@
 import { describeDuration } from "../../../clock.ts";
 import { type CalendarMonth, monthNamed, monthTitle } from "../../../domain/months/month.ts";
 import { describeOtherDifferences } from "../../../domain/proof/difference.ts";
+import { describeRestatements } from "../../../domain/proof/restatement.ts";
 import { addDays } from "../../../domain/time/days.ts";
 import { amountOf } from "../../../domain/usage/amount.ts";
 import { FORECAST_DAYS, FORECAST_METHOD, monthForecast } from "../../../domain/usage/forecast.ts";
@@ -228,7 +229,8 @@ function loading(report: SourceReport, now: number): Html {
   const { source } = status;
   return html`<details id="loading-${source}" ${trust.gapDays > 0 || status.failures.length > 0 ? "open" : ""}><summary>Loading and comparing</summary><dl class="facts">
       <div><dt>Not loaded</dt><dd><a href="${address("/coverage", { source })}">${trust.gapDays === 0 ? "nothing is missing" : html`${count(trust.gapDays)} daily ${trust.gapDays === 1 ? "figure" : "figures"}`}</a></dd></div>
-      <div><dt>Differences</dt><dd><a href="${address("/differences", { source })}">${count(status.openDifferences)} open, ${count(status.platformDisagrees)} where the platform contradicts itself</a>; ${count(status.restatements)} restatements of final counts${describeOtherDifferences(status.otherDifferences)}</dd></div>
+      <div><dt>Differences</dt><dd><a href="${address("/differences", { source })}">${count(status.openDifferences)} open, ${count(status.platformDisagrees)} where the platform contradicts itself</a>${describeOtherDifferences(status.otherDifferences)}</dd></div>
+      <div><dt>Restated</dt><dd><a href="${address("/differences", { source, says: "restatement" })}">${describeRestatements(status.restatements)}</a></dd></div>
       <div><dt>Failed ranges</dt><dd>${failures(status.failures)}</dd></div>
       <div><dt>Requests</dt><dd>${describeBudget(budget)}</dd></div>
       <div><dt>Fetch tasks</dt><dd>${count(progress.waiting)} wait, ${count(progress.queued)} are queued${budget?.putOff && budget.problem === undefined ? `. ${describePutOff(budget.putOff)}` : ""}</dd></div>

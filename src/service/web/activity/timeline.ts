@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { describeDuration } from "../../../clock.ts";
+import { describeRestatements, meteredName } from "../../../domain/proof/restatement.ts";
 import { outcomeOf } from "../../../pipeline/as-run.ts";
 import { counted, withoutAddresses } from "../../../printable.ts";
 import { listSources } from "../../../store/activity/overview.ts";
@@ -137,13 +138,15 @@ function entryOf(moment: Moment, run: Run | undefined, masked: boolean): Entry {
   const source = moment.source ?? undefined;
   switch (moment.kind) {
     case "restatements": {
-      const { changes, netTraces, days } = moment.details;
-      const net =
-        days === 0
-          ? ""
-          : `; of traces by workspace and day: ${counted(days, "change")}, ${signed(netTraces)} traces`;
+      const { counts } = moment.details;
+      const nets = counts
+        .filter(({ ofDays }) => ofDays > 0)
+        .map(
+          (one) =>
+            `; ${meteredName(one)} by workspace and day: ${counted(one.ofDays, "change")}, ${signed(one.net)}`,
+        );
       return {
-        what: `${counted(changes, "final count")} changed within the hour, over all kinds of usage, dimensions and strides${net}.`,
+        what: `${describeRestatements(counts)} changed within the hour, over all dimensions and strides${nets.join("")}.`,
         to: address("/differences", { source, says: "restatement" }),
         tone: "missing",
       };

@@ -1,4 +1,5 @@
 import { type CalendarMonth, daysOfMonth, monthBefore, monthTitle } from "../../../domain/months/month.ts";
+import { describeRestatements } from "../../../domain/proof/restatement.ts";
 import { amountOf } from "../../../domain/usage/amount.ts";
 import { GROUPINGS } from "../../../domain/usage/record.ts";
 import { daysWithin } from "../../../pipeline/months/look.ts";
@@ -138,11 +139,12 @@ function ofClosed(close: ClosedMonth, changed: Changed | undefined, masked: bool
   const { closedAt, costsClosedAt, traces, without } = close;
   const what = html`${CLOSED} ${instant(closedAt)}${closer(close, masked)}:
     ${count(traces)} traces${without.length === 0 ? "" : html`, without ${without.length} ${without.length === 1 ? "workspace" : "workspaces"}`}${costsClosedAt === null && traces > 0 ? ", without costs" : ""}`;
-  const { totals = 0, netTraces = 0, costs = [] } = changed ?? {};
+  const { totals = 0, netTraces = 0, others = [], costs = [] } = changed ?? {};
   const changes = [
     ...(totals === 0
       ? []
       : [html`${count(totals)} ${totals === 1 ? "count" : "counts"}, ${signed(netTraces)} traces`]),
+    ...(others.length === 0 ? [] : [html`${describeRestatements(others)}`]),
     ...costs.map(
       ({ currency, more }) => html`${amountOf(more) > 0n ? "+" : ""}${money(amountOf(more))} ${currency}`,
     ),
@@ -207,7 +209,8 @@ export async function closedPage(
     </dl>
     <h2 id="adjustments">Traces that changed since the close</h2>
     ${adjustmentTable(adjustments)}
-    ${adjustments.totals === 0 ? "" : html`<p><a href="${address("/differences", { ...range, says: "restatement" })}">When each change came</a></p>`}
+    ${adjustments.others.length === 0 ? "" : html`<p>Other usage that changed: ${describeRestatements(adjustments.others)}.</p>`}
+    ${adjustments.totals + adjustments.others.length === 0 ? "" : html`<p><a href="${address("/differences", { ...range, says: "restatement" })}">When each change came</a></p>`}
     <h2>Costs</h2>
     ${closed.costsClosedAt === null && closed.traces > 0 ? costlessMonth(given) : costTable(costs)}`;
 }

@@ -129,7 +129,7 @@ test("a later change becomes an adjustment and leaves the closed totals as they 
             closed_traces::bigint AS "closedTraces", current_traces::bigint AS "currentTraces"
      FROM reporting_detail.fct_month_close_by_dimension WHERE adjustment_traces <> 0 ORDER BY usage.dimension_position(group_by)`,
   );
-  const counts = { totals: 4, netTraces: 6 };
+  const counts = { totals: 4, netTraces: 6, others: [] };
   const asked = { closeId, most: 10, masked: false };
   expect(await adjustmentsOf(db, asked)).toEqual({ ...counts, largest: inView });
   expect(await adjustmentsOf(db, { ...asked, most: 1 })).toEqual({ ...counts, largest: inView.slice(0, 1) });
@@ -236,7 +236,7 @@ test("a close keeps the prices it was made with; a later price is an adjustment"
   if (closed === undefined) throw new Error("not closed");
   const more = { currency: "USD", more: String(-cost / 2) };
   expect(await countAdjusted(bench.store.db, [closed.closeId])).toEqual(
-    new Map([[closed.closeId, { totals: 0, netTraces: 0, costs: [more] }]]),
+    new Map([[closed.closeId, { totals: 0, netTraces: 0, others: [], costs: [more] }]]),
   );
   const ofClose = (most: number) => closedCosts(bench.store.db, { ...closed, most });
   const rows = [

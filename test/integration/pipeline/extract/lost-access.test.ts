@@ -224,8 +224,8 @@ test("a backfill of what is missing replaces withdrawn zeros, and the history ke
   expect(await then(unverifiedAt)).toEqual([]);
   expect(await then(loadedAt)).toEqual(known.map(({ usage_date, traces }) => ({ usage_date, traces })));
   const restated = await bench.sql<{ n: number }>(
-    `SELECT new_traces AS n FROM reporting_detail.usage_restatement
-     WHERE workspace_id = $1 AND group_by = 'workspace' AND old_traces IS NULL ORDER BY period_start`,
+    `SELECT new_amount::bigint AS n FROM reporting_detail.usage_restatement
+     WHERE workspace_id = $1 AND group_by = 'workspace' AND old_amount IS NULL ORDER BY period_start`,
     [bench.workspaceIds[1]],
   );
   expect(restated.map(({ n }) => n)).toEqual(known.map(({ traces }) => traces));

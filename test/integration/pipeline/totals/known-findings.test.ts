@@ -41,7 +41,7 @@ describe("a known finding", () => {
     expect((await check(bench, "quarter")).restated).toBe(1);
     expect(
       await bench.sql(
-        "SELECT dimension_id, period_start, new_traces - old_traces AS more FROM reporting_detail.usage_restatement",
+        "SELECT dimension_id, period_start, (new_amount - old_amount)::bigint AS more FROM reporting_detail.usage_restatement",
       ),
     ).toEqual([{ dimension_id: cell.project.id, period_start: new Date(day + DAY_MS), more: 3 }]);
   });

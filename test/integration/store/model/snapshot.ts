@@ -54,7 +54,7 @@ export async function takeSnapshot(
       SELECT stride, group_by, workspace_id, dimension_id, period_start, period_end, dimension_name, traces, is_final, fetched_at
       FROM reporting_detail.usage_record`,
     "view usage_restatement": `
-      SELECT stride, group_by, workspace_id, dimension_id, period_start, old_traces, new_traces
+      SELECT stride, group_by, workspace_id, dimension_id, period_start, old_amount::bigint AS old, new_amount::bigint AS new
       FROM reporting_detail.usage_restatement`,
     "view usage_coverage_daily": `
       SELECT usage_date, workspace_id, group_by, stride, status FROM reporting_detail.usage_coverage_daily

@@ -1,0 +1,182 @@
+import { expect, test } from "vitest";
+import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
+import type { Interval } from "../../../src/domain/time/window.ts";
+import { METER, METER_NAME, METERS, type Meter } from "../../../src/domain/usage/meter.ts";
+import type { Sandbox } from "../../../src/local/standin/engine/organisation.ts";
+import { openIncidents } from "../../../src/pipeline/alerts/conditions.ts";
+import { metricFacts } from "../../../src/store/activity/metric-facts.ts";
+import { sourceStatuses } from "../../../src/store/activity/overview.ts";
+import { adjustmentsOf } from "../../../src/store/months/month-adjustments.ts";
+import { usageEtl } from "../../support/cli.ts";
+import { now } from "../../support/clock.ts";
+import { answer, overHttp } from "../../support/mcp.ts";
+import { setupMeters } from "../../support/meters.ts";
+import { setupPages } from "../../support/pages.ts";
+import { type Bench, senderOn } from "../../support/source.ts";
+
+/** A final figure of each meter that changes on the platform, wherever changes are shown. */
+
+const EVERY = { settings: { meters: METERS } };
+
+/** All meters of a workspace are loaded, after changes of the platform before it. */
+async function setupEvery(prepare: (bench: Bench) => void = () => {}): Promise<Bench> {
+  const bench = await setupMeters({
+    workspaces: [0],
+    hourlyForMs: HOUR_MS,
+    standin: { sandboxes: "on", evaluators: "on" },
+  });
+  prepare(bench);
+  await bench.sync(EVERY);
+  return bench;
+}
+
+/** Two sandboxes that compute, of the first workspace. */
+const sandboxesOf = ({ standin: { organisation } }: Bench) =>
+  organisation.sandboxes
+    .filter(({ type, workspace }) => type === "SANDBOX" && workspace === organisation.workspaces[0])
+    .slice(0, 2) as [Sandbox, Sandbox];
+
+/** What changes: the meter and measure, by how much, and in how many dimensions. */
+const CHANGES: readonly { meter: Meter; measure: string; by: number; dimensions: number }[] = [
+  // Each trace of a tier is one of all traces too.
+  { meter: "traces", measure: "traces", by: 8, dimensions: 4 },
+  { meter: "longlived", measure: "traces", by: 5, dimensions: 4 },
+  { meter: "shortlived", measure: "traces", by: 3, dimensions: 4 },
+  { meter: "deployments", measure: "agent_uptime_seconds", by: 77, dimensions: 4 },
+  { meter: "sandboxes", measure: "lcu", by: 0.123457, dimensions: 2 },
+  { meter: "evaluators", measure: "spend_usd", by: 0.123456789, dimensions: 2 },
+];
+
+/** Changes the first day of the first workspace on the platform, and loads it again. */
+async function restate(bench: Bench): Promise<void> {
+  const { standin, workspaceIds, dataStart: day, fetch } = bench;
+  const sender = senderOn(standin, 0, day);
+  standin.ledger.change(sender, 5, "longlived");
+  standin.ledger.change(sender, 3);
+  const [workspaceId = ""] = workspaceIds;
+  const range = { start: day, end: day + DAY_MS };
+  const deployed = standin.organisation.deploymentStreams.find(
+    ({ project, weight }) => project.workspace.id === workspaceId && weight > 0,
+  );
+  if (deployed === undefined) throw new Error("the workspace has no deployment");
+  standin.deploymentLedger.change({ ...deployed, at: day + 12 * HOUR_MS }, "agent_uptime_seconds", 77);
+  const [{ id: resourceId }] = sandboxesOf(bench);
+  standin.sandboxLedger.change({ resourceId, at: day, measure: "lcu", delta: 123_457 });
+  const rule = standin.organisation.evaluators.find(
+    ({ type, workspace, rules }) => type === "llm" && workspace.id === workspaceId && rules.length > 0,
+  )?.rules[0];
+  const spent = { ruleId: rule?.id ?? "", at: day, measure: "spend_usd" } as const;
+  standin.evaluatorLedger.change({ ...spent, delta: 123_456_789 });
+  const wanted = METERS.map((meter) => ({ meter, stride: "day", range }) as const);
+  const { run } = await fetch({ wanted, reprocess: "all" }, EVERY);
+  expect(run.failures).toEqual([]);
+}
+
+const nameOf = ({ meter, measure }: { meter: Meter; measure: string }) =>
+  METER[meter].measures.length > 1 ? `${METER_NAME[meter]} (${measure})` : METER_NAME[meter];
+
+test("a final figure of any meter that changes is in the view, status, pages, alerts, metrics and MCP", async () => {
+  const bench = await setupEvery();
+  const { store, sql } = bench;
+  const environment = { USAGE_WORKSPACE_IDS: bench.workspaceIds.join(), USAGE_METERS: METERS.join() };
+  const pages = await setupPages(bench, { environment });
+  const overview = async () => (await pages.read("/")).text;
+  expect(await overview()).toMatch(/Restated\s+no final figure/);
+  const month = new Date(bench.dataStart).toISOString().slice(0, 7);
+  const [close] = await sql<{ closeId: number }>(
+    `INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements)
+     SELECT source_id, $1, 0, 0 FROM usage.source RETURNING close_id AS "closeId"`,
+    [`${month}-01`],
+  );
+  await restate(bench);
+
+  const counts = CHANGES.map(({ meter, measure, dimensions }) => ({
+    meter,
+    measure,
+    restatements: dimensions,
+  }));
+  const inWords = CHANGES.map((one) => `${one.dimensions} of ${nameOf(one)}`);
+  expect(
+    await sql(
+      `SELECT usage_kind AS kind, trace_tier AS tier, measure, sum(coalesce(new_amount, 0) - coalesce(old_amount, 0))::float8 AS by
+       FROM reporting_detail.usage_restatement WHERE group_by = 'workspace' AND stride = 'day' GROUP BY 1, 2, 3`,
+    ),
+  ).toEqual(
+    expect.arrayContaining(
+      CHANGES.map(({ meter, measure, by }) => {
+        const { kind, tier } = METER[meter];
+        return { kind, tier, measure, by };
+      }),
+    ),
+  );
+
+  const client = {
+    ...environment,
+    DATABASE_URL: bench.databaseUrl,
+    USAGE_BASE_URL: bench.standin.url,
+    USAGE_API_KEY: bench.standin.apiKey,
+  };
+  const said = (await usageEtl(["status"], client)).stdout.replaceAll(/\s+/g, " ");
+  expect(
+    inWords.filter((one) => !said.includes(one.replace(/^4 of traces/, "4 final figures of traces"))),
+  ).toEqual([]);
+
+  const incidents = await openIncidents(store.db, { firstSource: "default", staleAfterMs: DAY_MS });
+  const changed = incidents.get("default")?.find(({ kind }) => kind === "final_changed");
+  expect(changed).toMatchObject({ count: 20, message: expect.stringContaining("2 of sandbox usage (lcu)") });
+  const { finalChanges } = await metricFacts(store.db);
+  expect(finalChanges).toMatchObject(counts);
+
+  expect(await overview()).toContain("2 of sandbox usage (lcu)");
+  const [row] = (await pages.read("/timeline?kind=restatements")).table("Timeline");
+  expect(row?.What).toContain("sandbox usage (lcu) by workspace and day: 1 change, +0.123457");
+  const differences = await pages.read("/differences?says=restatement&meter=sandboxes&group_by=workspace");
+  expect(differences.text).toContain("compute units (LCU) of sandboxes");
+
+  const others = "4 final figures of long-lived traces, 4 of short-lived traces";
+  expect((await pages.read(`/months?source=default&newest=${month}`)).text).toContain(others);
+  const { closeId = 0 } = close ?? {};
+  const adjusted = await adjustmentsOf(store.db, { closeId, most: 1, masked: true });
+  expect(adjusted.others).toMatchObject(counts.slice(1));
+
+  const mcp = await overHttp(pages.url);
+  const [told] = await answer(mcp, "status");
+  expect(told.restatements).toMatchObject(counts);
+  const day = (at: number) => new Date(at).toISOString().slice(0, 10);
+  const why = await answer(mcp, "why_changed", { from: day(bench.dataStart), to: day(now()) });
+  expect(why.restatements).toMatchObject(counts);
+  expect(why.restatements_and_differences.map(nameOf)).toEqual(expect.arrayContaining(CHANGES.map(nameOf)));
+});
+
+test("figures of another meter that are added and retired are restatements, with their amounts", async () => {
+  const clear = ({ standin }: Bench, { id: resourceId, workspace }: Sandbox, range: Interval) => {
+    const hours = standin.sandboxLedger
+      .hours({ workspaceId: workspace.id, ...range })
+      .filter((one) => one.resourceId === resourceId);
+    for (const { hour: at, ...units } of hours)
+      for (const measure of ["lcu", "lsu"] as const)
+        standin.sandboxLedger.change({ resourceId, at, measure, delta: -units[measure] });
+  };
+  const dayOne = ({ dataStart }: Bench) => ({ start: dataStart, end: dataStart + DAY_MS });
+  const bench = await setupEvery((one) => {
+    for (const sandbox of sandboxesOf(one)) clear(one, sandbox, dayOne(one));
+    const [{ id: resourceId }] = sandboxesOf(one);
+    one.standin.sandboxLedger.change({ resourceId, at: one.dataStart, measure: "lcu", delta: 2_250_000 });
+  });
+  const [retired, added] = sandboxesOf(bench);
+  const { standin, dataStart: at, sql, store } = bench;
+  clear(bench, retired, dayOne(bench));
+  standin.sandboxLedger.change({ resourceId: added.id, at, measure: "lcu", delta: 1_500_000 });
+  const wanted = [{ meter: "sandboxes", stride: "day", range: dayOne(bench) }] as const;
+  await bench.fetch({ wanted, reprocess: "all" }, EVERY);
+  const rows = await sql<{ id: string; old: number | null; new: number | null }>(
+    `SELECT dimension_id AS id, old_amount::float8 AS old, new_amount::float8 AS new
+     FROM reporting_detail.usage_restatement WHERE measure = 'lcu' AND group_by = 'project' ORDER BY new NULLS FIRST`,
+  );
+  expect(rows).toEqual([
+    { id: retired.id, old: 2.25, new: null },
+    { id: added.id, old: null, new: 1.5 },
+  ]);
+  const [status] = await sourceStatuses(store.db);
+  expect(status?.restatements).toMatchObject([{ measure: "lcu", restatements: 3, ofDays: 1, net: -0.75 }]);
+});
