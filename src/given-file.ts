@@ -16,15 +16,33 @@ export interface Problem {
 
 /** `form` is the expected format, such as `a CSV file in UTF-8`. Error: `file_unreadable`. */
 export async function readGiven(file: string, form: string): Promise<string> {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(await readFile(file));
-  } catch (cause) {
-    throw new UsageError({
+  const refuse = (why: string, cause?: unknown) =>
+    new UsageError({
       code: "file_unreadable",
-      message: `${file} cannot be read: ${cause instanceof TypeError ? "it is not UTF-8" : (cause as Error).message}.`,
+      message: `${file} cannot be read: ${why}.`,
       next: `Give ${form}.`,
       cause,
     });
+  const bytes = await readFile(file).catch((cause) => {
+    throw refuse((cause as Error).message, cause);
+  });
+  const text = textOf(bytes);
+  if (text === undefined) throw refuse(NO_TEXT);
+  return text;
+}
+
+export const NO_TEXT = "it is not text in UTF-8, or in UTF-16 with a byte order mark";
+
+/** Without the byte order mark that editors on Windows write; it would become a part of the first line. Undefined: see `NO_TEXT`. */
+export function textOf(bytes: Uint8Array): string | undefined {
+  const mark = bytes.length > 1 ? (bytes[0] as number) * 256 + (bytes[1] as number) : 0;
+  const encoding = mark === 0xfffe ? "utf-16le" : mark === 0xfeff ? "utf-16be" : "utf-8";
+  try {
+    const text = new TextDecoder(encoding, { fatal: true }).decode(bytes);
+    // UTF-16 without a mark passes for UTF-8 with a NUL in each character.
+    return text.includes("\0") ? undefined : text;
+  } catch {
+    return undefined;
   }
 }
 

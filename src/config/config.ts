@@ -271,8 +271,11 @@ function readSourcesFile(file: string, problems: string[]): SourceConfig[] {
     json = parseJson(text);
   } catch (error) {
     // The parser's message repeats parts of the file, which may hold a key.
-    const problem = error instanceof NestedTooDeepError ? `cannot be read: ${error.message}` : "is not JSON";
-    problems.push(`USAGE_SOURCES_FILE ${file} ${problem}`);
+    const { message } = error as Error;
+    const [place] = /\(line \d+ column \d+\)$/.exec(message) ?? [""];
+    const problem =
+      error instanceof NestedTooDeepError ? `cannot be read: ${message}` : `is not JSON ${place}`;
+    problems.push(`USAGE_SOURCES_FILE ${file} ${problem}`.trimEnd());
     return [];
   }
   const parsed = z.array(sourceSchema).min(1, "holds no source").safeParse(json);

@@ -1,21 +1,23 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { parseEnv } from "node:util";
+import { distance } from "fastest-levenshtein";
 import { UsageError } from "../errors.ts";
+import { NO_TEXT, textOf } from "../given-file.ts";
 import { isRouteSetting, isSecret, SETTINGS } from "./settings.ts";
-import type { Environment } from "./variables.ts";
+import { nearest } from "./spelling.ts";
+import { type Environment, KNOWN_NAMES, plainName, refuse } from "./variables.ts";
 
 /** Read from the working folder if `USAGE_ENV_FILE` is not set. */
 export const ENV_FILE = "usage-etl.env";
 
 /**
  * Adds the env file's settings. The environment wins, whether as `NAME` or `NAME_FILE`; a systemd credential named like a
- * secret wins over both. Error: `env_file_unreadable`.
+ * secret wins over both. Errors: `env_file_unreadable`, `configuration_invalid`.
  */
 export function withEnvFile(environment: Environment): Environment {
   const found = envFileOf(environment);
   const merged: Record<string, string | undefined> = { ...environment };
-  for (const [name, value] of Object.entries(found === undefined ? {} : readEnvFile(found))) {
+  for (const [name, value] of found === undefined ? [] : readEnvFile(found)) {
     const setting = name.replace(/_FILE$/, "");
     const twins = isSecret(setting) || isRouteSetting(setting) ? [setting, `${setting}_FILE`] : [name];
     const isSetting = name.startsWith("USAGE_") || name in SETTINGS || isSecret(setting);
@@ -70,17 +72,85 @@ export function envFileOf({ USAGE_ENV_FILE: named }: Environment): string | unde
   return existsSync(ENV_FILE) ? ENV_FILE : undefined;
 }
 
-function readEnvFile(file: string): Readonly<Record<string, string | undefined>> {
+function readEnvFile(file: string): ReadonlyMap<string, string> {
   try {
-    return parseEnv(readFileSync(file, "utf8"));
+    const text = textOf(readFileSync(file));
+    if (text !== undefined) return parseEnvFile(file, text);
   } catch (cause) {
-    throw new UsageError({
-      code: "env_file_unreadable",
-      message: `The env file ${file} cannot be read: ${(cause as NodeJS.ErrnoException).code}.`,
-      next: "Correct USAGE_ENV_FILE or the rights of the file. `usage-etl init` writes one.",
-      cause,
-    });
+    if (cause instanceof UsageError) throw cause;
+    throw unreadable(file, `${(cause as NodeJS.ErrnoException).code}`, cause);
   }
+  throw unreadable(file, NO_TEXT);
+}
+
+function unreadable(file: string, why: string, cause?: unknown): UsageError {
+  return new UsageError({
+    code: "env_file_unreadable",
+    message: `The env file ${file} cannot be read: ${why}.`,
+    next: "Correct USAGE_ENV_FILE or the rights of the file. `usage-etl init` writes one.",
+    cause,
+  });
+}
+
+/** Not `\s`, which includes a byte order mark. */
+const LINE = /^[ \t]*(?:export[ \t]+)?([A-Z_][A-Z0-9_]*)[ \t]*=[ \t]*(.*?)[ \t]*$/;
+const QUOTED = /^(?:'([^']*)'|"([^"\\]*)")(?:[ \t]+#.*)?$/;
+
+/**
+ * Refuses every line that sets nothing, because its setting would be left out silently, and reads the others as Node does. No
+ * problem repeats a part of a line: it may be of a secret. Error: `configuration_invalid`.
+ */
+function parseEnvFile(file: string, text: string): ReadonlyMap<string, string> {
+  const problems: string[] = [];
+  const values = new Map<string, string>();
+  const lineOf = new Map<string, number>();
+  for (const [at, line] of text.split(/\r\n|\n|\r/).entries()) {
+    const refuseLine = (why: string) => void problems.push(`${file} line ${at + 1} ${why}`);
+    if (/^\s*(#.*)?$/.test(line)) continue;
+    const [, name, given = ""] = LINE.exec(line) ?? [];
+    if (name === undefined) {
+      refuseLine(
+        `sets nothing: write NAME=value, with a name of upper-case letters, digits and _${hint(line)}`,
+      );
+      continue;
+    }
+    const value = valueIn(given);
+    if (value === undefined) {
+      refuseLine(`sets ${known(name)}, but its value would be cut: write it within '...' on one line`);
+      continue;
+    }
+    if (name === "USAGE_ENV_FILE") refuseLine("sets USAGE_ENV_FILE, which counts in the environment only");
+    const before = values.get(name);
+    if (before !== undefined && before !== value)
+      refuseLine(`sets ${known(name)} to another value than line ${lineOf.get(name)}; keep one`);
+    else if (!KNOWN_NAMES.includes(name) && isAlmost(name)) refuseLine(`is no setting${hint(name)}`);
+    values.set(name, value);
+    lineOf.set(name, at + 1);
+  }
+  refuse(problems);
+  return values;
+}
+
+/** Undefined where Node, systemd, Docker and a shell would read different values. */
+function valueIn(given: string): string | undefined {
+  const quoted = QUOTED.exec(given);
+  if (quoted !== null) return quoted[1] ?? quoted[2];
+  const [value = ""] = given.split(/[ \t]+#/, 1);
+  return /^['"`]|#/.test(value) ? undefined : value;
+}
+
+/** A stray line of a secret may look like a name. */
+function known(name: string): string {
+  return KNOWN_NAMES.includes(name) ? name : "a variable";
+}
+
+function isAlmost(name: string): boolean {
+  return /^(DATABASE|REDIS|HTTP)_/.test(name) && KNOWN_NAMES.some((one) => distance(one, name) <= 2);
+}
+
+function hint(line: string): string {
+  const near = nearest(plainName(/^\W*(?:export\s+)?([^=:\s]*)/.exec(line)?.[1] ?? ""), KNOWN_NAMES);
+  return near === undefined ? "" : `; did you mean ${near}?`;
 }
 
 /** Node, systemd, Docker and a shell read this text alike. Values hold neither `'` nor line ends. */

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { NO_TEXT, textOf } from "../given-file.ts";
 
 type SecretReading = { readonly value: string } | { readonly problem: string };
 
@@ -68,9 +69,9 @@ export function secretFromFile(
 
 export function readSecretFile(file: string, where: string, problems: string[]): string | undefined {
   try {
-    const text = readFileSync(file, "utf8").trim();
-    if (text !== "") return text;
-    problems.push(`${where} ${file} is empty`);
+    const text = textOf(readFileSync(file))?.trim();
+    if (text) return text;
+    problems.push(`${where} ${file} ${text === undefined ? `cannot be read: ${NO_TEXT}` : "is empty"}`);
   } catch (error) {
     // The system's message repeats the path, which may be the secret itself, set in place of its file.
     const isPath = file.includes("/") && !file.includes("://");

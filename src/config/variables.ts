@@ -56,18 +56,28 @@ export function readRouteSecrets(environment: Environment, problems: string[]): 
   return new Map(found.flatMap(([name, secret]) => (secret === undefined ? [] : [[name, secret]])));
 }
 
+/** With the `NAME_FILE` of secrets. */
+export const KNOWN_NAMES: readonly string[] = Object.keys(SETTINGS).flatMap((name) =>
+  isSecret(name) ? [name, `${name}_FILE`] : [name],
+);
+
 /** Variables that start with `USAGE_` and are not settings. */
 export function unknownVariables(environment: Environment): string[] {
-  const known = Object.keys(SETTINGS).flatMap((name) => (isSecret(name) ? [name, `${name}_FILE`] : [name]));
-  return Object.keys(environment)
-    .filter(
-      (name) =>
-        name.startsWith("USAGE_") && !known.includes(name) && !isRouteSetting(name.replace(/_FILE$/, "")),
-    )
-    .map((name) => {
-      const near = nearest(name, known);
-      return `${name} is not a setting${near === undefined ? "" : `; did you mean ${near}?`}`;
-    });
+  return Object.keys(environment).flatMap((name) => {
+    if (KNOWN_NAMES.includes(name) || isRouteSetting(name.replace(/_FILE$/, ""))) return [];
+    const meant = plainName(name);
+    if (!name.startsWith("USAGE_")) {
+      const isMeant = meant.startsWith("USAGE_") && KNOWN_NAMES.includes(meant);
+      return isMeant ? [`${meant} is set under a name with lower-case letters or invisible characters`] : [];
+    }
+    const near = nearest(name, KNOWN_NAMES);
+    return [`${name} is not a setting${near === undefined ? "" : `; did you mean ${near}?`}`];
+  });
+}
+
+/** In upper case, without what is no letter, digit or `_`. */
+export function plainName(name: string): string {
+  return name.replace(/\W/g, "").toUpperCase();
 }
 
 /** Error: `configuration_invalid` with all problems. */

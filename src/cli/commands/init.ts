@@ -10,6 +10,7 @@ import { readSecretFile } from "../../config/secret.ts";
 import { isRouteSetting, isSecret } from "../../config/settings.ts";
 import { readSetting, readVariable, refuse } from "../../config/variables.ts";
 import { EtlError, UsageError } from "../../errors.ts";
+import { textOf } from "../../given-file.ts";
 import { redisServerOf } from "../../redis-server.ts";
 import { type Finding, tryPlatform, tryPostgres, tryRedis } from "../checks/tries.ts";
 import { linesOf } from "../report/output.ts";
@@ -144,7 +145,7 @@ function begin(session: Session, options: InitOptions): Setup {
 }
 
 function keyIn(file: string): string {
-  if (file === "-") return readFileSync(0, "utf8").trim();
+  if (file === "-") return textOf(readFileSync(0))?.trim() ?? "";
   const problems: string[] = [];
   const key = readSecretFile(file, "--api-key-file", problems);
   refuse(problems);

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { type Command, Option } from "commander";
 import type { PlatformAccess } from "../../config/config.ts";
 import { UsageError } from "../../errors.ts";
+import { NO_TEXT, textOf } from "../../given-file.ts";
 import { NestedTooDeepError, parseJson } from "../../json.ts";
 import { Duration } from "../../luxon.ts";
 import type { AgentCard, Task, TaskEvent } from "../../platform/agents/a2a-answers.ts";
@@ -282,7 +283,9 @@ function bodyOf({ body: file }: DeploymentOptions): Record<string, unknown> {
   const next = "Give a file with one JSON object (--body deployment.json), or --body - for stdin.";
   if (file === undefined) throw new UsageError({ code: "body_missing", message: "--body is missing.", next });
   try {
-    const body = parseJson(readFileSync(file === "-" ? 0 : file, "utf8"));
+    const text = textOf(readFileSync(file === "-" ? 0 : file));
+    if (text === undefined) throw new Error(NO_TEXT);
+    const body = parseJson(text);
     if (typeof body === "object" && body !== null && !Array.isArray(body)) return { ...body };
     throw new Error("it holds no object");
   } catch (error) {
