@@ -2,31 +2,6 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { createTestDatabase } from "../support/database.ts";
 import { bench, document, envOf, KEY, PASSWORD, run } from "../support/program.ts";
 
-describe("configuration", () => {
-  test("with several mistakes, or without several settings, is refused with all of them", async () => {
-    const wrong = await run(["sync", "--inline"], {
-      USAGE_BASE_URL: "ftp://x",
-      USAGE_API_KY: KEY,
-      USAGE_SETTLE_AFTER: "soon",
-      DATABASE_URL: `postgres://me:${PASSWORD}@127.0.0.1:1/db`,
-      DATABASE_URL_FILE: "/run/secrets/url",
-    });
-    expect(wrong.code).toBe(2);
-    for (const said of [
-      "USAGE_BASE_URL is not an http",
-      "did you mean USAGE_API_KEY?",
-      "USAGE_SETTLE_AFTER is not",
-      "DATABASE_URL and DATABASE_URL_FILE are both set",
-    ])
-      expect(wrong.stderr).toContain(said);
-    const lacking = await run(["sync", "--inline"]);
-    expect([lacking.code, lacking.stderr]).toEqual([
-      2,
-      expect.stringMatching(/USAGE_BASE_URL and USAGE_API_KEY[\s\S]*DATABASE_URL/),
-    ]);
-  });
-});
-
 /** Pieces of four characters. */
 function piecesIn(text: string, secret: string): string[] {
   const pieces = Array.from({ length: secret.length - 3 }, (_, at) => secret.slice(at, at + 4));

@@ -5,7 +5,6 @@ import { resolvePostgres } from "../../src/local/servers/resolve.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
 import { listViews } from "../../src/store/export/views.ts";
-import { dbtMarts } from "./dbt-marts.ts";
 import { dbtKeyTest, dbtSources } from "./dbt-sources.ts";
 import { dumpSchema, ROOT } from "./schema-dump.ts";
 
@@ -27,7 +26,6 @@ try {
   writeFileSync(`${ROOT}sql/schema.sql`, await dumpSchema(client));
   await client.end();
   writeFileSync(`${ROOT}docs/dbt/models/sources.yml`, dbtSources(views));
-  writeFileSync(`${ROOT}docs/dbt/models/marts/marts.yml`, dbtMarts(views));
   writeFileSync(`${ROOT}docs/dbt/tests/usage_keys_are_unique.sql`, dbtKeyTest(views));
 } finally {
   await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);

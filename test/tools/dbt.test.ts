@@ -3,7 +3,6 @@ import { expect, test } from "vitest";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { keyOf, listViews } from "../../src/store/export/views.ts";
 import { enterPrices } from "../support/charges.ts";
-import { dbtMarts } from "../support/dbt-marts.ts";
 import { dbtKeyTest, dbtSources } from "../support/dbt-sources.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
@@ -18,7 +17,6 @@ test("the committed files match the views", async () => {
   const views = await listViews(store.db);
   for (const [path, made] of [
     ["dbt/models/sources.yml", dbtSources(views)],
-    ["dbt/models/marts/marts.yml", dbtMarts(views)],
     ["dbt/tests/usage_keys_are_unique.sql", dbtKeyTest(views)],
   ] as const) {
     const committed = await readFile(new URL(path, DOCS), "utf8").catch(() => "");

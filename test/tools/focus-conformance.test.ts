@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { replaceOwners } from "../../src/store/bill/owners.ts";
-import { BY_RESOURCE, COST, fill, loadDay, loadMonth, PERIOD, setup } from "../reporting/focus/bench.ts";
+import { BY_RESOURCE, COST, fill, loadDay, PERIOD, setup } from "../reporting/focus/bench.ts";
 import { enterPrices } from "../support/charges.ts";
-import { breachesOf, type FocusCheck, factsOf } from "../support/focus.ts";
+import { breachesOf, factsOf } from "../support/focus.ts";
 import { addSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
 
@@ -126,84 +126,4 @@ test("a column is null exactly where its condition does not hold", async () => {
   };
   const rest = [null, null, "1.000000", "{}", null, null, null];
   expect(rows.map((row) => Object.values(row))).toEqual([part("a"), part("b"), rest]);
-});
-
-describe("the check", () => {
-  const planted: readonly [string, FocusCheck, string, string][] = [
-    [
-      "an unknown category",
-      COST,
-      `'Meter' AS "ChargeCategory"`,
-      "ChargeCategory has an allowed value: 2 rows do not",
-    ],
-    [
-      "a null in a mandatory column",
-      COST,
-      `NULLIF("BilledCost", "BilledCost") AS "BilledCost"`,
-      "BilledCost has a value: 2 rows do not",
-    ],
-    ["a column of ours", COST, `'x' AS "Dimension"`, "Dimension is not of FOCUS and does not begin with x_"],
-    ["a float", COST, `"ListCost"::float8 AS "ListCost"`, "ListCost is double precision"],
-    ["an empty id", COST, `''::text AS "SubAccountId"`, "SubAccountId is not an empty text: 2 rows do not"],
-    [
-      "a currency in words",
-      COST,
-      `'euro' AS "BillingCurrency"`,
-      "BillingCurrency is a code of ISO 4217: 2 rows do not",
-    ],
-    ["an array of tags", COST, `'[]' AS "Tags"`, "Tags is a JSON object: 2 rows do not"],
-    [
-      "nested details",
-      COST,
-      `'{"x_A": {}}' AS "SkuPriceDetails"`,
-      "SkuPriceDetails has plain values: 2 rows do not",
-    ],
-    [
-      "text that is no JSON",
-      COST,
-      `'tier 1' AS "SkuPriceDetails"`,
-      "the rows cannot be read: invalid input syntax for type json",
-    ],
-    [
-      "a cost that is not price x quantity",
-      COST,
-      `"ListCost" + 1 AS "ListCost"`,
-      "ListCost is ListUnitPrice x PricingQuantity: 2 rows do not",
-    ],
-    [
-      "a third status",
-      PERIOD,
-      `'Ended' AS "BillingPeriodStatus"`,
-      "BillingPeriodStatus has an allowed value",
-    ],
-  ];
-
-  test("names each planted fault", async () => {
-    const bench = await setup();
-    await enterPrices(bench.store, [{ unitPrice: "2" }]);
-    await loadMonth(bench, 0, WORKSPACE, [
-      ["2026-03-01", WORKSPACE, 5],
-      ["2026-03-02", WORKSPACE, 6],
-    ]);
-    for (const [fault, check, column, said] of planted) {
-      const name = /"(\w+)"$/.exec(column)?.[1];
-      const { rows } = await bench.owner.query<{ columns: string }>(
-        `SELECT string_agg(quote_ident(attname), ', ') AS columns FROM pg_attribute
-         WHERE attrelid = $1::regclass AND attnum > 0 AND attname <> $2`,
-        [check.table, name],
-      );
-      await bench.owner.query(
-        `DROP VIEW IF EXISTS pg_temp.planted; CREATE TEMP VIEW planted AS SELECT ${rows[0]?.columns}, ${column} FROM ${check.table}`,
-      );
-      expect(await breachesOf(bench.owner, { ...check, table: "pg_temp.planted" }), fault).toContainEqual(
-        expect.stringContaining(said),
-      );
-    }
-    await bench.owner.query(
-      `DROP VIEW planted; CREATE TEMP VIEW planted AS SELECT "BilledCost" FROM ${COST.table}`,
-    );
-    expect(await breachesOf(bench.owner, { ...COST, table: "pg_temp.planted" })).toContain(
-      "ServiceProviderName lacks",
-    );
-  });
 });

@@ -20,26 +20,33 @@ export async function programOf(tree: string): Promise<Program> {
   const place = PLACES.find((one) => existsSync(join(tree, one)));
   if (place === undefined) throw new Error(`${tree} has none of ${PLACES.join(", ")}.`);
   const { main } = (await import(pathToFileURL(join(tree, place)).href)) as { main: () => Promise<void> };
-  return async (args, environment) => {
-    const { argv, exitCode, env, stdout, stderr } = process;
-    const streams = [stdout, stderr].map((stream) => {
-      const { write } = stream;
-      const pieces: string[] = [];
-      stream.write = (piece) => pieces.push(String(piece)) > 0;
-      return { text: () => pieces.join(""), restore: () => Object.assign(stream, { write }) };
-    });
-    process.argv = [argv[0] ?? "", "usage-etl", ...args, "--json"];
-    process.env = { USAGE_ENV_FILE: "/dev/null", NO_COLOR: "1", ...environment };
-    process.exitCode = undefined;
-    try {
-      await main();
-      const [out = "", error = ""] = streams.map(({ text }) => text());
-      return { code: Number(process.exitCode ?? 0), stdout: out, stderr: error };
-    } finally {
-      for (const { restore } of streams) restore();
-      Object.assign(process, { argv, exitCode, env });
-    }
-  };
+  return (args, environment) => runMain(main, [...args, "--json"], environment);
+}
+
+/** Runs a program in this process, with this environment alone. */
+export async function runMain(
+  main: () => Promise<void>,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<Ended> {
+  const { argv, exitCode, env, stdout, stderr } = process;
+  const streams = [stdout, stderr].map((stream) => {
+    const { write } = stream;
+    const pieces: string[] = [];
+    stream.write = (piece) => pieces.push(String(piece)) > 0;
+    return { text: () => pieces.join(""), restore: () => Object.assign(stream, { write }) };
+  });
+  process.argv = [argv[0] ?? "", "usage-etl", ...args];
+  process.env = { USAGE_ENV_FILE: "/dev/null", NO_COLOR: "1", ...environment };
+  process.exitCode = undefined;
+  try {
+    await main();
+    const [out = "", error = ""] = streams.map(({ text }) => text());
+    return { code: Number(process.exitCode ?? 0), stdout: out, stderr: error };
+  } finally {
+    for (const { restore } of streams) restore();
+    Object.assign(process, { argv, exitCode, env });
+  }
 }
 
 /**
