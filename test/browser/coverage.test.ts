@@ -2,14 +2,14 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { DAY_MS } from "../../src/domain/time/stride.ts";
 import { expectAccessible, expectKeyboard, expectNoSidewaysScroll } from "../support/browser/checks.ts";
 import { inBrowser, openPage, type View } from "../support/browser/page.ts";
+import { story } from "../support/browser/screens.ts";
 import { openStory } from "../support/browser/site.ts";
-import { iso, storyOf } from "../support/story.ts";
+import { iso } from "../support/story.ts";
 
 /** What scripts add to coverage: the panel of a cell, and keys in the calendar. Without them cells are links. */
 
 inBrowser();
 
-const story = storyOf(Date.now());
 const days = `/coverage?stride=day&from=${iso(story.today - 10 * DAY_MS)}&to=${iso(story.today)}`;
 
 let site: Awaited<ReturnType<typeof openStory>>;

@@ -6,6 +6,7 @@ import type { Database } from "../../src/store/db/database.ts";
 import { steerBackfill } from "../../src/store/work/backfills.ts";
 import { inBrowser, openPage } from "../support/browser/page.ts";
 import { openStory } from "../support/browser/site.ts";
+import { now as startedAt } from "../support/clock.ts";
 import { poll } from "../support/poll.ts";
 
 /** A page that stays open is made new by the server, and costs no more than one that was just opened. */
@@ -16,7 +17,7 @@ const ACTOR = { name: "ana", role: "operator", via: "page" } as const;
 
 /** A clock that stands still until the test lets time pass. */
 function standingClock() {
-  let now = Date.now();
+  let now = startedAt();
   const waiting = new Set<() => void>();
   const clock: Clock = {
     now: () => now,

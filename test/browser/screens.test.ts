@@ -9,15 +9,13 @@ import {
   inPage,
 } from "../support/browser/checks.ts";
 import { inBrowser, openPage } from "../support/browser/page.ts";
-import { SCREENS } from "../support/browser/screens.ts";
+import { SCREENS, story } from "../support/browser/screens.ts";
 import { openStory } from "../support/browser/site.ts";
-import { iso, storyOf } from "../support/story.ts";
+import { iso } from "../support/story.ts";
 
 /** Each screen with all that can happen in the database, as different people look at it. */
 
 inBrowser();
-
-const story = storyOf(Date.now());
 
 let site: Awaited<ReturnType<typeof openStory>>;
 beforeAll(async () => {

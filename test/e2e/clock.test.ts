@@ -2,6 +2,7 @@ import { Redis } from "ioredis";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { usageEtl } from "../support/cli.ts";
+import { now } from "../support/clock.ts";
 import { serviceUrl } from "../support/services.ts";
 
 /** Proves `npm run test:clock` too: a process that kept the real time would be months away. */
@@ -16,8 +17,7 @@ test("Postgres, Redis and started programs have the clock of the tests", async (
   const [seconds] = await redis.time();
   // The shell asks for the time in the place of the program, with what the program would get.
   const { stdout } = await usageEtl([], {}, { within: ["/bin/sh", "-c", "date +%s"] });
-  const now = Date.now();
   for (const at of [rows[0]?.at.getTime() ?? 0, Number(seconds) * 1_000, Number(stdout) * 1_000]) {
-    expect(Math.abs(now - at)).toBeLessThan(60_000);
+    expect(Math.abs(now() - at)).toBeLessThan(60_000);
   }
 });

@@ -7,6 +7,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { DAY_MS } from "../../src/domain/time/stride.ts";
 import { resolvePostgres } from "../../src/local/servers/resolve.ts";
 import { type Ended, start, usageEtl } from "../support/cli.ts";
+import { now } from "../support/clock.ts";
 import { poll } from "../support/poll.ts";
 import { copyRelease } from "../support/release.ts";
 import { farFromTheNextHour } from "../support/source.ts";
@@ -63,7 +64,7 @@ async function look<T>(
 
 type Sql = Parameters<Parameters<typeof look>[1]>[0];
 
-const finalUntil = () => (Math.floor(Date.now() / DAY_MS) - 3) * DAY_MS;
+const finalUntil = () => (Math.floor(now() / DAY_MS) - 3) * DAY_MS;
 
 /** All stored records of final days. */
 async function final(sql: Sql): Promise<string[]> {

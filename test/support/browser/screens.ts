@@ -1,4 +1,5 @@
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { now } from "../clock.ts";
 import { HOSTILE } from "../hostile.ts";
 import { iso, storyOf } from "../story.ts";
 
@@ -12,7 +13,7 @@ interface Screen {
   readonly names?: readonly string[];
 }
 
-const story = storyOf(Date.now());
+export const story = storyOf(now());
 const month = iso(story.month.start).slice(0, 7);
 const range = (of: { start: number; end: number }) => `from=${iso(of.start)}&to=${iso(of.end)}`;
 const yesterday = { start: story.today - DAY_MS, end: story.today };
