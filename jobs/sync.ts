@@ -1,5 +1,5 @@
 import { runOnSource } from "../src/pipeline/as-run.ts";
-import { planSync } from "../src/pipeline/sync/sync.ts";
+import { endOfSync, planSync } from "../src/pipeline/sync/sync.ts";
 import { fillFetchQueue } from "./enqueue.ts";
 import { CONTROL, defineJob } from "./job.ts";
 
@@ -11,9 +11,9 @@ export const syncJob = defineJob({
       context.source,
       "sync",
       async (source) => {
-        const { planned, entered, askedAgain } = await planSync(source);
-        return { planned, entered, askedAgain, fed: await fillFetchQueue(context) };
+        const { planned, entered, askedAgain, unknown } = await planSync(source);
+        return { planned, entered, askedAgain, unknown, fed: await fillFetchQueue(context) };
       },
-      ({ entered }) => ({ outcome: "done", tasks: entered }),
+      endOfSync,
     ),
 });

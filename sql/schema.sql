@@ -473,7 +473,7 @@ CREATE TABLE usage.notification (
   CONSTRAINT notification_pkey PRIMARY KEY (source_id, route, kind, owner),
   CONSTRAINT notification_route_fkey FOREIGN KEY (source_id, route) REFERENCES usage.route_state(source_id, route) ON DELETE CASCADE,
   CONSTRAINT notification_ended_notified CHECK (((ended_at IS NULL) OR (notified_at IS NOT NULL))),
-  CONSTRAINT notification_kind_known CHECK ((kind = ANY (ARRAY['difference'::text, 'control_total'::text, 'final_changed'::text, 'stale'::text, 'refused'::text, 'access_lost'::text, 'unpriced'::text, 'provider_total'::text, 'usage_limit'::text, 'budget'::text, 'unusual'::text])))
+  CONSTRAINT notification_kind_known CHECK ((kind = ANY (ARRAY['difference'::text, 'control_total'::text, 'final_changed'::text, 'stale'::text, 'refused'::text, 'access_lost'::text, 'unpriced'::text, 'provider_total'::text, 'usage_limit'::text, 'budget'::text, 'unusual'::text, 'meter_not_known'::text])))
 );
 
 CREATE TABLE usage.operator_action (
@@ -841,15 +841,17 @@ CREATE TABLE usage.source_fact (
 CREATE TABLE usage.source_meter (
   source_id smallint NOT NULL,
   meter text NOT NULL,
-  is_available boolean NOT NULL,
+  state text NOT NULL,
   evidence text NOT NULL,
   starts_on date,
   learned_at timestamp with time zone NOT NULL DEFAULT now(),
+  none_until timestamp with time zone,
   ask_again_at timestamp with time zone NOT NULL,
   CONSTRAINT source_meter_pkey PRIMARY KEY (source_id, meter),
   CONSTRAINT source_meter_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT source_meter_known CHECK ((meter = ANY (ARRAY['longlived'::text, 'shortlived'::text, 'deployments'::text, 'sandboxes'::text, 'evaluators'::text]))),
-  CONSTRAINT source_meter_starts CHECK (((starts_on IS NULL) OR ((meter = 'deployments'::text) AND is_available)))
+  CONSTRAINT source_meter_starts CHECK (((starts_on IS NULL) OR ((meter = 'deployments'::text) AND (state = ANY (ARRAY['counted'::text, 'not_known'::text]))))),
+  CONSTRAINT source_meter_state_known CHECK ((state = ANY (ARRAY['counted'::text, 'not_counted'::text, 'nothing_yet'::text, 'not_known'::text])))
 );
 
 CREATE TABLE usage.usage_limit (
@@ -948,7 +950,7 @@ CREATE TRIGGER charges_follow AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON us
 
 CREATE TRIGGER charges_follow AFTER INSERT ON usage.scope FOR EACH ROW WHEN (((new.group_by = 'workspace'::text) AND (new.stride = 'day'::text) AND ((new.kind <> 'traces'::text) OR (new.trace_tier <> 'all'::text)))) EXECUTE FUNCTION usage.charges_follow_scope();
 
-CREATE TRIGGER charges_follow AFTER UPDATE ON usage.source FOR EACH ROW WHEN (((old.workspace_ids IS DISTINCT FROM new.workspace_ids) OR (old.data_start IS DISTINCT FROM new.data_start))) EXECUTE FUNCTION usage.charges_follow_row();
+CREATE TRIGGER charges_follow AFTER UPDATE ON usage.source FOR EACH ROW WHEN ((((old.workspace_ids IS DISTINCT FROM new.workspace_ids) OR (old.data_start IS DISTINCT FROM new.data_start)) OR (old.wanted_meters IS DISTINCT FROM new.wanted_meters))) EXECUTE FUNCTION usage.charges_follow_row();
 
 CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.source_fact FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_row();
 
@@ -956,7 +958,7 @@ CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.source_meter FOR E
 
 CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.workspace FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_row();
 
-CREATE TRIGGER charges_follow_change AFTER UPDATE ON usage.source_meter FOR EACH ROW WHEN (((old.is_available IS DISTINCT FROM new.is_available) OR (old.starts_on IS DISTINCT FROM new.starts_on))) EXECUTE FUNCTION usage.charges_follow_row();
+CREATE TRIGGER charges_follow_change AFTER UPDATE ON usage.source_meter FOR EACH ROW WHEN (((old.state IS DISTINCT FROM new.state) OR (old.starts_on IS DISTINCT FROM new.starts_on))) EXECUTE FUNCTION usage.charges_follow_row();
 
 CREATE TRIGGER charges_follow_change AFTER UPDATE ON usage.workspace FOR EACH ROW WHEN (((old.unlisted_since IS DISTINCT FROM new.unlisted_since) OR (old.is_deleted IS DISTINCT FROM new.is_deleted))) EXECUTE FUNCTION usage.charges_follow_row();
 
@@ -3126,7 +3128,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- VIEW usage.kept_meter (
 --   source_id smallint,
 --   meter text,
---   starts_on date
+--   starts_on date,
+--   is_known boolean
 -- )
 
 -- VIEW usage.labelled_entity (
@@ -3250,6 +3253,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   meter text,
 --   scope_id integer,
 --   not_available datemultirange,
+--   not_known datemultirange,
 --   missing datemultirange,
 --   failed datemultirange,
 --   unverified datemultirange,
@@ -3445,6 +3449,14 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   group_by text,
 --   workspace_id integer,
 --   stride text
+-- )
+
+-- VIEW usage.unknown_meter (
+--   source_id smallint,
+--   meter text,
+--   evidence text,
+--   since timestamp with time zone,
+--   unknown_from date
 -- )
 
 -- VIEW usage.unpriced_day (
@@ -3801,12 +3813,12 @@ COMMENT ON COLUMN reporting.fct_usage_workspace_daily.is_reconciled IS 'Whether 
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting.usage_bill_monthly IS 'The bill of a month, line by line. Grain: calendar month (UTC) x line of its bill (key: source_id, month_start, line_number). An ESTIMATE from the imported prices, all workspaces together. The bill is the sum of its lines charge and correction within one currency: a correction is what changed of an earlier month after its costs were closed. A line estimate has a cost that is on no invoice. It is the whole bill where the month has no line unpriced, inconsistent, not_loaded (but of service evaluators) or not_reported: these say what is not known, and have no cost. What evaluators spent (not_invoiced) is on no bill and has no cost here.';
+COMMENT ON VIEW reporting.usage_bill_monthly IS 'The bill of a month, line by line. Grain: calendar month (UTC) x line of its bill (key: source_id, month_start, line_number). An ESTIMATE from the imported prices, all workspaces together. The bill is the sum of its lines charge and correction within one currency: a correction is what changed of an earlier month after its costs were closed. A line estimate has a cost that is on no invoice. It is the whole bill where the month has no line unpriced, inconsistent, not_loaded, not_known (both but of service evaluators) or not_reported: these say what is not known, and have no cost. What evaluators spent (not_invoiced) is on no bill and has no cost here.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.line_number IS 'Place of the line on the bill of its month, from 1. It may change while the month is open.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.service IS 'What the platform offers: traces, deployments, sandboxes or evaluators.';
-COMMENT ON COLUMN reporting.usage_bill_monthly.line IS 'charge: usage of the month at a price. estimate: the same of deployments by runs or uptime from October 2026 on, which no invoice counts. correction: what changed in corrected_month after it was closed. unpriced: usage without a price. inconsistent: short-lived traces of days on which more long-lived traces than traces are counted. not_loaded: days that are not loaded. not_reported: what is charged and the platform''s API does not tell. not_charged: usage that is charged by other units, of which this line tells no cost. not_invoiced: what evaluators spent, computed by the platform from model prices. Only the first three have a cost.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.line IS 'charge: usage of the month at a price. estimate: the same of deployments by runs or uptime from October 2026 on, which no invoice counts. correction: what changed in corrected_month after it was closed. unpriced: usage without a price. inconsistent: short-lived traces of days on which more long-lived traces than traces are counted. not_loaded: days that are not loaded. not_known: usage of which it is not known whether the server counts it. not_reported: what is charged and the platform''s API does not tell. not_charged: usage that is charged by other units, of which this line tells no cost. not_invoiced: what evaluators spent, computed by the platform from model prices. Only the first three have a cost.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.measure IS 'What the line counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds; lcu and lsu, the compute and storage units of sandboxes; spend_usd, US dollars of evaluators; deployment_lcu and deployment_lsu, those of deployments, are not reported.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.sku IS 'SKU of the imported price. Of a line unpriced: the SKUs that have a price on other days only; null: nothing has.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.unit_price IS 'The imported unit price.';

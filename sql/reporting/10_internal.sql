@@ -102,19 +102,29 @@ RETURN CASE measure
   -- end
   ELSE stored END;
 
+-- Wanted meters of which it is not known whether the server counts them, and the first day of which that is not known. A day counts as
+-- known if the server said a month after it that it had counted nothing: usage may come late.
+CREATE OR REPLACE VIEW usage.unknown_meter AS
+SELECT a.source_id, a.meter, a.evidence, a.learned_at AS since,
+       greatest(coalesce(a.starts_on, s.data_start), (a.none_until AT TIME ZONE 'UTC')::date - 31) AS unknown_from
+FROM usage.source_meter a
+JOIN usage.source s USING (source_id)
+WHERE a.state = 'not_known' AND (s.wanted_meters IS NULL OR a.meter = ANY (s.wanted_meters));
+
 -- Source x meter x dimension x workspace, with its scope of days and, of traces, its scope of hours. A workspace that was never
--- planned has no scope, but cells of traces: each of their days is missing. Another meter has cells where it has scopes, and where
--- the server is known not to count it: then none of their days is available. Deployment usage has a beginning of its own.
+-- planned has no scope, but cells of traces: each of their days is missing. Another meter has cells where it has scopes, where
+-- the server is known not to count it: then none of their days is available, and where that is not known: then all are missing.
+-- Deployment usage has a beginning of its own.
 CREATE OR REPLACE VIEW usage.cell AS
 SELECT c.meter, c.kind, c.trace_tier, c.scope_id AS day_scope_id, h.scope_id AS hour_scope_id, c.source_id, s.slug, s.data_start,
-       coalesce(a.starts_on, s.data_start) AS begins_on, s.hourly_hours, c.group_by, c.workspace_id AS workspace_entity_id,
+       coalesce(u.unknown_from, a.starts_on, s.data_start) AS begins_on, s.hourly_hours, c.group_by, c.workspace_id AS workspace_entity_id,
        usage.shown_id(e.external_id) AS workspace_id,
        -- Looked up: a join with labelled_entity would sort the names of everybody.
        (
          SELECT n.name FROM usage.entity_name n WHERE n.entity_id = c.workspace_id
          ORDER BY n.fetch_number DESC LIMIT 1
        ) AS workspace_name,
-       a.is_available IS FALSE
+       coalesce(a.state IN ('not_counted', 'nothing_yet'), false)
          OR EXISTS (SELECT FROM usage.source_fact n WHERE n.source_id = c.source_id AND n.fact = 'no_day') AS has_no_days,
        EXISTS (SELECT FROM usage.source_fact n WHERE n.source_id = c.source_id AND n.fact = 'no_hour') AS has_no_hours,
        usage.expected_days(s.workspace_ids, e.external_id, e.entity_id, s.data_start) AS expected_days
@@ -133,12 +143,17 @@ FROM (
       AND usage.meter_of(d.kind, d.trace_tier) = m.meter
   ) AND (
     m.meter = 'traces'
-    OR EXISTS (SELECT FROM usage.source_meter a WHERE a.source_id = e.source_id AND a.meter = m.meter AND NOT a.is_available)
+    OR EXISTS (
+      SELECT FROM usage.source_meter a
+      WHERE a.source_id = e.source_id AND a.meter = m.meter AND a.state IN ('not_counted', 'nothing_yet')
+    )
+    OR EXISTS (SELECT FROM usage.unknown_meter u WHERE u.source_id = e.source_id AND u.meter = m.meter)
   )
 ) c
 JOIN usage.source s ON s.source_id = c.source_id
 JOIN usage.entity e ON e.entity_id = c.workspace_id
 LEFT JOIN usage.source_meter a ON a.source_id = c.source_id AND a.meter = c.meter
+LEFT JOIN usage.unknown_meter u ON u.source_id = c.source_id AND u.meter = c.meter
 LEFT JOIN usage.trace_scope h
   ON h.source_id = c.source_id AND h.group_by = c.group_by AND h.workspace_id = c.workspace_id AND h.stride = 'hour'
  AND c.meter = 'traces';

@@ -1,12 +1,14 @@
 -- Open days: what keeps a month from being closed. Building blocks; readers cannot see them.
 
 -- The other meters of which a source keeps all days: those that its configuration wants and that its server counts, from their
--- beginning on.
+-- beginning on; and those of which that is not known.
 CREATE OR REPLACE VIEW usage.kept_meter AS
-SELECT a.source_id, a.meter, coalesce(a.starts_on, s.data_start) AS starts_on
+SELECT a.source_id, a.meter, coalesce(a.starts_on, s.data_start) AS starts_on, true AS is_known
 FROM usage.source_meter a
 JOIN usage.source s USING (source_id)
-WHERE a.is_available AND (s.wanted_meters IS NULL OR a.meter = ANY (s.wanted_meters));
+WHERE a.state = 'counted' AND (s.wanted_meters IS NULL OR a.meter = ANY (s.wanted_meters))
+UNION ALL
+SELECT source_id, meter, unknown_from, false FROM usage.unknown_meter;
 
 -- The open days of each workspace, dimension and meter: those that are not as a close needs them, a set for each reason, in the
 -- order in which reasons apply. No comparison repairs a contradiction of the platform, so it is the reason where a day was not
@@ -17,7 +19,8 @@ WHERE a.is_available AND (s.wanted_meters IS NULL OR a.meter = ANY (s.wanted_met
 CREATE OR REPLACE VIEW usage.open_days AS
 SELECT w.source_id, w.entity_id AS workspace_id, m.group_by, m.meter, c.scope_id,
        CASE WHEN n.has_no_days THEN v.missing ELSE '{}' END AS not_available,
-       CASE WHEN n.has_no_days THEN '{}' ELSE v.missing END AS missing,
+       CASE WHEN n.has_no_days OR k.is_known IS NOT FALSE THEN '{}' ELSE v.missing END AS not_known,
+       CASE WHEN n.has_no_days OR k.is_known IS FALSE THEN '{}' ELSE v.missing END AS missing,
        v.days * v.failed AS failed, v.days * v.unverified AS unverified,
        v.days * v.loaded - v.final - v.failed - v.unverified AS provisional, coalesce(d.open, '{}') AS open,
        CASE WHEN m.meter = 'traces' THEN v.final - coalesce(p.compared, '{}') - coalesce(d.platform_disagrees, '{}') ELSE '{}' END

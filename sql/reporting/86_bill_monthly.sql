@@ -1,7 +1,6 @@
 -- The bill of a month: what is charged by price, what changed in months that were closed before, and what is not known of it.
 
--- Days of each meter by workspace, which the bill is made of. Where the server counts a meter not at all, or not yet, nothing is
--- expected of it.
+-- Days of each meter by workspace, which the bill is made of. Where the server counts a meter not at all, nothing is expected of it.
 CREATE OR REPLACE VIEW usage.bill_cell AS
 SELECT c.source_id, c.workspace_entity_id, c.meter, c.expected, c.loaded, c.final, coalesce(p.compared + p.totalled - p.differing, '{}') * c.final AS proved
 FROM (
@@ -77,6 +76,11 @@ CROSS JOIN LATERAL (
     ) t
     WHERE o.source_id = src.source_id AND NOT isempty(t.days)
     GROUP BY o.meter
+  ),
+  -- Of short-lived traces the long-lived ones tell.
+  unknown AS MATERIALIZED (
+    SELECT meter FROM usage.unknown_meter
+    WHERE source_id = src.source_id AND unknown_from < (m.month_start + interval '1 month')::date AND meter <> 'shortlived'
   ),
   -- Measures that something is charged for in the month, by the prices of now or by its close.
   priced AS MATERIALIZED (
@@ -162,11 +166,15 @@ CROSS JOIN LATERAL (
     WHERE u.measure = 'spend_usd' AND u.quantity > 0
     UNION ALL
     -- Of deployments, sandboxes and evaluators all measures are in one answer.
-    SELECT 'not_loaded', CASE meter WHEN 'deployments' THEN 'nodes_executed' WHEN 'sandboxes' THEN 'lcu' WHEN 'evaluators' THEN 'spend_usd' ELSE meter END, NULL, NULL, NULL, NULL, NULL, NULL,
-           false, NULL, NULL, NULL
-    FROM state
+    SELECT o.line, CASE o.meter WHEN 'deployments' THEN 'nodes_executed' WHEN 'sandboxes' THEN 'lcu' WHEN 'evaluators' THEN 'spend_usd' ELSE o.meter END,
+           NULL, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, NULL
+    FROM (
+      SELECT CASE WHEN u.meter IS NULL THEN 'not_loaded' ELSE 'not_known' END AS line, meter
+      FROM state s FULL JOIN unknown u USING (meter)
+      WHERE s.meter IS NULL OR s.days_loaded < s.days_expected
+    ) o
     -- Long-lived traces that are not priced apart are on no bill.
-    WHERE days_loaded < days_expected AND (meter <> 'longlived' OR (SELECT are_priced FROM tiers))
+    WHERE o.meter <> 'longlived' OR (SELECT are_priced FROM tiers)
     UNION ALL
     -- No day has ended yet, or no workspace is known. That is not a month without usage.
     SELECT 'not_loaded', 'traces', NULL, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, NULL
@@ -174,7 +182,7 @@ CROSS JOIN LATERAL (
   )
   SELECT row_number() OVER (
            ORDER BY usage.service_of(l.measure) = 'evaluators', usage.service_of(l.measure) DESC,
-                    array_position(ARRAY['charge', 'estimate', 'correction', 'unpriced', 'inconsistent', 'not_loaded', 'not_reported'], l.line),
+                    array_position(ARRAY['charge', 'estimate', 'correction', 'unpriced', 'inconsistent', 'not_loaded', 'not_known', 'not_reported'], l.line),
                     l.corrected_month, l.measure COLLATE "C", l.sku COLLATE "C", l.from_quantity,
                     l.unit_price DESC, l.currency COLLATE "C"
          )::integer AS line_number,
@@ -190,4 +198,4 @@ CROSS JOIN LATERAL (
     WHERE meter = ANY (usage.meters_of_measure(l.measure))
   ) t
 ) x;
-COMMENT ON VIEW reporting.usage_bill_monthly IS 'The bill of a month, line by line. Grain: calendar month (UTC) x line of its bill (key: source_id, month_start, line_number). An ESTIMATE from the imported prices, all workspaces together. The bill is the sum of its lines charge and correction within one currency: a correction is what changed of an earlier month after its costs were closed. A line estimate has a cost that is on no invoice. It is the whole bill where the month has no line unpriced, inconsistent, not_loaded (but of service evaluators) or not_reported: these say what is not known, and have no cost. What evaluators spent (not_invoiced) is on no bill and has no cost here.';
+COMMENT ON VIEW reporting.usage_bill_monthly IS 'The bill of a month, line by line. Grain: calendar month (UTC) x line of its bill (key: source_id, month_start, line_number). An ESTIMATE from the imported prices, all workspaces together. The bill is the sum of its lines charge and correction within one currency: a correction is what changed of an earlier month after its costs were closed. A line estimate has a cost that is on no invoice. It is the whole bill where the month has no line unpriced, inconsistent, not_loaded, not_known (both but of service evaluators) or not_reported: these say what is not known, and have no cost. What evaluators spent (not_invoiced) is on no bill and has no cost here.';

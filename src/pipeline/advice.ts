@@ -2,7 +2,7 @@ import { type Config, sourceFlagsOf } from "../config/config.ts";
 import type { AlertKind } from "../domain/bill/alert-route.ts";
 import { addMonths } from "../domain/time/days.ts";
 import { DAY_MS } from "../domain/time/stride.ts";
-import { METER_NAME, meterFlags } from "../domain/usage/meter.ts";
+import { METER_NAME, METER_NOT_KNOWN, meterFlags } from "../domain/usage/meter.ts";
 import { counted, withoutAddresses } from "../printable.ts";
 import {
   type SourceProgress,
@@ -74,14 +74,17 @@ export async function reportOnSources(
     }),
   );
   const { sources, problem } = await queues;
-  const shown = (words: string | null) => (masked && words !== null ? withoutAddresses(words) : words);
+  const shown = <T extends string | null>(words: T) =>
+    masked && words !== null ? withoutAddresses(words) : words;
   return statuses.map((found): SourceReport => {
     const status = { ...found, refused: shown(found.refused) };
     const { source, refused, openDifferences } = status;
     const of = <T extends { readonly source: string }>(all: readonly T[]) =>
       all.find((one) => one.source === source);
     // A snapshot has these of every source.
-    const trust = of(trusts) as SourceTrust;
+    const known = of(trusts) as SourceTrust;
+    const unknownMeters = known.unknownMeters.map((one) => ({ ...one, evidence: shown(one.evidence) }));
+    const trust = { ...known, unknownMeters };
     const progress = of(progresses) as SourceProgress;
     const run = of(runs);
     const lastSync = run === undefined ? null : { ...run, reason: shown(run.reason) };
@@ -233,6 +236,15 @@ function onDays(at: Situation): Advice | undefined {
       return { ...advice("warn", again, command, `/backfills/new?${query}`), why: `/coverage?${query}` };
     }
     return advice("warn", load, command, `/backfills/new?${query}`);
+  }
+  const [unknown] = trust.unknownMeters;
+  if (unknown !== undefined) {
+    const { meter, evidence } = unknown;
+    const why = `It is not known whether the server counts ${METER_NAME[meter]}: ${evidence}. Each sync asks again.`;
+    return {
+      ...advice("warn", why, `usage-etl doctor${sourceFlags}`),
+      alerts: { kinds: [METER_NOT_KNOWN], isWhole: trust.unknownMeters.length === 1 },
+    };
   }
   const [gap] = trust.otherGaps.filter(({ idleDays }) => idleDays > 0);
   if (gap !== undefined) {

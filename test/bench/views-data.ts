@@ -80,8 +80,8 @@ function organisation({ records, seed, workspaces: asked = 0, years = YEARS }: S
      SELECT source_id, m.kind, m.tier, group_by, workspace_id, stride
      FROM usage.trace_scope, (VALUES ('traces', 'longlived'), ('langsmith_deployments', 'all')) m (kind, tier)
      WHERE stride = 'day'`,
-    `INSERT INTO usage.source_meter (source_id, meter, is_available, evidence, starts_on, ask_again_at)
-     SELECT source_id, m, true, '', CASE m WHEN 'deployments' THEN data_start END, now()
+    `INSERT INTO usage.source_meter (source_id, meter, state, evidence, starts_on, ask_again_at)
+     SELECT source_id, m, 'counted', '', CASE m WHEN 'deployments' THEN data_start END, now()
      FROM usage.source, unnest('{longlived,deployments}'::text[]) m`,
     `INSERT INTO usage.series (scope_id, entity_id)
      SELECT c.scope_id, e.entity_id

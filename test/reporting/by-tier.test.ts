@@ -121,9 +121,9 @@ test("short-lived traces are no better than the worse of the two figures", async
 });
 
 test("a server that does not count tiers has none, which is not zero; what it counted before stays", async () => {
-  const learn = (state: "available" | "notAvailable") =>
+  const learn = (state: "counted" | "not_counted") =>
     learnMeter(store.db, { sourceId, meter: "longlived", state, evidence: "test" });
-  await learn("notAvailable");
+  await learn("not_counted");
   await load("traces", "workspace", ["2026-03-01", "2026-04-01"], [["2026-03-02", WORKSPACE, 10]]);
   await load("traces", "project", ["2026-03-01", "2026-04-01"], [["2026-03-02", CHAT, 10]]);
   const statuses = (view: string) =>
@@ -141,9 +141,13 @@ test("a server that does not count tiers has none, which is not zero; what it co
   ]);
   expect(await lines("SELECT count(*) FROM reporting_detail.usage_upgrade_project_monthly")).toEqual(["0"]);
 
-  await learn("available");
+  await learn("counted");
   await load("longlived", "workspace", ["2026-03-01", "2026-03-15"], [["2026-03-02", WORKSPACE, 4]]);
-  await learn("notAvailable");
+  // What was counted is not known first: then its days are missing.
+  await learn("not_counted");
+  const [, latest = ""] = (await byWorkspace("2026-03-16")).slice(-2);
+  expect(latest).toBe("2026-03-15 shortlived - missing f");
+  await learn("not_counted");
   expect(
     (await byWorkspace("2026-03-16")).slice(2, 4).concat((await byWorkspace("2026-03-16")).slice(-2)),
   ).toEqual([
@@ -323,7 +327,7 @@ test("a day of a tier is reconciled by its own export, short-lived traces by bot
 test("coverage says of each kind and tier how its days are loaded", async () => {
   await load("traces", "workspace", ["2026-03-01", "2026-03-03"], [["2026-03-02", WORKSPACE, 10]]);
   await load("longlived", "workspace", ["2026-03-01", "2026-03-02"], []);
-  await learnMeter(store.db, { sourceId, meter: "deployments", state: "notAvailable", evidence: "test" });
+  await learnMeter(store.db, { sourceId, meter: "deployments", state: "not_counted", evidence: "test" });
   expect(
     await lines(`SELECT kind, trace_tier, usage_date, status FROM reporting_detail.usage_coverage_by_kind_daily
                  WHERE group_by = 'workspace' AND workspace_id = '${WORKSPACE}' AND usage_date < '2026-03-04' ORDER BY 1, 2, 3`),

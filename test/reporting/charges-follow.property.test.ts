@@ -117,8 +117,8 @@ const step = fc.oneof(
         `UPDATE usage.source SET data_start = CASE data_start WHEN '2026-03-01' THEN '2026-03-28'::date ELSE '2026-03-01' END`,
         "INSERT INTO usage.source_fact SELECT source_id, 'no_day', 'test' FROM usage.source ON CONFLICT DO NOTHING",
         "DELETE FROM usage.source_fact",
-        `INSERT INTO usage.source_meter (source_id, meter, is_available, evidence, starts_on, ask_again_at)
-         SELECT source_id, 'deployments', true, 'test', '2026-03-25', now() FROM usage.source
+        `INSERT INTO usage.source_meter (source_id, meter, state, evidence, starts_on, ask_again_at)
+         SELECT source_id, 'deployments', 'counted', 'test', '2026-03-25', now() FROM usage.source
          ON CONFLICT (source_id, meter) DO UPDATE SET starts_on = CASE source_meter.starts_on WHEN '2026-03-25' THEN '2026-04-02'::date END`,
         "DELETE FROM usage.source_meter",
       ),

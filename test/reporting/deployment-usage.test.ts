@@ -28,7 +28,7 @@ test("deployment usage begins where its own history begins, and is zero only whe
   await learnMeter(store.db, {
     sourceId,
     meter: "deployments",
-    state: "available",
+    state: "counted",
     evidence: "test",
     startsOn: "2026-03-04",
   });
@@ -85,7 +85,7 @@ test("it may begin before the traces of its source", async () => {
   await learnMeter(store.db, {
     sourceId,
     meter: "deployments",
-    state: "available",
+    state: "counted",
     evidence: "test",
     startsOn: "2026-01-20",
   });

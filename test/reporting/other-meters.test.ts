@@ -71,11 +71,11 @@ async function fail(
 
 /** The other meters: with more and fewer traces than all tiers have, changes of final counts, failures and zeros. */
 async function loadOthers(): Promise<void> {
-  await learnMeter(store.db, { sourceId, meter: "longlived", state: "available", evidence: "test" });
+  await learnMeter(store.db, { sourceId, meter: "longlived", state: "counted", evidence: "test" });
   await learnMeter(store.db, {
     sourceId,
     meter: "deployments",
-    state: "available",
+    state: "counted",
     evidence: "test",
     startsOn: "2026-02-20",
   });

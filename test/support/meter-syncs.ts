@@ -31,8 +31,8 @@ export async function stored(bench: Bench): Promise<Map<string, number>> {
 
 /** What is known of each meter of the server. */
 export const meters = (bench: Bench) =>
-  bench.sql<{ meter: string; is_available: boolean; evidence: string; starts_on: string | null }>(
-    "SELECT meter, is_available, evidence, starts_on::text FROM usage.source_meter ORDER BY meter",
+  bench.sql<{ meter: string; state: string; evidence: string; starts_on: string | null }>(
+    "SELECT meter, state, evidence, starts_on::text FROM usage.source_meter ORDER BY meter",
   );
 
 /** The same as the stand-in answers it, day by day. */

@@ -65,6 +65,7 @@ const LONG: readonly string[] = [
   "integration/pipeline/reconcile/untrusted-export",
   "integration/pipeline/sandboxes-refused",
   "integration/pipeline/sync/ended-meters",
+  "integration/pipeline/sync/first-responses.property",
   "integration/pipeline/totals/check-totals.property",
   "integration/pipeline/totals/known-findings",
   "integration/pipeline/totals/meters",

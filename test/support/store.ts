@@ -18,6 +18,15 @@ import { poll } from "./poll.ts";
 export async function setupMigrated(
   options: { maxConnections?: number } = {},
 ): Promise<{ store: Store; url: string }> {
+  const { store, url, drop } = await openMigrated(options);
+  onTestFinished(drop);
+  return { store, url };
+}
+
+/** The same for all tests of a file: who opens it drops it. */
+export async function openMigrated(
+  options: { maxConnections?: number } = {},
+): Promise<{ store: Store; url: string; drop: () => Promise<void> }> {
   await ensureTemplate("migrated", async (url) => {
     const store = openStore({ url });
     await migrate(store);
@@ -25,11 +34,11 @@ export async function setupMigrated(
   });
   const database = await createTestDatabase({ template: "migrated" });
   const store = openStore({ url: database.url, ...options });
-  onTestFinished(async () => {
+  const drop = async () => {
     await store.close();
     await database.drop();
-  });
-  return { store, url: database.url };
+  };
+  return { store, url: database.url, drop };
 }
 
 /** Workspaces become readable, as of now by the store's clock. */

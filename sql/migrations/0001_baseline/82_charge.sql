@@ -157,14 +157,14 @@ END
 $$;
 REVOKE ALL ON FUNCTION usage.charges_follow_row () FROM public;
 CREATE TRIGGER charges_follow AFTER UPDATE ON usage.source FOR EACH ROW
-  WHEN ((OLD.workspace_ids, OLD.data_start) IS DISTINCT FROM (NEW.workspace_ids, NEW.data_start))
+  WHEN ((OLD.workspace_ids, OLD.data_start, OLD.wanted_meters) IS DISTINCT FROM (NEW.workspace_ids, NEW.data_start, NEW.wanted_meters))
   EXECUTE FUNCTION usage.charges_follow_row();
 CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.source_fact
   FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_row();
 CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.source_meter
   FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_row();
 CREATE TRIGGER charges_follow_change AFTER UPDATE ON usage.source_meter FOR EACH ROW
-  WHEN ((OLD.is_available, OLD.starts_on) IS DISTINCT FROM (NEW.is_available, NEW.starts_on))
+  WHEN ((OLD.state, OLD.starts_on) IS DISTINCT FROM (NEW.state, NEW.starts_on))
   EXECUTE FUNCTION usage.charges_follow_row();
 CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.workspace
   FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_row();

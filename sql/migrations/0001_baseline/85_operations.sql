@@ -41,7 +41,7 @@ CREATE TABLE usage.notification (
   CONSTRAINT notification_kind_known CHECK (
     kind IN (
       'difference', 'control_total', 'final_changed', 'stale', 'refused', 'access_lost', 'unpriced', 'provider_total', 'usage_limit',
-      'budget', 'unusual'
+      'budget', 'unusual', 'meter_not_known'
     )
   ),
   CONSTRAINT notification_ended_notified CHECK (ended_at IS NULL OR notified_at IS NOT NULL)

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { requireSources, type SourceConfig } from "../../config/config.ts";
 import { describeCosts } from "../../domain/bill/price.ts";
-import { METER_NAME, METERS, type Meter } from "../../domain/usage/meter.ts";
+import { METER_NAME, METER_NOT_KNOWN, METERS, type Meter } from "../../domain/usage/meter.ts";
 import { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import { describeAdded, knownSyncBudget } from "../../pipeline/sync/sync-budget.ts";
 import { billingClientOf } from "../../platform/clients.ts";
@@ -11,7 +11,12 @@ import { type BillPart, billPartsOf, type LearnedBillPart } from "../../store/bi
 import { checkCharges } from "../../store/bill/charges.ts";
 import { endingPrices, unpricedMeasures, unpricedUsage } from "../../store/bill/prices.ts";
 import { capabilitiesOf, type LearnedCapability } from "../../store/catalog/server-capabilities.ts";
-import { type LearnableMeter, type LearnedMeter, learnedMeters } from "../../store/catalog/source-meters.ts";
+import {
+  type LearnableMeter,
+  type LearnedMeter,
+  learnedMeters,
+  type MeterState,
+} from "../../store/catalog/source-meters.ts";
 import { noteRefusal } from "../../store/catalog/sources.ts";
 import { configuredWorkspaces } from "../../store/catalog/workspaces.ts";
 import { checkState } from "../../store/coverage/check-state.ts";
@@ -185,7 +190,7 @@ async function checkStored(
   }
   const learned = new Map((await learnedMeters(db, sourceId)).map((one) => [one.meter, one]));
   for (const meter of METERS) {
-    if (meter !== "traces") notes.pass("bill", describeMeter(meter, config.meters, learned.get(meter)));
+    if (meter !== "traces") checkMeter(meter, { wanted: config.meters, learned: learned.get(meter) }, notes);
   }
   for (const capability of await capabilitiesOf(db, sourceId))
     notes.pass("server", describeCapability(capability));
@@ -199,7 +204,7 @@ async function checkStored(
   const [advice = "", changed] = describeFinality(finality, settleAfterMs);
   notes.pass("finality", advice);
   for (const meter of ["longlived", "shortlived"] as const) {
-    if (config.meters.includes(meter) && learned.get(meter)?.isAvailable === true)
+    if (config.meters.includes(meter) && learned.get(meter)?.state === "counted")
       notes.pass("finality", await describeTierFinality(db, { sourceId, meter, settleAfterMs }));
   }
   if (changed !== undefined) notes.warn("finality", { code: "final_changed", message: changed, next: "" });
@@ -230,20 +235,32 @@ async function checkStored(
     });
 }
 
-function describeMeter(
+const STATE_WORDS: Readonly<Record<MeterState, string>> = {
+  counted: "counted",
+  not_counted: "not available",
+  nothing_yet: "nothing counted yet",
+  not_known: "not known whether the server counts it",
+};
+
+function checkMeter(
   meter: LearnableMeter,
-  wanted: readonly Meter[],
-  learned: LearnedMeter | undefined,
-): string {
+  { wanted, learned }: { wanted: readonly Meter[]; learned: LearnedMeter | undefined },
+  notes: Notes,
+): undefined {
   const name = METER_NAME[meter];
   if (!wanted.includes(meter))
-    return meter === "shortlived" && wanted.includes("longlived")
-      ? `${name}: traces less the long-lived ones`
-      : `${name}: not loaded (USAGE_METERS)`;
-  if (learned === undefined) return `${name}: not asked for yet; a sync does`;
-  const { isAvailable, evidence, learnedAt } = learned;
-  const state = isAvailable ? "counted" : "not available";
-  return `${name}: ${state}, learned on ${learnedAt.toISOString().slice(0, 10)}: ${evidence}`;
+    return notes.pass(
+      "bill",
+      meter === "shortlived" && wanted.includes("longlived")
+        ? `${name}: traces less the long-lived ones`
+        : `${name}: not loaded (USAGE_METERS)`,
+    );
+  const { state = "not_known", evidence = "not asked for yet", learnedAt } = learned ?? {};
+  const since = learnedAt === undefined ? "" : `, since ${learnedAt.toISOString().slice(0, 10)}`;
+  const message = `${name}: ${STATE_WORDS[state]}${since}: ${evidence}`;
+  if (state !== "not_known") return notes.pass("bill", message);
+  const next = "Each sync asks again: `usage-etl sync`. USAGE_METERS can leave it out.";
+  notes.fail("bill", { code: METER_NOT_KNOWN, message, next }, EXIT.partlyFailed);
 }
 
 const BILL_WORDS: Readonly<Record<BillPart, string>> = {

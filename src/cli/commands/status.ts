@@ -58,6 +58,8 @@ async function run(session: Session, { source: only }: { source?: string }): Pro
       ...detail,
       budget,
       provedUntil: trust.provedUntil,
+      unknownMeters: trust.unknownMeters,
+      otherGaps: trust.otherGaps,
       proveWith: commandToProve(trust, sourceFlagsOf(config, status.source)),
       dataStartProblem: dataStartProblemOf(session, status),
       workers: seen?.workers ?? null,

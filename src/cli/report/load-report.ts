@@ -1,7 +1,9 @@
 import { isLoaded, type RangeLine, rangeSentence } from "../../domain/coverage/range-status.ts";
-import { METER, METER_NAME, type Meter } from "../../domain/usage/meter.ts";
+import { METER, METER_NAME, METER_NOT_KNOWN, type Meter } from "../../domain/usage/meter.ts";
 import { dimensionOf, type GroupBy } from "../../domain/usage/record.ts";
 import type { RunResult } from "../../pipeline/extract/run-inline.ts";
+import { printableLine } from "../../printable.ts";
+import type { UnknownMeter } from "../../store/catalog/source-meters.ts";
 import { EXIT } from "../session/exit.ts";
 import { cellsOf, instant, linesOf, table, withoutZeros } from "./output.ts";
 
@@ -14,9 +16,10 @@ export function rangeToData(lines: readonly RangeLine[]) {
   }));
 }
 
-export function describeRange(lines: readonly RangeLine[]): string {
-  const { sentence, open } = rangeSentence(lines);
-  if (open.length === 0) return sentence;
+export function describeRange(lines: readonly RangeLine[], unknown: readonly UnknownMeter[] = []): string {
+  const { sentence, open } = rangeSentence(lines, unknown.length > 0);
+  const notKnown = unknown.map(describeUnknown);
+  if (open.length === 0) return linesOf(sentence, notKnown);
   const cells = cellsOf(joined(open), {
     dimension: (line) => (line.isOfAll ? allDimensions(line.meter) : dimensionText(line.meter, line.groupBy)),
     stride: "stride",
@@ -27,7 +30,11 @@ export function describeRange(lines: readonly RangeLine[]): string {
     to: ({ end }) => instant(end),
     "next attempt": ({ retryAt }) => retryAt && instant(retryAt),
   });
-  return `${sentence}\n${table(...withoutZeros(...cells))}`;
+  return linesOf(sentence, table(...withoutZeros(...cells)), notKnown);
+}
+
+export function describeUnknown({ meter, evidence }: Pick<UnknownMeter, "meter" | "evidence">): string {
+  return `It is not known whether the server counts ${METER_NAME[meter]}: ${printableLine(evidence)}. Each sync asks again. [${METER_NOT_KNOWN}]`;
 }
 
 function joined(lines: readonly RangeLine[]): (RangeLine & { readonly isOfAll: boolean })[] {

@@ -13,7 +13,7 @@ import {
 import { describeRestatements } from "../../domain/proof/restatement.ts";
 import { addDays, isDay } from "../../domain/time/days.ts";
 import { DAY_MS, HOUR_MS } from "../../domain/time/stride.ts";
-import { METER_NAME, type Meter } from "../../domain/usage/meter.ts";
+import { METER_NAME, METER_NOT_KNOWN, type Meter } from "../../domain/usage/meter.ts";
 import type { Advice, SourceReport } from "../../pipeline/advice.ts";
 import { factOf } from "../../pipeline/alerts/conditions.ts";
 import { outcomeOf } from "../../pipeline/as-run.ts";
@@ -23,16 +23,20 @@ import { counted, printableLine } from "../../printable.ts";
 import type { Freshness, SourceProgress, SourceStatus } from "../../store/activity/overview.ts";
 import type { Run } from "../../store/activity/run-history.ts";
 import type { StrideDays } from "../../store/coverage/coverage-lines.ts";
+import type { SourceTrust } from "../../store/coverage/trust.ts";
 import type { ListedOnly, LostWorkspace } from "../../store/coverage/withdrawn-zeros.ts";
 import type { Database } from "../../store/db/database.ts";
 import { latenessOf } from "../../store/proof/lateness.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
+import { describeUnknown } from "./load-report.ts";
 import { count, instant, linesOf, second, wrapped } from "./output.ts";
 
 export type ShownStatus = SourceStatus &
   SourceProgress &
   Pick<SourceReport, "lastSync" | "nextSync" | "alerts" | "advice" | "lostWorkspaces"> & {
     readonly budget: SyncBudget | null;
+    readonly unknownMeters: SourceTrust["unknownMeters"];
+    readonly otherGaps: SourceTrust["otherGaps"];
     /** UTC day before which every dimension is final and proved. */
     readonly provedUntil: string;
     /** Command that proves more days; null if every final day is proved. */
@@ -67,7 +71,9 @@ export function exitOfStatus(status: ShownStatus): number {
   if (status.redis !== null || (hasSchedules && workers === 0)) exits.push(EXIT.unreachable);
   if (hasFailed) exits.push(OUT_OF_REACH.has(lastSync.code ?? "") ? EXIT.unreachable : EXIT.partlyFailed);
   const isOpen = days.some(({ missing, failed, unverified }) => missing + failed + unverified > 0);
-  if (status.failures.length > 0 || isOpen || isAlert("stale", "access_lost")) exits.push(EXIT.partlyFailed);
+  const lacksOther = status.unknownMeters.length + status.otherGaps.length > 0;
+  if (status.failures.length > 0 || isOpen || lacksOther || isAlert("stale", "access_lost"))
+    exits.push(EXIT.partlyFailed);
   // Changed final counts are shown, but nothing is wrong with them now.
   if (status.openDifferences + status.platformDisagrees > 0) exits.push(EXIT.mismatch);
   return firstExit(exits);
@@ -107,6 +113,8 @@ export function describeStatus(status: ShownStatus, now: number): string {
     alerts.map((one) => line("ALERT", `${factOf(one)} [${one.kind}]`)),
     status.refused !== null && line("KEY", `The platform refuses the key: ${status.refused}`),
     problems.map(({ message, next, code }) => line("WARNING", `${message} ${next} [${code}]`)),
+    status.unknownMeters.map((one) => line("NOT KNOWN", describeUnknown(one))),
+    status.otherGaps.map((one) => line("days", describeOtherGaps(one))),
     status.failures.map((failures) => line("FAILED", describeFailures(failures))),
     describeLost(status.lostWorkspaces).map((text) => line("WARNING", text)),
   );
@@ -118,6 +126,7 @@ export function describeInShort(status: ShownStatus, now: number): string {
   const problems = [
     ...[budget?.problem, dataStartProblem].flatMap((one) => one?.code ?? []),
     ...status.failures.map(({ code }) => code),
+    ...status.unknownMeters.map(() => METER_NOT_KNOWN),
     ...status.alerts.map(({ kind }) => kind),
   ];
   const counts = Map.groupBy(problems, (one) => one);
@@ -203,6 +212,11 @@ function describeProved({
   if (provedUntil <= dataStart)
     return `not from the start: ${dataStart} is the first day that is not proved${more}`;
   return `by day until ${addDays(provedUntil, -1)}, by the export or by totals (all dimensions)${more}`;
+}
+
+function describeOtherGaps({ meter, idleDays, askedDays }: SourceTrust["otherGaps"][number]): string {
+  const loading = askedDays === 0 ? "" : `, ${count(askedDays)} of them being loaded`;
+  return `${count(idleDays + askedDays)} daily figures of ${METER_NAME[meter]} not loaded${loading}`;
 }
 
 function describeDays(days: StrideDays): string {

@@ -11,6 +11,7 @@ import { enterSource, openSource } from "../../pipeline/source/open-source.ts";
 import type { OpenSource, SourceDeps } from "../../pipeline/source/source.ts";
 import { type Asked, statusOfAsked } from "../../pipeline/sync/asked-range.ts";
 import { billingClientOf } from "../../platform/clients.ts";
+import { type UnknownMeter, unknownMeters } from "../../store/catalog/source-meters.ts";
 import type { Store } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import type { RunEnd, RunKind } from "../../store/work/runs.ts";
@@ -25,6 +26,12 @@ export interface LoadPlan {
   readonly tasks: readonly UsageRequest[];
   /** Stored figures may be wrong, so all are compared with the answers. */
   readonly isRepair?: boolean;
+}
+
+interface Loaded {
+  readonly run: RunResult;
+  readonly range: readonly RangeLine[];
+  readonly unknown: readonly UnknownMeter[];
 }
 
 /**
@@ -44,25 +51,28 @@ export async function loadInline(
       const run = await session.output.progress({ label: source.config.slug, unit: "requests" }, (update) =>
         runInline(source, tasks, { onProgress: update, isRepair, isRoutine: kind === "sync" }),
       );
-      return { run, range: await statusOfAsked(source.store.db, source, asked) };
+      const { store, sourceId } = source;
+      const range = await statusOfAsked(store.db, source, asked);
+      // A backfill asks for one meter, whose days are in its range.
+      return { run, range, unknown: kind === "sync" ? await unknownMeters(store.db, sourceId) : [] };
     },
-    exitOf: ({ range }) => exitOfLines(range),
+    exitOf: ({ range, unknown }) => (unknown.length > 0 ? EXIT.partlyFailed : exitOfLines(range)),
     describe: (results) => {
       const isOnly = Object.keys(results).length === 1;
       return Object.entries(results)
-        .map(([slug, { run, range }]) => (isOnly ? "" : `${slug}\n`) + describeLoad(run, range))
+        .map(([slug, result]) => (isOnly ? "" : `${slug}\n`) + describeLoad(result))
         .join("\n\n");
     },
-    toData: ({ run, range }) => ({ ...run, range: rangeToData(range) }),
+    toData: ({ run, range, unknown }) => ({ ...run, range: rangeToData(range), unknown }),
   });
 }
 
-function describeLoad(run: RunResult, range: readonly RangeLine[]): string {
-  if (run.counts.length > 0) return `${describeRun(run)}\n${describeRange(range)}`;
+function describeLoad({ run, range, unknown }: Loaded): string {
+  if (run.counts.length > 0) return `${describeRun(run)}\n${describeRange(range, unknown)}`;
   const isFinal = range.length > 0 && range.every(({ status }) => status === "final");
-  return isFinal
+  return isFinal && unknown.length === 0
     ? "Nothing was required: everything is final."
-    : `No usage was asked for. ${describeRange(range)}`;
+    : `No usage was asked for. ${describeRange(range, unknown)}`;
 }
 
 /** Prints the results, with `--json` as an array. Returns the first exit code that applies. */

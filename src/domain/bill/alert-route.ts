@@ -1,3 +1,5 @@
+import { METER_NOT_KNOWN } from "../usage/meter.ts";
+
 export const ALERT_KINDS = [
   "difference",
   "control_total",
@@ -8,6 +10,7 @@ export const ALERT_KINDS = [
   "stale",
   "refused",
   "access_lost",
+  METER_NOT_KNOWN,
   "unpriced",
   "unusual",
 ] as const;

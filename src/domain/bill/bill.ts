@@ -15,6 +15,7 @@ export interface BillLine {
     | "unpriced"
     | "inconsistent"
     | "not_loaded"
+    | "not_known"
     | "not_reported"
     | "not_charged"
     | "not_invoiced";
@@ -59,9 +60,10 @@ const MEASURE_NAME: Readonly<Record<string, string>> = {
 
 export function lineName(one: BillLine): string {
   const { line, measure, service, correctedMonth } = one;
-  if (line === "not_loaded" && service === "deployments") return "Deployment usage";
-  if (line === "not_loaded" && service === "sandboxes") return "Sandbox usage";
-  if (line === "not_loaded" && service === "evaluators") return "Evaluators";
+  const isOfAll = line === "not_loaded" || line === "not_known";
+  if (isOfAll && service === "deployments") return "Deployment usage";
+  if (isOfAll && service === "sandboxes") return "Sandbox usage";
+  if (isOfAll && service === "evaluators") return "Evaluators";
   const name = [MEASURE_NAME[measure] ?? measure, volumeOf(one)].filter(Boolean).join(", ");
   return line === "correction" ? `${name}, correction of ${correctedMonth}` : name;
 }
@@ -85,6 +87,7 @@ export function lineState(one: BillLine): string {
   if (line === "not_charged") return "not charged: the platform charges LCU and LSU instead";
   if (line === "not_invoiced") return "the platform's estimate from model prices: on no invoice";
   if (line === "inconsistent") return "not known: more long-lived traces than traces on some days";
+  if (line === "not_known") return "not known: no response says whether the server counts it";
   if (line === "not_loaded") {
     if (daysExpected === null || daysLoaded === null)
       return "not known: no day of it has ended, or no workspace is known";

@@ -23,13 +23,21 @@ export function isLoaded({ status }: Pick<RangeLine, "status">): boolean {
   return status === "final" || status === "provisional";
 }
 
-/** Describes what the tables say about a requested range. `open` is the part that is still to be loaded. */
-export function rangeSentence(lines: readonly RangeLine[]): {
+/**
+ * Describes what the tables say about a requested range. `open` is the part that is still to be loaded. `hasUnknown`: other
+ * usage was requested too, and it is not known whether the server counts it.
+ */
+export function rangeSentence(
+  lines: readonly RangeLine[],
+  hasUnknown = false,
+): {
   readonly sentence: string;
   readonly open: readonly RangeLine[];
 } {
   const open = lines.filter((line) => !isLoaded(line));
   const loaded = describeLoaded(lines);
+  const notAll = `Not all of it is loaded${loaded === "" ? "" : `, only ${loaded} (${UNIT})`}${open.length === 0 ? "." : ":"}`;
+  if (hasUnknown) return { sentence: notAll, open };
   if (lines.length === 0) return { sentence: "No usage is expected in that range.", open };
   if (open.length === 0) return { sentence: `All of it is loaded: ${loaded} (${UNIT}).`, open };
   if (loaded !== "" && open.every(({ status }) => status === "not_available")) {
@@ -38,7 +46,7 @@ export function rangeSentence(lines: readonly RangeLine[]): {
       : "Not available:";
     return { sentence: `All that the server answers is loaded: ${loaded} (${UNIT}). ${what}`, open };
   }
-  return { sentence: `Not all of it is loaded${loaded === "" ? "" : `, only ${loaded} (${UNIT})`}:`, open };
+  return { sentence: notAll, open };
 }
 
 const UNIT = "figures by workspace and dimension";

@@ -125,7 +125,10 @@ function loadSteps(own: readonly OpenDay[], meter: Meter, asked: AskedClose): St
   const load = loadCommand(asked, meter);
   const of = meter === "traces" ? "" : ` of ${METER_NAME[meter]}`;
   const steps: Step[] = [];
-  if (has(own, "failed")) {
+  if (has(own, "not_known")) {
+    const text = `Ask the server again whether it counts ${METER_NAME[meter]}: \`${load}\`. \`usage-etl doctor\` shows what it answered.`;
+    steps.push({ kind: "load", text, commands: [load] });
+  } else if (has(own, "failed")) {
     const text = `Load what failed${of}: \`${load}\`. \`usage-etl status\` shows why it failed.`;
     steps.push({ kind: "load", text, commands: [load] });
   } else if (has(own, "missing")) {
@@ -225,6 +228,7 @@ const WAYS_OUT: Readonly<Record<OpenDay["access"], readonly [problem: string, re
 /** Why a day of a meter, dimension and workspace keeps its month open. The first that applies. */
 export const OPEN_REASONS = [
   "not_available",
+  "not_known",
   "missing",
   "failed",
   "unverified",
@@ -261,6 +265,7 @@ export interface OpenDay {
 /** In words. */
 export const OPEN_WORDS: Readonly<Record<OpenReason, string>> = {
   not_available: "not available",
+  not_known: "not known whether the server counts it",
   missing: "not loaded",
   failed: "failed",
   unverified: "access to the workspace is not proven",

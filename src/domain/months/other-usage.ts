@@ -1,9 +1,9 @@
 import { METER_NAME, type Meter } from "../usage/meter.ts";
 
 /**
- * How a close treats a meter. `checked`: its days must be loaded, final and without a difference. `not_counted`,
- * `not_known`: wanted, but the server does not count it, or this is not known yet. `not_wanted`: loaded earlier; a
- * difference counts, a gap does not.
+ * How a close treats a meter. `checked`: its days must be loaded, final and without a difference. `not_counted`: wanted, but
+ * the server does not count it. `not_known`: wanted, and this is not known, which keeps the close open. `not_wanted`: loaded
+ * earlier; a difference counts, a gap does not.
  */
 type OtherState = "checked" | "not_counted" | "not_known" | "not_wanted";
 
@@ -22,7 +22,7 @@ export interface KnownUsage {
 const CLOSE: Readonly<Record<OtherState, string>> = {
   checked: "checked too",
   not_counted: "not in the close, since the server is not known to count it",
-  not_known: "not in the close, since no sync has learned yet whether the server counts it",
+  not_known: "keeps the close open, since it is not known whether the server counts it",
   not_wanted: "not checked for gaps, since it is no longer kept (USAGE_METERS)",
 };
 

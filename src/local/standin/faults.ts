@@ -7,10 +7,10 @@ import { TAGGINGS } from "./engine/tags.ts";
 
 /** A script hits the next matching requests; rates hit at random, from a seed. */
 const faultSchema = z.discriminatedUnion("kind", [
-  /** `retry_after`: seconds or an HTTP date. */
+  /** `retry_after`: seconds or an HTTP date. With 200, a foreign body in place of the answer. */
   z.strictObject({
     kind: z.literal("status"),
-    status: z.int().min(400).max(599),
+    status: z.int().min(200).max(599),
     retry_after: z.union([z.string(), z.number()]).optional(),
     body: z.string().optional(),
     content_type: z.string().optional(),

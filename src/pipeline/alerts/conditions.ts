@@ -4,6 +4,7 @@ import type { AlertKind, Severity } from "../../domain/bill/alert-route.ts";
 import { describeUnpriced } from "../../domain/bill/price.ts";
 import { describeLimit, type LimitUse, marksPassed } from "../../domain/bill/usage-limit.ts";
 import { describeRestatements } from "../../domain/proof/restatement.ts";
+import { METER_NAME, METER_NOT_KNOWN } from "../../domain/usage/meter.ts";
 import { counted, printableLine } from "../../printable.ts";
 import { type AlertFacts, alertFacts } from "../../store/activity/alert-facts.ts";
 import type { Database } from "../../store/db/database.ts";
@@ -211,12 +212,16 @@ function ofProof({ differences, controlTotals, providerTotals, finalChanges }: A
   ];
 }
 
+/** A server that fails for a moment is asked again by the next syncs. */
+const UNKNOWN_AFTER_S = 3600;
+
 /** Causes that keep usage from being loaded. */
 function ofLoading(
-  { secondsWithoutLoad, isRefused, lostWorkspaces, withdrawnZeros }: AlertFacts,
+  { secondsWithoutLoad, isRefused, lostWorkspaces, withdrawnZeros, unknownMeters }: AlertFacts,
   staleAfterMs: number,
 ): Condition[] {
   const hours = Math.floor(secondsWithoutLoad / 3600);
+  const unknown = unknownMeters.filter(({ seconds }) => seconds > UNKNOWN_AFTER_S);
   return [
     found(
       "stale",
@@ -235,6 +240,12 @@ function ofLoading(
       lostWorkspaces,
       describeLost(lostWorkspaces.ids, withdrawnZeros),
       "the key has access to every known workspace again, and what was withdrawn is loaded",
+    ),
+    found(
+      METER_NOT_KNOWN,
+      { count: unknown.length, newest: Math.max(0, ...unknown.map(({ since }) => Date.parse(since))) },
+      `It is not known whether the server counts ${unknown.map(({ meter }) => METER_NAME[meter]).join(", ")}, so none of that is loaded. See usage-etl doctor.`,
+      "it is known of all usage whether the server counts it",
     ),
   ];
 }

@@ -16,12 +16,12 @@ import {
 } from "../../domain/time/stride.ts";
 import type { Window } from "../../domain/time/window.ts";
 import type { AnswerFlaw } from "../../domain/usage/answer.ts";
-import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { PlatformError } from "../../errors.ts";
 import { scopesOf } from "../../store/catalog/scopes.ts";
 import { learnCapability, type ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import { type LearnableMeter, learnMeter } from "../../store/catalog/source-meters.ts";
 import { failScopes } from "../../store/load/failures.ts";
+import { isMeterRefused } from "../source/ask.ts";
 import type { OpenSource } from "../source/source.ts";
 
 /**
@@ -48,7 +48,8 @@ export async function takeNextStep(
   }
   if (step.ends !== undefined) {
     source.meters.delete(step.ends);
-    await learnMeter(store.db, { sourceId, meter: step.ends, state: "notAvailable", evidence: message });
+    // It was counted, so the next sync asks whether it still is. Many workers may get the same wrong response at once.
+    await learnMeter(store.db, { sourceId, meter: step.ends, state: "not_known", evidence: message });
   }
   if (step.keep) {
     const failure = { scopeIds: scopeIdsOf(task), period: task.window, stamp };
@@ -87,7 +88,7 @@ export interface NextStep {
   /** True if the task's own scopes keep it as a failure, which is retried later. */
   readonly keep: boolean;
   readonly learn?: ServerCapability;
-  /** The meter that the server no longer counts. */
+  /** The meter that the server no longer counts, by this response. */
   readonly ends?: LearnableMeter;
 }
 
@@ -150,18 +151,6 @@ export function afterRefusal(
     return split(task, { code, message }, maySplit);
   }
   return { outcome: "failed", code, message, parts: [], keep: true };
-}
-
-/**
- * True if the server refuses the parameters of other meters (docs/platform.md, Two live contracts), or refuses them to this
- * key. A request about one workspace may be refused because of that workspace.
- */
-function isMeterRefused(meter: Meter, { status, locations, message, url }: PlatformError): boolean {
-  if (METER[meter].isByWorkspace) return false;
-  if (status === 403) return true;
-  if (status !== 400 && status !== 422) return false;
-  // The URL contains these words whatever is refused.
-  return [...locations, message.replaceAll(url, "")].some((text) => /\b(kind|trace_tier)\b/.test(text));
 }
 
 /** Splits by workspace, then by time, down to one bucket, so that one bad record costs one bucket. */

@@ -2,7 +2,7 @@ import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import { type Member, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
 import type { Window } from "../../domain/time/window.ts";
 import { AnswerCollector, type AnswerFlaw } from "../../domain/usage/answer.ts";
-import type { Meter } from "../../domain/usage/meter.ts";
+import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { UsageRecord } from "../../domain/usage/record.ts";
 import type { RunRule } from "../../domain/usage/run-rule.ts";
 import { PlatformError } from "../../errors.ts";
@@ -187,6 +187,18 @@ type KeyRefused = PlatformError & { readonly status: 401 | 403 };
 export function isKeyRefused(error: unknown, meter: Meter = "traces"): error is KeyRefused {
   if (!(error instanceof PlatformError)) return false;
   return error.status === 401 || (error.status === 403 && meter === "traces");
+}
+
+/**
+ * True if the server refuses the parameters of other meters (docs/platform.md, Two live contracts), or refuses them to this
+ * key. A request about one workspace may be refused because of that workspace.
+ */
+export function isMeterRefused(meter: Meter, { status, locations, message, url }: PlatformError): boolean {
+  if (METER[meter].isByWorkspace) return false;
+  if (status === 403) return true;
+  if (status !== 400 && status !== 422) return false;
+  // The URL contains these words whatever is refused.
+  return [...locations, message.replaceAll(url, "")].some((text) => /\b(kind|trace_tier)\b/.test(text));
 }
 
 /** Keeps a refused key (401, 403), so that no other process sends it again and `status` shows why. */

@@ -5,13 +5,20 @@ import type { Interval } from "../../domain/time/window.ts";
 import { METER, METER_NAME, type Meter } from "../../domain/usage/meter.ts";
 import type { UsageRecord } from "../../domain/usage/record.ts";
 import { PlatformError } from "../../errors.ts";
-import { type LearnableMeter, learnedMeters, learnMeter } from "../../store/catalog/source-meters.ts";
+import {
+  type LearnableMeter,
+  type LearnedMeter,
+  learnedMeters,
+  learnMeter,
+  type MeterState,
+} from "../../store/catalog/source-meters.ts";
+import { lostWorkspaces } from "../../store/coverage/withdrawn-zeros.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { ask, askAside, isKeyRefused, queryOf, sendMoreOf } from "./ask.ts";
+import { ask, askAside, isKeyRefused, isMeterRefused, queryOf, sendMoreOf } from "./ask.ts";
 import type { OpenSource } from "./source.ts";
 
 interface Lesson {
-  readonly state: "available" | "notAvailable" | "unknown";
+  readonly state: MeterState;
   readonly evidence: string;
   /** First day of deployment usage, epoch milliseconds. */
   readonly start?: number;
@@ -38,7 +45,7 @@ export async function learnAsked(source: OpenSource, meter: Meter): Promise<stri
   const learned = async () => (await learnedMeters(store.db, sourceId)).find((one) => one.meter === meter);
   if ((await learned())?.isDue !== false) await learnMeters(source, new Set([meter]));
   const known = await learned();
-  return known?.isAvailable === true ? undefined : known?.evidence;
+  return known?.state === "counted" ? undefined : known?.evidence;
 }
 
 /**
@@ -62,27 +69,25 @@ export async function learnMeters(
   }
   if (due.has("deployments")) lessons.set("deployments", await learnDeployments(source));
   for (const meter of ["sandboxes", "evaluators"] as const) {
-    if (due.has(meter)) lessons.set(meter, await learnByWorkspace(source, meter, !known.has(meter)));
+    if (due.has(meter)) lessons.set(meter, await learnByWorkspace(source, meter, known.get(meter)));
   }
   for (const [meter, lesson] of lessons) {
     const before = known.get(meter);
     // A counted meter stays counted until a response says otherwise.
-    const isDoubtful = lesson.state === "unknown" || lesson.isEmpty === true;
-    if (isDoubtful && before?.isAvailable === true) continue;
-    // A first search that broke off is repeated over all time. A stored result would say that it was complete.
-    if (METER[meter].isByWorkspace && lesson.state === "unknown" && before === undefined) continue;
+    const isDoubtful =
+      lesson.state === "not_known" || lesson.state === "nothing_yet" || lesson.isEmpty === true;
+    if (isDoubtful && before?.state === "counted") continue;
     const { state, evidence, start } = lesson;
     const startsOn = start === undefined ? {} : { startsOn: dayOf(start) };
     await learnMeter(store.db, { sourceId, meter, state, evidence, ...startsOn });
-    const isAvailable = state === "available";
-    if (before?.isAvailable !== isAvailable) log.info({ meter, isAvailable, evidence }, "meter learned");
+    if (before?.state !== state) log.info({ meter, state, evidence }, "meter learned");
   }
   const learned = await learnedMeters(store.db, sourceId);
-  for (const { meter, isAvailable, startsOn } of learned) {
-    if (!isAvailable) source.meters.delete(meter);
+  for (const { meter, state, startsOn } of learned) {
+    if (state !== "counted") source.meters.delete(meter);
     else source.meters.set(meter, startsOn === null ? source.dataStart : Date.parse(startsOn));
   }
-  return new Set([...lessons].filter(([, { state }]) => state === "available").map(([meter]) => meter));
+  return new Set([...lessons].filter(([, { state }]) => state === "counted").map(([meter]) => meter));
 }
 
 /**
@@ -97,19 +102,20 @@ const WITHOUT_TIERS = [0, 16, 0] as const;
  */
 async function learnTiers(source: OpenSource): Promise<Lesson> {
   const range = { start: source.dataStart, end: floorToGrid(await storeNow(source.store.db), DAY_MS) };
-  if (range.end <= range.start) return { state: "unknown", evidence: "no day has ended yet" };
+  if (range.end <= range.start) return { state: "nothing_yet", evidence: "no day has ended yet" };
   const sums = { traces: 0, longlived: 0, shortlived: 0 };
   for (const meter of ["traces", "longlived", "shortlived"] as const) {
     const refused = await sumUp(source, { meter, range }, ({ traces }) => {
       sums[meter] += traces;
     });
     if (refused !== undefined) return refused;
-    if (sums.traces === 0) return { state: "unknown", evidence: "no trace is counted yet" };
+    // An organization without any trace has none of a tier: nothing is missing, so it is not incomplete for ever.
+    if (sums.traces === 0) return { state: "nothing_yet", evidence: "no trace is counted yet" };
   }
   const { traces, longlived, shortlived } = sums;
   const figures = `${count(traces)} traces, ${count(longlived)} long-lived, ${count(shortlived)} short-lived`;
   if (longlived === traces && shortlived === traces)
-    return { state: "notAvailable", evidence: `it answers all traces for each tier: ${figures}` };
+    return { state: "not_counted", evidence: `it answers all traces for each tier: ${figures}` };
   if (longlived === 0) {
     const info = await ask(source, () => source.billing.info({ signal: source.signal }));
     const version = info?.version ?? null;
@@ -118,18 +124,19 @@ async function learnTiers(source: OpenSource): Promise<Lesson> {
       const since = WITHOUT_TIERS.join(".");
       if (info?.isSelfHosted === true)
         return {
-          state: "notAvailable",
+          state: "not_counted",
           evidence: `${found} self-hosted servers do not track them from ${since} on`,
         };
-      // On other servers it may be a true zero, because a server need not say whether it is self-hosted.
+      // On other servers it may be a true zero, because a server need not say whether it is self-hosted. Either way no
+      // long-lived trace is counted that could be missing.
       return {
-        state: "unknown",
+        state: "nothing_yet",
         evidence: `${found} it is not known whether it is self-hosted: such servers do not track them from ${since} on`,
       };
     }
   }
-  if (longlived + shortlived === traces) return { state: "available", evidence: figures };
-  return { state: "unknown", evidence: `the tiers do not add up: ${figures}` };
+  if (longlived + shortlived === traces) return { state: "counted", evidence: figures };
+  return { state: "not_known", evidence: `the tiers do not add up: ${figures}` };
 }
 
 /** The next sync tries again. */
@@ -151,14 +158,13 @@ async function learnDeployments(source: OpenSource): Promise<Lesson> {
     });
     if (refused !== undefined) return refused;
     if (first === Number.POSITIVE_INFINITY) {
-      if (length === STRIDE_MS.year)
-        return { state: "notAvailable", evidence: "it answers no deployment usage", isEmpty: true };
+      if (length === STRIDE_MS.year) return none(source, "deployments");
       break;
     }
     range = { start: floorToGrid(first, DAY_MS), end: Math.min(first + length, end) };
   }
   const evidence = `deployment usage begins on ${dayOf(range.start)}`;
-  return { state: "available", evidence, start: range.start };
+  return { state: "counted", evidence, start: range.start };
 }
 
 /**
@@ -175,27 +181,44 @@ const LOOKS = {
 async function learnByWorkspace(
   source: OpenSource,
   meter: keyof typeof LOOKS,
-  isFirst: boolean,
+  before: Pick<LearnedMeter, "noneUntil"> | undefined,
 ): Promise<Lesson> {
   const end = floorToGrid(await storeNow(source.store.db), HOUR_MS);
-  const back = isFirst ? LOOKS[meter].first : LOOKS[meter].later;
-  const start = Math.max(source.dataStart, floorToGrid(Math.max(end - back, 0), DAY_MS));
-  if (start >= end) return { state: "unknown", evidence: "no hour has ended yet" };
+  // A first search that broke off is repeated over all time, and a later one continues where the last whole one ended.
+  const noneUntil = before?.noneUntil?.getTime();
+  const from = noneUntil === undefined ? end - LOOKS[meter].first : noneUntil - LOOKS[meter].later;
+  const start = Math.max(source.dataStart, floorToGrid(Math.max(from, 0), DAY_MS));
+  if (start >= end) return { state: "nothing_yet", evidence: "no hour has ended yet" };
   const refusals: Lesson[] = [];
+  let unusable: Lesson | undefined;
   for (const workspaceId of source.workspaceIds) {
     let isUsed = false;
     const asked = { meter, range: { start, end }, workspaceIds: [workspaceId] };
     const refused = await sumUp(source, asked, ({ traces }) => {
       isUsed ||= traces > 0;
     });
-    if (isUsed) return { state: "available", evidence: `it answers ${METER_NAME[meter]}` };
+    if (isUsed) return { state: "counted", evidence: `it answers ${METER_NAME[meter]}` };
     if (refused === undefined) continue;
-    if (refused.state === "unknown" || refused.isAbsent) return refused;
-    refusals.push(refused);
+    if (refused.state === "counted" || refused.isAbsent) return refused;
+    if (refused.state === "not_known") unusable ??= refused;
+    else refusals.push(refused);
   }
+  // No other workspace shows that there is such usage, and this one may have some.
+  if (unusable !== undefined) return unusable;
   const [refused] = refusals;
   if (refused !== undefined && refusals.length === source.workspaceIds.length) return refused;
-  return { state: "notAvailable", evidence: `it answers no ${METER_NAME[meter]}`, isEmpty: true };
+  return none(source, meter);
+}
+
+/** A key that lost a workspace gets empty responses about it. */
+async function none({ store, config }: OpenSource, meter: LearnableMeter): Promise<Lesson> {
+  const evidence = `it answers no ${METER_NAME[meter]}`;
+  const lost = (await lostWorkspaces(store.db)).find((one) => one.source === config.slug && one.isUnread);
+  if (lost === undefined) return { state: "not_counted", evidence, isEmpty: true };
+  return {
+    state: "not_known",
+    evidence: `${evidence}, but the key does not read workspace ${lost.workspaceId}`,
+  };
 }
 
 /**
@@ -232,19 +255,30 @@ async function sumUp(
     }
     return undefined;
   } catch (error) {
-    if (!(error instanceof PlatformError) || (meter === "traces" && isKeyRefused(error))) throw error;
-    const { status, locations, message } = error;
-    // Traces were read with this key; if it were refused as a whole, they would show it.
-    if (meter !== "traces" && (status === 400 || status === 403 || status === 422))
-      return { state: "notAvailable", evidence: `it refuses it: ${message}` };
-    if (meter !== "traces" && (status === 404 || status === 405))
-      return { state: "notAvailable", evidence: `it does not have it: ${message}`, isAbsent: true };
-    if (locations.some((location) => location.endsWith(".measures")))
-      return { state: "notAvailable", evidence: `it answers no measure of deployments: ${message}` };
-    // One wrong record, or a server that fails only here, does not show what it counts, and must not block traces.
-    if (status === 401) throw error;
-    return { state: "unknown", evidence: message };
+    if (!(error instanceof PlatformError) || isKeyRefused(error, meter)) throw error;
+    return lessonOf(meter, error);
   }
+}
+
+/** What a response that cannot be used shows. It must not block traces. */
+function lessonOf(meter: Meter, error: PlatformError): Lesson {
+  const { status, locations, message } = error;
+  // Traces were read with this key; if it were refused as a whole, they would show it.
+  if (meter === "traces") return { state: "not_known", evidence: message };
+  if (isMeterRefused(meter, error) || status === 403)
+    return { state: "not_counted", evidence: `it refuses it: ${message}` };
+  if (status === 404 || status === 405)
+    return { state: "not_counted", evidence: `it does not have it: ${message}`, isAbsent: true };
+  // Only all records without measures show that the server ignores `kind`; one among others is wrong.
+  if (locations.includes("usage.0.measures"))
+    return { state: "not_counted", evidence: `it answers no measure of deployments: ${message}` };
+  // There are records, so there is usage. Whoever loads it finds out which of it cannot be read.
+  if (METER[meter].isByWorkspace && error.isAboutRecords)
+    return {
+      state: "counted",
+      evidence: `it answers ${METER_NAME[meter]}, not all of which can be read: ${message}`,
+    };
+  return { state: "not_known", evidence: message };
 }
 
 function isFrom(version: string, least: readonly number[]): boolean {

@@ -2,7 +2,7 @@ import { configurationDigest, keyDigest } from "../../config/config.ts";
 import { HOUR_MS } from "../../domain/time/stride.ts";
 import { dataStartOf } from "../../store/catalog/data-start.ts";
 import { capabilitiesOf } from "../../store/catalog/server-capabilities.ts";
-import { meterStartsOf } from "../../store/catalog/source-meters.ts";
+import { expectMeters, meterStartsOf } from "../../store/catalog/source-meters.ts";
 import { bindOrganization, noteRefusal, registerSource } from "../../store/catalog/sources.ts";
 import { configuredWorkspaces, enterWorkspaces } from "../../store/catalog/workspaces.ts";
 import { liftFetchNumbers } from "../../store/load/fetch-ledger.ts";
@@ -56,6 +56,7 @@ export async function enterSource({ store, config, settings, log }: SourceDeps):
     providerName: config.providerName,
     invoiceIssuerName: config.invoiceIssuerName,
   });
+  await expectMeters(store.db, { sourceId, meters: settings.meters });
   await logDataStart({ db: store.db, sourceId, config, log }, before);
   return { store, sourceId };
 }

@@ -1,9 +1,11 @@
 import type { RangeLine } from "../../domain/coverage/range-status.ts";
 import { alignRange } from "../../domain/planning/windows.ts";
 import { intervalOf } from "../../domain/time/days.ts";
+import type { Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import { type PlannableSource, plannableSource } from "../../store/activity/plan-facts.ts";
 import { ensureScopes } from "../../store/catalog/scopes.ts";
+import { learnedMeters } from "../../store/catalog/source-meters.ts";
 import { rangeStatus } from "../../store/coverage/range-status.ts";
 import type { Database } from "../../store/db/database.ts";
 import type { Backfill } from "../../store/work/backfills.ts";
@@ -27,12 +29,14 @@ export async function statusOfAsked(
   { wanted: all, groupings = GROUPINGS, workspaceIds }: Asked,
 ): Promise<RangeLine[]> {
   const lines: RangeLine[] = [];
+  const unknown = (await learnedMeters(db, sourceId)).filter(({ state }) => state === "not_known");
+  const isCounted = (meter: Meter) => meters.has(meter) || unknown.some((one) => one.meter === meter);
   for (const [meter, some] of byMeter(all)) {
     // A workspace that was never planned has no scopes, but each of its days is missing.
     await ensureScopes(db, { sourceId, meter, groupings, strides: some.map(({ stride }) => stride) });
     const wanted = some.flatMap(({ stride, range }) => {
       const required = alignRange(range, stride, meters.get(meter) ?? dataStart);
-      const isUnavailable = !meters.has(meter) || capabilities.has(`no_${stride}`);
+      const isUnavailable = !isCounted(meter) || capabilities.has(`no_${stride}`);
       return required === undefined ? [] : [{ stride, range: required, isUnavailable }];
     });
     lines.push(...(await rangeStatus(db, { sourceId, meter, groupings, workspaceIds, wanted })));

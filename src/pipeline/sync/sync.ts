@@ -1,10 +1,12 @@
 import { type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
 import type { Interval, Window } from "../../domain/time/window.ts";
-import { METER, type Meter } from "../../domain/usage/meter.ts";
+import { METER, METER_NAME, METER_NOT_KNOWN, type Meter } from "../../domain/usage/meter.ts";
 import { heldScopes } from "../../store/catalog/scopes.ts";
+import { unknownMeters } from "../../store/catalog/source-meters.ts";
 import { quietWorkspaces } from "../../store/load/by-workspace.ts";
 import { retryAfterOutage } from "../../store/load/failures.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
+import type { RunEnd } from "../../store/work/runs.ts";
 import {
   enterTasks,
   type LedWindow,
@@ -17,13 +19,22 @@ import { keptForMs, type OpenSource } from "../source/source.ts";
 import { planRetries, planSource, routineDemand, type Want } from "./plan.ts";
 import { syncBudget } from "./sync-budget.ts";
 
+interface PlannedSync {
+  readonly planned: number;
+  readonly entered: number;
+  readonly putOff: number;
+  readonly askedAgain: number;
+  /** Wanted usage of which it is still not known whether the server counts it; empty if there is none. */
+  readonly unknown: string;
+}
+
 /**
  * Creates the tasks of a sync: days for all time, hours for as long as they are kept. The platform has just responded to first
  * contact, so failures of an outage are due at once. A window by project, user or key is only planned if the workspace's task
  * of the same window is created: that task creates it unless its response makes it needless. `entered`: tasks that were not in
  * flight. `askedAgain`: parts of time that failed in an outage and are due again.
  */
-export async function planSync(source: OpenSource) {
+export async function planSync(source: OpenSource): Promise<PlannedSync> {
   const { sourceId, store, log, runId } = source;
   const askedAgain = await retryAfterOutage(store.db, sourceId);
   const now = await storeNow(store.db);
@@ -59,7 +70,15 @@ export async function planSync(source: OpenSource) {
     entered: first.entered + rest.entered,
     putOff: putOff?.tasks ?? 0,
     askedAgain,
+    unknown: (await unknownMeters(store.db, sourceId)).map(({ meter }) => METER_NAME[meter]).join(", "),
   };
+}
+
+/** Its fetch tasks end later, and count as they do. */
+export function endOfSync({ entered, unknown }: Pick<PlannedSync, "entered" | "unknown">): RunEnd {
+  if (unknown === "") return { outcome: "done", tasks: entered };
+  const message = `It is not known whether the server counts ${unknown}.`;
+  return { outcome: "partly_failed", tasks: entered, code: METER_NOT_KNOWN, message };
 }
 
 /**

@@ -97,7 +97,7 @@ export function eachMeasure(fromWireRecord: FromWireRecord): ToRecords {
       const record = fromWireRecord(one, first + offset);
       const checked = measuresSchema.safeParse(one);
       if (!checked.success) {
-        if (hasMeasure(one)) throw schemaFault(checked.error, one, first + offset);
+        if (isOfDeployments(one)) throw schemaFault(checked.error, one, first + offset);
         const path = `usage[${first + offset}]`;
         throw recordFault(
           `record ${first + offset}: ${path} has none of ${METER.deployments.measures.join(", ")}`,
@@ -113,8 +113,10 @@ export function eachMeasure(fromWireRecord: FromWireRecord): ToRecords {
     });
 }
 
-function hasMeasure(raw: unknown): boolean {
-  return METER.deployments.measures.some((measure) => (raw as Record<string, unknown>)[measure] != null);
+/** A measure of null is a wrong one, and a server that ignores `kind` counts traces in its place. */
+function isOfDeployments(raw: unknown): boolean {
+  const given = raw as Record<string, unknown>;
+  return !("traces" in given) || METER.deployments.measures.some((measure) => measure in given);
 }
 
 /** `raw` fits its schema, so `dimensions` is an object. These fields are beyond the schema. */

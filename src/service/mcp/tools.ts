@@ -3,6 +3,7 @@ import type { Config } from "../../config/config.ts";
 import { billTotals, describeTotal, lineName, lineState } from "../../domain/bill/bill.ts";
 import { isDay } from "../../domain/time/days.ts";
 import { amountText } from "../../domain/usage/amount.ts";
+import { METER_NAME } from "../../domain/usage/meter.ts";
 import { UsageError } from "../../errors.ts";
 import { reportOnSources } from "../../pipeline/advice.ts";
 import { factOf } from "../../pipeline/alerts/conditions.ts";
@@ -169,6 +170,9 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
         newest_closed_month: trust.closedMonth,
         months_not_closed_before: trust.monthsNotClosed,
         daily_figures_not_loaded: trust.gapDays,
+        not_known_whether_counted: trust.unknownMeters.map(({ meter, evidence, since }) => {
+          return { usage: METER_NAME[meter], since, why: evidence };
+        }),
         open_differences: status.openDifferences,
         restatements: status.restatements,
         last_sync: lastSync && { at: lastSync.startedAt, outcome: lastSync.outcome },

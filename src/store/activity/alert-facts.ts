@@ -4,6 +4,7 @@ import type { LimitUse } from "../../domain/bill/usage-limit.ts";
 import type { RestatementCount } from "../../domain/proof/restatement.ts";
 import { limitsOf } from "../bill/bill-terms.ts";
 import { unpricedBySource } from "../bill/prices.ts";
+import { UNKNOWN_METERS, type UnknownMeter } from "../catalog/source-meters.ts";
 import type { Database } from "../db/database.ts";
 import { restatementCounts } from "../proof/restatement-counts.ts";
 
@@ -31,6 +32,7 @@ export interface AlertFacts {
   readonly lostWorkspaces: Found & { readonly ids: readonly string[] };
   /** Zeros (daily figures) of lost workspaces that are no longer trusted. */
   readonly withdrawnZeros: number;
+  readonly unknownMeters: readonly UnknownMeter[];
   readonly unpriced: UnpricedUsage;
   readonly limits: readonly LimitUse[];
 }
@@ -56,6 +58,7 @@ export async function alertFacts(db: Database, sourceId?: number): Promise<Alert
         s.created_at
       ))::integer as "secondsWithoutLoad",
       s.refused_at is not null as "isRefused", l.workspaces as "lostWorkspaces", l.zeros as "withdrawnZeros",
+      ${UNKNOWN_METERS} as "unknownMeters",
       json_build_object('prices', u.prices, 'days', u.days, 'traces', u.traces, 'firstDay', u."firstDay", 'lastDay', u."lastDay")
         as unpriced,
       (select coalesce(json_agg(x), '[]') from (${limitsOf(sql`s.source_id`)}) x) as limits

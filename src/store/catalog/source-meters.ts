@@ -1,54 +1,82 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { Database } from "../db/database.ts";
 
 export type LearnableMeter = Exclude<Meter, "traces">;
 
+/**
+ * Whether the server counts a meter. `not_counted`: it says so, or responds with none of it. `nothing_yet`: it has counted
+ * nothing from which it could be learned, so nothing is missing: a new organization is not incomplete. `not_known`: it was not
+ * asked yet, no response could be used, or the last one contradicts earlier ones. Everything that says how complete figures
+ * are reads this.
+ */
+export type MeterState = "counted" | "not_counted" | "nothing_yet" | "not_known";
+
 export interface LearnedMeter {
   readonly meter: LearnableMeter;
-  readonly isAvailable: boolean;
+  readonly state: MeterState;
   /** The server's response, for people. */
   readonly evidence: string;
   /** First UTC day with usage, `YYYY-MM-DD`, for deployments; null for tiers, which begin with the source's data start. */
   readonly startsOn: string | null;
   readonly learnedAt: Date;
+  /** Until then the server had counted none of it in any workspace. Null: this is not known. */
+  readonly noneUntil: Date | null;
   readonly isDue: boolean;
 }
 
 /** How long a result stays valid. */
 const ASK_AGAIN_AFTER = {
   // An update of the server may end support, and every later response is zero.
-  available: sql`interval '1 hour'`,
-  notAvailable: sql`interval '1 day'`,
-  // Unknown, such as before the first trace.
-  unknown: sql`interval '0'`,
-} as const;
+  counted: "1 hour",
+  not_counted: "1 day",
+  nothing_yet: "0",
+  not_known: "0",
+} as const satisfies Record<MeterState, string>;
+
+/** Wanted meters that were never asked for are not known from now on. */
+export async function expectMeters(
+  db: Database,
+  { sourceId, meters }: { sourceId: number; meters: readonly Meter[] },
+): Promise<void> {
+  await sql`
+    insert into usage.source_meter (source_id, meter, state, evidence, ask_again_at)
+    select ${sourceId}, meter, 'not_known', 'not asked for yet', now()
+    from unnest(${meters.filter((meter) => meter !== "traces")}::text[]) meter
+    on conflict do nothing
+  `.execute(db);
+}
 
 /**
- * A beginning only moves earlier: usage that the platform has dropped since stays stored. Failures of an unavailable meter are
- * removed.
+ * What was counted is not known first if the server responds that it does not count it: one wrong response must hide nothing.
+ * If it responds so again, it does not count it. A beginning only moves earlier: usage that the platform has dropped since stays
+ * stored. Failures of a meter that the server does not count are removed.
  */
 export async function learnMeter(
   db: Database,
   learned: {
     sourceId: number;
     meter: LearnableMeter;
-    state: keyof typeof ASK_AGAIN_AFTER;
+    state: MeterState;
     evidence: string;
     startsOn?: string;
   },
 ): Promise<void> {
   const { sourceId, meter, state, evidence, startsOn = null } = learned;
-  const isAvailable = state === "available";
-  await sql`
-    insert into usage.source_meter as m (source_id, meter, is_available, evidence, starts_on, ask_again_at)
-    values (${sourceId}, ${meter}, ${isAvailable}, ${evidence}, ${startsOn}::date, now() + ${ASK_AGAIN_AFTER[state]})
+  const next = sql`case when m.state = 'counted' and excluded.state = 'not_counted' then 'not_known' else excluded.state end`;
+  const { rows } = await sql<{ state: MeterState }>`
+    insert into usage.source_meter as m (source_id, meter, state, evidence, starts_on, none_until, ask_again_at)
+    values (${sourceId}, ${meter}, ${state}, ${evidence}, ${startsOn}::date,
+            case when ${state} in ('not_counted', 'nothing_yet') then now() end, now() + ${ASK_AGAIN_AFTER[state]}::interval)
     on conflict (source_id, meter) do update
-    set is_available = excluded.is_available, evidence = excluded.evidence, ask_again_at = excluded.ask_again_at,
-        starts_on = case when excluded.is_available then least(m.starts_on, excluded.starts_on) end,
-        learned_at = case when m.is_available = excluded.is_available then m.learned_at else now() end
+    set state = ${next}, evidence = excluded.evidence,
+        ask_again_at = case when ${next} = excluded.state then excluded.ask_again_at else now() end,
+        starts_on = case ${next} when 'counted' then least(m.starts_on, excluded.starts_on) when 'not_known' then m.starts_on end,
+        none_until = case ${next} when 'counted' then null when 'not_known' then m.none_until else excluded.none_until end,
+        learned_at = case when m.state = ${next} then m.learned_at else now() end
+    returning state
   `.execute(db);
-  if (state !== "notAvailable") return;
+  if (rows[0]?.state !== "not_counted") return;
   const { kind, tier } = METER[meter];
   await sql`
     delete from usage.failure f using usage.scope c
@@ -56,13 +84,55 @@ export async function learnMeter(
   `.execute(db);
 }
 
+/** Another key may read more: all is asked for again, over all time. */
+export async function forgetAnswers(db: Database, sourceId: number): Promise<void> {
+  await sql`
+    update usage.source_meter set ask_again_at = now(), none_until = null where source_id = ${sourceId}
+  `.execute(db);
+}
+
 export async function learnedMeters(db: Database, sourceId: number): Promise<LearnedMeter[]> {
+  // What was asked before a workspace came, or before the key read it, says nothing about it.
   const { rows } = await sql<LearnedMeter>`
-    select meter, is_available as "isAvailable", evidence, starts_on as "startsOn", learned_at as "learnedAt",
-           ask_again_at <= now() as "isDue"
-    from usage.source_meter where source_id = ${sourceId} order by meter
+    select m.meter, m.state, m.evidence, m.starts_on as "startsOn", m.learned_at as "learnedAt",
+           case when not x.is_outdated then m.none_until end as "noneUntil", m.ask_again_at <= now() or x.is_outdated as "isDue"
+    from usage.source_meter m
+    cross join lateral (
+      select exists (
+        select from usage.workspace w join usage.entity e using (entity_id)
+        where e.source_id = m.source_id and w.readable_since > m.none_until
+      ) as is_outdated
+    ) x
+    where m.source_id = ${sourceId} order by m.meter
   `.execute(db);
   return rows;
+}
+
+/** A wanted meter of which it is not known whether the server counts it. */
+export interface UnknownMeter {
+  readonly meter: LearnableMeter;
+  readonly evidence: string;
+  /** ISO instant. */
+  readonly since: string;
+  /** Seconds since then, by Postgres's clock. */
+  readonly seconds: number;
+  /** First UTC day of which it is not known. */
+  readonly from: string;
+}
+
+/** SQL: those of source `s`, as a list in JSON. */
+export const UNKNOWN_METERS: RawBuilder<UnknownMeter[]> = sql`(
+  select coalesce(json_agg(json_build_object('meter', u.meter, 'evidence', u.evidence, 'from', u.unknown_from,
+      'since', to_char(u.since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+      'seconds', extract(epoch from now() - u.since)::integer) order by u.meter), '[]')
+  from usage.unknown_meter u where u.source_id = s.source_id
+)`;
+
+export async function unknownMeters(db: Database, sourceId: number): Promise<UnknownMeter[]> {
+  const { rows } = await sql<{ unknown: UnknownMeter[] }>`
+    select ${UNKNOWN_METERS} as unknown from usage.source s where source_id = ${sourceId}
+  `.execute(db);
+  return rows[0]?.unknown ?? [];
 }
 
 export type MeterStarts = readonly (readonly [Meter, number])[];
@@ -75,7 +145,7 @@ export const METER_STARTS = sql<MeterStarts>`(
     select 'traces' as meter, s.data_start as start
     union all
     select l.meter, coalesce(l.starts_on, s.data_start) from usage.source_meter l
-    where l.source_id = s.source_id and l.is_available
+    where l.source_id = s.source_id and l.state = 'counted'
   ) m
 )`;
 

@@ -3,6 +3,7 @@ import type { Meter } from "../../domain/usage/meter.ts";
 import { UsageError } from "../../errors.ts";
 import type { Database, Store } from "../db/database.ts";
 import { dataStartAfterContact, expectNoNames } from "./data-start.ts";
+import { forgetAnswers } from "./source-meters.ts";
 
 interface SourceSettings {
   readonly slug: string;
@@ -66,7 +67,7 @@ function assigned(values: Readonly<Record<string, unknown>>): RawBuilder<unknown
 }
 
 async function clearRefusals(db: Database, sourceId: number): Promise<void> {
-  await sql`update usage.source_meter set ask_again_at = now() where source_id = ${sourceId}`.execute(db);
+  await forgetAnswers(db, sourceId);
   await noteRefusal(db, sourceId, undefined);
   await sql`
     delete from usage.failure where scope_id in (select scope_id from usage.scope where source_id = ${sourceId})

@@ -6,6 +6,7 @@ import type { Database } from "../db/database.ts";
 
 export interface CoverageLine {
   readonly source: string;
+  readonly meter: Meter;
   readonly groupBy: string;
   readonly stride: string;
   readonly status: string;
@@ -27,7 +28,7 @@ export async function coverageLines(
     ? sql`(select day, day as first, day + 1 as after from usage.days_of(x.days) day)`
     : sql`(select lower(d.days) as first, upper(d.days) as after from unnest(x.days) d (days))`;
   const { rows } = await sql<CoverageLine>`
-    select c.slug as source, c.group_by as "groupBy", c.stride, c.status, sum(p.after - p.first)::integer as days,
+    select c.slug as source, c.meter, c.group_by as "groupBy", c.stride, c.status, sum(p.after - p.first)::integer as days,
            sum(greatest(least(p.after, t.today) - p.first, 0))::integer as "endedDays",
            min(p.first)::text as "firstDay", (max(p.after) - 1)::text as "lastDay"
     from usage.coverage_status c
@@ -35,12 +36,34 @@ export async function coverageLines(
     cross join lateral (select c.days * ${daysWithin(range)} as days offset 0) x
     cross join lateral ${part} p
     where c.meter = ${meter} ${source === undefined ? sql`` : sql`and c.slug = ${source}`}
-    group by c.slug, c.group_by, c.stride, c.status, ${day}
+    group by c.slug, c.meter, c.group_by, c.stride, c.status, ${day}
     order by 1, ${day}, usage.dimension_position(c.group_by),
              array_position(array['day', 'hour'], c.stride),
              array_position(array['not_available', 'failed', 'missing', 'unverified', 'provisional', 'empty', 'ok'], c.status)
   `.execute(db);
   return rows;
+}
+
+/** The gaps of other meters that syncs keep, or of which it is not known whether the server counts them, as `coverageLines` has them. */
+export async function otherGapLines(
+  db: Database,
+  given: { range?: Interval | undefined; byDay?: boolean },
+): Promise<CoverageLine[]> {
+  const { rows } = await sql<{ meter: Meter; sources: string[] }>`
+    select k.meter, array_agg(s.slug) as sources from usage.kept_meter k join usage.source s using (source_id) group by 1 order by 1
+  `.execute(db);
+  const lines: CoverageLine[] = [];
+  for (const { meter, sources } of rows) {
+    const own = await coverageLines(db, { ...given, meter });
+    lines.push(...own.filter((line) => sources.includes(line.source) && isGap(line)));
+  }
+  return lines;
+}
+
+export const GAPS: readonly string[] = ["failed", "missing", "unverified"];
+
+export function isGap({ status, endedDays }: CoverageLine): boolean {
+  return GAPS.includes(status) && endedDays > 0;
 }
 
 function daysWithin(range: Interval | undefined): RawBuilder<unknown> {

@@ -2,7 +2,12 @@ import { sql } from "kysely";
 import type { Meter } from "../../domain/usage/meter.ts";
 import { lacksPriceIn } from "../bill/prices.ts";
 import type { ServerCapability } from "../catalog/server-capabilities.ts";
-import { METER_STARTS, type MeterStarts } from "../catalog/source-meters.ts";
+import {
+  METER_STARTS,
+  type MeterStarts,
+  UNKNOWN_METERS,
+  type UnknownMeter,
+} from "../catalog/source-meters.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
 
@@ -42,6 +47,8 @@ export interface SourceTrust {
     readonly lastIdle: string | null;
     readonly askedDays: number;
   }[];
+  /** Wanted meters of which it is not known whether the server counts them. */
+  readonly unknownMeters: readonly UnknownMeter[];
   /** Contradictions of the platform in open months. */
   readonly disagreements: number;
   /** Contradictions found in closed months since the close: nobody accepted them. */
@@ -91,7 +98,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
     ), other as materialized (
       select o.source_id, o.meter,
              (o.not_available + o.missing + o.failed + o.unverified) * e.days - coalesce(l.days, '{}') as gaps,
-             (o.provisional + o.open + o.platform_disagrees + o.tiers_differ + o.total_differs) * e.days as doubtful,
+             (o.not_known + o.provisional + o.open + o.platform_disagrees + o.tiers_differ + o.total_differs) * e.days as doubtful,
              coalesce(a.days, '{}') as asked
       from usage.open_days o
       join required e using (workspace_id)
@@ -126,7 +133,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
              where e.source_id = s.source_id and ${isConfigured} order by 1
            ) as "workspaceIds",
            array(select f.fact from usage.source_fact f where f.source_id = s.source_id order by 1) as capabilities,
-           ${METER_STARTS} as meters,
+           ${METER_STARTS} as meters, ${UNKNOWN_METERS} as "unknownMeters",
            s.closed_month::text as "closedMonth", s.months_not_closed as "monthsNotClosed",
            s.next_month::text as "nextMonth", ${lacksPriceIn(sql`s.source_id`, sql`s.next_month`)} as "nextLacksPrice"
     from (

@@ -30,9 +30,9 @@ export function otherUsageIn({ sourceId, range }: Asked): RawBuilder<OtherUsage>
   const terms = OTHERS.map((meter) => sql`(${meter}, ${METER[meter].kind}, ${METER[meter].tier})`);
   return sql<OtherUsage>`
     select m.meter,
-           case when k.meter is not null then 'checked' when not w.is_wanted then 'not_wanted'
-                when a.meter is not null then 'not_counted' else 'not_known' end as state,
-           case when not a.is_available then a.evidence end as evidence,
+           case when k.is_known then 'checked' when not w.is_wanted then 'not_wanted'
+                when a.state in ('not_counted', 'nothing_yet') then 'not_counted' else 'not_known' end as state,
+           case when a.state <> 'counted' then a.evidence end as evidence,
            coalesce(l."finalDays", 0) as "finalDays", coalesce(l."reconciledDays", 0) as "reconciledDays",
            coalesce(l.differences, 0) as differences
     from usage.source s

@@ -259,8 +259,8 @@ test("a server without sandboxes is asked once, and one whose workspaces have no
 
   const empty = await setupSandboxes({ workspaces: [4] });
   await empty.sync(ALL);
-  const [learned] = await empty.sql<{ is_available: boolean; evidence: string }>(
-    "SELECT is_available, evidence FROM usage.source_meter WHERE meter = 'sandboxes'",
+  const [learned] = await empty.sql<{ state: string; evidence: string }>(
+    "SELECT state, evidence FROM usage.source_meter WHERE meter = 'sandboxes'",
   );
-  expect(learned).toEqual({ is_available: false, evidence: "it answers no sandbox usage" });
+  expect(learned).toEqual({ state: "not_counted", evidence: "it answers no sandbox usage" });
 });

@@ -9,8 +9,8 @@ const WHOLE = `
   INSERT INTO usage.source (slug, base_url, data_start, hourly_hours, configuration_digest)
     VALUES ('default', 'http://platform.test', '2026-01-05', 24, 'digest');
   INSERT INTO usage.configuration_change (source_id, setting, old_value, new_value) VALUES (1, 'base_url', 'http://a', 'http://b');
-  INSERT INTO usage.source_meter (source_id, meter, is_available, evidence, ask_again_at)
-    VALUES (1, 'longlived', true, 'test', now());
+  INSERT INTO usage.source_meter (source_id, meter, state, evidence, ask_again_at)
+    VALUES (1, 'longlived', 'counted', 'test', now());
   INSERT INTO usage.source_fact (source_id, fact, evidence) VALUES (1, 'no_hour', 'test');
   INSERT INTO usage.entity (source_id, dimension, external_id) VALUES (1, 'workspace', 'w1'), (1, 'project', 'p1');
   INSERT INTO usage.entity_name VALUES (1, 1, '2026-01-05Z', 'One');
@@ -168,6 +168,7 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   source_refusal_whole: copyOf("source", { source_id: "2", slug: "'other'", refused_at: "now()" }),
   source_fact_known: copyOf("source_fact", { fact: "'no_minute'" }),
   source_meter_known: copyOf("source_meter", { meter: "'traces'" }),
+  source_meter_state_known: copyOf("source_meter", { meter: "'shortlived'", state: "'doubtful'" }),
   source_meter_starts: copyOf("source_meter", { meter: "'shortlived'", starts_on: "'2026-01-01'::date" }),
   entity_identity: copyOf("entity", { entity_id: "9" }),
   entity_dimension_known: copyOf("entity", { entity_id: "9", dimension: "'planet'" }),

@@ -77,6 +77,8 @@ interface Scenario {
   readonly flaws: readonly Flawed[];
   readonly wanted: readonly Meter[];
   readonly available: readonly Kept[];
+  /** Of the others: those of which it is not known. */
+  readonly unknown: readonly Kept[];
   /** First day of deployment usage, counted from the first of the month. */
   readonly startsOn: number;
   readonly accepts: boolean;
@@ -87,6 +89,7 @@ const scenario: fc.Arbitrary<Scenario> = fc.record({
   flaws: fc.oneof(fc.constant([]), fc.array(flaw, { minLength: 1, maxLength: 4 })),
   wanted: fc.subarray<Meter>([...KEPT]),
   available: fc.subarray<Kept>([...OTHERS]),
+  unknown: fc.subarray<Kept>([...OTHERS]),
   startsOn: fc.constantFrom(-9, 0, 1, 12, 40),
   accepts: fc.boolean(),
 });
@@ -95,6 +98,7 @@ const scenarioOf = (...flaws: Omit<Flawed, "workspace" | "groupBy">[]): Scenario
   flaws: flaws.map((one) => ({ ...one, workspace: WORKSPACES[0] as string, groupBy: "workspace" })),
   wanted: KEPT,
   available: [...OTHERS],
+  unknown: [],
   startsOn: -9,
   accepts: false,
 });
@@ -126,18 +130,25 @@ const EXAMPLES: readonly Scenario[] = [
   },
 ];
 
-const isKept = ({ wanted, available }: Scenario, meter: Kept) =>
-  meter === "traces" || (available.includes(meter) && wanted.includes(meter));
+const stateOf = ({ available, unknown }: Scenario, meter: Kept) => {
+  if (available.includes(meter)) return "counted";
+  return unknown.includes(meter) ? "not_known" : "not_counted";
+};
+const isKept = (given: Scenario, meter: Kept) =>
+  meter === "traces" || (stateOf(given, meter) !== "not_counted" && given.wanted.includes(meter));
 
 /** The first reason of each day that keeps the month open: `reason meter dimension workspace day`. */
 function expected(given: Scenario): string[] {
   const found = new Map<string, OpenReason>();
   for (const { flaw: what, meter, workspace, groupBy, first, days } of given.flaws) {
     const start = meter === "traces" ? 2 : 0;
-    const begins = Math.max(start, meter === "deployments" ? given.startsOn : 2);
+    const isUnknown = meter !== "traces" && stateOf(given, meter) === "not_known";
+    const begins = Math.max(start, meter === "deployments" && !isUnknown ? given.startsOn : 2);
     for (let nth = first; nth < Math.min(first + days, DAYS); nth++) {
-      const reason = FLAWS[what];
-      const isGap = (["missing", "provisional", "failed", "unverified"] as OpenReason[]).includes(reason);
+      const reason = isUnknown && what === "gap" ? "not_known" : FLAWS[what];
+      const isGap = (
+        ["not_known", "missing", "provisional", "failed", "unverified"] as OpenReason[]
+      ).includes(reason);
       if (isGap ? !isKept(given, meter) || nth < begins : nth < start) continue;
       const cell = `${meter} ${groupBy} ${workspace} ${dayOf(nth)}`;
       const before = found.get(cell);
@@ -215,10 +226,10 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
       await sql`delete from ${sql.table(`usage.${table}`)}`.execute(db);
     await sql`update usage.source set wanted_meters = ${[...given.wanted]}::text[]`.execute(db);
     for (const meter of OTHERS) {
-      const isAvailable = given.available.includes(meter);
-      const startsOn = meter === "deployments" && isAvailable ? dayOf(given.startsOn) : null;
-      await sql`insert into usage.source_meter (source_id, meter, is_available, evidence, starts_on, ask_again_at)
-        values (${sourceId}, ${meter}, ${isAvailable}, 'test', ${startsOn}::date, now())`.execute(db);
+      const state = stateOf(given, meter);
+      const startsOn = meter === "deployments" && state === "counted" ? dayOf(given.startsOn) : null;
+      await sql`insert into usage.source_meter (source_id, meter, state, evidence, starts_on, ask_again_at)
+        values (${sourceId}, ${meter}, ${state}, 'test', ${startsOn}::date, now())`.execute(db);
     }
     await sql`
       insert into usage.coverage (scope_id, period_start, period_end, final, fetch_number, fetched_at, traced)
@@ -340,8 +351,9 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
       expect(said.map(({ meter, state }) => `${meter} ${state}`)).toEqual(
         METERS.flatMap((meter) => {
           if (meter === "traces" || meter === "shortlived") return [];
-          const isWanted = given.wanted.includes(meter);
-          return `${meter} ${isKept(given, meter) ? "checked" : isWanted ? "not_counted" : "not_wanted"}`;
+          if (!given.wanted.includes(meter)) return `${meter} not_wanted`;
+          const state = stateOf(given, meter);
+          return `${meter} ${state === "counted" ? "checked" : state}`;
         }),
       );
     }),

@@ -302,7 +302,7 @@ async function setupMeasures() {
   await learnMeter(bench.store.db, {
     sourceId,
     meter: "deployments",
-    state: "available",
+    state: "counted",
     evidence: "test",
     startsOn: start,
   });

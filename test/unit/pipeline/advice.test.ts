@@ -19,6 +19,7 @@ const CALM: Situation = {
     failedDays: 0,
     leftOutDays: 0,
     otherGaps: [],
+    unknownMeters: [],
     disagreements: 0,
     disagreementsSince: 0,
     workspaceIds: ["00000000-0000-4000-8000-000000000001"],

@@ -1,12 +1,18 @@
 import type { Command } from "commander";
-import { METER_NAME, type Meter } from "../../../domain/usage/meter.ts";
+import { METER_NAME } from "../../../domain/usage/meter.ts";
 import { listSources } from "../../../store/activity/overview.ts";
-import { type CoverageLine, coverageLines } from "../../../store/coverage/coverage-lines.ts";
-import { table, withoutZeros } from "../../report/output.ts";
+import {
+  type CoverageLine,
+  coverageLines,
+  GAPS,
+  isGap,
+  otherGapLines,
+} from "../../../store/coverage/coverage-lines.ts";
+import { linesOf, table, withoutZeros } from "../../report/output.ts";
 import { EXIT } from "../../session/exit.ts";
 import {
+  askedMeter,
   type MeterOptions,
-  meterOf,
   type RangeOptions,
   rangeOf,
   withMeter,
@@ -15,22 +21,20 @@ import {
 import { inSession, type Session } from "../../session/session.ts";
 import { storedSources } from "../source.ts";
 
-const GAPS = ["failed", "missing", "unverified"];
-
 export const examples = [
   ["coverage --from 2026-10-01 --to 2026-11-01", "how much of October is loaded"],
   ["coverage --days --fail-on-gaps", "each day; a script sees gaps by exit code 4"],
 ] as const;
 
 export function define(command: Command): void {
-  withMeter(withRange(command))
+  withMeter(withRange(command), {})
     .option("--source <slug>", "only this source")
     .option("--days", "show every day, in place of their sum")
     .option("--fail-on-gaps", "exit with 4 if a past day is failed, missing or unverified")
     .action(inSession(run));
 }
 
-interface CoverageOptions extends RangeOptions, MeterOptions {
+interface CoverageOptions extends RangeOptions, Partial<MeterOptions> {
   readonly source?: string;
   readonly days?: boolean;
   readonly failOnGaps?: boolean;
@@ -41,29 +45,31 @@ async function run(session: Session, options: CoverageOptions): Promise<number> 
   const isWhole = options.from === undefined && options.to === undefined;
   const range = isWhole ? undefined : rangeOf(options, { start: 0, end: Date.now() });
   const { days: byDay = false } = options;
-  const meter = meterOf(options);
+  const asked = askedMeter(options);
   const { source } = options;
   if (source !== undefined) storedSources(await listSources(db), source);
-  const all = await coverageLines(db, { range, byDay, meter });
-  const lines = all.filter((line) => source === undefined || line.source === source);
-  session.output.data(lines, () => describeCoverage(lines, byDay, meter));
-  const hasGaps = lines.some((line) => GAPS.includes(line.status) && line.endedDays > 0);
+  const all = await coverageLines(db, { range, byDay, meter: asked ?? "traces" });
+  // Who asks for no meter asks whether anything is missing.
+  const others = asked === undefined ? await otherGapLines(db, { range, byDay }) : [];
+  const isMeant = (line: CoverageLine) => source === undefined || line.source === source;
+  const [lines, gaps] = [all.filter(isMeant), others.filter(isMeant)];
+  session.output.data([...lines, ...gaps], () =>
+    linesOf(describeCoverage(lines, byDay), gaps.length > 0 && describeCoverage(gaps, byDay)),
+  );
+  const hasGaps = gaps.length > 0 || lines.some(isGap);
   return options.failOnGaps === true && (hasGaps || lines.length === 0) ? EXIT.mismatch : EXIT.done;
 }
 
 const STATUSES = ["ok", "empty", "provisional", "unverified", "missing", "failed", "not_available"];
 
-export function describeCoverage(
-  lines: readonly CoverageLine[],
-  byDay: boolean,
-  meter: Meter = "traces",
-): string {
+export function describeCoverage(lines: readonly CoverageLine[], byDay: boolean): string {
   if (lines.length === 0) {
     return "No usage is expected in that range, or no source is loaded yet. `usage-etl status` shows what is loaded.";
   }
   const groups = Map.groupBy(
     lines,
-    ({ source, stride }) => `${source}, ${meter === "traces" ? "" : `${METER_NAME[meter]} `}by ${stride}`,
+    ({ source, meter, stride }) =>
+      `${source}, ${meter === "traces" ? "" : `${METER_NAME[meter]} `}by ${stride}`,
   );
   return [...groups].map(([name, group]) => describeGroup(name, group, byDay)).join("\n\n");
 }

@@ -162,6 +162,7 @@ export async function confirmation(
 
 const SIGNS: Readonly<Record<OpenReason, readonly [glyph: string, status: Status]>> = {
   not_available: ["∅", "not_available"],
+  not_known: ["?", "missing"],
   missing: ["○", "missing"],
   failed: ["✕", "failed"],
   unverified: ["?", "unverified"],

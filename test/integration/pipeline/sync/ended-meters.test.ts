@@ -16,11 +16,11 @@ import { setup } from "../../../support/source.ts";
 /** A meter that the server refuses, no longer counts or never counted: traces go on, and nothing that was stored is lost. */
 
 test.each([
-  [403, false, false],
-  [500, false, true],
+  [403, "not_counted", false],
+  [500, "not_known", true],
 ] as const)(
   "a server that answers %i for other usage alone still has its traces loaded",
-  async (status, available, asksAgain) => {
+  async (status, expected, asksAgain) => {
     const bench = await setupAll();
     for (const query of [{ trace_tier: "longlived" }, { kind: "langsmith_deployments" }]) {
       bench.standin.faults.script({ fault: { kind: "status", status }, times: 1000, match: { query } });
@@ -29,7 +29,7 @@ test.each([
     expect([...source.meters.keys()]).toEqual(["traces"]);
     expect(run.counts.length).toBeGreaterThan(3);
     expect(run.failures).toEqual([]);
-    expect(await meters(bench)).toMatchObject([{ is_available: available }, { is_available: available }]);
+    expect(await meters(bench)).toMatchObject([{ state: expected }, { state: expected }]);
     const [state] = await bench.sql<{ refused: boolean; due: boolean }>(`
     SELECT refused_at IS NOT NULL AS refused, (SELECT bool_and(ask_again_at <= now()) FROM usage.source_meter) AS due
     FROM usage.source`);
@@ -84,7 +84,7 @@ test("a server that does not say whether it is self-hosted, and answers no long-
   await learnMeters(source);
   expect(source.meters.has("longlived")).toBe(false);
   expect((await meters(bench)).find(({ meter }) => meter === "longlived")).toMatchObject({
-    is_available: false,
+    state: "nothing_yet",
     evidence: expect.stringMatching(/^version 0\.16\.0 answers no long-lived trace, and it is not known/),
   });
   // Not for a day: the next sync asks again, and it may name itself then.
@@ -103,7 +103,7 @@ test("an answer without any deployment usage ends nothing that was counted", asy
   const start = source.meters.get("deployments");
   await learnMeters(source);
   expect(source.meters.get("deployments")).toBe(start);
-  expect((await meters(bench))[0]).toMatchObject({ meter: "deployments", is_available: true });
+  expect((await meters(bench))[0]).toMatchObject({ meter: "deployments", state: "counted" });
 });
 
 test("a zero that may be the end of a meter is stored once the server is seen to count it", async () => {

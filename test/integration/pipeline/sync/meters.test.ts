@@ -159,9 +159,9 @@ test.each([
     expect([...source.meters.keys()]).toEqual(["traces"]);
     expect(new Set(run.counts.map(({ meter }) => meter))).toEqual(new Set(["traces"]));
     const learned = await meters(bench);
-    expect(learned.map(({ meter, is_available }) => [meter, is_available])).toEqual([
-      ["deployments", false],
-      ["longlived", false],
+    expect(learned.map(({ meter, state }) => [meter, state])).toEqual([
+      ["deployments", "not_counted"],
+      ["longlived", "not_counted"],
     ]);
     expect(learned.map(({ evidence }) => evidence)).toEqual([
       expect.stringMatching(deployments),
@@ -187,7 +187,7 @@ test("an update to a server that tracks no long-lived traces leaves what is stor
   expect(source.meters.has("longlived")).toBe(false);
   expect(run.counts.some(({ meter }) => meter === "longlived")).toBe(false);
   expect(await stored(bench)).toEqual(before);
-  expect((await meters(bench)).map((one) => one.is_available)).toEqual([true, false]);
+  expect((await meters(bench)).map((one) => one.state)).toEqual(["counted", "not_known"]);
 });
 
 test("deployment usage that begins later than traces is asked for from then on alone", async () => {
