@@ -52,32 +52,6 @@ describe("with all that can happen in the database", () => {
     );
     await expectSound(opened);
   });
-
-  test("what is not there or cannot be read has a page that leads on", async () => {
-    const opened = await openPage(site.url, { javascript: false, scheme: "dark" });
-    const wrong: [string, number][] = [
-      ["/nowhere", 404],
-      ["/backfills/4711", 404],
-      ["/backfills/x", 404],
-      ["/coverage?source=nobody", 404],
-      ["/coverage?from=never", 400],
-      ["/cell?stride=fortnight", 400],
-      ["/usage?from=2026-13-01", 400],
-      ["/usage?by=shoe", 400],
-      ["/usage?from=2026-11-02&to=2026-11-01", 400],
-      ["/differences?source=<script>alert(1)</script>", 404],
-      ["/months/2026-13", 400],
-      ["/months/1999-01", 400],
-      ["/timeline?before=x", 400],
-      ["/backfills/new?from=x", 400],
-    ];
-    for (const [path, status] of wrong) {
-      await opened.go(path, status);
-      expect(await opened.page.locator("body a[href='/']").count(), path).toBeGreaterThan(0);
-      await expectNoSidewaysScroll(opened);
-    }
-    await expectAccessible(opened);
-  });
 });
 
 test("a source that is half loaded is called final nowhere, and no gap is a zero", async () => {
