@@ -5,6 +5,7 @@ import type { Clock } from "../../clock.ts";
 import { UsageError } from "../../errors.ts";
 import { isTooDeep } from "../../json.ts";
 import type { Database } from "../../store/db/database.ts";
+import { boundedServers, CONNECTION_LIMITS, type ConnectionLimits } from "./connections.ts";
 import { type Health, liveness, type ProcessState, readiness } from "./health.ts";
 import type { Metrics } from "./metrics.ts";
 import { proxiesOf } from "./proxies.ts";
@@ -70,12 +71,23 @@ function noSchemas(): never {
 interface AppOptions {
   readonly trustedProxies: readonly string[];
   readonly checksSchemas?: boolean;
+  readonly limits?: ConnectionLimits;
 }
 
-export function newApp({ trustedProxies, checksSchemas = false }: AppOptions): FastifyInstance {
+/** Bytes of a body. Whoever has no token yet can send one, so it is small. */
+export const LARGEST_BODY = 64 * 1024;
+
+export function newApp({
+  trustedProxies,
+  checksSchemas = false,
+  limits = CONNECTION_LIMITS,
+}: AppOptions): FastifyInstance {
+  const isProxy = proxiesOf(trustedProxies);
   const app = Fastify({
+    serverFactory: boundedServers(limits, isProxy),
+    bodyLimit: LARGEST_BODY,
     // The address of a request is the last one in X-Forwarded-For that no trusted proxy has.
-    trustProxy: proxiesOf(trustedProxies),
+    trustProxy: isProxy,
     ...(checksSchemas ? {} : { schemaController: { compilersFactory: NO_SCHEMAS } }),
     forceCloseConnections: true,
     routerOptions: { maxParamLength: LONGEST_PARAMETER },

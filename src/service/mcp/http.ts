@@ -2,12 +2,12 @@ import { Readable } from "node:stream";
 import type { ReadableStream } from "node:stream/web";
 import type { McpHttpHandler } from "@modelcontextprotocol/server";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { LARGEST_BODY } from "../http/server.ts";
 import { WrongTries } from "../http/wrong-tries.ts";
 import { accessOf, isFromElsewhere, isOwnHost, type Role } from "../web/access.ts";
 import type { WebServices } from "../web/routes.ts";
 
 const PATH = "/mcp";
-const LARGEST_REQUEST = 64 * 1024;
 
 export async function addMcp(app: FastifyInstance, services: WebServices): Promise<void> {
   const { config, store, reader: db, clock, log } = services;
@@ -25,7 +25,7 @@ export async function addMcp(app: FastifyInstance, services: WebServices): Promi
       createMcpHandler(() => mcpServer({ config, store, db, reader }, log), {
         // Nothing here changes while a client is connected, so there is nothing to listen for.
         maxSubscriptions: 0,
-        maxRequestBodySize: LARGEST_REQUEST,
+        maxRequestBodySize: LARGEST_BODY,
       });
     handlers.set(role, handler);
     return handler;
@@ -61,7 +61,6 @@ export async function addMcp(app: FastifyInstance, services: WebServices): Promi
     mcp.route({
       method: ["GET", "POST", "DELETE"],
       url: PATH,
-      bodyLimit: LARGEST_REQUEST,
       handler: async (request, reply) => {
         const role = roles.get(request);
         if (role === undefined) throw new Error("a request passed the guard unseen");

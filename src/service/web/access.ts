@@ -5,6 +5,7 @@ import type { Clock } from "../../clock.ts";
 import type { Config } from "../../config/config.ts";
 import { printableLine } from "../../printable.ts";
 import type { IsProxy } from "../http/proxies.ts";
+import { LARGEST_BODY } from "../http/server.ts";
 import { isSameToken, WrongTries } from "../http/wrong-tries.ts";
 import { sendBare } from "./layout.ts";
 import { address, html, notice } from "./parts.ts";
@@ -102,7 +103,7 @@ export function addLogin(
       body: html`${said}${form(pathOf(String(query.next ?? "/")))}`,
     });
   });
-  app.post("/login", async (request, reply) => {
+  app.post("/login", { bodyLimit: LARGEST_BODY }, async (request, reply) => {
     const { token, next } = bodySchema.parse(request.body ?? {});
     const role = access.roleOf(token.trim());
     if (role === undefined) {
@@ -114,7 +115,7 @@ export function addLogin(
     return reply.redirect(pathOf(next), 303);
   });
   // Without a form's token: being logged out does no harm.
-  app.post("/logout", async (request, reply) => {
+  app.post("/logout", { bodyLimit: LARGEST_BODY }, async (request, reply) => {
     const who = whoOf(request, { access, clock, isProxy: () => false, userHeader: undefined });
     // Before the cookie goes: without it, a second try could not end a session that the first one did not.
     if (who?.until !== undefined) await sessions.end(who.session, who.until);

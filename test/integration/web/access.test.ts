@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import { request } from "undici";
 import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../../src/clock.ts";
+import { LARGEST_BODY } from "../../../src/service/http/server.ts";
 import { openStore } from "../../../src/store/db/database.ts";
 import { refusalOf, setupPages, TOKENS } from "../../support/pages.ts";
 import { setupMigrated } from "../../support/store.ts";
@@ -367,7 +368,7 @@ test.each([300, 30_000, 500_000])(
           body,
         });
         await said.dump();
-        const isTooLarge = path === "/mcp" ? body.length > 64 * 1024 : body.length > 1024 * 1024;
+        const isTooLarge = body.length > LARGEST_BODY;
         expect([path, body.slice(0, 12), statusCode]).toEqual([
           path,
           body.slice(0, 12),
