@@ -242,7 +242,9 @@ describe("metrics", () => {
         INSERT INTO usage.control_difference
           (scope_id, kind, period_start, period_end, external_id, state, fetch_number)
         SELECT scope_id, 'stride_total', '2026-03-01Z', '2026-03-02Z', 'p', 'platform_disagrees', 1
-        FROM usage.trace_scope LIMIT 1`),
+        FROM usage.trace_scope LIMIT 1;
+        INSERT INTO usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number)
+        SELECT series_id, '2026-03-02Z', 6, 7, 1 FROM usage.series LIMIT 1`),
     );
     const metrics = createMetrics(
       store.db,

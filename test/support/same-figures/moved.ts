@@ -12,9 +12,10 @@ export const MOVED: {
   readonly shorter: readonly RegExp[];
 } = {
   views: ["metering_probe"],
-  columns: [],
+  // Amounts of every meter stand in their place.
+  columns: ["usage_restatement.old_traces", "usage_restatement.new_traces"],
   // The stand-in refuses in other words.
-  lines: [/\.acknowledged = /, /"detail":"Refused/, /^\.\d+\.lastSync\.reason = /],
+  lines: [/\.acknowledged = /, /\.restatements\b/, /"detail":"Refused/, /^\.\d+\.lastSync\.reason = /],
   files: [
     // Routes left the page of alerts, and their fields have other names.
     /^alerts list\.json$/,
