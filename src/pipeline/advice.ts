@@ -12,11 +12,17 @@ import {
 } from "../store/activity/overview.ts";
 import { lastRuns, type Run } from "../store/activity/run-history.ts";
 import { type SourceTrust, trustOfSources } from "../store/coverage/trust.ts";
-import { type LostWorkspace, lostWorkspaces } from "../store/coverage/withdrawn-zeros.ts";
+import {
+  type LostWorkspace,
+  lostWorkspaces,
+  type NamedWorkspace,
+  neverRead,
+} from "../store/coverage/withdrawn-zeros.ts";
 import type { Database } from "../store/db/database.ts";
 import { inSnapshot } from "../store/db/snapshot.ts";
 import { putOffTasks } from "../store/work/tasks.ts";
 import { conditionSettingsOf, factOf, type Incident, openIncidents } from "./alerts/conditions.ts";
+import { neverReadProblem } from "./never-read.ts";
 import { type SyncBudget, type Syncing, syncBudget } from "./sync/sync-budget.ts";
 
 export interface QueueSight {
@@ -40,6 +46,8 @@ export interface SourceReport {
   readonly lastSync: Run | null;
   readonly alerts: readonly Incident[];
   readonly lostWorkspaces: readonly LostWorkspace[];
+  /** Workspaces to which nothing ever proved access. */
+  readonly neverRead: readonly NamedWorkspace[];
   /** Null for a source that is stored but not configured. */
   readonly budget: SyncBudget | null;
   /** ISO instant; null where no schedule is known. */
@@ -61,7 +69,7 @@ export async function reportOnSources(
   db: Database,
   { config, now, queues, masked }: Asked,
 ): Promise<SourceReport[]> {
-  const { statuses, progresses, trusts, runs, firing, lost, putOffs } = await inSnapshot(
+  const { statuses, progresses, trusts, runs, firing, lost, unread, putOffs } = await inSnapshot(
     db,
     async (snapshot) => ({
       statuses: await sourceStatuses(snapshot),
@@ -69,6 +77,7 @@ export async function reportOnSources(
       trusts: await trustOfSources(snapshot),
       runs: await lastRuns(snapshot, "sync"),
       lost: await lostWorkspaces(snapshot),
+      unread: await neverRead(snapshot),
       putOffs: await putOffTasks(snapshot, { syncEveryMs: config.syncEveryMs }),
       firing: await openIncidents(snapshot, conditionSettingsOf(config)),
     }),
@@ -90,6 +99,7 @@ export async function reportOnSources(
     const lastSync = run === undefined ? null : { ...run, reason: shown(run.reason) };
     const alerts = firing.get(source) ?? [];
     const lostOf = lost.filter((one) => one.source === source);
+    const unreadOf = unread.filter((one) => one.source === source).map(({ source: _, ...one }) => one);
     const queue = sources?.get(source);
     const nextSync = queue?.nextSync === undefined ? null : new Date(queue.nextSync).toISOString();
     const advice = adviseOn({
@@ -106,11 +116,16 @@ export async function reportOnSources(
       unread: lostOf
         .filter((one) => one.isUnread || (one.isUnlisted && one.zeros > 0))
         .map((one) => one.workspaceId),
+      neverRead: unreadOf,
       unpriced: alerts.some(({ kind }) => kind === "unpriced"),
       nextSync,
     });
     const budget = budgetOf(trust, { config, now, putOff: of(putOffs) });
-    return { status, trust, progress, lastSync, alerts, lostWorkspaces: lostOf, budget, nextSync, advice };
+    return {
+      ...{ status, trust, progress, lastSync, alerts, budget, nextSync, advice },
+      lostWorkspaces: lostOf,
+      neverRead: unreadOf,
+    };
   });
 }
 
@@ -149,6 +164,7 @@ export interface Situation {
   readonly lastSyncFailure: string | null;
   readonly openDifferences: number;
   readonly unread: readonly string[];
+  readonly neverRead: readonly NamedWorkspace[];
   readonly unpriced: boolean;
   readonly nextSync: string | null;
 }
@@ -223,7 +239,7 @@ function onDays(at: Situation): Advice | undefined {
       alerts: { kinds: ["access_lost"], isWhole: false },
     };
   }
-  const underWay = trust.gapDays - trust.idleDays - trust.leftOutDays;
+  const underWay = trust.gapDays - trust.idleDays - trust.leftOutDays - trust.neverReadDays;
   if (trust.idleDays > 0) {
     const { idleDays, failedDays, firstIdle, lastIdle } = trust;
     const more = `${underWay.toLocaleString("en-US")} more ${underWay === 1 ? "is" : "are"} being loaded.`;
@@ -286,6 +302,11 @@ function onFigures(at: Situation): Advice | undefined {
       ...advice("warn", price, `usage-etl prices import FILE`, to),
       alerts: { kinds: ["unpriced"], isWhole: false },
     };
+  }
+  const unread = trust.neverReadDays === 0 ? undefined : neverReadProblem(at.neverRead);
+  if (unread !== undefined) {
+    const { message, next } = unread;
+    return advice("warn", `${message} ${next}`, `usage-etl workspace list`, `/coverage?${where}`);
   }
   const month = closable(trust);
   if (month !== undefined) {

@@ -147,6 +147,16 @@ describe.each(LOCAL ? (["tiered", "day-granular"] as const) : (["as it is"] as c
       expect(unknown.usage).toEqual([]);
     });
 
+    test("statistics name the workspace that is asked for, and another organization's are refused", async () => {
+      const statistics = (workspaceId: string) =>
+        fetch(`${the.url}/api/v1/workspaces/current/stats`, {
+          headers: { "x-api-key": the.apiKey, "x-tenant-id": workspaceId },
+        });
+      for (const id of the.workspaces)
+        expect(await (await statistics(id)).json()).toMatchObject({ tenant_id: id });
+      expect((await statistics("00000000-0000-4000-8000-000000000000")).ok).toBe(false);
+    });
+
     test("there is no usage on cloud before 2026-01-05", async () => {
       const before: [string, string][] = [
         ["start_time", "2025-12-20T00:00:00Z"],

@@ -22,8 +22,13 @@ export async function startProxy(target: string, rewrite: Rewrite): Promise<Prox
     const url = new URL(request.url ?? "/", target);
     seen.push(url);
     try {
+      const { "x-api-key": key = "", "x-tenant-id": workspace } = request.headers;
       const answer = await fetch(url, {
-        headers: { "x-api-key": String(request.headers["x-api-key"] ?? ""), "accept-encoding": "identity" },
+        headers: {
+          "x-api-key": String(key),
+          "accept-encoding": "identity",
+          ...(workspace === undefined ? {} : { "x-tenant-id": String(workspace) }),
+        },
       });
       const text = await answer.text();
       const body = Buffer.from((await proxy.rewrite({ url, text })) ?? text);

@@ -46,14 +46,14 @@ CREATE INDEX recent_naming_noted_at ON usage.recent_naming (noted_at);
 CREATE TABLE usage.workspace (
   entity_id integer NOT NULL CONSTRAINT workspace_pkey PRIMARY KEY
     CONSTRAINT workspace_entity_id_fkey REFERENCES usage.entity,
-  -- When it was last proven that the key reads it: an answer named it or, before it ever had usage, a listing did. Only then is an
-  -- absent record a zero.
+  -- When it was last proven that the key reads it: usage named it or, before it ever had usage, its own statistics did. Only then is
+  -- an absent record a zero.
   readable_at timestamptz,
   -- Nothing before this instant proves access: the first proof after access was lost, or the loss. An answer that was requested
   -- before it may be empty because of that loss. Null: no such bound is known.
   readable_since timestamptz,
   -- An answer over all of time until then named it, so each later one names it if the key reads it. Infinity: only shorter answers
-  -- did. Null: none did. It may never have had usage, and a listing is all that can prove access.
+  -- did. Null: none did. It may never have had usage, and only its own statistics can prove access.
   used_before timestamptz,
   is_deleted boolean NOT NULL DEFAULT false,
   -- Since when it is gone from the listing without being deleted: an alarm, not a deletion.

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { requireSources, type SourceConfig } from "../../config/config.ts";
 import { describeCosts } from "../../domain/bill/price.ts";
 import { METER_NAME, METER_NOT_KNOWN, METERS, type Meter } from "../../domain/usage/meter.ts";
+import { neverReadProblem } from "../../pipeline/never-read.ts";
 import { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import { describeAdded, knownSyncBudget } from "../../pipeline/sync/sync-budget.ts";
 import { billingClientOf } from "../../platform/clients.ts";
@@ -20,7 +21,7 @@ import {
 import { noteRefusal } from "../../store/catalog/sources.ts";
 import { configuredWorkspaces } from "../../store/catalog/workspaces.ts";
 import { checkState } from "../../store/coverage/check-state.ts";
-import { listedOnly, lostWorkspaces } from "../../store/coverage/withdrawn-zeros.ts";
+import { lostWorkspaces, neverRead, provedByStatistics } from "../../store/coverage/withdrawn-zeros.ts";
 import type { Database, Store } from "../../store/db/database.ts";
 import { exceedsWorkspaces } from "../../store/load/by-workspace.ts";
 import {
@@ -39,7 +40,7 @@ import { checkClock, checkPostgres } from "../checks/postgres.ts";
 import { checkRedisServer, checkService } from "../checks/redis.ts";
 import {
   describeFinality,
-  describeListedOnly,
+  describeProvedByStatistics,
   describeTierFinality,
   finalityOf,
 } from "../report/status-report.ts";
@@ -214,7 +215,10 @@ async function checkStored(
     const next = "Give the key access to it again. The next sync loads what is missing.";
     notes.fail("workspaces", { code: "workspace_unverified", message, next }, EXIT.usage);
   }
-  for (const line of describeListedOnly(await listedOnly(db, sourceId))) notes.pass("zeros", line);
+  const unknown = neverReadProblem((await neverRead(db)).filter((one) => one.source === source.slug));
+  if (unknown !== undefined) notes.warn("workspaces", unknown);
+  for (const line of describeProvedByStatistics(await provedByStatistics(db, sourceId)))
+    notes.pass("zeros", line);
   const costs = await unpricedUsage(db, sourceId);
   const message = describeCosts(costs);
   if (costs.days === 0) notes.pass("costs", message);

@@ -43,6 +43,7 @@ const STATES: Readonly<Record<WorkspaceState, string>> = {
   not_configured: "not configured",
   left_listing: "left the listing",
   readable: "readable",
+  never_read: "never read",
   not_proven: "not proven",
 };
 
@@ -147,7 +148,7 @@ function refuseIfLoaded(
   });
 }
 
-const LISTED: readonly WorkspaceState[] = ["readable", "not_proven", "deleted"];
+const LISTED: readonly WorkspaceState[] = ["readable", "never_read", "not_proven", "deleted"];
 
 function parseId(text: string): string {
   const id = text.toLowerCase();

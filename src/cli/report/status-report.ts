@@ -17,14 +17,15 @@ import { METER_NAME, METER_NOT_KNOWN, type Meter } from "../../domain/usage/mete
 import type { Advice, SourceReport } from "../../pipeline/advice.ts";
 import { factOf } from "../../pipeline/alerts/conditions.ts";
 import { outcomeOf } from "../../pipeline/as-run.ts";
+import { namesOf, neverReadProblem } from "../../pipeline/never-read.ts";
 import type { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import { describePutOff, type SyncBudget } from "../../pipeline/sync/sync-budget.ts";
-import { counted, printableLine } from "../../printable.ts";
+import { counted } from "../../printable.ts";
 import type { Freshness, SourceProgress, SourceStatus } from "../../store/activity/overview.ts";
 import type { Run } from "../../store/activity/run-history.ts";
 import type { StrideDays } from "../../store/coverage/coverage-lines.ts";
 import type { SourceTrust } from "../../store/coverage/trust.ts";
-import type { ListedOnly, LostWorkspace } from "../../store/coverage/withdrawn-zeros.ts";
+import type { LostWorkspace, ProvedByStatistics } from "../../store/coverage/withdrawn-zeros.ts";
 import type { Database } from "../../store/db/database.ts";
 import { latenessOf } from "../../store/proof/lateness.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
@@ -33,7 +34,7 @@ import { count, instant, linesOf, second, wrapped } from "./output.ts";
 
 export type ShownStatus = SourceStatus &
   SourceProgress &
-  Pick<SourceReport, "lastSync" | "nextSync" | "alerts" | "advice" | "lostWorkspaces"> & {
+  Pick<SourceReport, "lastSync" | "nextSync" | "alerts" | "advice" | "lostWorkspaces" | "neverRead"> & {
     readonly budget: SyncBudget | null;
     readonly unknownMeters: SourceTrust["unknownMeters"];
     readonly otherGaps: SourceTrust["otherGaps"];
@@ -85,7 +86,10 @@ const WIDTH = "differences  ".length;
 
 export function describeStatus(status: ShownStatus, now: number): string {
   const line = (label: string, text: string) => wrapped(label.padEnd(WIDTH), text);
-  const problems = [status.budget?.problem, status.dataStartProblem].filter((one) => one !== undefined);
+  const problems = [
+    ...[status.budget?.problem, status.dataStartProblem],
+    neverReadProblem(status.neverRead),
+  ].filter((one) => one !== undefined);
   const said = status.advice.alerts?.isWhole ? status.advice.alerts.kinds : [];
   const alerts = status.alerts.filter(({ kind }) => !said.includes(kind));
   const moreLimits = status.limits.length - MOST_LIMITS;
@@ -341,18 +345,13 @@ function whatIsLost({ isUnread, isUnlisted }: LostWorkspace): string {
   return isUnlisted ? listed.replace("The", "the") : "the key had lost access.";
 }
 
-export function describeListedOnly(all: readonly ListedOnly[]): string[] {
+export function describeProvedByStatistics(all: readonly ProvedByStatistics[]): string[] {
   if (all.length === 0) return [];
-  const named = all
-    .slice(0, MOST_NAMED)
-    .map(
-      ({ workspaceId, name, zeros }) =>
-        `${zeros} of ${name === null ? workspaceId : `${printableLine(name)} (${workspaceId})`}`,
-    );
+  const named = all.slice(0, MOST_NAMED).map((one) => `${one.zeros} of ${namesOf([one])}`);
   const left = all.slice(MOST_NAMED);
   const zerosLeft = left.reduce((sum, { zeros }) => sum + zeros, 0);
   const rest = left.length === 0 ? "" : `, and ${zerosLeft} of ${left.length} more workspaces`;
   return [
-    `Zero values that rest on the listing alone, because no answer ever named the workspace: ${named.join(", ")}${rest}`,
+    `Zero values that rest on a workspace's own statistics alone, because no usage ever named it: ${named.join(", ")}${rest}`,
   ];
 }

@@ -12,7 +12,7 @@ const STEPS: Readonly<Record<string, string>> = {
   request_refused: "Read the message: it holds the platform's own words. Then retry.",
   redirect_refused: "Set USAGE_BASE_URL to that host if it is right, then retry.",
   workspace_unverified:
-    "Check the key's access to that workspace with `usage-etl workspace list`, then retry.",
+    "Give the key access to that workspace, or leave it out: `usage-etl status` names those that no response ever named. Then retry.",
   window_unconfirmed: "Nothing: it is fetched again after an hour. To ask now, retry.",
   task_poisoned: "Look at the logs of the workers that took it, then retry.",
   bucket_missing: "Report it to the platform.",

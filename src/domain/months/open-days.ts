@@ -220,7 +220,7 @@ function isReadable({ access, reason }: OpenDay): boolean {
 }
 
 const WAYS_OUT: Readonly<Record<OpenDay["access"], readonly [problem: string, remedy: string]>> = {
-  read: ["was not named in any answer lately", "Give the key access to it"],
+  read: ["was not named in any response lately", "Give the key access to it"],
   unlisted: ["left the platform's listing", "Give the key access to it again"],
   not_configured: ["is not configured any more", "Name it in USAGE_WORKSPACE_IDS again"],
 };

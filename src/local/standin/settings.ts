@@ -11,7 +11,7 @@ export interface Settings {
   hosting: "self-hosted" | "cloud";
   /** Where 7-, 30- and 365-day buckets start. */
   align: "window" | "epoch";
-  /** False: /workspaces, /orgs/current and /info answer 404. */
+  /** False: /workspaces, /workspaces/current/stats, /orgs/current and /info answer 404. */
   listing: boolean;
   /** False: totals of the provider, limits and billing period answer 404. */
   bill: boolean;

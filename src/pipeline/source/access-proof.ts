@@ -1,9 +1,16 @@
 import { PlatformError } from "../../errors.ts";
-import { doubtZeros, restedOnListing } from "../../store/catalog/lost-access.ts";
+import { doubtZeros, restedOnStatistics, withoutUsage } from "../../store/catalog/lost-access.ts";
 import { ACCESS_PROVEN_FOR_MS, noteAccess } from "../../store/catalog/workspace-access.ts";
 import { drawStamp } from "../../store/load/fetch-ledger.ts";
-import { isKeyRefused } from "./ask.ts";
-import { askForListing, endOfAllTime, namedByUsage, reportLost, takeIn } from "./contact.ts";
+import { askAside, isKeyRefused } from "./ask.ts";
+import {
+  askForListing,
+  CONTACT_ATTEMPTS,
+  endOfAllTime,
+  namedByUsage,
+  reportLost,
+  takeIn,
+} from "./contact.ts";
 import type { AccessProof, OpenSource } from "./source.ts";
 
 /** Proof that the key reads a workspace: docs/rules.md, "What is believed when". */
@@ -17,6 +24,7 @@ export function accessProofOf(source: Asking): AccessProof & { byUsage(attempts?
   let [running, next]: (Promise<void> | undefined)[] = [];
   const byUsage = async (attempts?: number) => {
     await orGoOn(source, () => askByUsage(source, attempts));
+    await orGoOn(source, () => askForStatistics(source));
     renewedAt = source.clock.now();
   };
   const look = async () => {
@@ -82,7 +90,7 @@ async function askAboutPast(
   { named, at, until }: { named: readonly string[]; at: number; until: number },
 ): Promise<void> {
   const { store, sourceId, dataStart: start, config, log } = source;
-  const rested = await restedOnListing(store.db, { sourceId, workspaceIds: named, until });
+  const rested = await restedOnStatistics(store.db, { sourceId, workspaceIds: named, until });
   for (const [finalUntil, some] of Map.groupBy(rested, (one) => one.finalUntil)) {
     const { fetchedAt: later } = await drawStamp(store.db);
     const workspaceIds = some.map((one) => one.workspaceId);
@@ -94,5 +102,42 @@ async function askAboutPast(
       { code: "zeros_withdrawn", source: config.slug, workspaceIds: past.named },
       "The key reads workspaces that it did not read when their days were loaded as zero. They are loaded again.",
     );
+  }
+}
+
+/** Requests that are under way at once: an organization may have hundreds of workspaces without usage. */
+const TOGETHER = 20;
+
+/**
+ * A workspace that no usage ever named may be empty or unreadable; the listing does not tell which. Its own statistics are a
+ * resource of the workspace, so they name it only to a key that reads it.
+ */
+async function askForStatistics(source: Asking): Promise<void> {
+  const { store, sourceId } = source;
+  const { fetchedAt: at } = await drawStamp(store.db);
+  const workspaceIds = await withoutUsage(store.db, source);
+  const [asked, named]: [string[], string[]] = [[], []];
+  while (workspaceIds.length > 0) {
+    const some = workspaceIds.splice(0, TOGETHER);
+    const found = await Promise.all(some.map((workspaceId) => isNamedByStatistics(source, workspaceId)));
+    some.forEach((workspaceId, i) => {
+      if (found[i] !== undefined) asked.push(workspaceId);
+      if (found[i] === true) named.push(workspaceId);
+    });
+  }
+  reportLost(source, await noteAccess(store, { sourceId, asked, named, at, isStatistics: true }));
+}
+
+/** Undefined: no response, or one that may pass. A refusal is about the workspace: the same key reads usage. */
+async function isNamedByStatistics(source: Asking, workspaceId: string): Promise<boolean | undefined> {
+  const { billing, signal, log } = source;
+  const send = () => billing.workspaceOfStatistics({ workspaceId, signal });
+  try {
+    return (await askAside(source, send, CONTACT_ATTEMPTS)) === workspaceId;
+  } catch (error) {
+    if (!(error instanceof PlatformError) || error.status === 401) throw error;
+    const { code, message } = error;
+    log.debug({ code, workspaceId, reason: message }, "The statistics of a workspace were not read.");
+    return error.retryable ? undefined : false;
   }
 }

@@ -22,6 +22,7 @@ import {
   organizationLimits,
   serverInfo,
   workspaceLimits,
+  workspaceOfStatistics,
   workspaceRejection,
   workspaceTags,
 } from "./organization.ts";
@@ -60,6 +61,8 @@ export function createBillingClient(http: PlatformHttp) {
     workspaces: (io: Parameters<typeof listWorkspaces>[1] = {}) => listWorkspaces(http, io),
     organization: (io: Asking = {}) => currentOrganization(http, io),
     info: (io: Asking = {}) => serverInfo(http, io),
+    workspaceOfStatistics: (asked: Parameters<typeof workspaceOfStatistics>[1]) =>
+      workspaceOfStatistics(http, asked),
     /** The billing provider's figures. They may need more permission than usage. */
     providerUsage: (asked: Interval & Asking) => providerUsage(http, asked),
     organizationLimits: (io: Asking = {}) => organizationLimits(http, io),

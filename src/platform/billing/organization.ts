@@ -52,6 +52,7 @@ const workspacesSchema = z.array(
       return { id, displayName, isDeleted: is_deleted === true };
     }),
 );
+const statisticsSchema = z.object({ tenant_id: id });
 const infoSchema = z.object({
   version: displayed,
   /** Either field marks a self-hosted installation, whatever its value. */
@@ -116,6 +117,18 @@ export async function serverInfo(
     (named) => typeof named === "string" && named !== "",
   );
   return { version: found.version, ...(isSelfHosted ? { isSelfHosted } : {}) };
+}
+
+/**
+ * The workspace that the statistics of `workspaceId` name: another one where the server ignores the header. Undefined: the
+ * server has no statistics.
+ */
+export async function workspaceOfStatistics(
+  http: PlatformHttp,
+  { workspaceId, signal }: OfWorkspace,
+): Promise<string | undefined> {
+  const path = "/api/v1/workspaces/current/stats";
+  return (await unlessAbsent(getJson(http, { path, workspaceId, signal }, statisticsSchema)))?.tenant_id;
 }
 
 export function organizationLimits(http: PlatformHttp, { signal }: Asking): Promise<WireLimit[]> {

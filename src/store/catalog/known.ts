@@ -1,14 +1,15 @@
 import { sql } from "kysely";
 import type { Database } from "../db/database.ts";
-import { isConfigured } from "./workspaces.ts";
+import { isConfigured, isNeverRead } from "./workspaces.ts";
 
-/** The first that applies. `never_shown`: no listing and no response ever named it. */
+/** The first that applies. `never_shown`: no listing and no response ever named it. `never_read`: no response did. */
 export type WorkspaceState =
   | "never_shown"
   | "deleted"
   | "not_configured"
   | "left_listing"
   | "readable"
+  | "never_read"
   | "not_proven";
 
 /** Instants are ISO texts in UTC. */
@@ -38,6 +39,7 @@ export async function listWorkspaces(db: Database): Promise<KnownWorkspace[]> {
              when not ${isConfigured} then 'not_configured'
              when w.unlisted_since is not null then 'left_listing'
              when w.readable_at is not null then 'readable'
+             when ${isNeverRead} then 'never_read'
              else 'not_proven'
            end as state,
            (select sum(t.traces)::bigint

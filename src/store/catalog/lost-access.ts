@@ -11,7 +11,7 @@ export interface LostWorkspace {
 }
 
 /**
- * Ends the proof of access to workspaces that a listing or a response over all of time should have named and did not. Access
+ * Ends the proof of access to workspaces that a listing, a response over all of time or their own statistics did not name. Access
  * may be lost since the last proof. All zeros loaded since then may be missing access instead, so they are withdrawn, and so
  * are those of responses that were under way at the last proof. Newer proof stays. Loads that read the old proof hold the locks
  * of their scopes, so this waits for them.
@@ -22,18 +22,14 @@ export async function loseAccess(
     sourceId: number;
     workspaceIds: readonly string[];
     at: number;
-    /** End of the time that the response covers; undefined: it was a listing. */
-    until?: number;
+    /** `until`: end of the time that a response over all of time covers. */
+    missedBy: "listing" | "statistics" | { readonly until: number };
   },
 ): Promise<LostWorkspace[]> {
   const at = new Date(lost.at);
-  const { until } = lost;
-  const isUnlisted = until === undefined;
-  // A response must name only workspaces with usage in its time. A workspace that no later response named had some when it was
-  // last proven.
-  const wasDue = isUnlisted
-    ? sql`true`
-    : sql`w.used_before is not null and least(w.used_before, w.readable_at + interval '1 hour') <= ${new Date(until)}`;
+  const { missedBy } = lost;
+  const isUnlisted = missedBy === "listing";
+  const wasDue = wasDueIn(missedBy);
   const candidates = (db: Database) =>
     sql<{ entity_id: number; external_id: string; leaves: boolean }>`
       select w.entity_id, e.external_id, ${isUnlisted} and w.unlisted_since is null and not w.is_deleted as leaves
@@ -91,11 +87,36 @@ export async function loseAccess(
   });
 }
 
+/** SQL condition: workspace `w` should have been named. */
+function wasDueIn(missedBy: Parameters<typeof loseAccess>[1]["missedBy"]) {
+  if (missedBy === "listing") return sql`true`;
+  // A usage response that came meanwhile is better proof.
+  if (missedBy === "statistics") return sql`w.used_before is null`;
+  // A response must name only workspaces with usage in its time. A workspace that no later response named had some when it was
+  // last proven.
+  const until = new Date(missedBy.until);
+  return sql`w.used_before is not null and least(w.used_before, w.readable_at + interval '1 hour') <= ${until}`;
+}
+
+/** Configured workspaces that no usage ever named. The platform lists none of them as deleted. */
+export async function withoutUsage(
+  db: Database,
+  { sourceId, workspaceIds }: { sourceId: number; workspaceIds: readonly string[] },
+): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select e.external_id as id from usage.workspace w join usage.entity e using (entity_id)
+    where e.source_id = ${sourceId} and e.external_id = any (${[...workspaceIds]}::text[])
+      and w.used_before is null and not w.is_deleted
+    order by 1
+  `.execute(db);
+  return rows.map(({ id }) => id);
+}
+
 /**
- * Workspaces that this response over all of time names first and whose final days have no usage: until then only a listing
- * proved these zeros. `finalUntil`: end of their final days, epoch milliseconds.
+ * Workspaces that this response over all of time names first and whose final days have no usage: until then only their own
+ * statistics proved these zeros. `finalUntil`: end of their final days, epoch milliseconds.
  */
-export async function restedOnListing(
+export async function restedOnStatistics(
   db: Database,
   named: { sourceId: number; workspaceIds: readonly string[]; until: number },
 ): Promise<{ workspaceId: string; finalUntil: number }[]> {

@@ -9,7 +9,7 @@ export const ACCESS_PROVEN_FOR_MS = 600_000;
 
 /**
  * A response over all of time proves access to the workspaces that it names, and ends older proof for the other requested ones.
- * Returns those that were lost.
+ * The statistics of workspaces that no usage ever named (`isStatistics`) do the same. Returns those that were lost.
  */
 export async function noteAccess(
   store: Store,
@@ -20,20 +20,27 @@ export async function noteAccess(
     at: number;
     /** End of the covered time; default: when it was requested. */
     until?: number;
+    isStatistics?: boolean;
     receivedAt?: number;
   },
 ): Promise<LostWorkspace[]> {
-  const { sourceId, asked, named, at, until = at, receivedAt } = answer;
+  const { sourceId, asked, named, at, until = at, isStatistics = false, receivedAt } = answer;
+  const usedBefore = isStatistics ? null : new Date(until);
   const proven = sql`
     select entity_id from usage.entity
     where source_id = ${sourceId} and dimension = 'workspace' and external_id = any (${[...named]}::text[])
   `;
   await store.statement((db) =>
-    proveAccess(db, { at, receivedAt, proven, usedBefore: sql`${new Date(until)}::timestamptz` }),
+    proveAccess(db, { at, receivedAt, proven, usedBefore: sql`${usedBefore}::timestamptz` }),
   );
   await store.statement((db) => retryUnverified(db, { sourceId, at }));
   const gone = asked.filter((id) => !named.includes(id));
-  return loseAccess(store, { sourceId, workspaceIds: gone, at, until });
+  return loseAccess(store, {
+    sourceId,
+    workspaceIds: gone,
+    at,
+    missedBy: isStatistics ? "statistics" : { until },
+  });
 }
 
 /**
@@ -70,13 +77,13 @@ export async function noteNamedAccess(
  * Default: now. Access that came back while a response was under way may have come back after another request of that time, so
  * only later requests count.
  */
-export function whenReceived(receivedAt: number | undefined): RawBuilder<Date> {
+function whenReceived(receivedAt: number | undefined): RawBuilder<Date> {
   return receivedAt === undefined
     ? sql<Date>`date_trunc('milliseconds', clock_timestamp())`
     : sql<Date>`${new Date(receivedAt)}::timestamptz`;
 }
 
-/** `proven` selects ids of workspaces; `usedBefore` is the column of that name. */
+/** `proven` selects ids of workspaces; `usedBefore` is the column of that name, null if no usage named them. */
 async function proveAccess(
   db: Database,
   proof: {
@@ -100,7 +107,7 @@ async function proveAccess(
                  and (w.readable_since is null or w.readable_since <= ${at})
                  and (w.readable_at is null or w.readable_at < ${at}) as is_newer
       ) n
-      where n.is_newer or w.used_before is null or w.used_before > ${usedBefore}
+      where n.is_newer or w.used_before is distinct from least(w.used_before, ${usedBefore})
       order by w.entity_id
       for no key update of w
     )
@@ -116,7 +123,7 @@ async function proveAccess(
 }
 
 /** Unverified time becomes due once its workspace is proven to be readable. */
-export async function retryUnverified(
+async function retryUnverified(
   db: Database,
   { sourceId, at }: { sourceId: number; at: number },
 ): Promise<void> {

@@ -4,7 +4,6 @@ import type { Database, Store } from "../db/database.ts";
 import { entityIds } from "./entities.ts";
 import { learnNames } from "./entity-names.ts";
 import { type LostWorkspace, loseAccess } from "./lost-access.ts";
-import { retryUnverified, whenReceived } from "./workspace-access.ts";
 
 interface ListedWorkspace {
   readonly workspaceId: string;
@@ -27,6 +26,9 @@ export async function registerWorkspaces(
 /** SQL condition: the configuration of source `s` names workspace `e`, or it names none. */
 export const isConfigured = sql<boolean>`usage.is_configured(s.workspace_ids, e.external_id)`;
 
+/** SQL condition: nothing ever proved access to workspace `w`. Its usage is not known. */
+export const isNeverRead = sql<boolean>`(w.readable_at is null and w.used_before is null)`;
+
 /** Configured workspaces, including deleted ones: they can still hold past usage. */
 export async function configuredWorkspaces(db: Database, sourceId: number): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
@@ -39,10 +41,9 @@ export async function configuredWorkspaces(db: Database, sourceId: number): Prom
 }
 
 /**
- * Applies a listing of the platform: names, deletions, and proof of access at its time to listed workspaces that no response
- * ever named. It proves nothing for one that had usage, or for a deleted one. A known workspace that is not listed loses its
- * proof of access, and the zeros that were loaded since then. Returns those that were lost; they stay known (rule 11 of
- * docs/rules.md).
+ * Applies a listing of the platform: names and deletions. It proves that a workspace exists, not that the key reads it. A known
+ * workspace that is not listed loses its proof of access, and the zeros that were loaded since then. Returns those that were
+ * lost; they stay known (rule 11 of docs/rules.md).
  */
 export async function applyListing(
   store: Store,
@@ -50,8 +51,6 @@ export async function applyListing(
     sourceId: number;
     workspaces: readonly ListedWorkspace[];
     stamp: FetchStamp;
-    /** Epoch milliseconds; default: now, by Postgres's clock. */
-    receivedAt?: number;
   },
 ): Promise<LostWorkspace[]> {
   const { sourceId, workspaces, stamp } = listing;
@@ -65,38 +64,31 @@ export async function applyListing(
     await learnNames(db, { sourceId, stamp, part: 0, names });
   });
   await store.statement((db) => noteListing(db, listing));
-  await store.statement((db) => retryUnverified(db, { sourceId, at: stamp.fetchedAt }));
   const known = await workspacesOf(store.db, sourceId);
   const gone = known.filter((id) => !ids.includes(id));
-  return loseAccess(store, { sourceId, workspaceIds: gone, at: stamp.fetchedAt });
+  return loseAccess(store, { sourceId, workspaceIds: gone, at: stamp.fetchedAt, missedBy: "listing" });
 }
 
 /** One statement: all loads write to these rows, so no transaction may hold them from one statement to the next. */
 async function noteListing(
   db: Database,
-  { sourceId, workspaces, stamp, receivedAt }: Parameters<typeof applyListing>[1],
+  { sourceId, workspaces, stamp }: Parameters<typeof applyListing>[1],
 ): Promise<void> {
   const at = new Date(stamp.fetchedAt);
   const ids = workspaces.map((w) => w.workspaceId);
   // In key order, like loads, so that they cannot deadlock. Newer absence stays.
   await sql`
     with locked as (
-      select w.entity_id, l.deleted, n.is_news, n.is_news and not l.deleted and w.used_before is null as is_proven
+      select w.entity_id, l.deleted, coalesce(w.unlisted_since <= ${at}, true) as is_news
       from usage.workspace w
       join usage.entity e on e.entity_id = w.entity_id
       join unnest(${ids}::text[], ${workspaces.map((w) => w.isDeleted)}::boolean[]) l (id, deleted) on l.id = e.external_id
-      cross join lateral (select coalesce(w.unlisted_since <= ${at}, true) as is_news) n
       where e.source_id = ${sourceId}
       order by w.entity_id
       for no key update of w
     )
     update usage.workspace w
-    set readable_at = case when is_proven then greatest(w.readable_at, ${at}) else w.readable_at end,
-        readable_since = case
-          when is_proven and w.readable_at is null then ${whenReceived(receivedAt)} else w.readable_since
-        end,
-        unlisted_since = case when is_news then null else w.unlisted_since end,
-        is_deleted = deleted
+    set unlisted_since = case when is_news then null else w.unlisted_since end, is_deleted = deleted
     from locked
     where locked.entity_id = w.entity_id
   `.execute(db);

@@ -8,7 +8,7 @@ import {
   UNKNOWN_METERS,
   type UnknownMeter,
 } from "../catalog/source-meters.ts";
-import { isConfigured } from "../catalog/workspaces.ts";
+import { isConfigured, isNeverRead } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
 
 /** Trust in a source by day, over all dimensions of the workspaces that a close of these days includes. Days are ISO texts. */
@@ -29,13 +29,15 @@ export interface SourceTrust {
   readonly reconciledUntil: string;
   /** Daily figures that are missing, failed or unverified. */
   readonly gapDays: number;
-  /** Those without a fetch task that no close left out, with their first and last day. */
+  /** Those without a fetch task that no close left out, of workspaces that were read, with their first and last day. */
   readonly idleDays: number;
   readonly firstIdle: string | null;
   readonly lastIdle: string | null;
   readonly failedDays: number;
   /** Days without a fetch task, in closed months that leave their workspace out. */
   readonly leftOutDays: number;
+  /** Open days of workspaces to which nothing ever proved access, except days that a close left out. */
+  readonly neverReadDays: number;
   /**
    * Missing, failed or unverified daily figures of each other kept meter, which no close left out: those without a fetch task,
    * with their first and last day, and the others.
@@ -81,6 +83,8 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
       from usage.month_close m join usage.closed_workspace x using (close_id)
       where x.is_left_out
       group by 1
+    ), never_read as (
+      select entity_id as workspace_id, '{(,)}'::datemultirange as days from usage.workspace w where ${isNeverRead}
     ), finding as (
       select c.source_id, m.closed_at is null as is_open, f.found_at > m.closed_at as is_since
       from (
@@ -99,18 +103,19 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
       select o.source_id, o.meter,
              (o.not_available + o.missing + o.failed + o.unverified) * e.days - coalesce(l.days, '{}') as gaps,
              (o.not_known + o.provisional + o.open + o.platform_disagrees + o.tiers_differ + o.total_differs) * e.days as doubtful,
-             coalesce(a.days, '{}') as asked
+             coalesce(a.days, '{}') as asked, coalesce(n.days, '{}') as never_read
       from usage.open_days o
       join required e using (workspace_id)
       left join asked a on a.scope_id = o.scope_id
       left join left_out l using (workspace_id)
+      left join never_read n using (workspace_id)
       where o.meter <> 'traces'
     ), unclosable as materialized (
       select source_id, range_agg(gaps + doubtful) as days from other group by source_id
     ), known as (
       -- Days outside of every close count as loaded, final and proved.
       select c.source_id, c.failed, e.days - (c.loaded - c.failed - c.unverified) as open, coalesce(a.days, '{}') as asked,
-             coalesce(l.days, '{}') as left_out, c.final + e.others as final,
+             coalesce(l.days, '{}') as left_out, coalesce(n.days, '{}') as never_read, c.final + e.others as final,
              coalesce(p.compared + p.totalled - p.differing, '{}') + e.others as proved, coalesce(p.differing, '{}') as differing,
              coalesce(p.compared - p.differing, '{}') + e.others as reconciled, coalesce(u.days, '{}') as unclosable
       from usage.trace_cell c
@@ -118,6 +123,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
       left join asked a on a.scope_id = c.day_scope_id
       left join usage.day_proof p on p.scope_id = c.day_scope_id
       left join left_out l on l.workspace_id = c.workspace_entity_id
+      left join never_read n on n.workspace_id = c.workspace_entity_id
       left join unclosable u on u.source_id = c.source_id
     )
     select s.slug as source, s.data_start::text as "dataStart", s.today::text as today,
@@ -125,7 +131,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
            ${untilOf("k.final * (k.proved + k.differing)")} as "comparedUntil",
            ${untilOf("k.final * k.reconciled - k.unclosable", "greatest(s.data_start, s.closed_until)")} as "reconciledUntil",
            o.days as "gapDays", i.days as "idleDays", i.first::text as "firstIdle", i.last::text as "lastIdle",
-           f.days as "failedDays", l.days as "leftOutDays", x.gaps as "otherGaps",
+           f.days as "failedDays", l.days as "leftOutDays", n.days as "neverReadDays", x.gaps as "otherGaps",
            (select count(*)::integer from finding f where f.source_id = s.source_id and f.is_open) as disagreements,
            (select count(*)::integer from finding f where f.source_id = s.source_id and f.is_since) as "disagreementsSince",
            array(
@@ -150,15 +156,16 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
       ) m
     ) s
     cross join lateral ${countOf("k.open")} o
-    cross join lateral ${countOf("k.open - k.asked - k.left_out")} i
-    cross join lateral ${countOf("(k.open - k.asked - k.left_out) * k.failed")} f
+    cross join lateral ${countOf("k.open - k.asked - k.left_out - k.never_read")} i
+    cross join lateral ${countOf("(k.open - k.asked - k.left_out - k.never_read) * k.failed")} f
+    cross join lateral ${countOf("(k.open - k.left_out) * k.never_read")} n
     cross join lateral ${countOf("(k.open - k.asked) * k.left_out")} l
     cross join lateral (
       select coalesce(json_agg(json_build_object('meter', g.meter, 'idleDays', i.days, 'firstIdle', i.first, 'lastIdle', i.last,
                'askedDays', a.days) order by g.meter desc) filter (where i.days + a.days > 0), '[]') as gaps
       from (select distinct meter from other where source_id = s.source_id) g
-      cross join lateral ${countOf("k.gaps - k.asked", "(select * from other o where o.meter = g.meter)")} i
-      cross join lateral ${countOf("k.gaps * k.asked", "(select * from other o where o.meter = g.meter)")} a
+      cross join lateral ${countOf("k.gaps - k.asked - k.never_read", "(select * from other o where o.meter = g.meter)")} i
+      cross join lateral ${countOf("k.gaps * k.asked - k.never_read", "(select * from other o where o.meter = g.meter)")} a
     ) x
     order by s.slug
   `.execute(db);

@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import { isConfigured, isNeverRead } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
 
 export interface LostWorkspace {
@@ -32,15 +33,32 @@ export async function lostWorkspaces(db: Database): Promise<LostWorkspace[]> {
   return rows;
 }
 
-export interface ListedOnly {
+export interface NamedWorkspace {
   readonly workspaceId: string;
   readonly name: string | null;
+}
+
+/** Configured workspaces to which nothing ever proved access. Their usage is not known. */
+export async function neverRead(db: Database): Promise<(NamedWorkspace & { readonly source: string })[]> {
+  const { rows } = await sql<NamedWorkspace & { readonly source: string }>`
+    select s.slug as source, e.external_id as "workspaceId", d.dimension_name as name
+    from usage.workspace w
+    join usage.entity e using (entity_id)
+    join usage.source s using (source_id)
+    join usage.labelled_entity d on d.entity_id = w.entity_id
+    where ${isNeverRead} and ${isConfigured}
+    order by 1, 2
+  `.execute(db);
+  return rows;
+}
+
+export interface ProvedByStatistics extends NamedWorkspace {
   readonly zeros: number;
 }
 
-/** Only a listing proves the zeros of these workspaces, because no response has named them. */
-export async function listedOnly(db: Database, sourceId: number): Promise<ListedOnly[]> {
-  const { rows } = await sql<ListedOnly>`
+/** Only their own statistics prove the zeros of these workspaces, because no usage has named them. */
+export async function provedByStatistics(db: Database, sourceId: number): Promise<ProvedByStatistics[]> {
+  const { rows } = await sql<ProvedByStatistics>`
     select e.external_id as "workspaceId", d.dimension_name as name,
            sum(extract(epoch from c.period_end - c.period_start) / 86400)::integer as zeros
     from usage.workspace w
@@ -48,8 +66,7 @@ export async function listedOnly(db: Database, sourceId: number): Promise<Listed
     join usage.trace_scope s on s.workspace_id = w.entity_id and s.stride = 'day'
     join usage.coverage c using (scope_id)
     join usage.labelled_entity d on d.entity_id = w.entity_id
-    where e.source_id = ${sourceId} and w.unlisted_since is null and w.used_before is null
-      and not exists (select from usage.source_fact f where f.source_id = e.source_id and f.fact = 'no_listing')
+    where e.source_id = ${sourceId} and w.used_before is null
     group by 1, 2
     order by 1
   `.execute(db);

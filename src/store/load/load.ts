@@ -145,7 +145,7 @@ async function noteUnverified(
     state: "unverified",
     code: "workspace_unverified",
     message:
-      "The answer has no records, and no recent listing or answer named this workspace: the key may have no access to it.",
+      "The response has no records, and no recent response named this workspace: the key may have no access to it.",
   });
   const time = sql`select unnest(${[...scopeIds]}::integer[]), ${multirange(window)}, '-infinity'::timestamptz`;
   await withdrawZeros(db, { time, noticedAt: stamp.fetchedAt });

@@ -116,6 +116,7 @@ test("status, alerts, metrics, pages and advice tell of a difference of every me
     ...now,
     sourceFlags: "",
     unread: [],
+    neverRead: [],
     lastSyncFailure: null,
     unpriced: false,
     nextSync: null,

@@ -7,7 +7,7 @@ import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../src/domain/tim
 import type { GroupBy } from "../../../src/domain/usage/record.ts";
 import { scopeStates } from "../../../src/store/catalog/scopes.ts";
 import { times } from "../../support/drawn.ts";
-import { type Question, recordsOf, windowOf, workspacesOf } from "./model/commands.ts";
+import { type Question, recordsOf, WORKSPACES, windowOf, workspacesOf } from "./model/commands.ts";
 import { History, SETTLE_AFTER_MS } from "./model/history.ts";
 import type { Lines } from "./model/lines.ts";
 import { bucketsOf, type ModelAnswer, type ModelRecord } from "./model/model.ts";
@@ -73,6 +73,7 @@ test("answers for the same windows give the same tables and views in any order",
   const deliver = async (deliveries: readonly Delivery[], order: readonly number[]): Promise<Lines> => {
     const past = await History.begin(bundle);
     await past.list(listed, 0);
+    await past.name(WORKSPACES, 0, { isStatistics: true });
     for (const i of order) {
       const { answer, failed } = deliveries[i] as Delivery;
       if (failed) await past.fail(answer);
@@ -91,7 +92,7 @@ test("answers for the same windows give the same tables and views in any order",
   );
 });
 
-const listed = ["w1", "w2", "w3"].map((id) => ({ id, name: null, isDeleted: false }));
+const listed = WORKSPACES.map((id) => ({ id, name: null, isDeleted: false }));
 
 /**
  * Removes what depends on the order of events: restatements, which are changes that this store saw, and the number of
@@ -136,6 +137,7 @@ test("overlapping windows in any order, some lost, end in the platform's records
   const holds = async (questions: Asked[], picks: number[], salt: number) => {
     const past = await History.begin(bundle);
     await past.list(listed, 0);
+    await past.name(WORKSPACES, 0, { isStatistics: true });
     let fetchedAt = BEGUN_AT;
     const answers = questions.map((question, i) => {
       fetchedAt += question.after;

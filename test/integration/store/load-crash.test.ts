@@ -17,6 +17,7 @@ test.each(faults)("a load leaves the store consistent if $happens at any stateme
   const past = await History.begin(await setupStore());
   // Only w1 has proof of access, so every answer leaves unverified time of w2.
   await past.list([{ id: "w1", name: "One", isDeleted: false }], 0);
+  await past.name(["w1"], 0, { isStatistics: true });
   const load = async (rows: Row[], fault: Fault | null) => {
     const answer = await past.ask(question, rows, 1_000);
     return { answer, ...(await past.deliver({ question, answer }, fault)) };

@@ -89,8 +89,6 @@ test("four connections load overlapping batches correctly while workspaces are l
   const errors: unknown[] = [];
   const holds = async (questions: [Question, number][]) => {
     const { past, withBase } = await begin(bundle);
-    // Whether a listing proves access depends on whether an answer came first, and no order is set here.
-    await past.name(WORKSPACES, 0);
     const asked: { answer: ModelAnswer; place: number }[] = [];
     for (const [question, place] of questions) {
       asked.push({ answer: await withBase(question, asked.length), place });
@@ -146,6 +144,7 @@ test("two processes that contact a new source at once do not deadlock", async ()
 async function begin(bundle: StoreBundle) {
   const past = await History.begin(bundle);
   await past.list(listed(0), 0);
+  await past.name(WORKSPACES, 0);
   const withBase = (asked: Question, n: number) => {
     const rows = WORKSPACES.flatMap((_, workspace) =>
       Array.from({ length: 18 }, (__, bucket): Row[] => [

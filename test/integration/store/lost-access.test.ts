@@ -2,11 +2,15 @@ import { beforeEach, expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
 import { applyListing } from "../../../src/store/catalog/workspaces.ts";
-import { listedOnly, lostWorkspaces } from "../../../src/store/coverage/withdrawn-zeros.ts";
+import {
+  lostWorkspaces,
+  neverRead,
+  provedByStatistics,
+} from "../../../src/store/coverage/withdrawn-zeros.ts";
 import { beginFetch, drawStamp, finishFetch } from "../../../src/store/load/fetch-ledger.ts";
 import { now } from "../../support/clock.ts";
 import { poll } from "../../support/poll.ts";
-import { type AnswerRow, loadRows, proveAccess } from "../../support/store.ts";
+import { type AnswerRow, loadRows } from "../../support/store.ts";
 import { intercepted } from "./model/statements.ts";
 import { FIRST_DAY, type StoreBundle, setupSource } from "./setup.ts";
 
@@ -30,20 +34,24 @@ const load = (rows: readonly AnswerRow[], groupBy: "workspace" | "project" = "wo
     rows,
     window: { stride: "day", start: FIRST_DAY, end: FIRST_DAY + DAY_MS },
   });
-const list = async (ids: readonly string[], isDeleted = false) =>
+const list = async (ids: readonly string[]) =>
   applyListing(bundle.store, {
     sourceId: bundle.sourceId,
-    workspaces: ids.map((workspaceId) => ({ workspaceId, name: null, isDeleted })),
+    workspaces: ids.map((workspaceId) => ({ workspaceId, name: null, isDeleted: false })),
     stamp: await drawStamp(bundle.store.db),
   });
-/** An answer over all of time that names these, of all that were asked for. */
-const name = async (named: readonly string[]) =>
+/** An answer over all of time, or the statistics of each, that names these of all that were asked for. */
+const name = async (named: readonly string[], isStatistics = false) =>
   noteAccess(bundle.store, {
     sourceId: bundle.sourceId,
     asked: [WORKSPACE, OTHER],
     named,
+    isStatistics,
     at: (await drawStamp(bundle.store.db)).fetchedAt,
   });
+/** As if no answer had ever named or listed any workspace. */
+const forget = () =>
+  rowsOf("UPDATE usage.workspace SET used_before = NULL, readable_at = NULL, readable_since = NULL");
 const rowsOf = async (text: string, values: unknown[] = []) => (await bundle.reader.query(text, values)).rows;
 const shown = async () =>
   (
@@ -56,20 +64,21 @@ const shown = async () =>
 const UNVERIFIED = { traces: null, coverage_status: "unverified", is_final: false };
 const EMPTY = { traces: "0", coverage_status: "empty", is_final: true };
 
-test.each(["a listing", "an answer over all of time"])(
-  "%s that names the workspace again keeps its zeros",
-  async (proof) => {
-    // One that no answer ever named, so that a listing counts.
-    if (proof === "a listing") await rowsOf("UPDATE usage.workspace SET used_before = NULL");
-    await load([]);
-    if (proof === "a listing") expect(await list([WORKSPACE, OTHER])).toEqual([]);
-    else expect(await name([WORKSPACE, OTHER])).toEqual([]);
-    // Proof before and after: what is lost later is not doubted.
-    expect(await list([OTHER])).toEqual([{ workspaceId: WORKSPACE, isNewlyUnlisted: true, zeros: 0 }]);
-    expect(await shown()).toEqual(EMPTY);
-    expect(await list([OTHER])).toEqual([]);
-  },
-);
+test.each([
+  ["its own statistics", true],
+  ["an answer over all of time", false],
+])("zeros stay if %s named the workspace before and after they were loaded", async (_, isStatistics) => {
+  if (isStatistics) {
+    await forget();
+    await name([WORKSPACE, OTHER], true);
+  }
+  await load([]);
+  expect(await name([WORKSPACE, OTHER], isStatistics)).toEqual([]);
+  // Proof before and after: what is lost later is not doubted.
+  expect(await list([OTHER])).toEqual([{ workspaceId: WORKSPACE, isNewlyUnlisted: true, zeros: 0 }]);
+  expect(await shown()).toEqual(EMPTY);
+  expect(await list([OTHER])).toEqual([]);
+});
 
 test("a listing withdraws the zero of a load that has read the proof and is not committed", async () => {
   const [gate, reached] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -101,7 +110,7 @@ test("a proof that was asked for before an answer had come does not confirm its 
   const asked = { sourceId, purpose: "load" as const, window, workspaces: 1 };
   const empty = await beginFetch(store.db, { meter: "traces", ...asked, groupBy: "workspace" });
   const named = await beginFetch(store.db, { meter: "traces", ...asked, groupBy: "project" });
-  await list([WORKSPACE, OTHER]);
+  await name([WORKSPACE, OTHER]);
   const given = { sourceId, workspaceId: WORKSPACE, window };
   await loadRows(store, { ...given, groupBy: "workspace", rows: [], stamp: empty });
   // It names the workspace, so its empty day is a zero.
@@ -214,15 +223,29 @@ test("hours do not stand in for a day whose zero was withdrawn", async () => {
   expect(await shown()).toEqual(UNVERIFIED);
 });
 
-test("a listing is no proof for a workspace that an answer ever named", async () => {
+test("a listing proves no access, not even to a workspace that no answer ever named", async () => {
   await list([OTHER]);
   await list([WORKSPACE, OTHER]);
   expect((await load([])).outcome).toBe("unverified");
   expect((await load([[`${DAY}T00:00:00Z`, WORKSPACE, 5]])).outcome).toBe("loaded");
-  // Without any proof of before, the listing is all there is, until an answer names it.
-  await rowsOf("UPDATE usage.workspace SET used_before = NULL, readable_at = NULL, readable_since = NULL");
+  await forget();
   await list([WORKSPACE, OTHER]);
-  expect((await load([], "project")).outcome).toBe("loaded");
+  expect((await load([], "project")).outcome).toBe("unverified");
+});
+
+test("statistics that do not name a workspace take away the proof of earlier ones alone", async () => {
+  await forget();
+  await name([WORKSPACE, OTHER], true);
+  await load([]);
+  await load([], "project");
+  expect(await name([OTHER], true)).toEqual([{ workspaceId: WORKSPACE, isNewlyUnlisted: false, zeros: 2 }]);
+  expect(await shown()).toEqual(UNVERIFIED);
+  expect(await lostWorkspaces(bundle.store.db)).toMatchObject([{ workspaceId: WORKSPACE, zeros: 2 }]);
+  // Usage names it: that is better proof.
+  await name([WORKSPACE]);
+  expect(await name([OTHER], true)).toEqual([]);
+  await load([]);
+  expect(await shown()).toEqual(EMPTY);
 });
 
 test("an answer over all of time takes access away from what it should have named, and from nothing else", async () => {
@@ -247,23 +270,23 @@ test("an answer over all of time takes access away from what it should have name
   expect(await answer()).toBe(1);
 });
 
-test("a workspace that no answer ever named rests on the listing", async () => {
-  await rowsOf("UPDATE usage.workspace SET used_before = NULL");
+test("zeros of a workspace that no usage ever named rest on its statistics", async () => {
+  const { store, sourceId } = bundle;
+  await forget();
+  await name([WORKSPACE, OTHER], true);
   await load([]);
-  await list([WORKSPACE, OTHER]);
-  expect(await listedOnly(bundle.store.db, bundle.sourceId)).toMatchObject([
-    { workspaceId: WORKSPACE, zeros: 1 },
-  ]);
+  expect(await provedByStatistics(store.db, sourceId)).toMatchObject([{ workspaceId: WORKSPACE, zeros: 1 }]);
   await load([[`${DAY}T00:00:00Z`, WORKSPACE, 0]]);
-  expect(await listedOnly(bundle.store.db, bundle.sourceId)).toEqual([]);
+  expect(await provedByStatistics(store.db, sourceId)).toEqual([]);
 });
 
-test("a listing is no proof for a deleted workspace", async () => {
-  await list([OTHER]);
-  await list([WORKSPACE, OTHER], true);
-  expect((await load([])).outcome).toBe("unverified");
-  expect(await shown()).toEqual(UNVERIFIED);
-  const { sourceId, store } = bundle;
-  await proveAccess(store, { sourceId, workspaceIds: [WORKSPACE] });
-  expect((await load([])).outcome).toBe("loaded");
+test("configured workspaces that nothing ever proved readable are named as never read", async () => {
+  const { store } = bundle;
+  expect(await neverRead(store.db)).toEqual([]);
+  await forget();
+  await list([WORKSPACE, OTHER]);
+  expect(await neverRead(store.db)).toMatchObject([{ workspaceId: WORKSPACE }, { workspaceId: OTHER }]);
+  await name([OTHER], true);
+  await rowsOf("UPDATE usage.source SET workspace_ids = $1", [[OTHER]]);
+  expect(await neverRead(store.db)).toEqual([]);
 });

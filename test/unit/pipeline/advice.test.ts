@@ -18,6 +18,7 @@ const CALM: Situation = {
     lastIdle: null,
     failedDays: 0,
     leftOutDays: 0,
+    neverReadDays: 0,
     otherGaps: [],
     unknownMeters: [],
     disagreements: 0,
@@ -37,6 +38,7 @@ const CALM: Situation = {
   lastSyncFailure: null,
   openDifferences: 0,
   unread: [],
+  neverRead: [],
   unpriced: false,
   nextSync: "2026-04-20T10:15:00.000Z",
 };
@@ -66,6 +68,15 @@ test.each<[string, Partial<Situation>, string, string | undefined]>([
     { trust: { ...CALM.trust, closedMonth: null, nextMonth: "2026-02-01" } },
     "2026-02 is final and reconciled. Close it.",
     "usage-etl close 2026-02",
+  ],
+  [
+    "a workspace that nothing ever proved readable",
+    {
+      neverRead: [{ workspaceId: "w1", name: "Acme" }],
+      trust: { ...CALM.trust, closedMonth: null, nextMonth: "2026-02-01", gapDays: 8, neverReadDays: 8 },
+    },
+    "The usage of 1 workspace is not known, because no response has named it: Acme (w1).",
+    "usage-etl workspace list",
   ],
   ["no price", { unpriced: true }, "Some usage has no price", "usage-etl prices import FILE"],
   ["a contradiction", { unpriced: true, trust: DISPUTED }, "contradicts itself on 2", undefined],

@@ -4,8 +4,10 @@ import { type CalendarMonth, monthAt, monthBefore } from "../../../domain/months
 import { billTable, type MonthBill } from "../../../pipeline/bill/month-bill.ts";
 import { asCsv, type Table } from "../../../pipeline/export/table-file.ts";
 import { begunMonth, sourcesToClose } from "../../../pipeline/months/close.ts";
+import { neverReadProblem } from "../../../pipeline/never-read.ts";
 import { printable } from "../../../printable.ts";
 import { monthBill } from "../../../store/bill/bill-lines.ts";
+import { type NamedWorkspace, neverRead } from "../../../store/coverage/withdrawn-zeros.ts";
 import { storeNow } from "../../../store/load/fetch-ledger.ts";
 import { linesOf, tableOf } from "../../report/output.ts";
 import { withSource } from "../../session/options.ts";
@@ -26,6 +28,7 @@ interface BillOptions {
 interface SourceBill extends MonthBill {
   readonly month: CalendarMonth;
   readonly dataStart: string;
+  readonly neverRead: readonly NamedWorkspace[];
 }
 
 export const examples = [
@@ -65,8 +68,12 @@ async function run(session: Session, { by, csv = false }: BillOptions, text?: st
     );
   }
   const bills: SourceBill[] = [];
-  for (const { source, dataStart } of sources)
-    bills.push({ source, month, dataStart, lines: await monthBill(db, { source, monthStart: month.start }) });
+  const unread = await neverRead(db);
+  for (const { source, dataStart } of sources) {
+    const lines = await monthBill(db, { source, monthStart: month.start });
+    const ofSource = unread.filter((one) => one.source === source).map(({ source: _, ...one }) => one);
+    bills.push({ source, month, dataStart, lines, neverRead: ofSource });
+  }
   return print(
     bills.map((bill) => ({ ...bill, month: month.name })),
     billTable(bills),
@@ -79,7 +86,8 @@ function printCsv(table: Table): undefined {
   process.stdout.write(process.stdout.isTTY ? printable(text) : text);
 }
 
-function describeBill({ source, month, dataStart, lines }: SourceBill): string {
+function describeBill({ source, month, dataStart, lines, neverRead }: SourceBill): string {
+  const isClosed = lines.some((line) => line.isClosed);
   return linesOf(
     titleOf(month, source),
     lines.length > 0 &&
@@ -92,7 +100,8 @@ function describeBill({ source, month, dataStart, lines }: SourceBill): string {
         state: lineState,
       }),
     describeTotal(lines, { month, dataStart }),
-    lines.some(({ isClosed }) => isClosed) &&
+    !isClosed && neverReadProblem(neverRead)?.message,
+    isClosed &&
       "The month is closed. What changed since, in counts or prices, is a correction in the bill of the first month after it that is open.",
     billTotals(lines).length === 0 &&
       lines.some(({ line }) => line === "unpriced") &&

@@ -7,6 +7,7 @@ import { amountOf } from "../../../domain/usage/amount.ts";
 import { FORECAST_DAYS, FORECAST_METHOD, monthForecast } from "../../../domain/usage/forecast.ts";
 import { reportOnSources, type SourceReport } from "../../../pipeline/advice.ts";
 import { factOf, type Incident, pageOf } from "../../../pipeline/alerts/conditions.ts";
+import { namesOf } from "../../../pipeline/never-read.ts";
 import { describePutOff, type SyncBudget } from "../../../pipeline/sync/sync-budget.ts";
 import {
   describedByDay,
@@ -225,10 +226,11 @@ function alertShown(alert: Incident, source: string): Html {
 }
 
 function loading(report: SourceReport, now: number): Html {
-  const { status, trust, progress, lastSync, nextSync, budget } = report;
+  const { status, trust, progress, lastSync, nextSync, budget, neverRead } = report;
   const { source } = status;
   return html`<details id="loading-${source}" ${trust.gapDays > 0 || status.failures.length > 0 ? "open" : ""}><summary>Loading and comparing</summary><dl class="facts">
       <div><dt>Not loaded</dt><dd><a href="${address("/coverage", { source })}">${trust.gapDays === 0 ? "nothing is missing" : html`${count(trust.gapDays)} daily ${trust.gapDays === 1 ? "figure" : "figures"}`}</a></dd></div>
+      ${neverRead.length === 0 ? "" : html`<div><dt>Not known</dt><dd>${namesOf(neverRead)}: no response ever named ${neverRead.length === 1 ? "it" : "them"}</dd></div>`}
       <div><dt>Differences</dt><dd><a href="${address("/differences", { source })}">${count(status.openDifferences)} open, ${count(status.platformDisagrees)} where the platform contradicts itself</a>${describeOtherDifferences(status.otherDifferences)}</dd></div>
       <div><dt>Restated</dt><dd><a href="${address("/differences", { source, says: "restatement" })}">${describeRestatements(status.restatements)}</a></dd></div>
       <div><dt>Failed ranges</dt><dd>${failures(status.failures)}</dd></div>

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
+import { startProxy } from "../../../support/proxy.ts";
 import { type Bench, beginProject, setReadable, setup, workspaceAt } from "../../../support/source.ts";
 import { booked, differences, inStore, wrongFigures } from "../../../support/tables.ts";
 
@@ -115,17 +116,30 @@ test("a listing does not prove that usage can be read: nothing becomes zero whil
   await bench.sync();
   await backfill();
   expect(await wrongFigures(bench, { workspaceIds: readable })).toEqual([]);
-  expect(await bench.sql("SELECT * FROM usage.failure")).toEqual([]);
+  const failures = await bench.sql<{ id: string }>(
+    "SELECT w.external_id AS id FROM usage.failure JOIN usage.scope s USING (scope_id) JOIN usage.entity w ON w.entity_id = s.workspace_id",
+  );
+  expect(failures.filter(({ id }) => readable.includes(id))).toEqual([]);
   expect(await bench.sql("SELECT * FROM usage.lost_workspace")).toEqual([]);
 });
 
-test("days that were loaded as zero while only the listing named a workspace are loaded again once it is read", async () => {
+test("a workspace that is listed and was never readable is not known, and is loaded once it is read", async () => {
   const bench = await setup();
   const { access } = bench.standin;
   access.listsUnreadable = true;
   setReadable(bench.standin, 1, false);
   await bench.sync();
-  expect(await figures(bench, 1)).toMatchObject(Array.from({ length: 7 }, () => ({ traces: 0 })));
+  await bench.sync();
+  const all = Array.from({ length: 7 }, () => UNVERIFIED);
+  expect(await figures(bench, 1)).toMatchObject(all);
+  expect(await zeros(bench, 1)).toEqual(NONE);
+  // One without usage is zero: its own statistics name it.
+  expect((await figures(bench, IDLE)).map(({ traces }) => traces)).toEqual([0, 0, 0, 0, 0, 0, 0]);
+
+  access.listsUnreadable = false;
+  await bench.sync();
+  expect(await figures(bench, 1)).toMatchObject(all);
+  expect(await zeros(bench, 1)).toEqual(NONE);
 
   setReadable(bench.standin, 1, true);
   await bench.sync();
@@ -134,9 +148,64 @@ test("days that were loaded as zero while only the listing named a workspace are
     .map(({ id }) => id);
   expect(await wrongFigures(bench, { workspaceIds: readable })).toEqual([]);
   expect((await figures(bench, 1)).filter(({ is_final }) => is_final)).toHaveLength(3);
+});
+
+test.each(["without statistics", "with statistics of another workspace"])(
+  "%s, a workspace that no usage named is not known",
+  async (what) => {
+    const bench = await setup();
+    const match = { path: "/api/v1/workspaces/current/stats" };
+    const { id } = workspaceAt(bench.standin, 0);
+    const proxy = await startProxy(bench.standin.url, ({ url }) =>
+      url.pathname === match.path ? JSON.stringify({ tenant_id: id }) : undefined,
+    );
+    const isAbsent = what === "without statistics";
+    if (isAbsent) bench.standin.faults.script({ fault: { kind: "status", status: 404 }, times: 1000, match });
+    await bench.sync(isAbsent ? {} : { baseUrl: proxy.url });
+    expect(await figures(bench, IDLE)).toMatchObject(Array.from({ length: 7 }, () => UNVERIFIED));
+    expect(await zeros(bench, IDLE)).toEqual(NONE);
+  },
+);
+
+test("zeros since the last own statistics are withdrawn if the next ones are refused", async () => {
+  const bench = await setup();
+  const source = await bench.open();
+  const tasks = await planSource(source, {
+    wanted: [{ stride: "day", range: { start: bench.dataStart, end: bench.today } }],
+    reprocess: "missing",
+  });
+  // As in the queue: nothing confirms the zeros when the last fetch ends.
+  await runInline({ ...source, access: { ...source.access, confirm: async () => {} } }, tasks);
+  expect((await figures(bench, IDLE)).slice(0, 6).map(({ traces }) => traces)).toEqual([0, 0, 0, 0, 0, 0]);
+  bench.standin.access.listsUnreadable = true;
+  setReadable(bench.standin, IDLE, false);
+  await bench.open();
+  expect((await figures(bench, IDLE)).slice(0, 6)).toMatchObject(Array.from({ length: 6 }, () => UNVERIFIED));
+  expect(await bench.sql("SELECT external_id FROM usage.lost_workspace")).toEqual([
+    { external_id: workspaceAt(bench.standin, IDLE).id },
+  ]);
+});
+
+test("if usage contradicts the statistics of a workspace, every zero that rests on them is loaded again", async () => {
+  const bench = await setup();
+  // The statistics can be read, and usage cannot: what such a server does is not documented.
+  const unread = workspaceAt(bench.standin, 1);
+  const proxy = await startProxy(bench.standin.url, ({ url, text }) => {
+    if (!url.pathname.endsWith("/granular-usage")) return undefined;
+    const answer = JSON.parse(text) as { usage: { dimensions: { workspace_id?: string } }[] };
+    const isAlone = url.searchParams.getAll("workspace_ids").join() === unread.id;
+    const left = answer.usage.filter(({ dimensions }) => !isAlone && dimensions.workspace_id !== unread.id);
+    return JSON.stringify({ ...answer, usage: left });
+  });
+  await bench.sync({ baseUrl: proxy.url });
+  expect(await figures(bench, 1)).toMatchObject(Array.from({ length: 7 }, () => ({ traces: 0 })));
+
+  await bench.sync();
+  expect(await wrongFigures(bench)).toEqual([]);
+  expect((await figures(bench, 1)).filter(({ is_final }) => is_final)).toHaveLength(3);
   expect(await bench.sql("SELECT * FROM usage.failure")).toEqual([]);
   expect(bench.logs.filter(({ code }) => code === "zeros_withdrawn")).toMatchObject([
-    { workspaceIds: [workspaceAt(bench.standin, 1).id] },
+    { workspaceIds: [unread.id] },
   ]);
 });
 

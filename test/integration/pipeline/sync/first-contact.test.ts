@@ -215,7 +215,7 @@ describe("without an answer over all of time", () => {
     const { run } = await bench.sync();
     expect(run.failures).toEqual([]);
     expect(differences(await inStore(bench), before)).toEqual([]);
-    // One that never had usage needs no more than the listing.
+    // One that never had usage needs no more than its own statistics.
     const unverified = await bench.sql(
       `SELECT DISTINCT e.external_id FROM usage.failure f JOIN usage.scope s USING (scope_id)
        JOIN usage.workspace w ON w.entity_id = s.workspace_id JOIN usage.entity e USING (entity_id)

@@ -43,7 +43,14 @@ export type Command<Q = Question> =
       readonly deleted: boolean;
     }
   /** An answer over all of time that names the workspaces whose bits are set. */
-  | { readonly do: "name"; readonly advance: number; readonly late: number; readonly named: number }
+  | {
+      readonly do: "name";
+      readonly advance: number;
+      readonly late: number;
+      readonly named: number;
+      /** Their own statistics name them, not a response over all of time. */
+      readonly isStatistics: boolean;
+    }
   | { readonly do: "capability"; readonly stride: "hour" | "day"; readonly known: boolean };
 
 export interface Question {

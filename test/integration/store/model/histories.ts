@@ -74,6 +74,7 @@ const command: fc.Arbitrary<Aimed> = fc.oneof(
       advance,
       late: fc.constantFrom(0, 0, 61_000, 700_000),
       named: fc.constantFrom(7, 7, 6, 1, 0),
+      isStatistics: fc.boolean(),
     }),
   },
   {

@@ -127,7 +127,7 @@ export class History {
         return this.list(workspaces, command.advance, command.late);
       }
       case "name":
-        return this.name(workspacesOf({ workspaces: command.named }), command.advance, command.late);
+        return this.name(workspacesOf({ workspaces: command.named }), command.advance, command);
       case "capability": {
         const capability = `no_${command.stride}` as const;
         const { db } = this.#bundle.store;
@@ -244,18 +244,22 @@ export class History {
       sourceId: this.sourceId,
       workspaces: workspaces.map(({ id, ...rest }) => ({ workspaceId: id, ...rest })),
       stamp,
-      receivedAt: stamp.fetchedAt,
     });
     this.model.list({ workspaces, ...stamp });
   }
 
-  async name(named: readonly string[], advance: number, late = 0): Promise<void> {
+  async name(
+    named: readonly string[],
+    advance: number,
+    { late = 0, isStatistics = false }: { late?: number; isStatistics?: boolean } = {},
+  ): Promise<void> {
     this.#now += advance;
     const at = this.#now - late;
     const until = floorToGrid(at, HOUR_MS);
     const { sourceId } = this;
-    await noteAccess(this.#bundle.store, { sourceId, asked: WORKSPACES, named, at, until, receivedAt: at });
-    this.model.nameOver({ named, at, until });
+    const response = { sourceId, asked: WORKSPACES, named, at, until, receivedAt: at, isStatistics };
+    await noteAccess(this.#bundle.store, response);
+    this.model.nameOver({ named, at, until, isStatistics });
   }
 
   /** Compares everything that is committed with the model. */

@@ -270,29 +270,30 @@ export class Model {
         continue;
       }
       workspace.isDeleted = listed.isDeleted;
-      // A workspace may be listed whether the key reads it or not.
-      const isProven = !listed.isDeleted && workspace.usedBefore === undefined;
-      if (isNews && isProven) this.#prove(workspace, fetchedAt);
       if (isNews) workspace.unlistedSince = undefined;
       if (listed.name !== null)
         this.#entity("workspace", id).named.push({ name: listed.name, bucket: 0, fetchNumber, fetchedAt });
     }
-    this.#retry(fetchedAt);
     for (const id of gone) this.#lose(id, fetchedAt);
   }
 
-  /** An answer over all of time until `until`, by workspace. */
-  nameOver({ named, at, until }: { named: readonly string[]; at: number; until: number }): void {
+  /** A response over all of time until `until`, by workspace, or the statistics of each workspace. */
+  nameOver(response: { named: readonly string[]; at: number; until: number; isStatistics: boolean }): void {
+    const { named, at, until, isStatistics } = response;
     for (const id of named) {
       const workspace = this.#workspace(id);
-      workspace.usedBefore = Math.min(workspace.usedBefore ?? Number.POSITIVE_INFINITY, until);
+      if (!isStatistics)
+        workspace.usedBefore = Math.min(workspace.usedBefore ?? Number.POSITIVE_INFINITY, until);
       if (Math.max(workspace.unlistedSince ?? 0, workspace.readableSince ?? 0) <= at)
         this.#prove(workspace, at);
     }
     this.#retry(at);
     for (const [id, { usedBefore, readableAt = -1 }] of this.workspaces) {
-      if (named.includes(id) || usedBefore === undefined || readableAt < 0) continue;
-      if (Math.min(usedBefore, readableAt + HOUR_MS) <= until) this.#lose(id, at, { isUnlisted: false });
+      if (named.includes(id) || readableAt < 0) continue;
+      const wasDue = isStatistics
+        ? usedBefore === undefined
+        : usedBefore !== undefined && Math.min(usedBefore, readableAt + HOUR_MS) <= until;
+      if (wasDue) this.#lose(id, at, { isUnlisted: false });
     }
   }
 
