@@ -3607,6 +3607,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.keep_state(scopes integer[]) RETURNS void
 
+-- FUNCTION usage.learn_names(source smallint, number bigint, part integer, at timestamp with time zone, ids integer[], names text[]) RETURNS void
+
 -- FUNCTION usage.load_instant() RETURNS timestamp with time zone
 
 -- FUNCTION usage.loaded_months(workspace integer, data_start date) RETURNS datemultirange

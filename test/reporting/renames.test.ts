@@ -6,7 +6,7 @@ import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
 import { entityIds } from "../../src/store/catalog/entities.ts";
 import { learnNames } from "../../src/store/catalog/entity-names.ts";
 import { applyListing } from "../../src/store/catalog/workspaces.ts";
-import type { Database, Store } from "../../src/store/db/database.ts";
+import type { Store } from "../../src/store/db/database.ts";
 import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
 import { seed, times } from "../support/drawn.ts";
 import { setOwners } from "../support/owners.ts";
@@ -102,15 +102,18 @@ test("of two responses at once, the older one that commits last does not make it
   const [first, older, newer] = await Promise.all([1, 2, 3].map(() => drawStamp(store.db))).then((stamps) =>
     stamps.toSorted((a, b) => a.fetchNumber - b.fetchNumber),
   );
-  const learn = (db: Database, stamp: FetchStamp | undefined, name: string) =>
-    learnNames(db, { sourceId, stamp: stamp as FetchStamp, part: 0, names: [{ entityId, name }] });
-  await store.transaction(({ db }) => learn(db, first, "Team"));
-  let late: Promise<void> | undefined;
-  await store.transaction(async ({ db }) => {
-    await learn(db, newer, "Team");
-    late = store.transaction(({ db: other }) => learn(other, older, "Research"));
-    await untilLockWaits(store);
-  });
+  const learn = (stamp: FetchStamp | undefined, name: string) =>
+    learnNames(store, { sourceId, stamp: stamp as FetchStamp, part: 0, names: [{ entityId, name }] });
+  await learn(first, "Team");
+  await client.query("BEGIN");
+  await client.query("SELECT usage.learn_names($1, $2, 0, now(), ARRAY[$3::integer], ARRAY['Team'])", [
+    sourceId,
+    newer?.fetchNumber,
+    entityId,
+  ]);
+  const late = learn(older, "Research");
+  await untilLockWaits(store);
+  await client.query("COMMIT");
   await late;
   const { rows } = await client.query(
     "SELECT workspace_name AS name FROM reporting.dim_workspace ORDER BY 1",

@@ -42,6 +42,58 @@ CREATE TABLE usage.recent_naming (
 );
 CREATE INDEX recent_naming_noted_at ON usage.recent_naming (noted_at);
 
+-- Places the names of a response among those of all others, by the numbers of their fetches. Responses may arrive in any order and
+-- repeatedly. One call at a time for each source: of two at once, neither would see that the other's name supersedes its own. A function,
+-- called in a statement of its own, so that its lock ends with it: a client that pauses blocks nobody.
+CREATE FUNCTION usage.learn_names(source smallint, number bigint, part integer, at timestamptz, ids integer[], names text[]) RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtext('usage-etl names'), source);
+  WITH changed AS MATERIALIZED (
+    SELECT g.id, g.name, before.name AS before, after.fetch_number AS next, after.name AS after
+    FROM unnest(ids, names) g (id, name)
+    LEFT JOIN LATERAL (
+      SELECT n.fetch_number, n.name FROM usage.entity_name n
+      WHERE n.entity_id = g.id AND n.fetch_number <= number ORDER BY n.fetch_number DESC LIMIT 1
+    ) before ON true
+    LEFT JOIN LATERAL (
+      SELECT n.fetch_number, n.name FROM usage.entity_name n
+      WHERE n.entity_id = g.id AND n.fetch_number > number ORDER BY n.fetch_number LIMIT 1
+    ) after ON true
+    -- Of several names in parts of one response, the first counts.
+    WHERE before.name IS DISTINCT FROM g.name AND before.fetch_number IS DISTINCT FROM number
+  ),
+  -- Newer responses had the name from before this one: it came back with the first of them.
+  back AS (
+    SELECT c.id, c.before, r.fetch_number, r.fetched_at
+    FROM changed c
+    CROSS JOIN LATERAL (
+      SELECT r.fetch_number, r.fetched_at FROM usage.recent_naming r
+      WHERE r.source_id = source AND r.fetch_number > number AND c.id = ANY (r.entity_ids)
+        AND (c.next IS NULL OR r.fetch_number < c.next)
+      ORDER BY r.fetch_number LIMIT 1
+    ) r
+    WHERE c.before IS NOT NULL
+  ),
+  -- The next name is the same, so it begins with this response.
+  earlier AS (
+    DELETE FROM usage.entity_name n USING changed c
+    WHERE n.entity_id = c.id AND n.fetch_number = c.next AND c.after = c.name AND c.id NOT IN (SELECT b.id FROM back b)
+  ),
+  -- Longer than a response can take.
+  forgotten AS (DELETE FROM usage.recent_naming r WHERE r.source_id = source AND r.noted_at < now() - interval '1 hour')
+  INSERT INTO usage.entity_name (entity_id, fetch_number, fetched_at, name)
+  SELECT c.id, number, at, c.name FROM changed c
+  UNION ALL
+  SELECT b.id, b.fetch_number, b.fetched_at, b.before FROM back b;
+  INSERT INTO usage.recent_naming (source_id, fetch_number, part, fetched_at, entity_ids)
+  VALUES (source, number, part, at, ids)
+  ON CONFLICT DO NOTHING;
+END
+$$;
+
 -- What only workspaces have: proof of access.
 CREATE TABLE usage.workspace (
   entity_id integer NOT NULL CONSTRAINT workspace_pkey PRIMARY KEY

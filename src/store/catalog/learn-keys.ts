@@ -28,16 +28,19 @@ export async function learnKeys(store: Store, answer: NamingAnswer): Promise<Int
   const series = new Int32Array(keys.length);
   for (let first = 0; first < keys.length; first += KEYS_AT_ONCE) {
     const some = keys.slice(first, first + KEYS_AT_ONCE);
-    series.set(await store.transaction(({ db }) => learnSome(db, answer, { part: first, some })), first);
+    const learned = await store.transaction(({ db }) => learnSome(db, answer, some));
+    series.set(learned.series, first);
+    const names = latestNames(some, learned.entities);
+    await learnNames(store, { sourceId: answer.sourceId, stamp: answer.stamp, part: first, names });
   }
   return series;
 }
 
 async function learnSome(
   db: Database,
-  { sourceId, dimension, stamp, scopeIds }: NamingAnswer,
-  { part, some: keys }: { part: number; some: readonly AnswerKey[] },
-): Promise<Int32Array> {
+  { sourceId, dimension, scopeIds }: NamingAnswer,
+  keys: readonly AnswerKey[],
+): Promise<{ entities: number[]; series: Int32Array }> {
   // One row for each entity, although several workspaces may have it.
   const seen = new Map<string, SeenEntity>();
   for (const { dimensionId, firstHour, lastHour } of keys) {
@@ -52,10 +55,7 @@ async function learnSome(
   const entities = keys.map((key) => known.get(key.dimensionId) as number);
   const scopes = keys.map((key) => scopeIds[key.workspace] as number);
   const measures = keys.map((key) => key.measure);
-  const series = await enterSeries(db, { scopes, entities, measures });
-  // Last: others wait for its lock until the commit.
-  await learnNames(db, { sourceId, stamp, part, names: latestNames(keys, entities) });
-  return series;
+  return { entities, series: await enterSeries(db, { scopes, entities, measures }) };
 }
 
 /** A response is about the present, so of several names of an entity the one of its latest bucket counts. */

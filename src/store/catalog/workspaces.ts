@@ -55,14 +55,13 @@ export async function applyListing(
 ): Promise<LostWorkspace[]> {
   const { sourceId, workspaces, stamp } = listing;
   const ids = workspaces.map((w) => w.workspaceId);
-  await store.transaction(async ({ db }) => {
+  const entities = await store.transaction(async ({ db }) => {
     await enterWorkspaces(db, { sourceId, workspaceIds: ids });
-    const entities = await entityIds(db, { sourceId, dimension: "workspace", dimensionIds: ids });
-    const names = workspaces.flatMap(({ name }, i) =>
-      name === null ? [] : [{ entityId: entities[i] as number, name }],
-    );
-    await learnNames(db, { sourceId, stamp, part: 0, names });
+    return entityIds(db, { sourceId, dimension: "workspace", dimensionIds: ids });
   });
+  const named = new Map(workspaces.map(({ name }, i) => [entities[i] as number, name]));
+  const names = [...named].flatMap(([entityId, name]) => (name === null ? [] : [{ entityId, name }]));
+  await learnNames(store, { sourceId, stamp, part: 0, names });
   await store.statement((db) => noteListing(db, listing));
   const known = await workspacesOf(store.db, sourceId);
   const gone = known.filter((id) => !ids.includes(id));

@@ -32,7 +32,7 @@ test.each(faults)("a load leaves the store consistent if $happens at any stateme
   };
   await change(null);
   const { trace } = await change(null);
-  expect(trace.commits).toBe(3);
+  expect(trace.commits).toBe(4);
   for (let at = 1; at <= trace.texts.length; at++) {
     const { answer, error } = await change({ kind, at });
     await past.check();

@@ -188,11 +188,13 @@ export class History {
       error = thrown;
       if (fault?.kind !== "die") throw thrown;
     }
-    // One transaction learns the names, if there are any, one statement keeps proof of access, and the next transaction
-    // replaces the window.
-    const learning = answer.records.length > 0 ? 2 : 0;
+    // One transaction learns the ids, one statement their names, if there are any, one keeps proof of access, and the next
+    // transaction replaces the window.
+    const naming = answer.records.some(({ name }) => name !== null) ? 2 : 1;
+    const learning = answer.records.length > 0 ? naming + 1 : 0;
     const commits = result === undefined ? trace.commits : Number.POSITIVE_INFINITY;
-    if (commits >= learning - 1) this.model.learn(answer);
+    if (commits >= 1) this.model.learn(answer);
+    if (commits >= naming) this.model.learnNames(answer);
     if (commits >= learning) this.model.see(answer);
     if (commits <= learning) return { result, trace, error };
     const expected = this.model.load(answer);
@@ -228,6 +230,7 @@ export class History {
   /** Applies a completed load to the model, and compares what it reported. */
   happened(answer: ModelAnswer, result: LoadResult): void {
     this.model.learn(answer);
+    this.model.learnNames(answer);
     this.model.see(answer);
     expect(this.#withWorkspaces(answer, result)).toEqual(this.model.load(answer));
   }

@@ -149,12 +149,15 @@ export class Model {
     return scope;
   }
 
-  /** What the store learns from every answer, loaded or not: entities, when they were seen, and their names. */
-  learn({ groupBy, records, fetchNumber, fetchedAt }: ModelAnswer): void {
+  /** What the store learns from every answer, loaded or not: entities, and when they were seen. */
+  learn({ groupBy, records }: ModelAnswer): void {
+    for (const { id, bucket } of records) this.#entity(groupBy, id).seen.push(bucket);
+  }
+
+  /** The same of their names. */
+  learnNames({ groupBy, records, fetchNumber, fetchedAt }: ModelAnswer): void {
     for (const { id, name, bucket } of records) {
-      const entity = this.#entity(groupBy, id);
-      entity.seen.push(bucket);
-      if (name !== null) entity.named.push({ name, bucket, fetchNumber, fetchedAt });
+      if (name !== null) this.#entity(groupBy, id).named.push({ name, bucket, fetchNumber, fetchedAt });
     }
   }
 
