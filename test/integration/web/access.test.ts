@@ -308,6 +308,25 @@ test("while nobody can say whether a session ended, nobody is let in, pages keep
   expect((await others.get("/", leaves)).status).toBe(303);
 });
 
+test("while pages keep all of their connections busy, an ended session is known", async () => {
+  const { store, url } = await setupMigrated();
+  const served = {
+    store,
+    databaseUrl: url,
+    standin: { url: "http://127.0.0.1:9", apiKey: "platform-key-4713" },
+  };
+  const reader = openStore({ url, maxConnections: 1 });
+  onTestFinished(reader.close);
+  const pages = await setupPages(served, { environment: TOKENS, services: { reader: reader.db } });
+  const other = await setupPages(served, { environment: TOKENS });
+  const { headers } = await other.post("/login", { token: VIEWER });
+  await other.post("/logout");
+  const [cookie = ""] = setCookies(headers);
+  await reader.db.connection().execute(async () => {
+    expect((await pages.get("/", { cookie: cookie.split(";")[0] ?? "" })).status).toBe(303);
+  });
+});
+
 test("one session follows so many pages at most that others can follow theirs", async () => {
   const pages = await serve(TOKENS);
   const [mine = ""] = setCookies((await pages.post("/login", { token: VIEWER })).headers);
