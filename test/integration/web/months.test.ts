@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { DateTime } from "luxon";
 import { beforeEach, expect, test } from "vitest";
-import { monthAt, monthTitle } from "../../../src/domain/months/month.ts";
+import { monthAt, monthBefore, monthTitle } from "../../../src/domain/months/month.ts";
 import { dayOf } from "../../../src/domain/time/days.ts";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { lockScopes } from "../../../src/store/catalog/scopes.ts";
@@ -292,6 +292,9 @@ test("a month is compared with the one before it only where all days of that are
   const long = await setup({ days: 100, now: bench.now, workspaces: WORKSPACES, hourlyForMs: HOUR_MS });
   await long.open();
   const range = { start: long.dataStart, end: long.today + DAY_MS };
+  // So much that a change of the later amount would be another one.
+  const last = Date.parse(monthBefore(monthAt(long.now)).start);
+  long.standin.ledger.change(senderOn(long.standin, WORKSPACES[0] as number, last + DAY_MS), 100_000);
   await long.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
   const sums = await long.sql<{ month: string; traces: number }>(
     `SELECT to_char(usage_date, 'YYYY-MM-01') AS month, sum(traces)::integer AS traces
