@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { Command } from "commander";
 import { table } from "../../src/cli/report/output.ts";
 import { FLOOR, FLOOR_SETUP, runByPsql, writeRows } from "./floor.ts";
-import { hand, openDatabases, query, runChild, startChild, value } from "./harness.ts";
+import { hand, openDatabases, runChild, startChild, value } from "./harness.ts";
 import type { Load } from "./measured.ts";
 import type { ServerTask } from "./server.ts";
 import { recordsOf, type Shape, shapes } from "./shapes.ts";
@@ -22,7 +22,7 @@ const SIZE = `SELECT sum(pg_total_relation_size(oid)) FROM pg_class
 const databases = await openDatabases();
 try {
   process.stdout.write(`${await measureLoads()}\n`);
-  process.stdout.write(`\n${databases.version} (${databases.settings}), ${await walSettings()}.\n`);
+  process.stdout.write(`\n${databases.version} (${databases.settings}).\n`);
 } finally {
   await databases.close();
 }
@@ -76,15 +76,4 @@ async function written(url: string, shape: Shape, work: () => Promise<unknown>) 
 
 function walOf(url: string): Promise<number> {
   return value(url, "SELECT pg_current_wal_lsn() - '0/0'::pg_lsn");
-}
-
-async function walSettings(): Promise<string> {
-  const url = await databases.create();
-  const names = ["full_page_writes", "wal_level", "wal_compression"];
-  const rows = await query(
-    url,
-    `SELECT name, setting FROM pg_settings WHERE name IN ('${names.join("', '")}') ORDER BY name`,
-  );
-  await databases.drop(url);
-  return rows.map(({ name, setting }) => `${name} ${setting}`).join(", ");
 }

@@ -14,9 +14,6 @@ describe("a wrong command line ends with 2 and prints the reason to stderr only"
     [["plan", ...range, "--strid", "day"], /^Unknown option '--strid'\. Did you mean --stride\?\n/],
     [["plann"], /^Unknown command 'plann'\. Did you mean plan\?\n/],
     [["plan", ...range, "--stride", "fortnight"], /fortnight[\s\S]*hour, day, week, month, year/],
-    [["plan", "--from", "2026-03-04", "--to", "2026-03-01"], /--from 2026-03-04.* is not before/],
-    [["plan", "--from", "01.03.2026", "--to", "2026-03-04"], /01\.03\.2026/],
-    [["plan", "--from", "2026-03-01"], /--to is missing/],
   ])("%j", async (args, message) => {
     const { code, stdout, stderr } = await run(args);
     expect([code, stdout]).toEqual([2, ""]);

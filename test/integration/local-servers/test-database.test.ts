@@ -1,8 +1,6 @@
-import { Redis } from "ioredis";
 import pg from "pg";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { createTestDatabase, ensureTemplate } from "../../support/database.ts";
-import { createTestRedis } from "../../support/redis.ts";
 
 test("a template is built once, and every test gets its own copy", async () => {
   let built = 0;
@@ -42,16 +40,6 @@ test("a connection left open fails the drop, but the database is dropped all the
   );
   await leak.end();
   await expect(run(database.url, "SELECT 1")).rejects.toMatchObject({ code: "3D000" });
-});
-
-test("only a test's own part of Redis is dropped", async () => {
-  const [one, other] = [await createTestRedis(), await createTestRedis()];
-  const client = new Redis(one.url);
-  onTestFinished(() => void client.disconnect());
-  await client.mset(`${one.prefix}:a`, "1", `${other.prefix}:a`, "2");
-  await one.drop();
-  expect(await client.mget(`${one.prefix}:a`, `${other.prefix}:a`)).toEqual([null, "2"]);
-  await other.drop();
 });
 
 async function run(url: string, text: string): Promise<unknown[]> {
