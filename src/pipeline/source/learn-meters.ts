@@ -206,19 +206,22 @@ async function learnByWorkspace(
   // No other workspace shows that there is such usage, and this one may have some.
   if (unusable !== undefined) return unusable;
   const [refused] = refusals;
-  if (refused !== undefined && refusals.length === source.workspaceIds.length) return refused;
+  if (refused !== undefined && refusals.length === source.workspaceIds.length)
+    return unlessLost(source, refused);
   return none(source, meter);
 }
 
-/** A key that lost a workspace gets empty responses about it. */
-async function none({ store, config }: OpenSource, meter: LearnableMeter): Promise<Lesson> {
+function none(source: OpenSource, meter: LearnableMeter): Promise<Lesson> {
   const evidence = `it answers no ${METER_NAME[meter]}`;
+  return unlessLost(source, { state: "not_counted", evidence, isEmpty: true });
+}
+
+/** A key that lost a workspace gets empty or refused responses about it, whatever was used there. */
+async function unlessLost({ store, config }: OpenSource, lesson: Lesson): Promise<Lesson> {
   const lost = (await lostWorkspaces(store.db)).find((one) => one.source === config.slug && one.isUnread);
-  if (lost === undefined) return { state: "not_counted", evidence, isEmpty: true };
-  return {
-    state: "not_known",
-    evidence: `${evidence}, but the key does not read workspace ${lost.workspaceId}`,
-  };
+  if (lost === undefined) return lesson;
+  const evidence = `${lesson.evidence}, but the key does not read workspace ${lost.workspaceId}`;
+  return { state: "not_known", evidence };
 }
 
 /**

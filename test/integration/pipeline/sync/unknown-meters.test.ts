@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { readConfig } from "../../../../src/config/config.ts";
 import { addMonths, monthStart } from "../../../../src/domain/time/days.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { METER_NAME } from "../../../../src/domain/usage/meter.ts";
 import type { FaultStep } from "../../../../src/local/standin/faults.ts";
 import { openIncidents } from "../../../../src/pipeline/alerts/conditions.ts";
+import { TOOLS } from "../../../../src/service/mcp/tools.ts";
 import { enterPrices } from "../../../support/charges.ts";
 import { now } from "../../../support/clock.ts";
 import { runHere } from "../../../support/in-process.ts";
@@ -142,4 +144,10 @@ test("an alert fires an hour later, and not before", async () => {
   await since("61 minutes");
   const [alert] = await firing();
   expectNamed(alert?.message ?? "");
+});
+
+test("an AI client is told of each", async () => {
+  const { db } = bench.store;
+  const sources = { config: readConfig({}), store: bench.store, db, reader: "usage_reader" } as const;
+  expectNamed(JSON.stringify(await TOOLS.status?.answer(sources, {})));
 });

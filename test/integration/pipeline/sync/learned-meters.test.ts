@@ -1,0 +1,104 @@
+import { expect, test } from "vitest";
+import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
+import type { FaultStep } from "../../../../src/local/standin/faults.ts";
+import { learnMeters } from "../../../../src/pipeline/source/learn-meters.ts";
+import { unknownMeters } from "../../../../src/store/catalog/source-meters.ts";
+import { now } from "../../../support/clock.ts";
+import { meters, setupAll, stored } from "../../../support/meter-syncs.ts";
+import { PATH, ALL as SANDBOXES, setupSandboxes } from "../../../support/sandboxes.ts";
+import { type Bench, setReadable, setup } from "../../../support/source.ts";
+
+/** What one response tells about a kind of usage: that the server counts it, that it does not, or nothing. */
+
+const statesOf = async (bench: Bench) =>
+  Object.fromEntries((await meters(bench)).map(({ meter, state }) => [meter, state]));
+const refuse = (status: number, match: FaultStep["match"], more: Partial<FaultStep> = {}) =>
+  ({ fault: { kind: "status", status }, match, ...more }) as FaultStep;
+const LONGLIVED = { query: { trace_tier: "longlived" } };
+
+test("a new organization without any trace or other usage lacks nothing", async () => {
+  // Nobody uses that workspace.
+  const bench = await setup({
+    workspaces: [4],
+    hourlyForMs: HOUR_MS,
+    standin: { contract: "day-granular", sandboxes: "on", evaluators: "off" },
+  });
+  const meters = ["traces", "longlived", "deployments", "sandboxes", "evaluators"] as const;
+  const { source } = await bench.sync({ settings: { meters } });
+  expect(await statesOf(bench)).toEqual({
+    longlived: "nothing_yet",
+    deployments: "not_counted",
+    sandboxes: "not_counted",
+    evaluators: "not_counted",
+  });
+  expect(await unknownMeters(bench.store.db, source.sourceId)).toEqual([]);
+});
+
+test("one refusal of what was counted makes it not known, the next sync counts it again, and nothing is lost", async () => {
+  const how = { settings: { meters: ["traces", "longlived"] } } as const;
+  const bench = await setupAll();
+  await bench.sync(how);
+  const before = await stored(bench);
+  bench.standin.faults.script(refuse(403, LONGLIVED));
+  await bench.sync(how);
+  expect(await statesOf(bench)).toEqual({ longlived: "not_known" });
+  await bench.sync(how);
+  expect(await statesOf(bench)).toEqual({ longlived: "counted" });
+  expect(await stored(bench)).toEqual(before);
+
+  bench.standin.faults.script(refuse(403, LONGLIVED, { times: 1000 }));
+  await bench.sync(how);
+  await bench.sync(how);
+  expect(await statesOf(bench)).toEqual({ longlived: "not_counted" });
+});
+
+test("a record that cannot be read shows that there is such usage", async () => {
+  const bench = await setupSandboxes();
+  bench.standin.faults.script({ fault: { kind: "sandbox", wrong: "null" }, match: { path: PATH }, times: 1 });
+  await learnMeters(await bench.open(SANDBOXES));
+  expect(await statesOf(bench)).toEqual({ sandboxes: "counted" });
+});
+
+test("one workspace without a usable response does not hide the usage of another, nor its own", async () => {
+  const bench = await setupSandboxes({ workspaces: [4, 0] });
+  const [unused, used] = bench.workspaceIds as [string, string];
+  expect(bench.standin.sandboxLedger.hours({ workspaceId: unused, start: 0, end: bench.now })).toEqual([]);
+  const ordered = [unused, used].toSorted();
+  bench.standin.faults.script(refuse(503, { path: PATH }));
+  await learnMeters(await bench.open(SANDBOXES));
+  // The first one asked has no response: it counts only if the other shows usage.
+  expect(await statesOf(bench)).toEqual({ sandboxes: ordered[0] === used ? "not_known" : "counted" });
+  await learnMeters(await bench.open(SANDBOXES));
+  expect(await statesOf(bench)).toEqual({ sandboxes: "counted" });
+});
+
+test.each([
+  ["an empty response", "deployments"],
+  ["a refusal", "sandboxes"],
+] as const)(
+  "%s says nothing while the key does not read a workspace, and all is there after",
+  async (_, meter) => {
+    const how = { settings: { meters: ["traces", meter] } } as const;
+    const start = new Date(now() - 6 * DAY_MS).toISOString().slice(0, 10);
+    const bench = await setup({
+      workspaces: [0],
+      hourlyForMs: HOUR_MS,
+      standin: { contract: "day-granular", deploymentStart: start, sandboxes: "on" },
+    });
+    await bench.sync({ settings: { meters: ["traces"] } });
+    setReadable(bench.standin, 0, false);
+    await learnMeters(await bench.open(how));
+    expect(await statesOf(bench)).toEqual({ [meter]: "not_known" });
+    setReadable(bench.standin, 0, true);
+    await bench.sync(how);
+    expect(await statesOf(bench)).toEqual({ [meter]: "counted" });
+  },
+);
+
+test("a refusal that names no parameter says nothing", async () => {
+  const how = { settings: { meters: ["traces", "deployments"] } } as const;
+  const bench = await setupAll();
+  bench.standin.faults.script(refuse(400, { query: { kind: "langsmith_deployments" } }));
+  await learnMeters(await bench.open(how));
+  expect(await statesOf(bench)).toEqual({ deployments: "not_known" });
+});
