@@ -139,8 +139,8 @@ async function learnTiers(source: OpenSource): Promise<Lesson> {
   return { state: "not_known", evidence: `the tiers do not add up: ${figures}` };
 }
 
-/** The next sync tries again. */
-const ATTEMPTS = 1;
+/** A fault that passes must not leave a sync incomplete. The next sync tries again. */
+const ATTEMPTS = 3;
 
 /** How far back the beginning of deployment usage is searched, in years. */
 const YEARS_BACK = 5;

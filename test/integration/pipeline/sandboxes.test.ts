@@ -239,7 +239,7 @@ test("a refusal that is not about the size of a page is told in the platform's w
 test("a first look for sandboxes that broke off is made again over all time", async () => {
   // Nobody uses sandboxes there.
   const bench = await setupSandboxes({ workspaces: [4], days: 45 });
-  bench.standin.faults.script({ fault: { kind: "status", status: 500 }, match: { path: PATH }, times: 1 });
+  bench.standin.faults.script({ fault: { kind: "status", status: 500 }, match: { path: PATH }, times: 3 });
   await bench.sync(ALL);
   await bench.passTime();
   const before = bench.standin.requests.count;

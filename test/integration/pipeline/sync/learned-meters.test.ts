@@ -39,9 +39,14 @@ test("one refusal of what was counted makes it not known, the next sync counts i
   const bench = await setupAll();
   await bench.sync(how);
   const before = await stored(bench);
-  bench.standin.faults.script(refuse(403, LONGLIVED));
-  await bench.sync(how);
-  expect(await statesOf(bench)).toEqual({ longlived: "not_known" });
+  // Once when its days are asked for, and once when the sync asks whether it is counted.
+  for (const isDue of [false, true]) {
+    if (isDue) await bench.passTime();
+    bench.standin.faults.script(refuse(403, LONGLIVED));
+    await bench.sync(how);
+    expect([isDue, await statesOf(bench)]).toEqual([isDue, { longlived: "not_known" }]);
+    if (!isDue) await bench.sync(how);
+  }
   await bench.sync(how);
   expect(await statesOf(bench)).toEqual({ longlived: "counted" });
   expect(await stored(bench)).toEqual(before);
@@ -64,7 +69,7 @@ test("one workspace without a usable response does not hide the usage of another
   const [unused, used] = bench.workspaceIds as [string, string];
   expect(bench.standin.sandboxLedger.hours({ workspaceId: unused, start: 0, end: bench.now })).toEqual([]);
   const ordered = [unused, used].toSorted();
-  bench.standin.faults.script(refuse(503, { path: PATH }));
+  bench.standin.faults.script(refuse(503, { path: PATH }, { times: 3 }));
   await learnMeters(await bench.open(SANDBOXES));
   // The first one asked has no response: it counts only if the other shows usage.
   expect(await statesOf(bench)).toEqual({ sandboxes: ordered[0] === used ? "not_known" : "counted" });

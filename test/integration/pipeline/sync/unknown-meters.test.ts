@@ -26,6 +26,14 @@ const MATCHES: readonly NonNullable<FaultStep["match"]>[] = [
   { path: "/evaluators/spend" },
 ];
 
+/** Of a proxy that asks to sign in: no other attempt would get another answer. */
+const FOREIGN = {
+  kind: "status",
+  status: 200,
+  body: "<html>Sign in</html>",
+  content_type: "text/html",
+} as const;
+
 let bench: Awaited<ReturnType<typeof openBench>>;
 let drop: () => Promise<void>;
 /** The calendar month before this one. */
@@ -56,8 +64,7 @@ beforeAll(async () => {
     workspaces: [0],
     standin: { contract: "day-granular", deploymentStart: start, sandboxes: "on", evaluators: "on" },
   });
-  for (const match of MATCHES)
-    bench.standin.faults.script({ fault: { kind: "status", status: 503 }, times: 100_000, match });
+  for (const match of MATCHES) bench.standin.faults.script({ fault: FOREIGN, times: 100_000, match });
   first = await run("sync", "--inline");
   await enterPrices(bench.store, [
     { sku: "long", measure: "longlived", unitPrice: "1", from: "2020-01-01" },
