@@ -14,6 +14,22 @@ import { type LoadResult, loadAnswer } from "../../src/store/load/load.ts";
 import { createTestDatabase, ensureTemplate } from "./database.ts";
 import { poll } from "./poll.ts";
 
+export async function buildMigrated(url: string): Promise<void> {
+  const store = openStore({ url });
+  await migratePublished(store);
+  await store.close();
+}
+
+/** Tables are published, as for change data capture: then Postgres refuses to change or delete a row of a table without a key. */
+export async function migratePublished(store: Store): Promise<void> {
+  await migrate(store);
+  // Only a superuser may publish all tables.
+  const { rows } = await sql`select from pg_roles where rolname = current_user and rolsuper`.execute(
+    store.db,
+  );
+  if (rows.length > 0) await sql`create publication cdc for all tables`.execute(store.db);
+}
+
 /** A store over a new migrated database, dropped at the end of the test. A connection left open fails the test. */
 export async function setupMigrated(
   options: { maxConnections?: number } = {},
@@ -27,11 +43,7 @@ export async function setupMigrated(
 export async function openMigrated(
   options: { maxConnections?: number } = {},
 ): Promise<{ store: Store; url: string; drop: () => Promise<void> }> {
-  await ensureTemplate("migrated", async (url) => {
-    const store = openStore({ url });
-    await migrate(store);
-    await store.close();
-  });
+  await ensureTemplate("migrated", buildMigrated);
   const database = await createTestDatabase({ template: "migrated" });
   const store = openStore({ url: database.url, ...options });
   const drop = async () => {

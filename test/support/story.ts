@@ -4,12 +4,12 @@ import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
 import { planSource } from "../../src/pipeline/sync/plan.ts";
 import { replaceOwners } from "../../src/store/bill/owners.ts";
 import { openStore } from "../../src/store/db/database.ts";
-import { migrate } from "../../src/store/db/migrate.ts";
 import { closeMonth } from "../../src/store/months/month-close.ts";
 import { createBackfill } from "../../src/store/work/backfills.ts";
 import { ensureTemplate } from "./database.ts";
 import { HOSTILE } from "./hostile.ts";
 import { farFromTheNextHour, openBench, senderOn } from "./source.ts";
+import { migratePublished } from "./store.ts";
 
 const ACTOR = { name: HOSTILE.person, role: "operator", via: "page" } as const;
 
@@ -58,7 +58,7 @@ export async function ensureStory(): Promise<void> {
   await ensureTemplate("story", async (url) => {
     const store = openStore({ url });
     try {
-      await migrate(store);
+      await migratePublished(store);
       await tell(store, url, now);
     } finally {
       await store.close();

@@ -1,8 +1,8 @@
 import { openStore, type Store } from "../../../src/store/db/database.ts";
-import { migrate } from "../../../src/store/db/migrate.ts";
 import { createTestDatabase, ensureTemplate } from "../database.ts";
 import { HOSTILE } from "../hostile.ts";
 import { openPages } from "../pages.ts";
+import { buildMigrated } from "../store.ts";
 import { ensureStory } from "../story.ts";
 
 type PagesOptions = NonNullable<Parameters<typeof openPages>[1]>;
@@ -12,7 +12,7 @@ type Options = PagesOptions | ((store: Store) => PagesOptions);
 /** Pages of a database with the story of story.ts, or of an empty one, for all tests of a file. */
 export async function openSite(template: "story" | "migrated", options: Options = {}) {
   if (template === "story") await ensureStory();
-  else await ensureTemplate("migrated", migrated);
+  else await ensureTemplate("migrated", buildMigrated);
   const database = await createTestDatabase({ template });
   const store = openStore({ url: database.url });
   // The stand-in of the story is gone: pages ask no platform.
@@ -42,10 +42,4 @@ export async function openStory(options?: Options) {
   );
   const workspace = rows[0]?.id ?? "none";
   return { ...site, at: (path: string) => path.replace("WORKSPACE", workspace) };
-}
-
-async function migrated(url: string): Promise<void> {
-  const store = openStore({ url });
-  await migrate(store);
-  await store.close();
 }
