@@ -3,7 +3,11 @@ import { EtlError, UnreachableError } from "./errors.ts";
 /** Errors of Postgres and the drivers by meaning. The first that matches applies. */
 const FAULTS: readonly { code: string; by: RegExp; next: string; passes?: boolean }[] = [
   { code: "postgres_full", by: /^53100$/, next: "Make room on its disk." },
-  { code: "postgres_read_only", by: /^25006$/, next: "See whether it failed over, or refuses writes." },
+  {
+    code: "postgres_read_only",
+    by: /^25006$/,
+    next: "See whether it failed over. If not, default_transaction_read_only is on: see why, and let ALTER ROLE or ALTER DATABASE ... RESET it.",
+  },
   { code: "postgres_overloaded", by: /^5[38]\w{3}$/, next: "See its log: connections, memory or disk." },
   { code: "postgres_busy", by: /^(40001|40P01|55P03)$/, next: "See what holds its locks if it stays." },
   {

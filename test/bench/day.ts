@@ -11,6 +11,7 @@ import { planSync } from "../../src/pipeline/sync/sync.ts";
 import { createBillingClient } from "../../src/platform/billing/billing.ts";
 import { PlatformHttp } from "../../src/platform/http/http.ts";
 import { openStore } from "../../src/store/db/database.ts";
+import { SESSION_SETTINGS } from "../../src/store/db/session.ts";
 import { putOffTasks, takeTasksToQueue } from "../../src/store/work/tasks.ts";
 import { openDatabases, query, value, whole, wholes } from "./harness.ts";
 import { QUARTER_MS, startPlatform } from "./platform.ts";
@@ -267,6 +268,8 @@ async function simulateClock(url: string): Promise<void> {
      ALTER TABLE usage.fetch ALTER fetched_at SET DEFAULT simulated.now();
      ALTER DATABASE ${name} SET search_path = simulated, pg_catalog, public`,
   );
+  // The program sets its own search path.
+  SESSION_SETTINGS.search_path = "simulated, pg_catalog, pg_temp";
 }
 
 function middleOf(ages: Ages): number {

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import pg from "pg";
+import { type Session, startupSettings } from "./session.ts";
 
 /** A connection string, or the holder of one that may change, such as a password file. */
 export type Address = string | { reveal(): string };
@@ -8,16 +9,16 @@ export function urlOf(address: Address): string {
   return typeof address === "string" ? address : address.reveal();
 }
 
-/** Poolers accept no such parameter when a session begins. */
-export interface SessionLimit {
-  readonly ms: number | undefined;
-  isRefused: boolean;
-}
-
 interface ClientConfig extends Omit<pg.ClientConfig, "connectionString"> {
   readonly address: Address;
-  readonly limit?: SessionLimit;
+  /** Default: only the settings that a pooler accepts. Each transaction sets the others. */
+  readonly session?: Session;
   readonly closeMs?: number;
+}
+
+/** Missing in pg's types. */
+interface Driver {
+  startup(settings: Readonly<Record<string, string>>): void;
 }
 
 const CLOSE_MS = 4_000;
@@ -28,9 +29,8 @@ export class ClosingClient extends pg.Client {
   readonly #closeMs: number;
   readonly #refused: Error | undefined;
 
-  constructor({ address, limit, closeMs = CLOSE_MS, ...config }: ClientConfig) {
+  constructor({ address, session, closeMs = CLOSE_MS, ...config }: ClientConfig) {
     const url = urlOf(address);
-    const limited = limit?.ms === undefined || limit.isRefused ? {} : { statement_timeout: limit.ms };
     let [parsed, refused]: [pg.ClientConfig, Error | undefined] = [{}, undefined];
     try {
       // This reads the files of certificates.
@@ -40,7 +40,10 @@ export class ClosingClient extends pg.Client {
       // The pool makes clients where nobody would catch an error.
       refused = error as Error;
     }
-    super({ ...config, ...limited, ...parsed });
+    super({ ...config, ...parsed });
+    const driver = this.connection as unknown as Driver;
+    const startup = driver.startup.bind(driver);
+    driver.startup = (settings) => startup({ ...settings, ...startupSettings(session) });
     this.url = url;
     this.#closeMs = closeMs;
     this.#refused = refused;
@@ -83,7 +86,3 @@ function strict(connectionString: string): string {
 export function streamOf(client: pg.Client): Socket {
   return client.connection.stream as Socket;
 }
-
-/** Lifts a limit that the server may set for whole transactions. Postgres 15 and 16 have no such setting, and refuse its name. */
-export const WITHOUT_TRANSACTION_TIMEOUT =
-  "SELECT set_config('transaction_timeout', '0', true) WHERE current_setting('transaction_timeout', true) IS NOT NULL";

@@ -1,10 +1,11 @@
 import { Kysely, sql } from "kysely";
 import pg from "pg";
-import { type Address, ClosingClient, type SessionLimit } from "./client.ts";
+import { type Address, ClosingClient } from "./client.ts";
 import { connectionError } from "./connection-error.ts";
 import { SILENCE_LIMITS, type SilenceLimits, watchSilence } from "./dead-connections.ts";
 import { StoreDialect } from "./dialect.ts";
 import { currentOf } from "./pool.ts";
+import type { Session } from "./session.ts";
 import {
   type Database,
   repeated,
@@ -62,13 +63,17 @@ const ENDING_CONNECT_MS = 1_000;
 export function openStore(options: StoreOptions): Store {
   const { url: address, variable = "DATABASE_URL", limits = SILENCE_LIMITS, onSilent = () => {} } = options;
   const silence = watchSilence(address, limits, onSilent);
-  const limit: SessionLimit = { ms: options.statementTimeoutMs, isRefused: false };
+  const session: Session = {
+    statementMs: options.statementTimeoutMs,
+    isRefused: false,
+    isPerTransaction: false,
+  };
   const settings = {
     Client: ClosingClient as unknown as typeof pg.Client,
     address,
     closeMs: limits.answerMs,
     max: options.maxConnections ?? 10,
-    limit,
+    session,
     connectionTimeoutMillis: limits.connectMs,
     // A host that is cut off never learns that Postgres closed its connection: without keepalives its query and job would hang
     // forever. The connection ends after 10 s of silence and ten probes, one a second.
@@ -84,8 +89,8 @@ export function openStore(options: StoreOptions): Store {
     client.on("error", () => {});
     silence.add(client);
   });
-  const pool = currentOf(connections, { address, variable, limit });
-  const dialect = new StoreDialect({ pool }, () => (limit.isRefused ? limit.ms : undefined));
+  const pool = currentOf(connections, { address, variable, session });
+  const dialect = new StoreDialect({ pool }, session);
 
   let isEnding = false;
   const again = <T>(work: () => Promise<T>) => repeated(work, () => !isEnding);

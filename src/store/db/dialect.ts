@@ -10,7 +10,7 @@ import {
   sql,
   type TransactionSettings,
 } from "kysely";
-import { WITHOUT_TRANSACTION_TIMEOUT } from "./client.ts";
+import { type Session, transactionSettings, WITHOUT_TRANSACTION_TIMEOUT } from "./session.ts";
 
 /** Kysely's own key, so that releases that lock the session and this one wait for each other. */
 export const MIGRATION_LOCK = "3853314791062309107";
@@ -33,29 +33,26 @@ class TransactionLockAdapter extends PostgresAdapter {
   override async releaseMigrationLock(): Promise<void> {}
 }
 
-type Limit = () => number | undefined;
-
-/** Sets the limit of a transaction, and gives one to a statement that has none. */
-class LimitedDriver extends PostgresDriver {
-  readonly #limit: Limit;
-  readonly #limited = new WeakSet<DatabaseConnection>();
+/** Sets the settings of a session for each transaction and single statement, where the pool's sessions do not have them. */
+class SettingDriver extends PostgresDriver {
+  readonly #session: Session;
+  readonly #prepared = new WeakSet<DatabaseConnection>();
   readonly #inTransaction = new WeakSet<DatabaseConnection>();
 
-  constructor(config: PostgresDialectConfig, limit: Limit) {
+  constructor(config: PostgresDialectConfig, session: Session) {
     super(config);
-    this.#limit = limit;
+    this.#session = session;
   }
 
   override async acquireConnection(): Promise<DatabaseConnection> {
     const connection = await super.acquireConnection();
-    if (this.#limited.has(connection)) return connection;
-    this.#limited.add(connection);
+    if (this.#prepared.has(connection)) return connection;
+    this.#prepared.add(connection);
     const execute = connection.executeQuery.bind(connection);
     connection.executeQuery = async <R>(query: CompiledQuery) => {
-      const ms = this.#limit();
-      if (ms === undefined || this.#inTransaction.has(connection)) return execute<R>(query);
-      await execute(CompiledQuery.raw(`BEGIN; ${limitOf(ms)}`));
+      if (!this.#session.isPerTransaction || this.#inTransaction.has(connection)) return execute<R>(query);
       try {
+        await execute(this.#begin({}));
         const result = await execute<R>(query);
         await execute(CompiledQuery.raw("COMMIT"));
         return result;
@@ -72,9 +69,13 @@ class LimitedDriver extends PostgresDriver {
     settings: TransactionSettings,
   ): Promise<void> {
     this.#inTransaction.add(connection);
-    await super.beginTransaction(connection, settings);
-    const ms = this.#limit();
-    if (ms !== undefined) await connection.executeQuery(CompiledQuery.raw(limitOf(ms)));
+    if (this.#session.isPerTransaction) await connection.executeQuery(this.#begin(settings));
+    else await super.beginTransaction(connection, settings);
+  }
+
+  #begin({ isolationLevel = "read committed", accessMode }: TransactionSettings): CompiledQuery {
+    const own = transactionSettings(this.#session.statementMs);
+    return CompiledQuery.raw(`BEGIN ISOLATION LEVEL ${isolationLevel} ${accessMode ?? ""}; ${own}`);
   }
 
   override async releaseConnection(
@@ -85,18 +86,14 @@ class LimitedDriver extends PostgresDriver {
   }
 }
 
-function limitOf(ms: number): string {
-  return `SET LOCAL statement_timeout = ${ms}`;
-}
-
 export class StoreDialect extends PostgresDialect {
   readonly #config: PostgresDialectConfig;
-  readonly #limit: Limit;
+  readonly #session: Session;
 
-  constructor(config: PostgresDialectConfig, limit: Limit) {
+  constructor(config: PostgresDialectConfig, session: Session) {
     super(config);
     this.#config = config;
-    this.#limit = limit;
+    this.#session = session;
   }
 
   override createAdapter(): PostgresAdapter {
@@ -104,6 +101,6 @@ export class StoreDialect extends PostgresDialect {
   }
 
   override createDriver(): Driver {
-    return new LimitedDriver(this.#config, this.#limit);
+    return new SettingDriver(this.#config, this.#session);
   }
 }

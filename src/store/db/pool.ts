@@ -1,6 +1,7 @@
 import type pg from "pg";
-import { type Address, type ClosingClient, type SessionLimit, urlOf } from "./client.ts";
+import { type Address, type ClosingClient, urlOf } from "./client.ts";
 import { isLoginRefused, tlsError } from "./connection-error.ts";
+import { type Session, sessionCheck, takeCheck } from "./session.ts";
 
 export interface Pool {
   connect(): Promise<pg.PoolClient>;
@@ -14,22 +15,29 @@ export interface Pool {
  */
 export function currentOf(
   pool: pg.Pool,
-  { limit, ...of }: { address: Address; variable: string; limit: SessionLimit },
+  { session, ...of }: { address: Address; variable: string; session: Session },
 ): Pool {
   const { address } = of;
+  const checked = new WeakSet<pg.PoolClient>();
   return {
     options: pool.options,
     end: () => pool.end(),
     connect: async () => {
       for (;;) {
         const url = urlOf(address);
+        const { isRefused } = session;
         try {
           const client = await pool.connect();
-          if ((client as unknown as ClosingClient).url === urlOf(address)) return client;
-          client.release(true);
+          if ((client as unknown as ClosingClient).url !== urlOf(address)) {
+            client.release(true);
+            continue;
+          }
+          if (!checked.has(client)) await check(client, session);
+          checked.add(client);
+          return client;
         } catch (error) {
-          if (!limit.isRefused && isParameterRefused(error)) {
-            limit.isRefused = true;
+          if (!isRefused && isParameterRefused(error)) {
+            session.isRefused = true;
             continue;
           }
           if (!isLoginRefused(error) || urlOf(address) === url) throw tlsError(error, of) ?? error;
@@ -37,6 +45,16 @@ export function currentOf(
       }
     },
   };
+}
+
+async function check(client: pg.PoolClient, session: Session): Promise<void> {
+  try {
+    const { rows } = await client.query(sessionCheck(session));
+    takeCheck(session, rows[0]);
+  } catch (error) {
+    client.release(true);
+    throw error;
+  }
 }
 
 function isParameterRefused(error: unknown): boolean {

@@ -1,9 +1,10 @@
 import { sql } from "kysely";
 import type pg from "pg";
 import { EtlError, UnreachableError } from "../../errors.ts";
-import { ClosingClient, WITHOUT_TRANSACTION_TIMEOUT } from "./client.ts";
+import { ClosingClient } from "./client.ts";
 import type { Store } from "./database.ts";
 import { SILENCE_LIMITS } from "./dead-connections.ts";
+import { transactionSettings } from "./session.ts";
 
 export interface ReadingAccess {
   readonly store: Store;
@@ -44,9 +45,8 @@ export async function onReadingConnection<T>(
     await client.connect();
     store.watch(client);
     await client.query(
-      `BEGIN ISOLATION LEVEL ${isolation} READ ONLY; SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO';
-       SET LOCAL jit = off; SET LOCAL cursor_tuple_fraction = 1; SET LOCAL statement_timeout = 0;
-       SET LOCAL idle_in_transaction_session_timeout = 0; ${WITHOUT_TRANSACTION_TIMEOUT}`,
+      `BEGIN ISOLATION LEVEL ${isolation} READ ONLY; ${transactionSettings()};
+       SET LOCAL jit = off; SET LOCAL cursor_tuple_fraction = 1; SET LOCAL idle_in_transaction_session_timeout = 0`,
     );
     const { rows } = await client.query<[string]>({ text: "SELECT pg_backend_pid()", rowMode: "array" });
     pid = Number(rows[0]?.[0]);

@@ -1,8 +1,8 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { Kysely, PostgresDialect, sql } from "kysely";
 import type pg from "pg";
-import { WITHOUT_TRANSACTION_TIMEOUT } from "./client.ts";
 import type { Pool } from "./pool.ts";
+import { transactionSettings } from "./session.ts";
 
 export type Database = Kysely<unknown>;
 
@@ -25,7 +25,7 @@ const ATTEMPTS = 4;
 const OUTCOME_WITHIN_MS = 10_000;
 const OUTCOME_EVERY_MS = 100;
 
-// PgBouncer refuses start-up parameters, so the limits are set here, for this transaction. A host that vanishes within it
+// PgBouncer refuses most settings when a session begins, so all are set here, for this transaction. A host that vanishes within it
 // holds locks until Postgres closes its socket. That must happen before the idle timeout, or each waiting session of that
 // host gets the locks in turn. Keepalives notice a silent peer. No keepalive goes to a peer that owes an acknowledgement:
 // there only the user timeout applies (15 minutes by default).
@@ -34,12 +34,11 @@ const OUTCOME_EVERY_MS = 100;
 // One statement of a load takes seconds; one that takes ten minutes waits for something that does not come.
 const beginOf = ({
   isOneInstant = false,
-}: TransactionOptions) => `BEGIN${isOneInstant ? " ISOLATION LEVEL REPEATABLE READ" : ""}; SET LOCAL lock_timeout = '60s';
-  SET LOCAL statement_timeout = '10min';
+}: TransactionOptions) => `BEGIN ISOLATION LEVEL ${isOneInstant ? "REPEATABLE READ" : "READ COMMITTED"};
+  ${transactionSettings(600_000)}; SET LOCAL lock_timeout = '60s';
   SET LOCAL idle_in_transaction_session_timeout = '30s';
   SET LOCAL tcp_keepalives_idle = 5; SET LOCAL tcp_keepalives_interval = 5; SET LOCAL tcp_keepalives_count = 3;
   SET LOCAL tcp_user_timeout = '20s'; SET LOCAL usage.keeps_digests = 'on';
-  ${WITHOUT_TRANSACTION_TIMEOUT};
   SELECT pg_current_xact_id()::text AS xid, extract(epoch FROM pg_postmaster_start_time())::text AS server`;
 
 interface Identity {

@@ -1,8 +1,9 @@
 import type pg from "pg";
 import { EtlError, UsageError } from "../../errors.ts";
-import { ClosingClient, WITHOUT_TRANSACTION_TIMEOUT } from "../db/client.ts";
+import { ClosingClient } from "../db/client.ts";
 import type { Store } from "../db/database.ts";
 import { SILENCE_LIMITS } from "../db/dead-connections.ts";
+import { transactionSettings } from "../db/session.ts";
 
 export type Reader = "usage_reader" | "usage_reader_masked";
 
@@ -36,8 +37,7 @@ export async function queryAsReader(
     await client.connect();
     store.watch(client);
     await client.query(
-      `BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; SET LOCAL TimeZone = 'UTC';
-       SET LOCAL statement_timeout = ${limits.statementMs}; ${WITHOUT_TRANSACTION_TIMEOUT}`,
+      `BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; ${transactionSettings(limits.statementMs)}`,
     );
     const { rows } = await client.query("SELECT to_regproc($1) IS NOT NULL AS exists", [
       `usage.query_as_${reader}`,

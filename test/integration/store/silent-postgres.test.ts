@@ -91,7 +91,7 @@ test("a transaction is repeated if its COMMIT never arrived", async () => {
   const { proxy, store, add, seen } = await setup();
   let runs = 0;
   proxy.decide = ({ from, data }) =>
-    from === "client" && data.includes("COMMIT") && runs === 1 ? "swallow" : "pass";
+    from === "client" && data.includes("COMMIT\0") && runs === 1 ? "swallow" : "pass";
   await store.transaction(async ({ db }) => add(++runs).execute(db));
   expect({ runs, seen: await seen() }).toEqual({ runs: 2, seen: [2] });
 });

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 export interface Ended {
-  readonly code: number;
+  readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }

@@ -3,8 +3,15 @@ import { join } from "node:path";
 import pg from "pg";
 import { steady } from "./program.ts";
 
-/** Writes every row of every public view: a file a view, a JSON object a row, in a fixed order. */
+/** Writes a file for each view. */
 export async function readViews(url: string, out: string): Promise<void> {
+  for (const [view, lines] of await rowsOfViews(url))
+    writeFileSync(join(out, `${view}.view`), lines.map((line) => `${line}\n`).join(""));
+}
+
+/** Every row of every public view: a JSON object a row, in a fixed order. */
+export async function rowsOfViews(url: string): Promise<Map<string, string[]>> {
+  const found = new Map<string, string[]>();
   const client = new pg.Client({
     connectionString: url,
     types: { getTypeParser: () => (text: string) => text },
@@ -17,9 +24,9 @@ export async function readViews(url: string, out: string): Promise<void> {
     );
     for (const { schemaname, viewname } of views) {
       const { rows } = await client.query(`SELECT * FROM ${schemaname}.${viewname}`);
-      const lines = rows.map((row) => steady(JSON.stringify(row))).sort();
-      writeFileSync(join(out, `${viewname}.view`), lines.map((line) => `${line}\n`).join(""));
+      found.set(viewname, rows.map((row) => steady(JSON.stringify(row))).sort());
     }
+    return found;
   } finally {
     await client.end();
   }
