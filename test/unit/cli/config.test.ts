@@ -24,7 +24,6 @@ test.each([
   ["USAGE_API_KEY", "secret", "[redacted]"],
   ["USAGE_ALERT_WEBHOOK_URL", "https://hooks.example/services/secret", "https://hooks.example/[redacted]"],
   ["USAGE_WEB_TOKEN", "secret-secret-secret", "[redacted]"],
-  ["USAGE_WEB_TOKEN", "secret-secret-secret", "[redacted]"],
   ["USAGE_BASE_URL", "https://me:secret@host", "(not valid)"],
   ["USAGE_SOURCES_FILE", '[{"apiKey":"secret"}]', "(not valid)"],
   ["USAGE_SETTLE_AFTER", "P5D", "P5D"],
