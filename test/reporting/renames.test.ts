@@ -8,6 +8,7 @@ import { learnNames } from "../../src/store/catalog/entity-names.ts";
 import { applyListing } from "../../src/store/catalog/workspaces.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
+import { enterPrices } from "../support/charges.ts";
 import { seed, times } from "../support/drawn.ts";
 import { setOwners } from "../support/owners.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
@@ -88,6 +89,35 @@ test("days that have ended keep the name and the owner they had when a project i
   expect((await named()).slice(1)).toEqual([
     "archived-x 2026-06-10 2026-06-20 f 2026-06-10 12:00:00+00",
     "test-x 2026-06-20 9999-12-31 t 2026-06-20 08:00:00+00",
+  ]);
+});
+
+test("charges of days that have ended keep the name of their workspace in FOCUS", async () => {
+  const bench = await setupSource();
+  const client = await connectPlain(bench.url);
+  await enterPrices(bench.store, [{ unitPrice: "0.01" }]);
+  const days = [
+    ["2026-03-10", "2026-03-11T08:00Z", "Research"],
+    ["2026-04-10", "2026-04-11T08:00Z", "Research"],
+    ["2026-05-10", "2026-05-10T08:00Z", "Search"],
+    ["2026-04-11", "2026-05-11T08:00Z", "Search"],
+  ] as const;
+  for (const [day, at, name] of days) {
+    const { fetchNumber: number } = await drawStamp(bench.store.db);
+    await respond(
+      bench,
+      { number, at: Date.parse(at), names: { [ONE]: name } },
+      { groupBy: "workspace", day },
+    );
+  }
+  const { rows } = await client.query(
+    `SELECT concat_ws(' ', "x_UsageDate", "SubAccountName") AS line FROM reporting_detail.focus_1_4_cost_and_usage ORDER BY 1`,
+  );
+  expect(rows.map(({ line }) => line)).toEqual([
+    "2026-03-10 Research",
+    "2026-04-10 Research",
+    "2026-04-11 Research",
+    "2026-05-10 Search",
   ]);
 });
 
