@@ -283,11 +283,12 @@ async function inFolder(work: (folder: string) => Promise<void>): Promise<void> 
   await work(folder).finally(() => rmSync(folder, { recursive: true, force: true }));
 }
 
-/** A text without tokens of forms, free space of a disk, and how long ago something was. */
+/** A text without the login, tokens of forms, free space of a disk, and how long ago something was. */
 function stillText(text: string): string {
   return steady(text)
     .replaceAll(/(?<=name="_csrf" value=")[^"]*/g, "")
     .replaceAll(/(?<=(?:lag_s|oldestS|\bs)econds(?: = |":"?))[\d.]+/g, "")
+    .replaceAll(/(?<=postgresql:\/\/)\w+(?=:)/g, "LOGIN")
     .replaceAll(/[\d,]+(?= MiB free)/g, "")
     .replaceAll(/\d+ min(?: DURATION)?/g, "DURATION");
 }
