@@ -13,7 +13,7 @@ export async function showMeter(bundle: StoreBundle, meter: Meter): Promise<void
   if (meter === (before ?? "traces")) return;
   if (before === undefined) {
     await bundle.reader.query(`
-      CREATE TABLE public.shown_meter (kind text, tier text);
+      CREATE TABLE public.shown_meter (one boolean PRIMARY KEY DEFAULT true, kind text, tier text);
       INSERT INTO public.shown_meter DEFAULT VALUES;
       CREATE OR REPLACE VIEW usage.trace_scope AS
       SELECT scope_id, source_id, kind, trace_tier, group_by, workspace_id, stride FROM usage.scope
