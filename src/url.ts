@@ -9,8 +9,11 @@ export const NOT_ENCODED =
  */
 export function isCut(text: string): boolean {
   const [, authority = "", rest = ""] = /^[a-z][a-z\d+.-]*:\/\/([^/?#\\]*)(.*)$/is.exec(text) ?? [];
+  // A login of a web address shows by its colon. Webhooks of Teams have an @ in their path.
+  const hasWebHost = /^https?:\/\/[\w-]+(\.[\w-]+)+\//i.test(text);
   // URL parsers leave out tabs and line ends, and pg decodes twice beside a space or a lone %.
-  if (rest.includes("@") || /[\s\p{Cc}\p{Cf}\\#]|\?$|%(?![\da-f]{2})/iu.test(text)) return true;
+  if ((rest.includes("@") && !hasWebHost) || /[\s\p{Cc}\p{Cf}\\#]|\?$|%(?![\da-f]{2})/iu.test(text))
+    return true;
   try {
     decodeURIComponent(authority);
     return false;

@@ -93,7 +93,7 @@ function unreadable(file: string, why: string, cause?: unknown): UsageError {
 }
 
 /** Not `\s`, which includes a byte order mark. */
-const LINE = /^[ \t]*(?:export[ \t]+)?([A-Z_][A-Z0-9_]*)[ \t]*=[ \t]*(.*?)[ \t]*$/;
+const LINE = /^[ \t]*(?:export[ \t]+)?([A-Z_][A-Z0-9_]*)[ \t]*=(?:[ \t]+#(?:[ \t].*)?|[ \t]*(.*?)[ \t]*)$/;
 const QUOTED = /^(?:'([^']*)'|"([^"\\]*)")(?:[ \t]+#.*)?$/;
 
 /**
@@ -131,7 +131,7 @@ function parseEnvFile(file: string, text: string): ReadonlyMap<string, string> {
   return values;
 }
 
-/** Undefined where Node, systemd, Docker and a shell would read different values. */
+/** Undefined where Node would leave out a part, or read on in the next line. Other readers differ in more cases. */
 function valueIn(given: string): string | undefined {
   const quoted = QUOTED.exec(given);
   if (quoted !== null) return quoted[1] ?? quoted[2];

@@ -23,11 +23,14 @@ export function readSetting<N extends SettingName>(environment: Environment, nam
   return value as Values[N];
 }
 
-/** For a secret also the content of its `NAME_FILE`. A blank value counts as unset. */
+/**
+ * For a secret also the content of its `NAME_FILE`. A blank value counts as unset. Secrets of Kubernetes often end with a line
+ * end.
+ */
 export function readVariable(environment: Environment, name: SettingName, problems: string[]): unknown {
   const { schema, secret }: Setting = SETTINGS[name];
-  const [text, file] = [environment[name], secret ? environment[`${name}_FILE`] : undefined].map((value) =>
-    value?.trim() === "" ? undefined : value,
+  const [text, file] = [environment[name], secret ? environment[`${name}_FILE`] : undefined].map(
+    (value) => value?.trim() || undefined,
   );
   if (text !== undefined && file !== undefined) {
     problems.push(`${name} and ${name}_FILE are both set; keep one`);

@@ -243,6 +243,21 @@ describe("readConfig refuses", () => {
   });
 });
 
+test("blanks and line ends around a value of the environment do not count", () => {
+  const given = {
+    ...SOURCE,
+    DATABASE_URL: "postgres://me:one@host/db\n",
+    USAGE_API_KEY: ` ${KEY}\r\n`,
+    USAGE_SYNC_EVERY: "PT5M ",
+  };
+  const { databaseUrl, sources, syncEveryMs } = readConfig(given);
+  expect([databaseUrl?.reveal(), sources[0]?.apiKey.reveal(), syncEveryMs]).toEqual([
+    "postgres://me:one@host/db",
+    KEY,
+    300_000,
+  ]);
+});
+
 test("the largest answer is part of the digest, so raising the limit asks for failures at once", () => {
   const of = (environment: Record<string, string>) => readConfig({ ...SOURCE, ...environment }).sources[0];
   const [unset, higher] = [of({}), of({ USAGE_ANSWER_LIMIT: "1024" })];

@@ -131,6 +131,14 @@ test.each([
   expect(problems.join()).not.toMatch(/hunt|ter2|\P{ASCII}/u);
 });
 
+test("a value that is only a comment after a blank is empty", () => {
+  const path = temporaryFile("USAGE_ORGANIZATION_ID= # optional\nUSAGE_SYNC_EVERY=\t#\n");
+  expect(withEnvFile({ USAGE_ENV_FILE: path })).toMatchObject({
+    USAGE_ORGANIZATION_ID: "",
+    USAGE_SYNC_EVERY: "",
+  });
+});
+
 test("all lines are refused together, with their numbers, whatever ends them", () => {
   const problems = problemsOf("# head\r\nA: 1\rUSAGE_SYNC_EVERY=PT5M\n\nb\r\nUSAGE_SYNC_EVERY=PT5M\n");
   expect(problems.map((problem) => problem.slice(0, 6))).toEqual(["line 2", "line 5"]);

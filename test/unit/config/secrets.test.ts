@@ -121,6 +121,14 @@ test.each([
   }
 });
 
+test("a webhook of Teams may have an @ in its path, after a host without a port", () => {
+  const url = "https://acme.webhook.office.com/webhookb2/8ea@5b3/IncomingWebhook/q7Zk/3W9Xv";
+  expect(readHidden({ USAGE_ALERT_WEBHOOK_URL: url }, "q7Zk3W9Xv")).toHaveProperty("value");
+  expect(receive("teams", url)).toEqual({ value: { type: "teams", url } });
+  for (const cut of ["http://user:42/W9Xv@hooks.example/x", "https://hooks.example:42/W9Xv@x/y"])
+    expect(receive("teams", cut)).toHaveProperty("said");
+});
+
 const route = (type: Route["type"]): Route =>
   ({ name: "all", type, setting: "USAGE_ROUTE_ALL", sender: "a@b.example", recipients: [] }) as never;
 
