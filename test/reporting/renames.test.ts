@@ -111,7 +111,8 @@ test("charges of days that have ended keep the name of their workspace in FOCUS"
     );
   }
   const { rows } = await client.query(
-    `SELECT concat_ws(' ', "x_UsageDate", "SubAccountName") AS line FROM reporting_detail.focus_1_4_cost_and_usage ORDER BY 1`,
+    `SELECT concat_ws(' ', "x_UsageDate", "SubAccountName") AS line, "ChargeDescription" AS told
+     FROM reporting_detail.focus_1_4_cost_and_usage ORDER BY 1`,
   );
   expect(rows.map(({ line }) => line)).toEqual([
     "2026-03-10 Research",
@@ -119,6 +120,7 @@ test("charges of days that have ended keep the name of their workspace in FOCUS"
     "2026-04-11 Research",
     "2026-05-10 Search",
   ]);
+  for (const { line, told } of rows) expect(told).toContain(`of ${line.slice(11)} on`);
 });
 
 test("of two responses at once, the older one that commits last does not make its name current", async () => {

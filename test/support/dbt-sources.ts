@@ -120,6 +120,7 @@ const ACCEPTED: Readonly<Record<string, readonly string[]>> = {
   trace_tier: TIERS,
   "usage_coverage_by_kind_daily.trace_tier": ["all", ...TIERS],
   "usage_reconciliation.trace_tier": ["all", ...TIERS],
+  "usage_restatement.trace_tier": ["all", ...TIERS],
   "usage_late_change.trace_tier": ["all", ...TIERS],
   "usage_coverage_by_kind_daily.kind": [...new Set(Object.values(METER).map(({ kind }) => kind))],
   status: STATUSES,

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { replaceOwners } from "../../src/store/bill/owners.ts";
 import { BY_RESOURCE, COST, fill, loadDay, PERIOD, setup } from "../reporting/focus/bench.ts";
-import { enterPrices } from "../support/charges.ts";
 import { breachesOf, factsOf } from "../support/focus.ts";
 import { addSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
@@ -41,24 +40,6 @@ const FILLED_BY_RESOURCE = [
 ];
 
 describe("the rows", () => {
-  test("workspaces are named as on the day, whatever they are called now", async () => {
-    const bench = await setup();
-    await enterPrices(bench.store, [{ unitPrice: "1" }]);
-    await loadDay(bench, "2026-03-01", WORKSPACE, 1, "first");
-    await loadDay(bench, "2026-03-03", WORKSPACE, 1, "first");
-    await loadDay(bench, "2026-03-04", WORKSPACE, 1, "second");
-    await loadDay(bench, "2026-03-06", WORKSPACE, 1, "first");
-    // A later fetch of days that had another name.
-    await loadDay(bench, "2026-03-03", WORKSPACE, 2, "third");
-    await loadDay(bench, "2026-03-07", WORKSPACE, 2, "third");
-    const { rows } = await bench.reader.query(`
-      SELECT right("x_UsageDate"::text, 1) || ' ' || "SubAccountName" AS named,
-             "ChargeDescription" LIKE '%of ' || "SubAccountName" || ' on%' AS told
-      FROM ${COST.table} ORDER BY 1`);
-    const asOnTheDay = ["1 first t", "3 first t", "4 second t", "6 first t", "7 third t"];
-    expect(rows.map(({ named, told }) => `${named} ${told}`)).toEqual(asOnTheDay);
-  });
-
   test("providers are those of the settings, and by default the host of the billing API", async () => {
     const bench = await setup();
     await fill(bench);
