@@ -33,6 +33,9 @@ class TransactionLockAdapter extends PostgresAdapter {
   override async releaseMigrationLock(): Promise<void> {}
 }
 
+/** A host that vanishes before its COMMIT holds the statement's locks until then: nobody else has a limit for waiting. */
+const WITHIN_STATEMENT = "SET LOCAL idle_in_transaction_session_timeout = '30s'";
+
 /** Sets the settings of a session for each transaction and single statement, where the pool's sessions do not have them. */
 class SettingDriver extends PostgresDriver {
   readonly #session: Session;
@@ -52,7 +55,7 @@ class SettingDriver extends PostgresDriver {
     connection.executeQuery = async <R>(query: CompiledQuery) => {
       if (!this.#session.isPerTransaction || this.#inTransaction.has(connection)) return execute<R>(query);
       try {
-        await execute(this.#begin({}));
+        await execute(CompiledQuery.raw(`${this.#begin({}).sql}; ${WITHIN_STATEMENT}`));
         const result = await execute<R>(query);
         await execute(CompiledQuery.raw("COMMIT"));
         return result;

@@ -58,6 +58,10 @@ test("three migrations at once, a load and a page's limit work through PgBouncer
   expect(stored.rows).toEqual([{ traces: 9 }]);
   await direct.end();
 
+  // Here each statement has a transaction. A host that vanishes before the COMMIT would hold locks for good.
+  const limit = sql<{ idle: string }>`select current_setting('idle_in_transaction_session_timeout') as idle`;
+  expect((await limit.execute(page.db)).rows).toEqual([{ idle: "30s" }]);
+
   const slow = sql`select pg_sleep(5)`;
   await expect(slow.execute(page.db)).rejects.toMatchObject({ code: "57014" });
   await expect(inSnapshot(page.db, (db) => slow.execute(db))).rejects.toMatchObject({ code: "57014" });
