@@ -11,6 +11,7 @@ import {
   learnedMeters,
   learnMeter,
   type MeterState,
+  workspacesWith,
 } from "../../store/catalog/source-meters.ts";
 import { lostWorkspaces } from "../../store/coverage/withdrawn-zeros.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
@@ -24,8 +25,8 @@ interface Lesson {
   readonly start?: number;
   /** True if it rests on an empty response, which a key that lost access gets too: it does not end a meter that was counted. */
   readonly isEmpty?: boolean;
-  /** True if the server has no such endpoint for anybody. */
-  readonly isAbsent?: boolean;
+  /** True if another attempt may get another response. */
+  readonly mayPass?: boolean;
 }
 
 /** The wanted meters for which it is not known, or was learned long ago, whether the server counts them. */
@@ -177,7 +178,13 @@ const LOOKS = {
   evaluators: { first: 91 * DAY_MS, later: 7 * DAY_MS },
 } as const;
 
-/** Searches a workspace with such usage. A single workspace may be refused where it has nothing of the kind. */
+/** So many workspaces without a response show that the server has none now. Each takes several attempts. */
+const MOST_FAILURES = 3;
+
+/**
+ * Searches a workspace with such usage. A single workspace may be refused where it has nothing of the kind, or because it is
+ * deleted.
+ */
 async function learnByWorkspace(
   source: OpenSource,
   meter: keyof typeof LOOKS,
@@ -191,7 +198,8 @@ async function learnByWorkspace(
   if (start >= end) return { state: "nothing_yet", evidence: "no hour has ended yet" };
   const refusals: Lesson[] = [];
   let unusable: Lesson | undefined;
-  for (const workspaceId of source.workspaceIds) {
+  let failures = 0;
+  for (const workspaceId of await usedFirst(source, meter)) {
     let isUsed = false;
     const asked = { meter, range: { start, end }, workspaceIds: [workspaceId] };
     const refused = await sumUp(source, asked, ({ traces }) => {
@@ -199,9 +207,10 @@ async function learnByWorkspace(
     });
     if (isUsed) return { state: "counted", evidence: `it answers ${METER_NAME[meter]}` };
     if (refused === undefined) continue;
-    if (refused.state === "counted" || refused.isAbsent) return refused;
+    if (refused.state === "counted") return refused;
     if (refused.state === "not_known") unusable ??= refused;
     else refusals.push(refused);
+    if (refused.mayPass && ++failures === MOST_FAILURES) break;
   }
   // No other workspace shows that there is such usage, and this one may have some.
   if (unusable !== undefined) return unusable;
@@ -209,6 +218,12 @@ async function learnByWorkspace(
   if (refused !== undefined && refusals.length === source.workspaceIds.length)
     return unlessLost(source, refused);
   return none(source, meter);
+}
+
+/** A counted meter is tested again every hour: mostly one workspace shows that it still is. */
+async function usedFirst({ store, sourceId, workspaceIds }: OpenSource, meter: Meter): Promise<string[]> {
+  const used = await workspacesWith(store.db, { sourceId, meter });
+  return [...workspaceIds].sort((a, b) => Number(used.has(b)) - Number(used.has(a)));
 }
 
 function none(source: OpenSource, meter: LearnableMeter): Promise<Lesson> {
@@ -271,7 +286,7 @@ function lessonOf(meter: Meter, error: PlatformError): Lesson {
   if (isMeterRefused(meter, error) || status === 403)
     return { state: "not_counted", evidence: `it refuses it: ${message}` };
   if (status === 404 || status === 405)
-    return { state: "not_counted", evidence: `it does not have it: ${message}`, isAbsent: true };
+    return { state: "not_counted", evidence: `it does not have it: ${message}` };
   // Only all records without measures show that the server ignores `kind`; one among others is wrong.
   if (locations.includes("usage.0.measures"))
     return { state: "not_counted", evidence: `it answers no measure of deployments: ${message}` };
@@ -281,7 +296,7 @@ function lessonOf(meter: Meter, error: PlatformError): Lesson {
       state: "counted",
       evidence: `it answers ${METER_NAME[meter]}, not all of which can be read: ${message}`,
     };
-  return { state: "not_known", evidence: message };
+  return { state: "not_known", evidence: message, mayPass: error.retryable };
 }
 
 function isFrom(version: string, least: readonly number[]): boolean {

@@ -108,6 +108,20 @@ export async function learnedMeters(db: Database, sourceId: number): Promise<Lea
   return rows;
 }
 
+/** Ids of the workspaces of which some of it was stored. */
+export async function workspacesWith(
+  db: Database,
+  { sourceId, meter }: { sourceId: number; meter: Meter },
+): Promise<ReadonlySet<string>> {
+  const { kind, tier } = METER[meter];
+  const { rows } = await sql<{ id: string }>`
+    select distinct e.external_id as id from usage.scope c join usage.entity e on e.entity_id = c.workspace_id
+    where c.source_id = ${sourceId} and c.kind = ${kind} and c.trace_tier = ${tier}
+      and exists (select from usage.series x where x.scope_id = c.scope_id)
+  `.execute(db);
+  return new Set(rows.map(({ id }) => id));
+}
+
 /** A wanted meter of which it is not known whether the server counts it. */
 export interface UnknownMeter {
   readonly meter: LearnableMeter;

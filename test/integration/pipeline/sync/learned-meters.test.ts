@@ -77,6 +77,45 @@ test("one workspace without a usable response does not hide the usage of another
   expect(await statesOf(bench)).toEqual({ sandboxes: "counted" });
 });
 
+test("a workspace of which the server knows nothing does not hide the usage of another", async () => {
+  const bench = await setupSandboxes();
+  for (const workspaceId of bench.workspaceIds)
+    expect(
+      bench.standin.sandboxLedger.hours({ workspaceId, start: 0, end: bench.now }).length,
+    ).toBeGreaterThan(0);
+  bench.standin.faults.script(refuse(404, { path: PATH }, { times: 1 }));
+  await learnMeters(await bench.open(SANDBOXES));
+  expect(await statesOf(bench)).toEqual({ sandboxes: "counted" });
+});
+
+test("a server without any response is not asked about each of its workspaces", async () => {
+  const bench = await setupSandboxes({ workspaces: [0, 1, 2, 3, 4] });
+  bench.standin.faults.script(refuse(503, { path: PATH }, { times: 1000 }));
+  await learnMeters(await bench.open(SANDBOXES));
+  expect(await statesOf(bench)).toEqual({ sandboxes: "not_known" });
+  // Three workspaces, three attempts each.
+  expect(bench.standin.faults.fired).toBe(9);
+});
+
+test("what is counted is tested where it was found, not in every workspace", async () => {
+  const bench = await setupSandboxes({ workspaces: [4, 0] });
+  const [, used] = bench.workspaceIds as [string, string];
+  await bench.sync(SANDBOXES);
+  await bench.passTime();
+  const source = await bench.open(SANDBOXES);
+  // Whatever the order of their ids.
+  for (const workspaceIds of [bench.workspaceIds, bench.workspaceIds.toReversed()]) {
+    const asked: (string | undefined)[] = [];
+    const { billing } = source;
+    const usage: typeof billing.usage = (query, io) => {
+      asked.push(...query.workspaceIds);
+      return billing.usage(query, io);
+    };
+    await learnMeters({ ...source, workspaceIds, billing: { ...billing, usage } }, new Set(["sandboxes"]));
+    expect(asked).toEqual([used]);
+  }
+});
+
 test.each([
   ["an empty response", "deployments"],
   ["a refusal", "sandboxes"],
