@@ -105,7 +105,7 @@ CREATE TABLE usage.workspace (
   -- before it may be empty because of that loss. Null: no such bound is known.
   readable_since timestamptz,
   -- An answer over all of time until then named it, so each later one names it if the key reads it. Infinity: only shorter answers
-  -- did. Null: none did. It may never have had usage, and only its own statistics can prove access.
+  -- did. Null: none did. It may never have had traces, and only its own statistics and other usage can prove access.
   used_before timestamptz,
   is_deleted boolean NOT NULL DEFAULT false,
   -- Since when it is gone from the listing without being deleted: an alarm, not a deletion.

@@ -114,7 +114,7 @@ async function compareAll(
     const totals = await fetchTotals(source, request);
     const { answer, stamp } = totals;
     const scopeIds = scopeIdsOf(request);
-    await store.statement((db) => noteNamedAccess(db, { answer, scopeIds, stamp }));
+    await store.statement((db) => noteNamedAccess(db, { meter: request.meter, answer, scopeIds, stamp }));
     const access = await splitByAccess(store.db, { answer, scopeIds, stamp });
     unverified += access.unverified.length;
     const comparison = await compare(totals, { scopeIds: access.proven, window: request.window });

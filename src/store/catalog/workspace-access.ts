@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import type { AnswerCollector } from "../../domain/usage/answer.ts";
+import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { Database, Store } from "../db/database.ts";
 import { type LostWorkspace, loseAccess } from "./lost-access.ts";
 
@@ -51,11 +52,13 @@ export async function noteAccess(
 export async function noteNamedAccess(
   db: Database,
   {
+    meter,
     answer,
     scopeIds,
     stamp,
     receivedAt,
   }: {
+    meter: Meter;
     answer: AnswerCollector;
     scopeIds: readonly number[];
     stamp: FetchStamp;
@@ -65,12 +68,10 @@ export async function noteNamedAccess(
   const named = [...answer.named()].map((index) => scopeIds[index] as number);
   if (named.length === 0) return;
   const proven = sql`select distinct workspace_id from usage.scope where scope_id = any (${named}::integer[])`;
-  await proveAccess(db, {
-    at: stamp.fetchedAt,
-    receivedAt,
-    proven,
-    usedBefore: sql`'infinity'::timestamptz`,
-  });
+  // A response over all of time is about traces. It does not name a workspace that has other usage only.
+  const hasTraces = METER[meter].kind === METER.traces.kind;
+  const usedBefore = hasTraces ? sql<Date>`'infinity'::timestamptz` : sql<Date>`null::timestamptz`;
+  await proveAccess(db, { at: stamp.fetchedAt, receivedAt, proven, usedBefore });
 }
 
 /**
@@ -83,7 +84,7 @@ function whenReceived(receivedAt: number | undefined): RawBuilder<Date> {
     : sql<Date>`${new Date(receivedAt)}::timestamptz`;
 }
 
-/** `proven` selects ids of workspaces; `usedBefore` is the column of that name, null if no usage named them. */
+/** `proven` selects ids of workspaces; `usedBefore` is the column of that name, null if no traces named them. */
 async function proveAccess(
   db: Database,
   proof: {

@@ -10,7 +10,7 @@ import {
 import { beginFetch, drawStamp, finishFetch } from "../../../src/store/load/fetch-ledger.ts";
 import { now } from "../../support/clock.ts";
 import { poll } from "../../support/poll.ts";
-import { type AnswerRow, loadRows } from "../../support/store.ts";
+import { type AnswerRow, loadDeploymentRows, loadRows } from "../../support/store.ts";
 import { intercepted } from "./model/statements.ts";
 import { FIRST_DAY, type StoreBundle, setupSource } from "./setup.ts";
 
@@ -78,6 +78,23 @@ test.each([
   expect(await list([OTHER])).toEqual([{ workspaceId: WORKSPACE, isNewlyUnlisted: true, zeros: 0 }]);
   expect(await shown()).toEqual(EMPTY);
   expect(await list([OTHER])).toEqual([]);
+});
+
+test("usage that is no trace proves access, but no response about traces must name its workspace for ever", async () => {
+  await forget();
+  await loadDeploymentRows(bundle.store, {
+    sourceId: bundle.sourceId,
+    groupBy: "workspace",
+    workspaceId: WORKSPACE,
+    rows: [[`${DAY}T00:00:00Z`, WORKSPACE, [1, 1, 1]]],
+    window: { stride: "day", start: FIRST_DAY, end: FIRST_DAY + DAY_MS },
+  });
+  await load([]);
+  expect(await shown()).toEqual(EMPTY);
+  await rowsOf("UPDATE usage.workspace SET readable_at = readable_at - interval '3 h'");
+  expect(await name([])).toEqual([]);
+  expect(await lostWorkspaces(bundle.store.db)).toEqual([]);
+  expect(await shown()).toEqual(EMPTY);
 });
 
 test("a listing withdraws the zero of a load that has read the proof and is not committed", async () => {
