@@ -25,7 +25,7 @@ export function isCut(text: string): boolean {
 /** Why a text is no URL with such a protocol: `otherwise`, or `NOT_ENCODED`. It repeats no part of the text, which may be a password. */
 export function urlProblem(text: string, protocols: RegExp, otherwise: string): string | undefined {
   if (isCut(text)) return NOT_ENCODED;
-  const isUrl = protocols.test(text.replace(/:\/\/.*$/s, ":")) && URL.canParse(text);
+  const isUrl = protocols.test(text.replace(/:\/\/.*$/s, ":").toLowerCase()) && URL.canParse(text);
   return isUrl ? undefined : otherwise;
 }
 

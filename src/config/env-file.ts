@@ -153,7 +153,10 @@ function hint(line: string): string {
   return near === undefined ? "" : `; did you mean ${near}?`;
 }
 
-/** Node, systemd, Docker and a shell read this text alike. Values hold neither `'` nor line ends. */
+/**
+ * Node, systemd, docker compose and a shell read this text alike; `docker run` would keep the quotes. Values hold neither `'` nor
+ * line ends.
+ */
 export function toEnvFile(values: Readonly<Record<string, string>>, head: string): string {
   const lines = Object.entries(values).map(([name, value]) =>
     /^[\w./:@%+,=-]*$/.test(value) ? `${name}=${value}` : `${name}='${value}'`,

@@ -232,6 +232,7 @@ describe("readConfig refuses", () => {
     ["USAGE_SYNC_EVERY", "P31D"],
     ["USAGE_DATA_START", "1970-01-01"],
     ["HTTP_PORT", "65535"],
+    ["USAGE_BASE_URL", "HTTPS://API.example.com"],
     ["USAGE_ORGANIZATION_ID", "11111111-2222-3333-4444-555555555555"],
   ])("but not %s=%j", (name, text) => {
     expect(() => readConfig({ ...SOURCE, [name]: text })).not.toThrow();
