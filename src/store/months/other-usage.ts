@@ -31,7 +31,9 @@ export function otherUsageIn({ sourceId, range }: Asked): RawBuilder<OtherUsage>
   return sql<OtherUsage>`
     select m.meter,
            case when k.is_known then 'checked' when not w.is_wanted then 'not_wanted'
-                when a.state in ('not_counted', 'nothing_yet') then 'not_counted' else 'not_known' end as state,
+                -- Of the time before an unknown meter begins it is known that none was counted.
+                when a.state in ('not_counted', 'nothing_yet') or k.starts_on >= (${to} at time zone 'UTC')::date then 'not_counted'
+                else 'not_known' end as state,
            case when a.state <> 'counted' then a.evidence end as evidence,
            coalesce(l."finalDays", 0) as "finalDays", coalesce(l."reconciledDays", 0) as "reconciledDays",
            coalesce(l.differences, 0) as differences

@@ -6,6 +6,7 @@ import { METER_NAME } from "../../../../src/domain/usage/meter.ts";
 import type { FaultStep } from "../../../../src/local/standin/faults.ts";
 import { openIncidents } from "../../../../src/pipeline/alerts/conditions.ts";
 import { TOOLS } from "../../../../src/service/mcp/tools.ts";
+import { otherUsage } from "../../../../src/store/months/other-usage.ts";
 import { enterPrices } from "../../../support/charges.ts";
 import { now } from "../../../support/clock.ts";
 import { runHere } from "../../../support/in-process.ts";
@@ -157,4 +158,19 @@ test("an AI client is told of each", async () => {
   const { db } = bench.store;
   const sources = { config: readConfig({}), store: bench.store, db, reader: "usage_reader" } as const;
   expectNamed(JSON.stringify(await TOOLS.status?.answer(sources, {})));
+});
+
+test("a month of which it is known that none was counted is not held open by them", async () => {
+  const start = Date.parse(`${month}-01T00:00:00Z`);
+  const range = { start, end: Date.parse(`${addMonths(`${month}-01`, 1)}T00:00:00Z`) };
+  const [source] = await bench.sql<{ id: number }>("SELECT source_id AS id FROM usage.source");
+  const states = async () => {
+    const known = await otherUsage(bench.store.db, { sourceId: source?.id as number, range });
+    return new Set(
+      known.filter(({ meter }) => KINDS.some((kind) => kind === meter)).map(({ state }) => state),
+    );
+  };
+  expect(await states()).toEqual(new Set(["not_known"]));
+  await bench.sql("UPDATE usage.source_meter SET none_until = now() + interval '62 days'");
+  expect(await states()).toEqual(new Set(["not_counted"]));
 });
