@@ -61,6 +61,7 @@ export async function learnMeters(
   const { store, sourceId, log } = source;
   const due = meters ?? (await metersToLearn(source));
   if (due.size === 0) return new Set();
+  const askedAt = await storeNow(store.db);
   const known = new Map((await learnedMeters(store.db, sourceId)).map((one) => [one.meter, one]));
   const lessons = new Map<LearnableMeter, Lesson>();
   const tiers = (["longlived", "shortlived"] as const).filter((tier) => due.has(tier));
@@ -80,7 +81,7 @@ export async function learnMeters(
     if (isDoubtful && before?.state === "counted") continue;
     const { state, evidence, start } = lesson;
     const startsOn = start === undefined ? {} : { startsOn: dayOf(start) };
-    await learnMeter(store.db, { sourceId, meter, state, evidence, ...startsOn });
+    await learnMeter(store.db, { sourceId, meter, state, evidence, askedAt, ...startsOn });
     if (before?.state !== state) log.info({ meter, state, evidence }, "meter learned");
   }
   const learned = await learnedMeters(store.db, sourceId);

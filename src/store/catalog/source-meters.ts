@@ -60,14 +60,16 @@ export async function learnMeter(
     state: MeterState;
     evidence: string;
     startsOn?: string;
+    /** When the first request was sent, epoch milliseconds; default: now. It tells nothing of workspaces that are readable since. */
+    askedAt?: number;
   },
 ): Promise<void> {
-  const { sourceId, meter, state, evidence, startsOn = null } = learned;
+  const { sourceId, meter, state, evidence, startsOn = null, askedAt } = learned;
   const next = sql`case when m.state = 'counted' and excluded.state = 'not_counted' then 'not_known' else excluded.state end`;
   const { rows } = await sql<{ state: MeterState }>`
     insert into usage.source_meter as m (source_id, meter, state, evidence, starts_on, none_until, ask_again_at)
     values (${sourceId}, ${meter}, ${state}, ${evidence}, ${startsOn}::date,
-            case when ${state} in ('not_counted', 'nothing_yet') then now() end, now() + ${ASK_AGAIN_AFTER[state]}::interval)
+            case when ${state} in ('not_counted', 'nothing_yet') then coalesce(${askedAt === undefined ? null : new Date(askedAt)}::timestamptz, now()) end, now() + ${ASK_AGAIN_AFTER[state]}::interval)
     on conflict (source_id, meter) do update
     set state = ${next}, evidence = excluded.evidence,
         ask_again_at = case when ${next} = excluded.state then excluded.ask_again_at else now() end,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
 import type { FaultStep } from "../../../../src/local/standin/faults.ts";
-import { learnMeters } from "../../../../src/pipeline/source/learn-meters.ts";
+import { learnMeters, metersToLearn } from "../../../../src/pipeline/source/learn-meters.ts";
 import { unknownMeters } from "../../../../src/store/catalog/source-meters.ts";
 import { now } from "../../../support/clock.ts";
 import { meters, setupAll, stored } from "../../../support/meter-syncs.ts";
@@ -114,6 +114,22 @@ test("what is counted is tested where it was found, not in every workspace", asy
     await learnMeters({ ...source, workspaceIds, billing: { ...billing, usage } }, new Set(["sandboxes"]));
     expect(asked).toEqual([used]);
   }
+});
+
+test("what was asked before a workspace could be read is asked again, even if that was known before the response", async () => {
+  const bench = await setupSandboxes({ workspaces: [4] });
+  const source = await bench.open(SANDBOXES);
+  const { billing } = source;
+  const usage: typeof billing.usage = async (query, io) => {
+    const response = await billing.usage(query, io);
+    await bench.sql("UPDATE usage.workspace SET readable_since = clock_timestamp()");
+    return response;
+  };
+  await learnMeters({ ...source, billing: { ...billing, usage } });
+  expect(await statesOf(bench)).toEqual({ sandboxes: "not_counted" });
+  expect(await metersToLearn(source)).toEqual(new Set(["sandboxes"]));
+  await learnMeters(source);
+  expect(await metersToLearn(source)).toEqual(new Set());
 });
 
 test.each([
