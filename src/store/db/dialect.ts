@@ -72,8 +72,14 @@ class SettingDriver extends PostgresDriver {
     settings: TransactionSettings,
   ): Promise<void> {
     this.#inTransaction.add(connection);
-    if (this.#session.isPerTransaction) await connection.executeQuery(this.#begin(settings));
-    else await super.beginTransaction(connection, settings);
+    if (!this.#session.isPerTransaction) return super.beginTransaction(connection, settings);
+    try {
+      await connection.executeQuery(this.#begin(settings));
+    } catch (error) {
+      // It may have begun before a setting failed. Kysely rolls back only what has begun as a whole.
+      await connection.executeQuery(CompiledQuery.raw("ROLLBACK")).catch(() => {});
+      throw error;
+    }
   }
 
   #begin({ isolationLevel = "read committed", accessMode }: TransactionSettings): CompiledQuery {

@@ -1,10 +1,11 @@
-import { sql } from "kysely";
+import { Kysely, sql } from "kysely";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { openStore } from "../../../src/store/db/database.ts";
-import { MIGRATION_LOCK } from "../../../src/store/db/dialect.ts";
+import { MIGRATION_LOCK, StoreDialect } from "../../../src/store/db/dialect.ts";
 import { migrate } from "../../../src/store/db/migrate.ts";
 import { onReadingConnection } from "../../../src/store/db/reading-connection.ts";
+import { inSnapshot } from "../../../src/store/db/snapshot.ts";
 import { createTestDatabase, pastPooler } from "../../support/database.ts";
 import { poll } from "../../support/poll.ts";
 
@@ -56,4 +57,17 @@ test("short limits of the server end neither a migration that waits, nor a load,
     return (await client.query("SELECT 1 AS one")).rows;
   });
   expect(read).toEqual([{ one: "1" }]);
+});
+
+test("a transaction that cannot begin leaves its connection as it was", async () => {
+  const { url, drop } = await createTestDatabase();
+  onTestFinished(drop);
+  const pool = new pg.Pool({ connectionString: url, max: 1 });
+  // Postgres refuses the limit after it has begun the transaction.
+  const session = { statementMs: -1, isRefused: true, isPerTransaction: true };
+  const db = new Kysely<unknown>({ dialect: new StoreDialect({ pool }, session) });
+  onTestFinished(() => db.destroy());
+  const one = sql<{ one: number }>`select 1 as one`;
+  await expect(inSnapshot(db, (snapshot) => one.execute(snapshot))).rejects.toMatchObject({ code: "22023" });
+  expect((await pool.query("SELECT 1 AS one")).rows).toEqual([{ one: 1 }]);
 });
