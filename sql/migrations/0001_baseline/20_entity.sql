@@ -65,17 +65,15 @@ BEGIN
     -- Of several names in parts of one response, the first counts.
     WHERE before.name IS DISTINCT FROM g.name AND before.fetch_number IS DISTINCT FROM number
   ),
-  -- Newer responses had the name from before this one: it came back with the first of them.
+  -- Newer responses had the name from before this one: it came back with the first of them. Their ids are read once, since searching
+  -- each of a thousand responses for each of 2,000 names takes a minute, and others wait for the lock.
   back AS (
-    SELECT c.id, c.before, r.fetch_number, r.fetched_at
-    FROM changed c
-    CROSS JOIN LATERAL (
-      SELECT r.fetch_number, r.fetched_at FROM usage.recent_naming r
-      WHERE r.source_id = source AND r.fetch_number > number AND c.id = ANY (r.entity_ids)
-        AND (c.next IS NULL OR r.fetch_number < c.next)
-      ORDER BY r.fetch_number LIMIT 1
-    ) r
-    WHERE c.before IS NOT NULL
+    SELECT DISTINCT ON (c.id) c.id, c.before, r.fetch_number, r.fetched_at
+    FROM usage.recent_naming r
+    CROSS JOIN LATERAL unnest(r.entity_ids) later (id)
+    JOIN changed c USING (id)
+    WHERE r.source_id = source AND r.fetch_number > number AND (c.next IS NULL OR r.fetch_number < c.next) AND c.before IS NOT NULL
+    ORDER BY c.id, r.fetch_number
   ),
   -- The next name is the same, so it begins with this response.
   earlier AS (
