@@ -40,7 +40,7 @@ test("a package holds what runs without a clone, and nothing of this machine", (
     expect(compiled.filter((file) => !files.includes(file))).toEqual([]);
     expect(compiled.filter((file) => /\.js$/.test(file) && !/assets/.test(file)).length).toBeGreaterThan(15);
   }
-  // Its pages lead to each other, to pictures (which are left out for their size), and to two pages of a clone.
+  // Its pages lead to each other, to pictures (which are left out for their size), and to a page of a clone.
   const pages = files.filter((file) => file.endsWith(".md"));
   const links = pages.flatMap((page) =>
     [...readFileSync(join(home, page), "utf8").matchAll(/(?:\]\(|srcset="|src=")([^)"\s#]+)/g)]
@@ -49,7 +49,7 @@ test("a package holds what runs without a clone, and nothing of this machine", (
       .filter((path) => !existsSync(join(home, path))),
   );
   const others = links.filter((path) => !/^docs\/pictures\/[\w-]+\.png$/.test(path));
-  expect([...new Set(others)].sort()).toEqual(["CONTRIBUTING.md", "RELEASING.md"]);
+  expect([...new Set(others)].sort()).toEqual(["CONTRIBUTING.md"]);
   const texts = files.map((file) => ({ file, text: readFileSync(join(home, file), "utf8") }));
   const local = [ROOT.slice(0, -1), "USAGE_API_KEY=planted"];
   expect(

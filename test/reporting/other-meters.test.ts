@@ -114,7 +114,9 @@ async function everything(asOf: string): Promise<Record<string, unknown>> {
     read[name] = (await client.query(`SELECT x::text AS row FROM (${text}) x ORDER BY 1`)).rows;
   };
   for (const { name, columns } of views) {
-    if (!ABOUT_OTHERS.test(name)) await keep(name, `SELECT ${columns} FROM ${inSchema(name)}`);
+    // Changes of every meter stand in one view.
+    const own = name === "usage_restatement" ? " WHERE usage_kind = 'traces' AND trace_tier = 'all'" : "";
+    if (!ABOUT_OTHERS.test(name)) await keep(name, `SELECT ${columns} FROM ${inSchema(name)}${own}`);
   }
   for (const groupBy of GROUPINGS) {
     await keep(`as of, ${groupBy}`, `SELECT * FROM reporting_detail.usage_${groupBy}_daily_as_of('${asOf}')`);
@@ -126,6 +128,7 @@ async function everything(asOf: string): Promise<Record<string, unknown>> {
   read.trust = (await trustOfSources(db)).map((one) => ({ ...one, meters: undefined, otherGaps: undefined }));
   read.alerts = (await alertFacts(db, sourceId)).map((one) => ({
     ...one,
+    finalChanges: one.finalChanges.filter(({ meter }) => meter === "traces"),
     secondsWithoutLoad: undefined,
     now: undefined,
     readAt: undefined,
