@@ -7,25 +7,29 @@ import { numberIn } from "../../support/dom.ts";
 import { setOwners } from "../../support/owners.ts";
 import { type PagesBench, refusalOf, setupPages, setupViewer } from "../../support/pages.ts";
 import { addSource, WORKSPACES } from "../../support/reporting.ts";
-import { setupUsage } from "../../support/usage-bench.ts";
+import { setupUsage, shareUsage } from "../../support/usage-bench.ts";
 
 const HOSTILE = '<script>alert("owner")</script>';
 const COST = "Estimated cost, USD";
 
+const FORTY = { days: 40, gapAgo: 3 };
+
 /** Two projects with owners, one of them shared, in a month of which one day of a workspace is not loaded. */
-async function setupOwners() {
-  const bench = await setupUsage({ days: 40, gapAgo: 3 });
-  await enterPrices(bench.store, [{ unitPrice: "0.37" }]);
-  const [{ ids }] = (await bench.sql(
+const owned = shareUsage(FORTY, async ({ store, sql }) => {
+  await enterPrices(store, [{ unitPrice: "0.37" }]);
+  const [{ ids }] = (await sql(
     "SELECT array_agg(DISTINCT project_id) AS ids FROM reporting.fct_usage_project_daily WHERE project_id <> '(none)'",
   )) as [{ ids: string[] }];
   const [shared, own] = ids as [string, string];
   await setOwners(
-    bench.store,
+    store,
     `rules:
   - { project: ${shared}, shares: [{ owner: search, share: 0.3333 }, { owner: '${HOSTILE}', cost_center: CC-1, share: 0.6667 }] }
   - { project: ${own}, owner: search }`,
   );
+});
+
+async function setupOwners(bench = owned()) {
   const month = dayOf(bench.today - 5 * DAY_MS).slice(0, 7);
   return { ...bench, pages: await setupPages(bench), month, address: `/owners?month=${month}` };
 }
@@ -107,7 +111,7 @@ test("an owner is found by a part of its name or cost centre, not by how they ar
 });
 
 test("an owner with two cost centres has a row for each", async () => {
-  const { pages, store, sql, month, address } = await setupOwners();
+  const { pages, store, sql, month, address } = await setupOwners(await setupUsage(FORTY));
   await setOwners(
     store,
     `rules: [{ shares: [{ owner: search, cost_center: CC-1, share: 0.25 }, { owner: search, cost_center: CC-2, share: 0.75 }] }]`,

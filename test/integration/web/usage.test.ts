@@ -14,14 +14,27 @@ import { type PagesBench, refusalOf, setupPages, setupViewer } from "../../suppo
 import { connect } from "../../support/reporting.ts";
 import { senderOn, setup } from "../../support/source.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../../support/store.ts";
-import { setupUsage } from "../../support/usage-bench.ts";
+import { setupUsage, shareUsage, type UsageBench } from "../../support/usage-bench.ts";
 import { inSchema } from "../../support/views.ts";
 
 const DAYS = 10;
 const WORDS = { workspace: "workspace", project: "project", user: "user", api_key: "API key" } as const;
 
-async function setupTen() {
-  const bench = await setupUsage({ days: DAYS, gapAgo: 4 });
+const ten = shareUsage({ days: DAYS, gapAgo: 4 });
+
+const priced = shareUsage({ days: DAYS, gapAgo: 4 }, async ({ store, today, dataStart }) => {
+  const change = dayOf(today - 5 * DAY_MS);
+  await enterPrices(store, [
+    { unitPrice: "0.0005", from: dayOf(dataStart + DAY_MS), to: change },
+    { unitPrice: "0", from: change },
+    { unitPrice: "0.0000000007", from: change, fromQuantity: 1_000 },
+    { sku: "retention", unitPrice: "3.3", currency: "EUR", from: change },
+  ]);
+});
+
+const measured = shareUsage({ days: DAYS, gapAgo: 4 }, loadMeasures);
+
+async function setupTen(bench = ten()) {
   const client = await connect(bench.databaseUrl);
   const day = (ago: number) => dayOf(bench.today - ago * DAY_MS);
   return { bench, client, pages: await setupPages(bench), day, from: dayOf(bench.dataStart), to: day(0) };
@@ -204,6 +217,11 @@ test("more lines are shown where that is no page of a million figures", () => {
   expect([rows(92, "day"), rows(31, "hour")]).toEqual([[20, 100, 500], [20]]);
 });
 
+test("without prices the page of costs says so", async () => {
+  const { pages } = await setupTen();
+  expect((await pages.read("/usage?measure=cost")).notices).toHaveLength(1);
+});
+
 test.each([
   ["workspace", "EUR"],
   ["workspace", "USD"],
@@ -212,15 +230,7 @@ test.each([
 ] as const)(
   "costs by %s in %s are those of the view to the last digit, and unpriced usage is named",
   async (by, currency) => {
-    const { bench, client, pages, from, to } = await setupTen();
-    expect((await pages.read("/usage?measure=cost")).notices).toHaveLength(1);
-    const change = dayOf(bench.today - 5 * DAY_MS);
-    await enterPrices(bench.store, [
-      { unitPrice: "0.0005", from: dayOf(bench.dataStart + DAY_MS), to: change },
-      { unitPrice: "0", from: change },
-      { unitPrice: "0.0000000007", from: change, fromQuantity: 1_000 },
-      { sku: "retention", unitPrice: "3.3", currency: "EUR", from: change },
-    ]);
+    const { client, pages, from, to } = await setupTen(priced());
     const query = `by=${by}&from=${from}&to=${to}&measure=cost&currency=${currency}`;
     const page = await pages.read(`/usage?${query}`);
     const { rows } = await client.query<{ total: string }>(
@@ -252,7 +262,7 @@ test.each([
 );
 
 test("a viewer sees no address of a user, on the page and in the file", async () => {
-  const bench = await setupUsage({ days: DAYS, gapAgo: 4 });
+  const bench = ten();
   const pages = await setupViewer(bench);
   for (const path of [
     "/usage?by=user",
@@ -291,9 +301,8 @@ test("what cannot be asked for is refused, on the page and as a file", async () 
 });
 
 /** Long-lived traces and deployment usage of two workspaces; one of them lacks the last day of deployments. */
-async function setupMeasures() {
-  const all = await setupTen();
-  const { bench, from, to } = all;
+async function loadMeasures(bench: UsageBench): Promise<void> {
+  const { from, to } = bench;
   const { workspaces } = bench.standin.organisation;
   const start = dayOf(bench.dataStart + 2 * DAY_MS);
   const [{ sourceId } = { sourceId: 0 }] = await bench.sql<{ sourceId: number }>(
@@ -323,7 +332,6 @@ async function setupMeasures() {
       });
     }
   }
-  return { ...all, start };
 }
 
 test.each([
@@ -333,7 +341,7 @@ test.each([
   ["agent_runs", "user", "fct_deployment_usage_user_daily", "agent_runs"],
   ["agent_uptime_seconds", "workspace", "fct_deployment_usage_workspace_daily", "agent_uptime_seconds"],
 ] as const)("%s by %s is counted by itself, as in its view", async (measure, by, view, column) => {
-  const { client, pages, from, to } = await setupMeasures();
+  const { client, pages, from, to } = await setupTen(measured());
   const where = measure === "longlived" ? "AND trace_tier = 'longlived'" : "";
   const { rows } = await client.query<{ total: string; whole: boolean }>(
     `SELECT sum(${column})::text AS total, bool_and(${column} IS NOT NULL) AS whole FROM ${inSchema(view)}
