@@ -26,7 +26,7 @@ export async function registerWorkspaces(
 /** SQL condition: the configuration of source `s` names workspace `e`, or it names none. */
 export const isConfigured = sql<boolean>`usage.is_configured(s.workspace_ids, e.external_id)`;
 
-/** SQL condition: nothing ever proved access to workspace `w`. Its usage is not known. */
+/** SQL condition: no usage ever named workspace `w`, and its statistics do not prove access now. Its usage is not known. */
 export const isNeverRead = sql<boolean>`(w.readable_at is null and w.used_before is null)`;
 
 /** Configured workspaces, including deleted ones: they can still hold past usage. */

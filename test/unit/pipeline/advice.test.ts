@@ -75,7 +75,7 @@ test.each<[string, Partial<Situation>, string, string | undefined]>([
       neverRead: [{ workspaceId: "w1", name: "Acme" }],
       trust: { ...CALM.trust, closedMonth: null, nextMonth: "2026-02-01", gapDays: 8, neverReadDays: 8 },
     },
-    "The usage of 1 workspace is not known, because no response has named it: Acme (w1).",
+    "The usage of 1 workspace is not known, because nothing shows that the key reads it: Acme (w1).",
     "usage-etl workspace list",
   ],
   ["no price", { unpriced: true }, "Some usage has no price", "usage-etl prices import FILE"],
