@@ -129,10 +129,10 @@ async function learnTiers(source: OpenSource): Promise<Lesson> {
           state: "not_counted",
           evidence: `${found} self-hosted servers do not track them from ${since} on`,
         };
-      // On other servers it may be a true zero, because a server need not say whether it is self-hosted. Either way no
-      // long-lived trace is counted that could be missing.
+      // On other servers it may be a true zero, because a server need not say whether it is self-hosted. All traces are in one of
+      // the tiers, so something is missing while it is not known in which.
       return {
-        state: "nothing_yet",
+        state: "not_known",
         evidence: `${found} it is not known whether it is self-hosted: such servers do not track them from ${since} on`,
       };
     }

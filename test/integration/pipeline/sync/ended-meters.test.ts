@@ -84,7 +84,7 @@ test("a server that does not say whether it is self-hosted, and answers no long-
   await learnMeters(source);
   expect(source.meters.has("longlived")).toBe(false);
   expect((await meters(bench)).find(({ meter }) => meter === "longlived")).toMatchObject({
-    state: "nothing_yet",
+    state: "not_known",
     evidence: expect.stringMatching(/^version 0\.16\.0 answers no long-lived trace, and it is not known/),
   });
   // Not for a day: the next sync asks again, and it may name itself then.
