@@ -99,21 +99,20 @@ test("a day that is not loaded itself is made of its 24 hours, and of none of th
 });
 
 describe("the schemas of the views", () => {
-  test("has the columns of columns.txt, in this order, of types that every client understands", async () => {
+  test("have columns of types that every client understands", async () => {
     const rows = await query(
-      `SELECT concat(table_name, '.', column_name, ' ', data_type,
-                     CASE WHEN data_type = 'numeric' THEN '(' || numeric_precision || ',' || numeric_scale || ')' END) AS column
-       FROM information_schema.columns WHERE table_schema IN ('reporting', 'reporting_detail') ORDER BY table_name, ordinal_position`,
+      `SELECT DISTINCT format_type(a.atttypid, a.atttypmod) AS type FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+       WHERE c.relkind = 'v' AND a.attnum > 0 AND c.relnamespace IN ('reporting'::regnamespace, 'reporting_detail'::regnamespace)`,
     );
-    await expect(`${rows.map((row) => row.column).join("\n")}\n`).toMatchFileSnapshot("columns.txt");
-    const types = new Set(rows.map((row) => String(row.column).split(" ").slice(1).join(" ")));
+    const types = rows.map(({ type }) => String(type));
+    expect(types.length).toBeGreaterThan(5);
     const understood = ["text", "date", "timestamp with time zone", "bigint", "integer", "boolean"];
     // Digits before and after the point: clients take an unbounded numeric for text, or round it.
     const exact = /^numeric\(\d+,\d+\)$/;
-    expect([...types].filter((type) => !understood.includes(type) && !exact.test(type))).toEqual([]);
+    expect(types.filter((type) => !understood.includes(type) && !exact.test(type))).toEqual([]);
   });
 
-  test("is all that usage_reader reads", async () => {
+  test("are all that usage_reader reads", async () => {
     await client.query("SET ROLE usage_reader");
     const { rows } = await client.query(
       "SELECT table_name FROM information_schema.views WHERE table_schema IN ('reporting', 'reporting_detail')",
@@ -124,7 +123,7 @@ describe("the schemas of the views", () => {
     await expect(client.query("DELETE FROM reporting.dim_date")).rejects.toThrow();
   });
 
-  test("keeps the views that customers built on it when migrate runs again", async () => {
+  test("keep the views that customers built on them when migrate runs again", async () => {
     await query(
       "CREATE VIEW public.mine AS SELECT usage_date, traces FROM reporting.fct_usage_workspace_daily; GRANT SELECT ON public.mine TO usage_reader",
     );

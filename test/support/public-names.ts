@@ -74,10 +74,15 @@ async function metrics(): Promise<string[]> {
   return firsts(text, /^# TYPE (usage_etl_(?!process_|nodejs_)\w+)/gm);
 }
 
-/** Of test/reporting/columns.txt, which a test compares with the database. */
+/** Of sql/schema.sql, which a test compares with the database: `view.column type`. */
 function columnsByView(): Map<string, string[]> {
-  const lines = read("test/reporting/columns.txt").trim().split("\n");
-  return Map.groupBy(lines, (line) => line.split(".")[0] ?? "");
+  const views = read("sql/schema.sql").matchAll(/^-- VIEW reporting\w*\.(\w+) \(\n((?:-- {3}.*\n)+)/gm);
+  return new Map(
+    [...views].map(([, view = "", columns = ""]) => [
+      view,
+      firsts(columns, /^-- {3}(.*?),?$/gm).map((column) => `${view}.${column.replaceAll('"', "")}`),
+    ]),
+  );
 }
 
 /** A view, how many columns it has, and a digest of their names and types, so that the list does not repeat them. */
