@@ -5,14 +5,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
-import { PLANTED, plant } from "./planted.ts";
 import type { Line } from "./world/report.ts";
 
 /**
  * `npm run chaos`: every fault alone. `-- --short`: those of the short form, about five minutes. `-- --only TEXT`: those whose
  * name has the text. `-- --times N`: again and again. `-- --random 60m --seed N --seeds N`: an hour of random faults.
- * `-- --patience SECONDS`: for a busy machine, in place of each fault's limit. `-- --planted`: each known bug must be found.
- * Needs root, since Postgres, small disks and clocks are handled.
+ * `-- --patience SECONDS`: for a busy machine, in place of each fault's limit. Needs root, since Postgres, small disks and clocks
+ * are handled.
  */
 
 const { values } = parseArgs({
@@ -24,13 +23,10 @@ const { values } = parseArgs({
     seed: { type: "string" },
     seeds: { type: "string" },
     patience: { type: "string" },
-    planted: { type: "boolean" },
   },
 });
-/** Of planted bugs: a slow machine must not be taken for a bug that was found. Seconds (world/oracle.ts). */
-const PATIENCE = { CHAOS_PATIENCE: "300" };
 const out = mkdtempSync(join(tmpdir(), "usage-etl-chaos-"));
-process.exitCode = values.planted === true ? findPlanted() : repeat(Number(values.times ?? 1));
+process.exitCode = repeat(Number(values.times ?? 1));
 printTable();
 
 function repeat(times: number): number {
@@ -59,21 +55,6 @@ function run(env: Readonly<Record<string, string>>): boolean {
     env: { ...process.env, ...env, CHAOS_OUT: out },
   });
   return status === 0;
-}
-
-/** Runs chaos on copies of the product with a bug each, or with the one whose name has `--only`. Each run must fail. */
-function findPlanted(): number {
-  const bugs = PLANTED.filter(({ name }) => name.includes(values.only ?? ""));
-  const missed = bugs.filter((bug) => {
-    const passes = (hasBug: boolean) =>
-      run({ ...environment(), ...PATIENCE, ...bug.environment, CHAOS_RELEASE: plant(bug, hasBug) });
-    process.stderr.write(`\nPlanted: ${bug.name}\n`);
-    return passes(true) || (bug.scale !== undefined && !passes(false));
-  });
-  const found = bugs.length - missed.length;
-  process.stderr.write(`\n${found} of ${bugs.length} planted bugs were found.\n`);
-  for (const { name } of missed) process.stderr.write(`not found: ${name}\n`);
-  return missed.length === 0 ? 0 : 1;
 }
 
 function milliseconds(text: string): number {

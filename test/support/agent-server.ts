@@ -33,12 +33,24 @@ export async function agentServer(answer: Answer, { hasCard = false } = {}) {
 /** Begins with `begin`, then sends `piece` again and again, and never ends. */
 export function drip(
   response: ServerResponse,
-  { piece = " ", begin = "", type = "application/json" } = {},
+  { piece = " ", begin = "", type = "application/json", everyMs = 10 } = {},
 ): void {
   response.writeHead(200, { "content-type": type });
   response.write(begin);
-  const timer = setInterval(() => response.write(piece), 10);
+  const timer = setInterval(() => response.write(piece), everyMs);
   response.on("close", () => clearInterval(timer));
+}
+
+/** Begins with `begin`, and never ends: as fast as it is read. */
+export function flood(response: ServerResponse, { begin = "", type = "application/json" } = {}): void {
+  response.writeHead(200, { "content-type": type });
+  response.write(begin);
+  const piece = Buffer.alloc(65_536, " ");
+  const more = () => {
+    while (!response.destroyed && response.write(piece));
+  };
+  response.on("drain", more);
+  more();
 }
 
 export function json(response: ServerResponse, body: unknown, status = 200): void {

@@ -178,10 +178,15 @@ export async function lateUsageArrives(
   await poll(async () => (await total()) === before + 17, { deadlineMs, everyMs: 200 });
 }
 
+/** The address of the health and metrics of a process. */
+export function urlOf({ said }: Running): string {
+  const [, url = ""] = /health and metrics on (\S+);/.exec(said.stderr) ?? [];
+  return url;
+}
+
 /** Asks the HTTP side of a process. */
 export function ask(running: Running, path: "/livez" | "/readyz" | "/metrics"): Promise<Response> {
-  const [, url = ""] = /health and metrics on (\S+);/.exec(running.said.stderr) ?? [];
-  return fetch(url + path);
+  return fetch(urlOf(running) + path);
 }
 
 export async function metricsOf(running: Running): Promise<string> {

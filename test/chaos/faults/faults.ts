@@ -1,4 +1,4 @@
-import type { Fault } from "../world/fault.ts";
+import type { Fault, FaultOf } from "../world/fault.ts";
 import { PLATFORM_FAULTS } from "./platform.ts";
 import { POSTGRES_FAULTS } from "./postgres.ts";
 import { RECEIVER_FAULTS } from "./receiver.ts";
@@ -6,11 +6,14 @@ import { REDIS_FAULTS } from "./redis.ts";
 import { TOGETHER } from "./together.ts";
 import { WORKER_FAULTS } from "./workers.ts";
 
+const strike = (on: Fault["on"], faults: readonly FaultOf[]): Fault[] =>
+  faults.map((fault) => ({ ...fault, on }));
+
 export const FAULTS: readonly Fault[] = [
-  ...WORKER_FAULTS,
-  ...REDIS_FAULTS,
-  ...POSTGRES_FAULTS,
-  ...PLATFORM_FAULTS,
-  ...RECEIVER_FAULTS,
-  ...TOGETHER,
+  ...strike("workers", WORKER_FAULTS),
+  ...strike("redis", REDIS_FAULTS),
+  ...strike("postgres", POSTGRES_FAULTS),
+  ...strike("platform", PLATFORM_FAULTS),
+  ...strike("receiver", RECEIVER_FAULTS),
+  ...strike("together", TOGETHER),
 ];

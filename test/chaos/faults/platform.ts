@@ -1,6 +1,6 @@
 import type { FaultName } from "../../../src/local/standin/faults.ts";
 import { createAuthority } from "../../support/certificates.ts";
-import { all, type Fault } from "../world/fault.ts";
+import { all, type FaultOf } from "../world/fault.ts";
 import type { HostileAnswer } from "../world/platform.ts";
 import type { World } from "../world/world.ts";
 
@@ -24,10 +24,9 @@ function answers(answer: HostileAnswer, every: number) {
 
 let authority: ReturnType<typeof createAuthority> | undefined;
 
-export const PLATFORM_FAULTS: readonly Fault[] = [
+export const PLATFORM_FAULTS: readonly FaultOf[] = [
   {
     name: "platform: 429 to everything, with Retry-After: 1",
-    on: "platform",
     forS: 60,
     withinS: 45,
     named: ["rate_limited"],
@@ -37,7 +36,6 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
   },
   {
     name: "platform: 429 without Retry-After",
-    on: "platform",
     forS: 20,
     withinS: 45,
     named: ["rate_limited"],
@@ -46,7 +44,6 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
   },
   {
     name: "platform: 429 with a date in Retry-After",
-    on: "platform",
     forS: 10,
     withinS: 45,
     named: ["rate_limited"],
@@ -58,7 +55,6 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
   },
   {
     name: "platform: 429 with a Retry-After that cannot be meant",
-    on: "platform",
     forS: 15,
     withinS: 120,
     named: ["rate_limited"],
@@ -72,7 +68,6 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
   },
   {
     name: "platform: 500, 502 and 503 to everything",
-    on: "platform",
     allowed: { failures: true },
     forS: 30,
     withinS: 90,
@@ -82,7 +77,6 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
   },
   {
     name: "platform: connections reset",
-    on: "platform",
     allowed: { failures: true },
     forS: 30,
     withinS: 90,
@@ -98,7 +92,6 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
   },
   {
     name: "platform: moves, and its old address falls silent",
-    on: "platform",
     allowed: { failures: true },
     forS: 1,
     withinS: 180,
@@ -110,7 +103,6 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
   },
   {
     name: "platform: its certificate expires",
-    on: "platform",
     allowed: { failures: true },
     forS: 30,
     withinS: 120,
@@ -131,7 +123,6 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
   },
   {
     name: "platform: half of the answers are cut, in every framing",
-    on: "platform",
     allowed: { failures: true },
     forS: 30,
     withinS: 90,
@@ -140,7 +131,6 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
   },
   {
     name: "platform: answers drip a byte every 2 s",
-    on: "platform",
     allowed: { failures: true },
     forS: 30,
     withinS: 180,
@@ -148,7 +138,6 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
   },
   {
     name: "platform: answers never end",
-    on: "platform",
     allowed: { failures: true },
     forS: 20,
     withinS: 120,
@@ -157,7 +146,6 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
   },
   {
     name: "platform: HTML with status 200",
-    on: "platform",
     allowed: { failures: true },
     forS: 15,
     withinS: 45,
@@ -167,7 +155,6 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
   },
   {
     name: "platform: empty bodies with status 200",
-    on: "platform",
     allowed: { failures: true },
     forS: 15,
     withinS: 90,
@@ -176,7 +163,6 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
   },
   {
     name: "platform: every record doubled",
-    on: "platform",
     allowed: { failures: true },
     forS: 15,
     withinS: 45,
@@ -187,7 +173,6 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
   },
   {
     name: "platform: the key loses a workspace",
-    on: "platform",
     allowed: { failures: true },
     forS: 30,
     withinS: 60,

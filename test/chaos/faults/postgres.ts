@@ -3,7 +3,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { onTestFinished } from "vitest";
 import { poll } from "../../support/poll.ts";
-import { all, type Fault, repeatedly } from "../world/fault.ts";
+import { all, type FaultOf, killed, repeatedly } from "../world/fault.ts";
 import { createPostgres, fill, type Server, smallDisk } from "../world/servers.ts";
 import { openWire } from "../world/wire.ts";
 import type { World } from "../world/world.ts";
@@ -35,32 +35,33 @@ let standby: { readonly server: Server; readonly cutOff: () => void } | undefine
 /** The folder of a small disk. */
 let disk = "";
 
-export const POSTGRES_FAULTS: readonly Fault[] = [
+/** While more and more is to be stored. */
+function fillDisk(world: World): () => Promise<void> {
+  const filler = join(disk, "filler");
+  const ends = [repeatedly(200, () => fill(filler)), repeatedly(100, () => world.change())];
+  return async () => {
+    await Promise.all(ends.map((end) => end()));
+    rmSync(filler);
+  };
+}
+
+export const POSTGRES_FAULTS: readonly FaultOf[] = [
   {
     name: "Postgres: killed",
-    on: "postgres",
     forS: 15,
     withinS: 45,
     isShort: true,
     isRandom: true,
-    begin: async ({ postgres }) => {
-      await postgres.kill();
-      return () => postgres.start();
-    },
+    begin: ({ postgres }) => killed(postgres),
   },
   {
     name: "Postgres: away for three minutes",
-    on: "postgres",
     forS: 180,
     withinS: 45,
-    begin: async ({ postgres }) => {
-      await postgres.kill();
-      return () => postgres.start();
-    },
+    begin: ({ postgres }) => killed(postgres),
   },
   {
     name: "Postgres: sessions terminated again and again",
-    on: "postgres",
     forS: 15,
     withinS: 45,
     isRandom: true,
@@ -68,7 +69,6 @@ export const POSTGRES_FAULTS: readonly Fault[] = [
   },
   {
     name: "Postgres: failover to a standby that has not got all",
-    on: "postgres",
     withoutHistory: true,
     forS: 5,
     withinS: 120,
@@ -110,7 +110,6 @@ export const POSTGRES_FAULTS: readonly Fault[] = [
   },
   {
     name: "Postgres: replies to COMMIT lost with their connection",
-    on: "postgres",
     forS: 1,
     withinS: 45,
     isShort: true,
@@ -119,7 +118,6 @@ export const POSTGRES_FAULTS: readonly Fault[] = [
   },
   {
     name: "Postgres: replies to COMMIT lost silently",
-    on: "postgres",
     forS: 1,
     withinS: 120,
     isRandom: true,
@@ -127,7 +125,6 @@ export const POSTGRES_FAULTS: readonly Fault[] = [
   },
   {
     name: "Postgres: half-open connections",
-    on: "postgres",
     forS: 1,
     withinS: 120,
     isRandom: true,
@@ -138,7 +135,6 @@ export const POSTGRES_FAULTS: readonly Fault[] = [
   },
   {
     name: "Postgres: tables locked for 30 s, and deadlocks",
-    on: "postgres",
     forS: 30,
     withinS: 60,
     isRandom: true,
@@ -168,7 +164,6 @@ export const POSTGRES_FAULTS: readonly Fault[] = [
   },
   {
     name: "Postgres: no connection is free",
-    on: "postgres",
     forS: 20,
     withinS: 60,
     isRandom: true,
@@ -187,7 +182,6 @@ export const POSTGRES_FAULTS: readonly Fault[] = [
   },
   {
     name: "Postgres: disk full",
-    on: "postgres",
     forS: 30,
     withinS: 60,
     named: ["postgres_full"],
@@ -202,30 +196,14 @@ export const POSTGRES_FAULTS: readonly Fault[] = [
     begin: async (world) => {
       const client = await connect(world);
       await client.query(`CREATE TABLESPACE small LOCATION '${disk}'`);
-      for (const table of [
-        "hourly_record",
-        "dated_record",
-        "fetch",
-        "coverage",
-        "series",
-        "entity",
-        "fetch_task",
-      ]) {
+      for (const table of "hourly_record dated_record fetch coverage series entity fetch_task".split(" "))
         await client.query(`ALTER TABLE usage.${table} SET TABLESPACE small`);
-      }
       await client.end();
-      const filler = join(disk, "filler");
-      const stop = repeatedly(200, () => fill(filler));
-      const grow = repeatedly(100, () => world.change());
-      return async () => {
-        await Promise.all([stop(), grow()]);
-        rmSync(filler);
-      };
+      return fillDisk(world);
     },
   },
   {
     name: "Postgres: disk full, with its write-ahead log on it",
-    on: "postgres",
     forS: 20,
     withinS: 60,
     options: async () => {
@@ -238,12 +216,9 @@ export const POSTGRES_FAULTS: readonly Fault[] = [
       return { postgres };
     },
     begin: async (world) => {
-      const filler = join(disk, "filler");
-      const stop = repeatedly(200, () => fill(filler));
-      const grow = repeatedly(100, () => world.change());
+      const end = fillDisk(world);
       return async () => {
-        await Promise.all([stop(), grow()]);
-        rmSync(filler);
+        await end();
         // Without room for its log it may have ended itself.
         await world.postgres.kill();
         await world.postgres.start();

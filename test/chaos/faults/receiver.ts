@@ -1,6 +1,6 @@
 import { Queue } from "bullmq";
 import { poll } from "../../support/poll.ts";
-import { type Fault, repeatedly } from "../world/fault.ts";
+import { type FaultOf, repeatedly } from "../world/fault.ts";
 import { MANNERS } from "../world/receiver.ts";
 import type { World } from "../world/world.ts";
 
@@ -30,10 +30,9 @@ async function sendAlerts({ redis, sql }: World): Promise<void> {
   await queue.close();
 }
 
-export const RECEIVER_FAULTS: readonly Fault[] = [
+export const RECEIVER_FAULTS: readonly FaultOf[] = [
   {
     name: "receiver of alerts: drips, holds, refuses, redirects and never ends",
-    on: "receiver",
     forS: 60,
     withinS: 45,
     isRandom: true,

@@ -1,42 +1,33 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { onTestFinished } from "vitest";
 import { poll } from "../../support/poll.ts";
-import { all, type Fault, repeatedly } from "../world/fault.ts";
+import { all, type FaultOf, killed, repeatedly } from "../world/fault.ts";
 import { createRedis, cutAppendOnlyFile, PASSWORD } from "../world/servers.ts";
 import { openWire } from "../world/wire.ts";
 import { openKeys } from "../world/world.ts";
 
 const AWAY = ["redis_unreachable", "worker_error", "schedules_unrestored"];
 
-export const REDIS_FAULTS: readonly Fault[] = [
+export const REDIS_FAULTS: readonly FaultOf[] = [
   {
     name: "Redis: killed, with an append-only file",
-    on: "redis",
     forS: 10,
     withinS: 45,
     named: AWAY,
     isShort: true,
     isRandom: true,
-    begin: async ({ redis }) => {
-      await redis.kill();
-      return () => redis.start();
-    },
+    begin: ({ redis }) => killed(redis),
   },
   {
     name: "Redis: killed, without an append-only file",
-    on: "redis",
     forS: 10,
     withinS: 60,
     named: AWAY,
     options: { aof: false },
-    begin: async ({ redis }) => {
-      await redis.kill();
-      return () => redis.start();
-    },
+    begin: ({ redis }) => killed(redis),
   },
   {
     name: "Redis: killed, and the end of its append-only file is lost",
-    on: "redis",
     forS: 5,
     withinS: 60,
     named: AWAY,
@@ -48,7 +39,6 @@ export const REDIS_FAULTS: readonly Fault[] = [
   },
   {
     name: "Redis: failover to a replica that has not got the last 6 s",
-    on: "redis",
     forS: 1,
     withinS: 90,
     begin: async (world) => {
@@ -78,7 +68,6 @@ export const REDIS_FAULTS: readonly Fault[] = [
   },
   {
     name: "Redis: FLUSHALL",
-    on: "redis",
     forS: 1,
     withinS: 60,
     isShort: true,
@@ -90,7 +79,6 @@ export const REDIS_FAULTS: readonly Fault[] = [
   },
   {
     name: "Redis: demoted to a replica (READONLY)",
-    on: "redis",
     forS: 20,
     withinS: 60,
     isRandom: true,
@@ -101,7 +89,6 @@ export const REDIS_FAULTS: readonly Fault[] = [
   },
   {
     name: "Redis: frozen for 40 s",
-    on: "redis",
     forS: 40,
     withinS: 60,
     named: AWAY,
@@ -113,7 +100,6 @@ export const REDIS_FAULTS: readonly Fault[] = [
   },
   {
     name: "Redis: half-open connections",
-    on: "redis",
     forS: 1,
     withinS: 90,
     isRandom: true,
@@ -124,7 +110,6 @@ export const REDIS_FAULTS: readonly Fault[] = [
   },
   {
     name: "Redis: connections reset again and again",
-    on: "redis",
     forS: 15,
     withinS: 45,
     isRandom: true,
@@ -135,7 +120,6 @@ export const REDIS_FAULTS: readonly Fault[] = [
   },
   {
     name: "Redis: out of memory",
-    on: "redis",
     forS: 20,
     withinS: 60,
     isRandom: true,

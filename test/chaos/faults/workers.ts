@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { poll } from "../../support/poll.ts";
-import { all, type Fault, kill, repeatedly, worker } from "../world/fault.ts";
+import { all, type FaultOf, kill, repeatedly, worker } from "../world/fault.ts";
 import { fill, smallDisk } from "../world/servers.ts";
 import type { Worker, World } from "../world/world.ts";
 
@@ -78,10 +78,9 @@ async function endInTime(victim: Worker, withinMs = EXIT_WITHIN_MS): Promise<voi
   if (code !== 0 || ms > withinMs) throw new Error(`exit code ${code} after ${ms} ms`);
 }
 
-export const WORKER_FAULTS: readonly Fault[] = [
+export const WORKER_FAULTS: readonly FaultOf[] = [
   {
     name: "worker: kill -9 within a fetch",
-    on: "workers",
     forS: 5,
     withinS: 60,
     isShort: true,
@@ -98,7 +97,6 @@ export const WORKER_FAULTS: readonly Fault[] = [
   },
   {
     name: "worker: kill -9 between COPY and COMMIT",
-    on: "workers",
     forS: 5,
     withinS: 60,
     isShort: true,
@@ -107,7 +105,6 @@ export const WORKER_FAULTS: readonly Fault[] = [
   },
   {
     name: "worker: kill -9 after COMMIT, before the acknowledgement",
-    on: "workers",
     forS: 5,
     withinS: 60,
     isRandom: true,
@@ -115,7 +112,6 @@ export const WORKER_FAULTS: readonly Fault[] = [
   },
   {
     name: "worker: kill -9 before any statement",
-    on: "workers",
     forS: 1,
     withinS: 60,
     isRandom: true,
@@ -123,7 +119,6 @@ export const WORKER_FAULTS: readonly Fault[] = [
   },
   {
     name: "worker: kill -9 before any command to Redis",
-    on: "workers",
     forS: 1,
     withinS: 60,
     isRandom: true,
@@ -131,14 +126,12 @@ export const WORKER_FAULTS: readonly Fault[] = [
   },
   {
     name: "worker: kill -9 before any statement, ten times",
-    on: "workers",
     forS: 1,
     withinS: 90,
     begin: killedAtRandom("onStatement", 300, 10),
   },
   {
     name: "worker: SIGTERM beside a silent Postgres",
-    on: "workers",
     forS: 1,
     withinS: 90,
     begin: async (world) => {
@@ -151,7 +144,6 @@ export const WORKER_FAULTS: readonly Fault[] = [
   },
   {
     name: "worker: the disk that takes its log is full",
-    on: "workers",
     forS: 30,
     withinS: 60,
     begin: async (world) => {
@@ -164,7 +156,6 @@ export const WORKER_FAULTS: readonly Fault[] = [
   },
   {
     name: "worker: killed five times within the same fetch task",
-    on: "workers",
     forS: 1,
     withinS: 90,
     options: { workers: 1 },
@@ -181,7 +172,6 @@ export const WORKER_FAULTS: readonly Fault[] = [
   },
   {
     name: "worker: frozen for 60 s",
-    on: "workers",
     forS: 60,
     withinS: 60,
     isRandom: true,
@@ -193,7 +183,6 @@ export const WORKER_FAULTS: readonly Fault[] = [
   },
   {
     name: "worker: event loop blocked for 45 s",
-    on: "workers",
     forS: 50,
     withinS: 60,
     options: { worker: { environment: BLOCKING } },
@@ -204,7 +193,6 @@ export const WORKER_FAULTS: readonly Fault[] = [
   },
   {
     name: "worker: SIGTERM under load, answers take 12 s",
-    on: "workers",
     forS: 1,
     withinS: 90,
     isShort: true,
@@ -221,7 +209,6 @@ export const WORKER_FAULTS: readonly Fault[] = [
   },
   {
     name: "worker: rolling restarts for ten minutes",
-    on: "workers",
     forS: 600,
     withinS: 60,
     begin: async (world) => {

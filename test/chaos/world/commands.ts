@@ -2,7 +2,7 @@ import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import type { Dice } from "../../../src/local/standin/engine/random.ts";
 import { start } from "../../support/cli.ts";
 import type { Event } from "./history.ts";
-import { ownRelease, type World } from "./world.ts";
+import type { World } from "./world.ts";
 
 /** Commands that people run meanwhile, and whether the tables bear out what they said. */
 
@@ -22,7 +22,7 @@ export async function runCommand(world: World, rolls: Dice): Promise<Event> {
     ["reconcile", "--from", from, "--to", to, "--stride", stride],
     ["status"],
   ]);
-  const { process, ended } = start([...args, "--json"], world.environment, ownRelease());
+  const { process, ended } = start([...args, "--json"], world.environment);
   // A command may wait for a server or for a backfill as long as the fault lasts.
   const patience = setTimeout(() => process.kill("SIGKILL"), PATIENCE_MS);
   const { code } = await ended;

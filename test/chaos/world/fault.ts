@@ -1,13 +1,22 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type Dice, dice } from "../../../src/local/standin/engine/random.ts";
-import type { Allowed } from "./oracle.ts";
+import type { Server } from "./servers.ts";
 import type { Worker, World, WorldOptions } from "./world.ts";
 
+/** What may be left of a fault once everything is quiet again. */
+export interface Allowed {
+  /** The platform's answers may be kept as failures, which end fetch tasks and jobs; they are asked again by themselves. */
+  readonly failures?: boolean;
+}
+
 /** One fault, and what may be expected of the service. */
-export interface Fault {
-  readonly name: string;
+export interface Fault extends FaultOf {
   /** What it strikes. Two faults at once never strike the same. */
   readonly on: "workers" | "redis" | "postgres" | "platform" | "receiver" | "together";
+}
+
+export interface FaultOf {
+  readonly name: string;
   /** Causes it. Resolves, once it is there, to what ends it. */
   readonly begin: (world: World) => Promise<() => Promise<void>>;
   /** How long it lasts, seconds. */
@@ -32,12 +41,11 @@ export interface Fault {
   readonly isRandom?: true;
 }
 
-/** The first worker that was not ended, or the one at that place among them. */
-export function worker(world: World, place = 0): Worker {
-  const alive = world.workers.filter(({ isGone }) => !isGone);
-  const found = alive[place % Math.max(1, alive.length)];
-  if (found === undefined) throw new Error("no worker is left");
-  return found;
+/** The first worker that was not ended. */
+export function worker(world: World): Worker {
+  const [first] = all(world);
+  if (first === undefined) throw new Error("no worker is left");
+  return first;
 }
 
 export function all(world: World): Worker[] {
@@ -47,6 +55,12 @@ export function all(world: World): Worker[] {
 export function kill(victim: Worker, signal: NodeJS.Signals = "SIGKILL"): void {
   victim.isGone = true;
   victim.running.process.kill(signal);
+}
+
+/** A server that is gone until the end. */
+export async function killed(server: Server): Promise<() => Promise<void>> {
+  await server.kill();
+  return () => server.start();
 }
 
 /** Repeats until it is ended. */

@@ -4,9 +4,11 @@ import { setTimeout as pause } from "node:timers/promises";
 import { expect } from "vitest";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { poll } from "../../support/poll.ts";
+import { urlOf } from "../../support/service.ts";
 import { differences, inLedger, inStore, together } from "../../support/tables.ts";
+import { type Allowed, all } from "./fault.ts";
 import { PASSWORD } from "./servers.ts";
-import { API_KEY, urlOf, type Worker, type World } from "./world.ts";
+import { API_KEY, type Worker, type World } from "./world.ts";
 
 /** What must hold once everything is quiet again, read past the product. */
 
@@ -31,7 +33,7 @@ async function whatIsLeft(world: World): Promise<string[]> {
            (SELECT count(*) FROM reporting_detail.usage_coverage_daily WHERE status NOT IN ('ok', 'empty', 'provisional'))::integer
              AS "days that are not loaded"`);
   for (const [what, count] of Object.entries(stored ?? {})) if (count > 0) left.push(`${count} ${what}`);
-  for (const worker of world.workers.filter(({ isGone }) => !isGone)) {
+  for (const worker of all(world)) {
     const answers = await Promise.all(["/livez", "/readyz", "/metrics"].map((path) => health(worker, path)));
     left.push(...answers.filter((answer) => answer !== undefined));
   }
@@ -41,7 +43,7 @@ async function whatIsLeft(world: World): Promise<string[]> {
 /** Undefined if it answers 200 within 5 s. */
 export async function health(worker: Worker, path: string): Promise<string | undefined> {
   try {
-    const answer = await fetch(urlOf(worker) + path, { signal: AbortSignal.timeout(5_000) });
+    const answer = await fetch(urlOf(worker.running) + path, { signal: AbortSignal.timeout(5_000) });
     const text = await answer.text();
     return answer.ok ? undefined : `${path} ${answer.status} ${text}`;
   } catch (error) {
@@ -64,11 +66,6 @@ export async function untilQuiet(world: World, withinS: number): Promise<number>
     throw new Error(`not well again within ${limit} s:\n${left.join("\n")}`);
   });
   return (performance.now() - since) / 1_000;
-}
-
-export interface Allowed {
-  /** The platform's answers may be kept as failures, which end fetch tasks and jobs; they are asked again by themselves. */
-  readonly failures?: boolean;
 }
 
 /** Everything that must hold beside the figures. Ends the workers. */
@@ -94,7 +91,7 @@ const MOST_MB = 350;
 
 /** What a process that has nothing to do must not hold: jobs, transactions of Postgres, memory; and it says nothing. */
 async function whatIsHeld(world: World): Promise<string[]> {
-  const alive = world.workers.filter(({ isGone }) => !isGone);
+  const alive = all(world);
   const warnings = () => alive.reduce((sum, one) => sum + one.log().filter(isWarning).length, 0);
   const before = warnings();
   await pause(3_000);

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { request as ask, createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { json } from "node:stream/consumers";
-
+import { drip, flood } from "../../support/agent-server.ts";
 import type { Certificate } from "../../support/certificates.ts";
 import { listen } from "../../support/listen.ts";
 
@@ -84,19 +84,10 @@ function send(response: ServerResponse, answer: Exclude<HostileAnswer, "doubled"
     response.writeHead(200, { "content-type": "text/html" }).end("<html><body>Maintenance</body></html>");
     return;
   }
-  response.writeHead(200, { "content-type": "application/json" });
-  if (answer === "empty") return void response.end();
-  response.write('{"usage":[');
-  if (answer === "drip") {
-    const timer = setInterval(() => response.write(" "), 2_000);
-    return void response.on("close", () => clearInterval(timer));
-  }
-  const piece = Buffer.alloc(65_536, " ");
-  const more = () => {
-    while (!response.destroyed && response.write(piece));
-  };
-  response.on("drain", more);
-  more();
+  const begin = '{"usage":[';
+  if (answer === "drip") return void drip(response, { begin, everyMs: 2_000 });
+  if (answer === "endless") return void flood(response, { begin });
+  response.writeHead(200, { "content-type": "application/json" }).end();
 }
 
 /** Each record twice: whole JSON, and every sum is wrong. */

@@ -1,5 +1,6 @@
 import { createServer, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
+import { drip, flood } from "../../support/agent-server.ts";
 import { listenInTest } from "../../support/listen.ts";
 
 /** What the receiver of alerts does with a message. */
@@ -35,15 +36,6 @@ function answer(response: ServerResponse, manner: Receiver["manner"]): void {
   if (manner === "well") return void response.end("ok");
   if (manner === "refuses") return void response.writeHead(503).end('{"ok":true}');
   if (manner === "redirects") return void response.writeHead(307, { location: "/hook" }).end();
-  response.writeHead(200, { "content-type": "text/plain" });
-  if (manner === "drips") {
-    const timer = setInterval(() => response.write("."), 500);
-    return void response.on("close", () => clearInterval(timer));
-  }
-  const piece = Buffer.alloc(65_536, ".");
-  const more = () => {
-    while (!response.destroyed && response.write(piece));
-  };
-  response.on("drain", more);
-  more();
+  if (manner === "drips") return void drip(response, { type: "text/plain", everyMs: 500 });
+  flood(response, { type: "text/plain" });
 }

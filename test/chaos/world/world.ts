@@ -8,6 +8,7 @@ import { type Standin, startStandin } from "../../../src/local/standin/server.ts
 import type { createAuthority } from "../../support/certificates.ts";
 import { type Ended, type Running, start, usageEtl } from "../../support/cli.ts";
 import { poll } from "../../support/poll.ts";
+import { logOf } from "../../support/service.ts";
 import { farFromTheNextHour } from "../../support/source.ts";
 import { type HostilePlatform, openPlatform } from "./platform.ts";
 import { openReceiver, type Receiver } from "./receiver.ts";
@@ -170,11 +171,7 @@ export async function makeWorld(options: WorldOptions = {}): Promise<World> {
       return backfillId;
     },
     command: (...args) =>
-      usageEtl(
-        args,
-        { ...environment, DATABASE_URL: world.postgres.url, REDIS_URL: world.redis.url },
-        ownRelease(),
-      ),
+      usageEtl(args, { ...environment, DATABASE_URL: world.postgres.url, REDIS_URL: world.redis.url }),
     loadByHand: async ({ postgresMs = 0, platformMs = 0 }) => {
       const [postgres, platform] = await Promise.all([
         openWire(world.postgres.port),
@@ -184,15 +181,11 @@ export async function makeWorld(options: WorldOptions = {}): Promise<World> {
       Object.assign(platform, { delayMs: platformMs });
       const days = ["--from", day(now - 2 * DAY_MS), "--to", day(now + DAY_MS), "--stride", "hour"];
       try {
-        await usageEtl(
-          ["backfill", ...days, "--reprocess", "all", "--inline", "--json"],
-          {
-            ...environment,
-            DATABASE_URL: through(world.postgres.url, postgres),
-            USAGE_BASE_URL: through(environment.USAGE_BASE_URL, platform),
-          },
-          ownRelease(),
-        );
+        await usageEtl(["backfill", ...days, "--reprocess", "all", "--inline", "--json"], {
+          ...environment,
+          DATABASE_URL: through(world.postgres.url, postgres),
+          USAGE_BASE_URL: through(environment.USAGE_BASE_URL, platform),
+        });
       } finally {
         await Promise.all([postgres.close(), platform.close()]);
       }
@@ -279,7 +272,7 @@ async function startWorker(world: World, { release, environment, output }: Worke
         USAGE_BASE_URL: through(world.environment.USAGE_BASE_URL, platform),
         ...environment,
       },
-      { ...(release === undefined ? ownRelease() : { release }), output },
+      { ...(release !== undefined && { release }), output },
     );
   onTestFinished(async () => {
     await Promise.all([postgres.close(), redis.close(), platform.close()]);
@@ -296,7 +289,7 @@ async function startWorker(world: World, { release, environment, output }: Worke
     onCommit: () => "pass",
     onStatement: () => {},
     onRedis: () => {},
-    log: () => linesOf(`${running.said.stdout}\n${running.said.stderr}`),
+    log: () => logOf(running),
   };
   await poll(
     () => {
@@ -309,27 +302,8 @@ async function startWorker(world: World, { release, environment, output }: Worke
   return worker;
 }
 
-/** Where the product lies: a copy with a planted bug (planted.ts), if that is what runs. */
-export function ownRelease(): { readonly release?: string } {
-  const { CHAOS_RELEASE: release } = process.env;
-  return release === undefined ? {} : { release };
-}
-
 function through(url: string | undefined, wire: Wire): string {
   const changed = new URL(url ?? "");
   changed.port = `${wire.port}`;
   return changed.href.replace(/\/$/, "");
-}
-
-function linesOf(text: string): LogLine[] {
-  return text
-    .split("\n")
-    .filter((line) => line.startsWith("{") && line.endsWith("}"))
-    .map((line) => JSON.parse(line));
-}
-
-/** The address of its health and metrics. */
-export function urlOf({ running }: Worker): string {
-  const [, url = ""] = /health and metrics on (\S+);/.exec(running.said.stderr) ?? [];
-  return url;
 }
