@@ -85,32 +85,22 @@ test("a response that nobody reads is given up", async () => {
   await left;
 });
 
-test("an address gets so many connections, and a place is free again when one ends", async () => {
-  const { url, open } = await serve({ connectionsOfAddress: 3 });
+test.each([
+  ["an address gets so many connections", { connectionsOfAddress: 3 }, []],
+  [
+    "a trusted proxy connects for many, up to the limit of all",
+    { connectionsOfAddress: 1, connections: 3 },
+    ["127.0.0.1"],
+  ],
+])("%s, and a place is free again when one ends", async (_, limits, proxies) => {
+  const { url, open } = await serve(limits, proxies);
   const [first] = await Promise.all(["", "", ""].map(open));
   await closed(await open(""));
   first?.destroy();
-  await expect
-    .poll(() =>
-      fetch(`${url}/page`).then(
-        ({ status }) => status,
-        () => "refused",
-      ),
-    )
-    .toBe(200);
-});
-
-test("a trusted proxy connects for many, up to the limit of all", async () => {
-  const { url, open } = await serve({ connectionsOfAddress: 1, connections: 3 }, ["127.0.0.1"]);
-  const [first] = await Promise.all(["", "", ""].map(open));
-  await closed(await open(""));
-  first?.destroy();
-  await expect
-    .poll(() =>
-      fetch(`${url}/page`).then(
-        ({ status }) => status,
-        () => "refused",
-      ),
-    )
-    .toBe(200);
+  const status = () =>
+    fetch(`${url}/page`).then(
+      (answer) => answer.status,
+      () => "refused",
+    );
+  await expect.poll(status).toBe(200);
 });
