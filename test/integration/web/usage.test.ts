@@ -365,7 +365,7 @@ test("a measure that was never loaded has no figure and no file", async () => {
 });
 
 test("beside final stands whether it is proved, on the page and in the files", async () => {
-  const bench = await setup({ days: DAYS, hourlyForMs: 8 * DAY_MS });
+  const bench = await setup({ days: DAYS, workspaces: [1], hourlyForMs: 8 * DAY_MS });
   await bench.sync();
   const pages = await setupPages(bench);
   const end = bench.today - 4 * DAY_MS;
@@ -391,13 +391,9 @@ test("beside final stands whether it is proved, on the page and in the files", a
 });
 
 test("one day is shown by hour where its hours are kept, and by day where they are not", async () => {
-  const bench = await setup({ days: DAYS, hourlyForMs: 3 * DAY_MS });
-  await bench.sync();
-  const pages = await setupPages(bench);
-  const state = async (ago: number) => {
-    const [from, to] = [ago, ago - 1].map((days) => dayOf(bench.today - days * DAY_MS));
-    return (await fileOf(pages, `from=${from}&to=${to}`)).at(-1)?.state;
-  };
+  const { pages, day } = await setupTen();
+  const state = async (ago: number) =>
+    (await fileOf(pages, `from=${day(ago)}&to=${day(ago - 1)}`)).at(-1)?.state;
   expect([await state(1), await state(5)]).toEqual(["provisional", "final, not proved"]);
 });
 
