@@ -4,7 +4,7 @@ import type { Standin } from "../../../src/local/standin/server.ts";
 import { scopesOf } from "../../../src/store/catalog/scopes.ts";
 import { failScopes } from "../../../src/store/load/failures.ts";
 import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
-import { refusalOf, setupPages, setupViewer } from "../../support/pages.ts";
+import { setupPages, setupViewer } from "../../support/pages.ts";
 import { farFromTheNextHour } from "../../support/source.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "../store/setup.ts";
@@ -104,16 +104,4 @@ test("a viewer sees no address", async () => {
   for (const path of [cell(-9, "&group_by=user"), cell(-4), cell(-3)]) {
     expect((await viewer.get(path)).text).not.toContain("@example.com");
   }
-});
-
-test("an address that names no part of the coverage is refused", async () => {
-  const { pages, day } = await setupCell();
-  for (const [path, answer] of [
-    [`/cell?source=default&workspace=${W}`, "400 query_invalid"],
-    [`/cell?from=${day(-1)}`, "400 query_invalid"],
-    [`/cell?source=default&workspace=none&from=${day(-1)}`, "404 workspace_unknown"],
-    [`/cell?source=none&workspace=${W}&from=${day(-1)}`, "404 source_unknown"],
-    [`/cell?source=default&workspace=${W}&from=2026-01-01&to=2026-10-01`, "400 range_too_long"],
-  ] as const)
-    expect(await refusalOf(pages, path), path).toBe(answer);
 });

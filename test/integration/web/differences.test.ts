@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { dayOf } from "../../../src/domain/time/days.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { type PagesBench, refusalOf, setupPages, setupViewer } from "../../support/pages.ts";
+import { type PagesBench, setupPages, setupViewer } from "../../support/pages.ts";
 import { senderOn, setup } from "../../support/source.ts";
 
 /** A workspace of whose first day the export has seven traces more than are stored. */
@@ -117,10 +117,4 @@ test("many lines of one instant come page by page, each once, together with a to
   expect(await linesOf(pages, "/differences?source=default&says=total")).toEqual([
     expect.stringMatching(/planted total \| 1 \| 2 total$/),
   ]);
-});
-
-test("a filter that makes no sense is refused", async () => {
-  const pages = await setupPages(await setup({ days: 3, workspaces: [1] }));
-  for (const wrong of ["before=xyz", "before=W10", "from=2026-13-01", "says=everybody", "state=odd"])
-    expect(await refusalOf(pages, `/differences?${wrong}`), wrong).toBe("400 query_invalid");
 });

@@ -9,7 +9,7 @@ import { trustOfSources } from "../../../src/store/coverage/trust.ts";
 import { enterPrices } from "../../support/charges.ts";
 import { usageEtl } from "../../support/cli.ts";
 import { numberIn } from "../../support/dom.ts";
-import { type PagesBench, refusalOf, setupPages, setupViewer } from "../../support/pages.ts";
+import { type PagesBench, setupPages, setupViewer } from "../../support/pages.ts";
 import { type Bench, farFromTheNextHour, senderOn, setup } from "../../support/source.ts";
 
 /** The last days of the last month that is final to its end: few, so that a test is quick. */
@@ -101,11 +101,8 @@ test("an open month lists what keeps it open as `close` prints it, each with the
   // It cannot be closed, by its address either.
   expect(page.links(/^Close/)).toEqual([]);
   expect((await pages.get(`${path}/close`)).status).toBe(409);
-});
-
-test("the bill of an open month names what is not loaded and what has no price", async () => {
-  await load({ start: month.start, end: month.end - DAY_MS });
-  const bill = (await pages.read(path)).table("Bill");
+  // Its bill names what is not loaded and what has no price.
+  const bill = page.table("Bill");
   expect(bill.map((row) => [row.Cost, row.State])).toEqual([
     ["–", "no price"],
     ["–", "2 of 6 workspace days are not loaded"],
@@ -113,8 +110,9 @@ test("the bill of an open month names what is not loaded and what has no price",
   expect(numberIn(bill[0]?.Quantity)).toBe(await tracesOf(month.start, month.end));
 });
 
-test("a look waits for no load, and no load waits for it: a close would wait", async () => {
+test("a look waits for no load, its confirmation shows the totals that a close keeps, and a viewer closes nothing", async () => {
   await loadAll();
+  // A close would wait.
   const ready = await bench.store.transaction(async ({ db }) => {
     const { rows: scopes } = await sql<{ id: number }>`select scope_id as id from usage.scope`.execute(db);
     await lockScopes(
@@ -124,10 +122,7 @@ test("a look waits for no load, and no load waits for it: a close would wait", a
     return pages.read(path);
   });
   expect(ready.link(/^Close/)).toBe(`${path}/close?source=default`);
-});
 
-test("the confirmation shows the totals that the close keeps", async () => {
-  await loadAll();
   const { facts, table } = await pages.read(`${path}/close?source=default`);
   expect(numberIn(facts.Traces)).toBe(await tracesOf(month.start, month.end));
   const kept = table(/^Workspaces of the close/).map((row) => numberIn(row.Traces));
@@ -137,17 +132,12 @@ test("the confirmation shows the totals that the close keeps", async () => {
     [dayOf(month.start), dayOf(month.end)],
   );
   expect(kept).toEqual(stored.map(({ traces }) => traces));
-});
 
-test("what was looked at is not what would be closed: nothing is", async () => {
-  await loadAll();
-  const looked = await offered();
-  bench.standin.ledger.change(senderOn(bench.standin, WORKSPACES[0] as number, month.start + DAY_MS), 2);
-  await loadAll();
-  expect((await close(looked)).status).toBe(409);
+  const viewer = await setupViewer(bench);
+  expect((await viewer.read(path)).links(/^Close/)).toEqual([]);
+  expect((await viewer.get(`${path}/close`)).status).toBe(403);
+  expect((await viewer.post(`${path}/close`, { source: "default", digest: "x" })).status).toBe(403);
   expect(await bench.sql("SELECT FROM usage.month_close")).toHaveLength(0);
-  const actions = await bench.sql("SELECT action, outcome, via FROM usage.operator_action");
-  expect(actions).toEqual([{ action: "month.close", outcome: "refused", via: "page" }]);
 });
 
 test("a month is closed once, and later changes are adjustments", async () => {
@@ -189,44 +179,36 @@ async function setupDisputed() {
   return { left, query: `source=default&without=${left}&accept=yes` };
 }
 
-const trust = async () => (await trustOfSources(bench.store.db))[0];
+test("what was looked at is not what would be closed: nothing is", async () => {
+  const { query } = await setupDisputed();
+  const refused = async (change: string) => {
+    const looked = await offered(query);
+    await bench.sql(change);
+    expect([change, (await close(looked, query)).status]).toEqual([change, 409]);
+    return looked;
+  };
+  await refused(`INSERT INTO usage.control_difference
+       (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number)
+     SELECT scope_id, kind, period_start, period_end, 'q', 3, 4, state, 2 FROM usage.control_difference`);
+  const costless = await refused(
+    "UPDATE usage.control_difference SET control_traces = 5 WHERE external_id = 'q'",
+  );
+  await enterPrices(bench.store, [{ unitPrice: "0.5", from: "2020-01-01" }]);
+  const priced = await refused("UPDATE usage.price SET unit_price = 0.7");
+  expect([costless.costs, priced.costs]).toEqual(["none", undefined]);
+  expect(priced.digest).not.toBe(costless.digest);
+  expect(await bench.sql("SELECT FROM usage.month_close")).toHaveLength(0);
+  const actions = await bench.sql("SELECT action, outcome, via FROM usage.operator_action");
+  expect(actions).toEqual(Array(3).fill({ action: "month.close", outcome: "refused", via: "page" }));
+});
 
-test("leaving out a workspace and accepting disagreements are looked at first", async () => {
+test("what was left out or accepted is looked at first and keeps no later month from being offered, and a later finding is named", async () => {
   const { left, query } = await setupDisputed();
+  const trust = async () => (await trustOfSources(bench.store.db))[0];
   expect(await openPoints(`${path}?without=${left}`)).toEqual(["project: the platform's totals differ: 1"]);
   expect(await openPoints(`${path}?${query}`)).toEqual([]);
   expect(await offered(query)).toMatchObject({ without: left, accept: "yes" });
   expect(await trust()).toMatchObject({ disagreements: 1, disagreementsSince: 0, leftOutDays: 0 });
-});
-
-test("a difference that is found after the look, or has another number, keeps the month from closing", async () => {
-  const { query } = await setupDisputed();
-  const looked = await offered(query);
-  await bench.sql(
-    `INSERT INTO usage.control_difference
-       (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number)
-     SELECT scope_id, kind, period_start, period_end, 'q', 3, 4, state, 2 FROM usage.control_difference`,
-  );
-  expect((await close(looked, query)).status).toBe(409);
-  const found = await offered(query);
-  await bench.sql("UPDATE usage.control_difference SET control_traces = 5 WHERE external_id = 'q'");
-  expect((await close(found, query)).status).toBe(409);
-  expect(await bench.sql("SELECT FROM usage.month_close")).toHaveLength(0);
-});
-
-test("a price that is entered or changed after the look keeps the month from closing with other costs", async () => {
-  const { query } = await setupDisputed();
-  const costless = await offered(query);
-  await enterPrices(bench.store, [{ unitPrice: "0.5", from: "2020-01-01" }]);
-  const priced = await offered(query);
-  expect([costless.costs, priced.costs]).toEqual(["none", undefined]);
-  expect(priced.digest).not.toBe(costless.digest);
-  await bench.sql("UPDATE usage.price SET unit_price = 0.7");
-  expect((await close(priced, query)).status).toBe(409);
-});
-
-test("what was left out or accepted keeps no later month from being offered, and a later finding is named", async () => {
-  const { query } = await setupDisputed();
   expect((await close(await offered(query), query)).status).toBe(303);
   expect(await trust()).toMatchObject({
     disagreements: 0,
@@ -240,27 +222,6 @@ test("what was left out or accepted keeps no later month from being offered, and
   expect(await bench.sql("SELECT accepted_disagreements FROM usage.month_close")).toEqual([
     { accepted_disagreements: 1 },
   ]);
-});
-
-test("who only looks sees months and closes none", async () => {
-  const viewer = await setupViewer(bench);
-  await loadAll();
-  expect((await viewer.read(path)).links(/^Close/)).toEqual([]);
-  expect((await viewer.get(`${path}/close`)).status).toBe(403);
-  expect((await viewer.post(`${path}/close`, { source: "default", digest: "x" })).status).toBe(403);
-  expect(await bench.sql("SELECT FROM usage.month_close")).toHaveLength(0);
-});
-
-test("a month that cannot be closed says why", async () => {
-  for (const [address, refusal] of [
-    ["/months/2026", "400 month_invalid"],
-    ["/months/9000-01", "400 month_not_over"],
-    ["/months/2019-12", "400 month_before_data"],
-    [`${path}?source=nobody`, "404 source_unknown"],
-    [`${path}?without=nobody`, "404 workspace_unknown"],
-    ["/months?newest=x", "400 query_invalid"],
-  ] as const)
-    expect(await refusalOf(pages, address), address).toBe(refusal);
 });
 
 test("a month begins with its traces and costs and what may be claimed of them, also while it is under way", async () => {

@@ -5,7 +5,7 @@ import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { enterPrices } from "../../support/charges.ts";
 import { numberIn } from "../../support/dom.ts";
 import { setOwners } from "../../support/owners.ts";
-import { type PagesBench, refusalOf, setupPages, setupViewer } from "../../support/pages.ts";
+import { type PagesBench, setupPages, setupViewer } from "../../support/pages.ts";
 import { addSource, WORKSPACES } from "../../support/reporting.ts";
 import { setupUsage, shareUsage } from "../../support/usage-bench.ts";
 
@@ -233,9 +233,4 @@ test("a viewer sees no address of a user", async () => {
   const viewer = await setupViewer(bench, {});
   expect((await viewer.read(address)).table("What it is made of").length).toBeGreaterThan(1);
   expect((await viewer.get(address)).text).not.toContain("@");
-});
-
-test("a month that is none is refused", async () => {
-  const pages = await setupPages(await setupUsage({ days: 3, gapAgo: 1 }));
-  expect(await refusalOf(pages, "/owners?month=March")).toBe("400 query_invalid");
 });

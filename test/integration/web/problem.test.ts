@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { openStore } from "../../../src/store/db/database.ts";
 import { readPage } from "../../support/dom.ts";
-import { type PagesBench, setupPages, setupViewer, TOKENS } from "../../support/pages.ts";
+import { type PagesBench, refusalOf, setupPages, setupViewer, TOKENS } from "../../support/pages.ts";
 import { setupMigrated } from "../../support/store.ts";
 
 /** Pages that say what went wrong lead on as every other page does. */
@@ -51,6 +51,42 @@ test("a page that says what went wrong has the navigation, which keeps a source 
     ]);
   const refused = await pages.post("/backfills/1/pause?source=default");
   expect([refused.status, readPage(refused.text).current]).toEqual([403, `/backfills${OURS}`]);
+});
+
+/** Addresses that make no sense, by what is answered. */
+const REFUSED = {
+  "404 source_unknown": ["/usage?source=other", "/coverage?source=none", "/timeline?source=nobody"],
+  "404 workspace_unknown": [
+    "/usage?workspace=nobody",
+    "/coverage?workspace=none",
+    "/months/2026-01?without=x",
+  ],
+  "400 range_reversed": ["/usage?from=2026-03-05&to=2026-03-05", "/coverage?from=2026-03-02&to=2026-03-02"],
+  "400 range_not_earlier": ["/usage?from=2026-03-05&to=2026-03-07&against=2026-03-04"],
+  "400 month_invalid": ["/months/2026"],
+  "400 month_not_over": ["/months/9000-01"],
+  "400 month_before_data": ["/months/2019-12"],
+  "400 query_invalid": [
+    ...["month=2026-00", "from=2026-13-01", "by=team", "sort=name"].map((one) => `/usage?${one}`),
+    ...["until=2026-02-30", "until=March+5"].map((one) => `/usage?from=2026-02-01&${one}`),
+    ...["from=yesterday", "from=2026-03-01T00:30", "stride=week", "page=0"].map((one) => `/coverage?${one}`),
+    ...["workspace=W&source=default", "from=2026-03-01"].map((one) => `/cell?${one}`),
+    ...["before=xyz", "before=W10", "says=everybody", "state=odd"].map((one) => `/differences?${one}`),
+    ...["kind=odd", "before=xyz", "before=WzFd"].map((one) => `/timeline?${one}`),
+    ...["/owners?month=March", "/months?newest=x", "/usage?by=<script>alert(1)</script>"],
+  ],
+};
+
+test("an address that makes no sense is refused with what is wrong, and so is its file", async () => {
+  const pages = await setupPages(await withSource());
+  for (const [refusal, addresses] of Object.entries(REFUSED)) {
+    for (const address of addresses) {
+      expect([address, await refusalOf(pages, address)]).toEqual([address, refusal]);
+      const file = await pages.get(address.replace("/usage?", "/usage.csv?"));
+      expect([address, file.status]).toEqual([address, Number(refusal.slice(0, 3))]);
+    }
+  }
+  expect((await pages.get("/usage?by=<script>alert(1)</script>")).text).not.toContain("<script>alert");
 });
 
 test("before the first sync the navigation is there too", async () => {

@@ -10,7 +10,7 @@ import { DIMENSIONS } from "../../../src/store/db/dimensions.ts";
 import { enterPrices } from "../../support/charges.ts";
 import { numberIn } from "../../support/dom.ts";
 import { close, load, month, bench as monthBench, setUpMonth } from "../../support/month.ts";
-import { type PagesBench, refusalOf, setupPages, setupViewer } from "../../support/pages.ts";
+import { type PagesBench, setupPages, setupViewer } from "../../support/pages.ts";
 import { connect } from "../../support/reporting.ts";
 import { senderOn, setup } from "../../support/source.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../../support/store.ts";
@@ -111,7 +111,6 @@ test("what grew most comes first where that is asked for, in the file too", asyn
   );
   expect(sorted.table("By project")[0]?.Project).toContain(grown?.name);
   expect((await fileOf(pages, `${query}&sort=growth`))[0]?.name).toBe(grown?.name);
-  expect(await refusalOf(pages, `/usage?${query}&sort=name`)).toBe("400 query_invalid");
 });
 
 test("with today in the range, the form of what grew names what is shown", async () => {
@@ -180,9 +179,6 @@ test("any earlier range is compared with, also one beside a day that is not load
       before_traces: sums?.before,
     });
   }
-  expect(await refusalOf(pages, `/usage?from=${day(2)}&to=${day(0)}&against=${day(3)}`)).toBe(
-    "400 range_not_earlier",
-  );
 });
 
 test("a form names the last day of a range, and an address the day after it", async () => {
@@ -190,8 +186,6 @@ test("a form names the last day of a range, and an address the day after it", as
   const read = async (end: string) =>
     (await pages.read(`/usage?by=project&from=${day(2)}&${end}&per=day`)).table("By project");
   expect(await read(`until=${day(1)}`)).toEqual(await read(`to=${day(0)}`));
-  for (const until of ["2026-02-30", "March 5", "x"])
-    expect(await refusalOf(pages, `/usage?from=${day(2)}&until=${until}`)).toBe("400 query_invalid");
 });
 
 test("an id is found by a part of its name, and the others are the rest", async () => {
@@ -277,23 +271,8 @@ test("a viewer sees no address of a user, on the page and in the file", async ()
   }
 });
 
-test("what cannot be asked for is refused, on the page and as a file", async () => {
-  const bench = await setup();
-  const pages = await setupPages(bench);
-  await bench.open();
-  for (const [query, refusal] of [
-    ["source=other", "404 source_unknown"],
-    ["workspace=nobody", "404 workspace_unknown"],
-    ["from=2026-13-01", "400 query_invalid"],
-    ["from=2026-03-05&to=2026-03-05", "400 range_reversed"],
-    ["by=team", "400 query_invalid"],
-    ["month=2026-00", "400 query_invalid"],
-    ["by=<script>alert(1)</script>", "400 query_invalid"],
-  ] as const) {
-    expect(await refusalOf(pages, `/usage?${query}`), query).toBe(refusal);
-    expect((await pages.get(`/usage?${query}`)).text).not.toContain("<script>alert");
-    expect((await pages.get(`/usage.csv?${query}`)).status).toBe(Number(refusal.slice(0, 3)));
-  }
+test("of a range without usage there is no table, and an empty file", async () => {
+  const { pages } = await setupTen();
   for (const query of ["from=2999-01-01&to=2999-02-01", "from=1999-01-01&to=1999-02-01"]) {
     expect((await pages.read(`/usage?${query}`)).hasTable("By workspace"), query).toBe(false);
     expect((await pages.get(`/usage.csv?${query}`)).status).toBe(200);
