@@ -1,4 +1,3 @@
-import { globSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { NestedTooDeepError, parseJson } from "../../src/json.ts";
 
@@ -24,18 +23,4 @@ test.each([201, 30_000, 3_000_000])("%d levels are refused as such", (levels) =>
 test("what is not JSON is refused as before", () => {
   for (const text of ["", "]".repeat(300), '"', '"\\', "{", "nul"])
     expect(() => parseJson(text)).toThrow(SyntaxError);
-});
-
-test("JSON from outside is parsed with a bound of levels", () => {
-  const files = globSync(["src/**/*.ts", "jobs/**/*.ts"]).filter((file) => !file.startsWith("src/local/"));
-  const unbounded = files.filter((file) => /^[^/*]*\bJSON\.parse\(/m.test(readFileSync(file, "utf8")));
-  // Records of a response, whose nesting nothing follows, and our own texts: a line, package.json, columns that Postgres writes.
-  expect(unbounded.sort()).toEqual([
-    "src/cli/report/output.ts",
-    "src/json.ts",
-    "src/platform/parse/json-scan.ts",
-    "src/root.ts",
-    "src/service/web/figures/report.ts",
-    "src/store/export/day-rows.ts",
-  ]);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { describeLimit, type LimitUse, marksPassed } from "../../../src/domain/bill/usage-limit.ts";
+import { marksPassed } from "../../../src/domain/bill/usage-limit.ts";
 
 test.each([
   [null, 0],
@@ -14,24 +14,4 @@ test.each([
   [250, 4],
 ])("%s percent is past %i marks", (percent, marks) => {
   expect(marksPassed({ percent })).toBe(marks);
-});
-
-test("a limit is told with its usage, which is the least that it can be where a day is not loaded", () => {
-  const use: LimitUse = {
-    workspaceId: "(all)",
-    workspaceName: null,
-    limitType: "monthly_traces",
-    value: 2000,
-    isRejecting: false,
-    month: "2026-11-01",
-    traces: 1999,
-    isComplete: true,
-    daysFinal: 0,
-    percent: 99.95,
-    reachedOn: null,
-    readAt: "2026-11-04T00:00:00Z",
-  };
-  const said = "1,999 of 2,000 traces (99.9 %) in 2026-11.";
-  expect(describeLimit(use)).toBe(`Monthly limit of traces, whole organization: ${said}`);
-  expect(describeLimit({ ...use, isComplete: false })).toContain(`: at least ${said}`);
 });

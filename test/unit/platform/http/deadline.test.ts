@@ -2,7 +2,6 @@ import { createServer, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import type { Clock } from "../../../../src/clock.ts";
-import { describeDuration } from "../../../../src/clock.ts";
 import type { PlatformHttpOptions } from "../../../../src/platform/http/http.ts";
 import { listenInTest } from "../../../support/listen.ts";
 import { clientOf, QUERY, rejection } from "./raw-server.ts";
@@ -288,13 +287,4 @@ test("an abort ends a body that is within its time, and leaves no listener behin
   const reason = new Error("enough");
   abort.abort(reason);
   expect(await asked).toBe(reason);
-});
-
-test.each([
-  [59_400, "59.4 s"],
-  [60_000, "1 min"],
-  [3_599_999.9150390625, "1 h"],
-  [999_999_000, "11 d 13 h"],
-])("%d ms are shown to people as %s", (ms, text) => {
-  expect(describeDuration(ms)).toBe(text);
 });
