@@ -3,7 +3,6 @@ import { describe, expect, test } from "vitest";
 import { type Asked, agentServer, drip, eventOf, events, json } from "../../support/agent-server.ts";
 import { controlsIn } from "../../support/controls.ts";
 import { runHere } from "../../support/in-process.ts";
-import { temporaryFile } from "../../support/temporary.ts";
 import { KEY } from "../platform/http/raw-server.ts";
 
 /** What `platform` commands print and end with, on servers that refuse, fail or say nothing. */
@@ -43,14 +42,6 @@ test.each([
   ]) {
     expect((await runOn(server.url, ["a2a", ...args])).code).toBe(code);
   }
-});
-
-test("a body of 30,000 nested brackets is refused before it is sent", async () => {
-  const server = await agentServer((response) => json(response, { id: "d1" }));
-  const body = temporaryFile(`{"a":${"[".repeat(30_000)}${"]".repeat(30_000)}}`);
-  const { code, stderr } = await runOn(server.url, ["deployment", "create", "--body", body]);
-  expect([code, stderr]).toEqual([2, expect.stringContaining("is nested more than 200 levels deep")]);
-  expect(stderr).toContain("[body_invalid]");
 });
 
 describe("past a deadline", () => {

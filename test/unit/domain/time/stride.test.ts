@@ -1,12 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  ceilToGrid,
-  DAY_MS,
-  floorToGrid,
-  HOUR_MS,
-  type Stride,
-  strideOfRange,
-} from "../../../../src/domain/time/stride.ts";
+import { DAY_MS, HOUR_MS, type Stride, strideOfRange } from "../../../../src/domain/time/stride.ts";
 
 describe("strideOfRange, on both sides of every edge of the platform's table", () => {
   test.each<[string, number, Stride]>([
@@ -24,14 +17,4 @@ describe("strideOfRange, on both sides of every edge of the platform's table", (
   ])("%s", (_, length, stride) => {
     expect(strideOfRange(length)).toBe(stride);
   });
-});
-
-test("the grid keeps an instant on it and moves one beside it to its neighbour", () => {
-  const noon = Date.parse("2028-02-29T12:00:00Z");
-  expect(floorToGrid(noon, HOUR_MS)).toBe(noon);
-  expect(ceilToGrid(noon, HOUR_MS)).toBe(noon);
-  expect(floorToGrid(noon, DAY_MS)).toBe(Date.parse("2028-02-29T00:00:00Z"));
-  expect(ceilToGrid(noon, DAY_MS)).toBe(Date.parse("2028-03-01T00:00:00Z"));
-  expect(floorToGrid(noon - 1, HOUR_MS)).toBe(noon - HOUR_MS);
-  expect(ceilToGrid(noon + 1, HOUR_MS)).toBe(noon + HOUR_MS);
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { agentServer, events, json } from "../../../support/agent-server.ts";
+import { KEY } from "../http/raw-server.ts";
 import { deploymentOf, refused } from "./clients.ts";
 
 /** What servers answer to a message, beside what the stand-in does. */
@@ -92,5 +93,11 @@ describe("an answer", () => {
       expect(error.next).toContain("The message may have arrived");
     }
     await expect(refused(streamOf([]))).resolves.toMatchObject({ code: "answer_cut" });
+  });
+
+  test("never has the key in its error", async () => {
+    const error = await refused(sent({ error: { code: -32603, message: `bad key ${KEY}` } }));
+    expect(error.message).toContain("bad key");
+    expect(error.message).not.toContain(KEY);
   });
 });

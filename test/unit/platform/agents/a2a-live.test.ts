@@ -138,18 +138,6 @@ describe("the names of methods", () => {
     expect((await methodsOf(card)).map(({ method }) => method)).toEqual(names);
   });
 
-  test("go with the spelling of their version", async () => {
-    const [of03] = await methodsOf({ name: "a" });
-    expect(of03.params.message).toMatchObject({ role: "user", parts: [{ kind: "text", text: "hello" }] });
-    const [of1, , task] = await methodsOf(listing(jsonRpc("1.0")));
-    expect(of1.params.message).toEqual({
-      role: "ROLE_USER",
-      messageId: expect.any(String),
-      parts: [{ text: "hello" }],
-    });
-    expect(task.params).toEqual({ id: "t" });
-  });
-
   test("a card that drips or hangs does not hold the message", async () => {
     for (const answer of [drip, () => {}]) {
       const stop = new AbortController();

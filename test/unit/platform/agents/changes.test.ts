@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createA2aClient } from "../../../../src/platform/agents/a2a.ts";
 import { createControlPlaneClient } from "../../../../src/platform/agents/control-plane.ts";
 import { rawServer, status } from "../http/raw-server.ts";
-import { httpOf, refused, setup } from "./clients.ts";
+import { httpOf, refused } from "./clients.ts";
 
 describe("requests that change something", () => {
   test.each([500, 503, 429])("are not retried after %d", async (code) => {
@@ -20,12 +20,6 @@ describe("requests that change something", () => {
     const error = await refused(createA2aClient(httpOf(server.url)).send({ assistantId: "a", text: "x" }));
     expect(changing(server.requests)).toHaveLength(1);
     expect([error.code, error.next]).toEqual(["redirect_refused", expect.stringContaining("costs a trace")]);
-  });
-
-  test("fail with request_refused if the body is too large", async () => {
-    const { a2a } = await setup();
-    const error = await refused(a2a.send({ assistantId: "agent", text: "x".repeat(5_000_000) }));
-    expect(error).toMatchObject({ status: 413, code: "request_refused" });
   });
 
   const SECRET = "sk-proj-5up3r5ecret-0123456789";

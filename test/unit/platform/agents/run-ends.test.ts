@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
 import { replyTo } from "../../../../src/platform/agents/threads.ts";
 import { agentServer, json } from "../../../support/agent-server.ts";
+import { rejection } from "../http/raw-server.ts";
 import { deploymentOf, refused, setup } from "./clients.ts";
 
 /** How a run ended, on servers that tell it in different ways, or not at all. */
@@ -67,6 +68,19 @@ test("a run that is rolled back while somebody waits for it is told as such", as
   });
   expect(await waiting).toEqual({ runId: first.runId, threadId, status: "rolled_back" });
   expect(await threads.join(second, { withinMs })).toMatchObject({ status: "success" });
+});
+
+test("a client that hangs up does not end the run, and a lost join is repeated", async () => {
+  const { threads, standin } = await setup();
+  const { threadId } = await threads.createThread();
+  const run = await threads.createRun({ threadId, assistantId: "agent", text: "delay=500 hello" });
+  const hangUp = new AbortController();
+  const joining = rejection(threads.join(run, { withinMs, signal: hangUp.signal }));
+  await threads.waitForStart(run, { withinMs });
+  hangUp.abort(new Error("hung up"));
+  expect(await joining).toMatchObject({ message: "hung up" });
+  standin.faults.script({ fault: { kind: "reset" }, match: { path: "/join" } });
+  expect(await threads.join(run, { withinMs })).toMatchObject({ status: "success" });
 });
 
 describe("a reply", () => {

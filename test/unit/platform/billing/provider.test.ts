@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { clientOf, framed, rawServer, rejection, status } from "../http/raw-server.ts";
+import { clientOf, rawServer, rejection, status } from "../http/raw-server.ts";
 
 const MONTH = { start: Date.parse("2026-03-01"), end: Date.parse("2026-04-01") };
 const ID = "0B2E6B5C-8A7E-4A5E-9C3A-3F6F3C0C1D2E";
@@ -85,10 +85,4 @@ describe("The totals of the billing provider", () => {
       });
     },
   );
-
-  it("are refused as cut if the body ends early", async () => {
-    const body = Buffer.from(JSON.stringify([reading()]));
-    const server = await rawServer(() => ({ bytes: framed(body.subarray(0, 90), "close"), closing: "end" }));
-    expect(await rejection(clientOf(server.url).providerUsage(MONTH))).toMatchObject({ code: "answer_cut" });
-  });
 });

@@ -127,18 +127,4 @@ describe("The client", () => {
       message: expect.stringContaining("encoded as br"),
     });
   });
-
-  it("refuses text that is not UTF-8", async () => {
-    const body = '{"stride":{"hours":1},"usage":[{"dimensions":{"project_id":"é"}}]}';
-    const server = await rawServer((_, index) => ({
-      bytes: framed(Buffer.from(body, index === 0 ? "utf8" : "latin1"), "length"),
-      closing: "keep",
-    }));
-    const client = clientOf(server.url);
-    expect(await client.usage(QUERY, { onRecords: () => {} })).toMatchObject({ stride: "hour", records: 1 });
-    expect(await rejection(client.usage(QUERY, { onRecords: () => {} }))).toMatchObject({
-      code: "answer_invalid",
-      message: expect.stringContaining("UTF-8"),
-    });
-  });
 });

@@ -73,10 +73,6 @@ describe("fromWireRecord", () => {
     expect(read({ dimensions: {}, traces }).traces).toBe(traces);
   });
 
-  it("turns a negative zero into zero", () => {
-    expect(Object.is(read({ dimensions: {}, traces: -0 }).traces, 0)).toBe(true);
-  });
-
   it.each([-1, 1.5, "1", null, Number.MAX_SAFE_INTEGER + 1, true])(
     "refuses %j traces, naming index, path and value",
     (traces) => {
