@@ -7,9 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { InvalidArgumentError } from "commander";
 import pg from "pg";
-import { resolvePostgres } from "../../src/local/servers/resolve.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
+import { resolveTestPostgres } from "../support/test-postgres.ts";
 
 /**
  * What the benchmarks share: options and medians, what they hand to `npm run bench -- --all`, processes of their own files, and
@@ -118,7 +118,7 @@ export function serveAs(listener: RequestListener): void {
 }
 
 export async function openDatabases() {
-  const service = await resolvePostgres();
+  const service = await resolveTestPostgres();
   const prefix = `usage_etl_bench_${randomBytes(4).toString("hex")}`;
   const urlOf = (name: string) => Object.assign(new URL(service.url), { pathname: `/${name}` }).href;
   const template = `${prefix}_template`;

@@ -4,8 +4,9 @@ import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Redis } from "ioredis";
 import { table } from "../../src/cli/report/output.ts";
-import { resolvePostgres, resolveRedis } from "../../src/local/servers/resolve.ts";
+import { resolveRedis } from "../../src/local/servers/resolve.ts";
 import { startStandin } from "../../src/local/standin/server.ts";
+import { resolveTestPostgres } from "../support/test-postgres.ts";
 import { hand, median } from "./harness.ts";
 import { CLI, countedOf, end, memoryOf } from "./processes.ts";
 
@@ -20,7 +21,7 @@ const REST_MS = 65_000;
 const IDLE_MS = 60_000;
 const rounds = Number(process.argv[2] ?? 7);
 
-const postgres = await resolvePostgres();
+const postgres = await resolveTestPostgres();
 const redis = await resolveRedis();
 const dataStart = new Date(Date.now() - 7 * 86_400_000).toISOString().slice(0, 10);
 const standin = await startStandin({ dataStart, scale: 0.2 });

@@ -4,10 +4,10 @@ import { Command, InvalidArgumentError } from "commander";
 import pg from "pg";
 import { to as copyTo } from "pg-copy-streams";
 import { createOutput, table } from "../../src/cli/report/output.ts";
-import { resolvePostgres } from "../../src/local/servers/resolve.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
 import { analyzeStale } from "../../src/store/db/statistics.ts";
+import { resolveTestPostgres } from "../support/test-postgres.ts";
 import { median } from "./harness.ts";
 import { seedUsage } from "./views-data.ts";
 import { QUESTIONS, type Question } from "./views-questions.ts";
@@ -54,7 +54,7 @@ interface Line {
 }
 
 const output = createOutput({ json: false });
-const service = await resolvePostgres();
+const service = await resolveTestPostgres();
 const admin = new pg.Client({ connectionString: service.url });
 await admin.connect();
 const shape = [

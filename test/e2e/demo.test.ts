@@ -1,13 +1,9 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { DAY_MS } from "../../src/domain/time/stride.ts";
-import { resolvePostgres } from "../../src/local/servers/resolve.ts";
 import { type Ended, start, usageEtl } from "../support/cli.ts";
 import { now } from "../support/clock.ts";
+import { createTestDatabase } from "../support/database.ts";
 import { poll } from "../support/poll.ts";
 import { copyRelease } from "../support/release.ts";
 import { farFromTheNextHour } from "../support/source.ts";
@@ -22,23 +18,12 @@ interface Shown {
   totals: { workspace: string; traces: number }[];
 }
 
-async function folder(): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), "usage-etl-demo-"));
-  // Started by root, Postgres runs as another user, who must get there: else the data goes elsewhere and stays.
-  await chmod(dir, 0o711);
-  onTestFinished(() => rm(dir, { recursive: true, force: true }));
-  return dir;
-}
-
-const demo = (dir: string) => usageEtl(["demo", "--once", "--json", "--data-dir", dir], ENV);
+const demo = (url: string) => usageEtl(["demo", "--once", "--json"], { ...ENV, DATABASE_URL: url });
 
 function shown(ended: Ended): Shown {
   expect([
     ended.code,
-    ended.stderr.replace(
-      /^(\{"note":")?(Pages: |Postgres: |Health and metrics: |Waiting for the Postgres of an earlier run ).*\n/gm,
-      "",
-    ),
+    ended.stderr.replace(/^(\{"note":")?(Pages: |Postgres: |Health and metrics: ).*\n/gm, ""),
   ]).toEqual([0, ""]);
   const round = JSON.parse(ended.stdout) as Shown;
   expect(round.reconciliation.differences).toEqual([]);
@@ -46,75 +31,52 @@ function shown(ended: Ended): Shown {
   return round;
 }
 
-/** Queries the database of a demo that has ended. */
-async function look<T>(
-  dir: string,
-  work: (sql: <R>(text: string, given?: unknown[]) => Promise<R[]>) => Promise<T>,
-) {
-  const postgres = await resolvePostgres({ dataDir: dir, env: {}, say: () => {} });
-  const client = new pg.Client({ connectionString: postgres.url });
-  try {
-    await client.connect();
-    return await work(async (text, given = []) => (await client.query(text, given)).rows);
-  } finally {
-    await client.end();
-    await postgres.close();
-  }
-}
-
-type Sql = Parameters<Parameters<typeof look>[1]>[0];
-
 const finalUntil = () => (Math.floor(now() / DAY_MS) - 3) * DAY_MS;
 
 /** All stored records of final days. */
-async function final(sql: Sql): Promise<string[]> {
+async function final(url: string): Promise<string[]> {
   const cut = new Date(finalUntil()).toISOString().slice(0, 10);
-  const { records } = await dump({ sql });
-  return records.filter((line) => (/ (\d{4}-\d{2}-\d{2})/.exec(line)?.[1] ?? "") < cut);
+  const client = new pg.Client({ connectionString: url });
+  try {
+    await client.connect();
+    const { records } = await dump({
+      sql: async (text, given = []) => (await client.query(text, given)).rows,
+    });
+    return records.filter((line) => (/ (\d{4}-\d{2}-\d{2})/.exec(line)?.[1] ?? "") < cut);
+  } finally {
+    await client.end();
+  }
 }
 
-const finalOf = (dir: string) => look(dir, final);
-
-/** Command lines of processes that contain the folder. */
-function processesOf(dir: string): string[] {
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .flatMap((pid) => {
-      try {
-        return [readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ")];
-      } catch {
-        return [];
-      }
-    })
-    .filter((line) => line.includes(dir));
+async function emptyDatabase(): Promise<string> {
+  const { url, drop } = await createTestDatabase();
+  onTestFinished(drop);
+  return url;
 }
 
 test("the demo finds no difference, fetches little the second time, and stores the same after a kill", async () => {
   await farFromTheNextHour(90_000);
-  const dir = await folder();
-  const first = shown(await demo(dir));
-  const before = await finalOf(dir);
+  const url = await emptyDatabase();
+  const first = shown(await demo(url));
+  const before = await final(url);
 
-  const second = shown(await demo(dir));
-  expect(await finalOf(dir)).toEqual(before);
+  const second = shown(await demo(url));
+  expect(await final(url)).toEqual(before);
   expect(second.requests).toBeLessThan(first.requests / 2);
-  await poll(() => processesOf(dir).length === 0);
 
-  // Killed half way in another folder and started again, it stores the same figures.
-  const other = await folder();
-  const running = start(["demo", "--once", "--json", "--data-dir", other], ENV);
+  // Killed half way with another database and started again, it stores the same figures.
+  const other = await emptyDatabase();
+  const running = start(["demo", "--once", "--json"], { ...ENV, DATABASE_URL: other });
   await poll(() => loadedSoFar(other).then((count) => count >= 60), { deadlineMs: 30_000, everyMs: 5 });
   running.process.kill("SIGKILL");
   expect((await running.ended).stdout).toBe("");
   shown(await demo(other));
-  expect(await finalOf(other)).toEqual(before);
-  await poll(() => processesOf(other).length === 0);
+  expect(await final(other)).toEqual(before);
 });
 
 test("a demo serves its pages before it loads, and commands find it while it runs where nothing is configured", async () => {
-  // Its data lies in the folder of the program, where commands look.
+  // Its settings lie in the folder of the program, where commands look.
   const release = copyRelease();
-  await chmod(release, 0o711);
   const unset = { USAGE_ENV_FILE: "" };
   const where = { release, cwd: release };
   const command = (args: string[], env = {}) => usageEtl(args, { ...unset, ...env }, where);
@@ -173,7 +135,6 @@ test("a demo serves its pages before it loads, and commands find it while it run
   expect(ended.stderr).toContain(
     "DATABASE_URL is not set, and no usage-etl.env is in this folder. No demo runs: the last one was killed.\n",
   );
-  await poll(() => processesOf(release).length === 0);
 });
 
 /** Teams have traces and costs, and something has no owner. */
@@ -359,14 +320,8 @@ async function answersOf({ start, end, url, workspaces }: Month): Promise<Map<st
 }
 
 /** Loads in the ledger of a running demo; 0 without a ledger. */
-async function loadedSoFar(dir: string): Promise<number> {
-  let note: { port: number; password: string };
-  try {
-    note = JSON.parse(readFileSync(join(dir, "postgres/server.json"), "utf8"));
-  } catch {
-    return 0;
-  }
-  const client = new pg.Client({ host: "127.0.0.1", user: "postgres", database: "postgres", ...note });
+async function loadedSoFar(url: string): Promise<number> {
+  const client = new pg.Client({ connectionString: url });
   client.on("error", () => {});
   try {
     await client.connect();
@@ -375,7 +330,7 @@ async function loadedSoFar(dir: string): Promise<number> {
     );
     return rows[0].n;
   } catch {
-    // The server does not answer yet, or has no schema.
+    // It has no schema yet.
     return 0;
   } finally {
     await client.end().catch(() => {});

@@ -4,8 +4,9 @@ import type { AddressInfo } from "node:net";
 import pg from "pg";
 import type { TestProject } from "vitest/node";
 import { UnreachableError } from "../../src/errors.ts";
-import { resolvePostgres, resolveRedis } from "../../src/local/servers/resolve.ts";
+import { resolveRedis } from "../../src/local/servers/resolve.ts";
 import type { Service } from "../../src/local/servers/start-server.ts";
+import { resolveTestPostgres } from "./test-postgres.ts";
 
 /**
  * One Postgres, one Redis and one browser for a whole run, each started when the first test asks for it: a run of unit
@@ -24,7 +25,7 @@ declare module "vitest" {
 type StartOnce = (kind: "postgres") => Promise<Service>;
 
 const RESOLVERS = {
-  postgres: () => resolvePostgres(),
+  postgres: () => resolveTestPostgres(),
   redis: () => resolveRedis(),
   browser: startBrowser,
   pooler: startPooler,

@@ -78,7 +78,7 @@ function createHost(index: number, onEnd: (close: () => void) => void): Host {
 /** A migrated Postgres that lets hosts log in, and a Redis, for one test. Undefined where none can be started here. */
 export async function startServersForHosts() {
   const { PATH = "" } = process.env;
-  const input = { dataDir: undefined, say: () => {}, env: { PATH } };
+  const input = { say: () => {}, env: { PATH } };
   const [postgres, redis] = await Promise.all([startLocalPostgres(input), startLocalRedis(input)]);
   for (const service of [postgres, redis]) endWithTest(service);
   if (postgres === undefined || redis === undefined) return undefined;

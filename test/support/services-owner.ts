@@ -1,12 +1,8 @@
 import { startLocalPostgres } from "../../src/local/servers/local-postgres.ts";
 import { startLocalRedis } from "../../src/local/servers/local-redis.ts";
 
-/**
- * `node services-owner.ts [DATA_DIR]` owns a Postgres, with its data in DATA_DIR, and a Redis until it is killed. It prints one
- * line of JSON: their URLs, or the error.
- */
+/** `node services-owner.ts` owns a Postgres and a Redis until it is killed. It prints one line of JSON: their URLs, or the error. */
 const input = {
-  dataDir: process.argv[2],
   say: (line: string) => void process.stderr.write(`${line}\n`),
   env: process.env,
 };

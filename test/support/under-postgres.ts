@@ -4,13 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import {
-  COMMON_SETTINGS,
+  CLUSTER_OPTIONS,
+  LOCAL_SETTINGS,
+  SERVER_SETTINGS,
   serverUser,
-  TEST_CLUSTER_OPTIONS,
-  TEST_SETTINGS,
 } from "../../src/local/servers/local-postgres.ts";
 import { freePort } from "./listen.ts";
 import { poll } from "./poll.ts";
+import { TEST_SETTINGS } from "./test-postgres.ts";
 
 /**
  * `npm run test:postgres -- [--postgres MAJOR ...] [--managed] [vitest arguments]`: runs tests on other versions of Postgres.
@@ -95,13 +96,13 @@ async function start(programs: string) {
   const password = join(folder, "password");
   writeFileSync(password, "postgres");
   for (const path of [folder, password]) if (user !== undefined) chownSync(path, user.uid, user.gid);
-  const cluster = [...TEST_CLUSTER_OPTIONS, "--no-sync", "--auth=scram-sha-256", `--pwfile=${password}`];
+  const cluster = [...CLUSTER_OPTIONS, "--no-sync", "--auth=scram-sha-256", `--pwfile=${password}`];
   execFileSync(join(programs, "initdb"), ["-D", data, "-U", "postgres", ...cluster], {
     ...user,
     stdio: "pipe",
   });
   const port = await freePort();
-  const settings = [...COMMON_SETTINGS, ...TEST_SETTINGS, ...(isManaged ? MANAGED : [])];
+  const settings = [...SERVER_SETTINGS, ...LOCAL_SETTINGS, ...TEST_SETTINGS, ...(isManaged ? MANAGED : [])];
   const server: ChildProcess = spawn(
     join(programs, "postgres"),
     ["-D", data, "-p", `${port}`, ...settings.flatMap((setting) => ["-c", setting])],

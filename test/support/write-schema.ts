@@ -1,16 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import pg from "pg";
-import { resolvePostgres } from "../../src/local/servers/resolve.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
 import { listViews } from "../../src/store/export/views.ts";
 import { dbtKeyTest, dbtSources } from "./dbt-sources.ts";
 import { dumpSchema, ROOT } from "./schema-dump.ts";
+import { resolveTestPostgres } from "./test-postgres.ts";
 
 /** `npm run schema`: writes every file that is made from the migrated database. Read the diff before you commit it. */
 
-const service = await resolvePostgres();
+const service = await resolveTestPostgres();
 const admin = new pg.Client({ connectionString: service.url });
 await admin.connect();
 const name = `usage_etl_schema_${randomBytes(6).toString("hex")}`;

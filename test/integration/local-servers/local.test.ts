@@ -1,6 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
+import { existsSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
@@ -16,10 +15,10 @@ import { poll } from "../../support/poll.ts";
 // Local servers, even if DATABASE_URL and REDIS_URL name others.
 const env: NodeJS.ProcessEnv = { ...process.env, DATABASE_URL: undefined, REDIS_URL: undefined };
 const said: string[] = [];
-const input = { dataDir: undefined, say: (line: string) => void said.push(line), env };
+const input = { say: (line: string) => void said.push(line), env };
 
-test("a temporary Postgres listens on 127.0.0.1 only, has an odd time zone, and is removed with its data on close", async () => {
-  const service = await started(startLocalPostgres(input));
+test("a temporary Postgres listens on 127.0.0.1 only, takes further settings, and is removed with its data on close", async () => {
+  const service = await started(startLocalPostgres({ ...input, settings: ["timezone=America/St_Johns"] }));
   const shown = await query<Record<string, string>>(
     service,
     `SELECT current_setting('listen_addresses') AS listens, current_setting('unix_socket_directories') AS sockets,
@@ -95,36 +94,6 @@ test("a server that does not stop in time is killed", async () => {
   await poll(() => /^(Z.*)?$/.test(state().trim()));
 });
 
-test("a kept server starts again on its port, or on another if that is taken", async () => {
-  const dataDir = folder();
-  const first = await started(startLocalPostgres({ ...input, dataDir }));
-  await first.close();
-  const second = await started(startLocalPostgres({ ...input, dataDir }));
-  expect(second.url).toBe(first.url);
-  await second.close();
-
-  const stranger = createServer();
-  await new Promise<void>((listening) =>
-    stranger.listen(Number(new URL(first.url).port), "127.0.0.1", listening),
-  );
-  onTestFinished(() => void stranger.close());
-  const third = await started(startLocalPostgres({ ...input, dataDir }));
-  expect(Number(new URL(third.url).port)).not.toBe((stranger.address() as AddressInfo).port);
-});
-
-test("a data directory of another Postgres version is refused and left untouched", async () => {
-  const dataDir = folder();
-  const first = await started(startLocalPostgres({ ...input, dataDir }));
-  await first.close();
-  const versionFile = join(dataDir, "postgres/data/PG_VERSION");
-  writeFileSync(versionFile, "15\n");
-  await expect(startLocalPostgres({ ...input, dataDir })).rejects.toMatchObject({
-    code: "postgres_start_failed",
-    message: expect.stringContaining("initialized by PostgreSQL version 15"),
-  });
-  expect(readFileSync(versionFile, "utf8")).toBe("15\n");
-});
-
 test("without any Redis, one message says what to set and what to install", async () => {
   const error = await resolveRedis({ env: { PATH: "/nowhere" } }).catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(UnreachableError);
@@ -142,14 +111,6 @@ async function started(starting: Promise<Service | undefined>): Promise<Service>
   if (service === undefined) throw new Error("no server of this kind is installed here");
   onTestFinished(() => service.close());
   return service;
-}
-
-function folder(): string {
-  const path = mkdtempSync(join(tmpdir(), "usage-etl-test-"));
-  // If the tests run as root, the user postgres must be able to enter it.
-  chmodSync(path, 0o755);
-  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
-  return path;
 }
 
 async function query<Row extends object>(service: Service, text: string): Promise<Row | undefined> {

@@ -53,9 +53,9 @@ async function startDoor(port: number) {
   return { port: own, close, open: () => listen(own) };
 }
 
-async function setupServers(dataDir: string | undefined) {
+async function setupServers(base?: string) {
   const { PATH = "" } = process.env;
-  const postgres = await startLocalPostgres({ dataDir, say: () => {}, env: { PATH } });
+  const postgres = await startLocalPostgres({ base, say: () => {}, env: { PATH } });
   if (postgres === undefined) return undefined;
   onTestFinished(() => postgres.close());
   // The test looks past the door.

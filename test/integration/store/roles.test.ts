@@ -13,7 +13,7 @@ test("migrate prints what a superuser must run if its role may not create roles,
   skip,
 }) => {
   const { PATH = "" } = process.env;
-  const server = await startLocalPostgres({ dataDir: undefined, say: () => {}, env: { PATH } });
+  const server = await startLocalPostgres({ say: () => {}, env: { PATH } });
   if (server === undefined) return skip("no Postgres of our own can be started here");
   onTestFinished(() => server.close());
   const superuser = new pg.Client({ connectionString: server.url });
@@ -99,7 +99,7 @@ test("migrate prints what a superuser must run if its role may not create roles,
 
 test("a login that may create roles acts as the readers that it creates", async ({ skip }) => {
   const { PATH = "" } = process.env;
-  const server = await startLocalPostgres({ dataDir: undefined, say: () => {}, env: { PATH } });
+  const server = await startLocalPostgres({ say: () => {}, env: { PATH } });
   if (server === undefined) return skip("no Postgres of our own can be started here");
   onTestFinished(() => server.close());
   const superuser = new pg.Client({ connectionString: server.url });

@@ -11,7 +11,7 @@ import { poll } from "../../support/poll.ts";
 /** A Postgres of the test's own whose TLS changes while it runs. */
 async function startTlsPostgres() {
   const { PATH = "" } = process.env;
-  const server = await startLocalPostgres({ dataDir: undefined, say: () => {}, env: { PATH } });
+  const server = await startLocalPostgres({ say: () => {}, env: { PATH } });
   if (server === undefined) throw new Error("no Postgres can be started here");
   onTestFinished(() => server.close());
   const admin = new pg.Client({ connectionString: server.url });

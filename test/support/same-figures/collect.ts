@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
-import { resolvePostgres } from "../../../src/local/servers/resolve.ts";
 import { clockVariables } from "../cli.ts";
+import { resolveTestPostgres } from "../test-postgres.ts";
 import { openDemo } from "./demo.ts";
 import { buildHistories } from "./histories.ts";
 import { findPages, readFigures } from "./pages.ts";
@@ -34,10 +34,7 @@ function setClock(instant: number): void {
 
 const folder = mkdtempSync(join(tmpdir(), "usage-etl-collect-"));
 setClock(Date.parse(HISTORIES_FROM));
-const server = await resolvePostgres({
-  env: { PATH: process.env.PATH ?? "", ...clockVariables() },
-  say: () => {},
-});
+const server = await resolveTestPostgres({ PATH: process.env.PATH ?? "", ...clockVariables() });
 try {
   const program = await programOf(tree);
   await historiesInto(join(to, "histories"), program);

@@ -56,7 +56,7 @@ export function define(command: Command): void {
   command
     .option("--once", "stop after the first sync instead of on Ctrl-C")
     .option("--inline", "run in this process, without Redis")
-    .option("--data-dir <folder>", "folder of its database, kept between runs", DEMO_DIR)
+    .option("--data-dir <folder>", "folder of its settings file", DEMO_DIR)
     .option(
       "--port <n>",
       "of the pages; its platforms take the next three. 0: any",
@@ -98,7 +98,7 @@ type Stage = Awaited<ReturnType<typeof startAll>>;
 
 async function startAll(given: Session, { once = false, inline = false, dataDir, port }: DemoOptions) {
   const { output, onClose } = given;
-  const postgres = await resolvePostgres({ dataDir, say: output.note, mayInstall: asking(given) });
+  const postgres = await resolvePostgres({ say: output.note, mayInstall: asking(given) });
   onClose(() => postgres.close());
   const found = inline ? undefined : await findRedis(given);
   const redis = found?.redis;

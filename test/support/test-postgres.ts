@@ -1,0 +1,13 @@
+import { resolvePostgres } from "../../src/local/servers/resolve.ts";
+import type { Service } from "../../src/local/servers/start-server.ts";
+
+/**
+ * The odd time zone shows that nothing depends on it. Autovacuum would start a process for each of the tests' hundreds of
+ * databases.
+ */
+export const TEST_SETTINGS: readonly string[] = ["timezone=America/St_Johns", "autovacuum_naptime=1h"];
+
+/** The Postgres that `DATABASE_URL` names, else one that is started here for tests and benchmarks. */
+export function resolveTestPostgres(env: NodeJS.ProcessEnv = process.env): Promise<Service> {
+  return resolvePostgres({ env, settings: TEST_SETTINGS });
+}
