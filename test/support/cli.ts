@@ -4,8 +4,8 @@ import { closeSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { onTestFinished } from "vitest";
 import { type CommandTask, END } from "./command-process.ts";
+import { atEnd } from "./share.ts";
 
 const RELEASE = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -76,7 +76,7 @@ export function start(
           },
         };
   const ended = new Promise<Ended>((resolve) => child.on("close", (code) => resolve({ code, ...said })));
-  onTestFinished(async () => {
+  atEnd(async () => {
     if (child.exitCode === null) child.kill("SIGKILL");
     await ended;
   });

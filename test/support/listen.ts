@@ -1,5 +1,5 @@
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
-import { onTestFinished } from "vitest";
+import { atEnd } from "./share.ts";
 
 /** Has a server listen on a port of 127.0.0.1 that nobody uses, which is returned. */
 export async function listen(server: Server): Promise<number> {
@@ -15,7 +15,7 @@ export async function listenInTest(server: Server): Promise<number> {
     socket.on("close", () => open.delete(socket));
   });
   const port = await listen(server);
-  onTestFinished(async () => {
+  atEnd(async () => {
     const closed = new Promise((done) => server.close(done));
     for (const socket of open) socket.destroy();
     await closed;

@@ -1,5 +1,6 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { expect, onTestFinished } from "vitest";
+import { expect } from "vitest";
+import { atEnd } from "./share.ts";
 
 interface Said {
   readonly text: string;
@@ -55,7 +56,7 @@ export async function refusal(
 /** A client that is closed when the test ends. */
 export async function connected(transport: Parameters<Client["connect"]>[0]): Promise<Client> {
   const client = new Client({ name: "test", version: "1" });
-  onTestFinished(() => client.close());
+  atEnd(() => client.close());
   await client.connect(transport);
   return client;
 }

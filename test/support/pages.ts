@@ -1,7 +1,6 @@
 import type { AddressInfo } from "node:net";
 import { pino } from "pino";
 import { request } from "undici";
-import { onTestFinished } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import { readConfig } from "../../src/config/config.ts";
 import type { Standin } from "../../src/local/standin/server.ts";
@@ -10,6 +9,7 @@ import { pagesOf } from "../../src/service/pages.ts";
 import type { WebServices } from "../../src/service/web/routes.ts";
 import { openStore, type Store } from "../../src/store/db/database.ts";
 import { readPage } from "./dom.ts";
+import { atEnd } from "./share.ts";
 
 interface PagesOptions {
   /** Settings besides those of the database and the source. */
@@ -53,7 +53,7 @@ interface Served {
 /** Serves the pages of a source's database in this process. Everything is closed when the test ends. */
 export async function setupPages(served: Served, options: PagesOptions = {}): Promise<PagesBench> {
   const pages = await openPages(served, options);
-  onTestFinished(pages.close);
+  atEnd(pages.close);
   return pages;
 }
 

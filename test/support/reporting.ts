@@ -1,5 +1,4 @@
 import pg from "pg";
-import { onTestFinished } from "vitest";
 import type { Stride } from "../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { ensureScopes } from "../../src/store/catalog/scopes.ts";
@@ -7,6 +6,7 @@ import { registerSource } from "../../src/store/catalog/sources.ts";
 import { registerWorkspaces } from "../../src/store/catalog/workspaces.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { pastPooler } from "./database.ts";
+import { atEnd } from "./share.ts";
 import { proveAccess, setupMigrated } from "./store.ts";
 
 /** Workspaces of every test's source. */
@@ -59,7 +59,7 @@ export async function connect(url: string, types: pg.CustomTypesConfig = pg.type
   const options = "-c jit=off -c timezone=UTC";
   const client = new pg.Client({ connectionString: await pastPooler(url), types, options });
   await client.connect();
-  onTestFinished(() => client.end());
+  atEnd(() => client.end());
   return client;
 }
 

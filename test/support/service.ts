@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Queue } from "bullmq";
 import { Redis } from "ioredis";
-import { expect, onTestFinished } from "vitest";
+import { expect } from "vitest";
 import { openQueue, producerConnection, type QueueKind } from "../../jobs/queues.ts";
 import { UnreachableError } from "../../src/errors.ts";
 import { resolveRedis } from "../../src/local/servers/resolve.ts";
@@ -12,6 +12,7 @@ import { type Running, start, usageEtl, type Where } from "./cli.ts";
 import { pastPooler } from "./database.ts";
 import { poll } from "./poll.ts";
 import { skipThis } from "./services.ts";
+import { atEnd } from "./share.ts";
 import { setupMigrated } from "./store.ts";
 
 const DAY_MS = 86_400_000;
@@ -63,12 +64,12 @@ export async function setupService(options: ServiceOptions = {}): Promise<Servic
   // A pooler knows no prepared statements.
   const past = await pastPooler(databaseUrl);
   const direct = past === databaseUrl ? store : openStore({ url: past });
-  if (direct !== store) onTestFinished(() => direct.close());
+  if (direct !== store) atEnd(() => direct.close());
   const redis = new Redis(redisUrl.split(",")[0] ?? "", { maxRetriesPerRequest: null, lazyConnect: true });
   redis.on("error", () => {});
   const dataStart = daysAgo(options.days ?? 5);
   const standin = await startStandin({ dataStart, scale: SCALE, ...options.standin });
-  onTestFinished(async () => {
+  atEnd(async () => {
     redis.disconnect();
     await standin.close();
   });
@@ -121,7 +122,7 @@ export async function setupService(options: ServiceOptions = {}): Promise<Servic
     openQueue: async (kind) => {
       const connection = producerConnection(redisServerOf({ url: redisUrl }));
       const queue = openQueue(kind, "default", connection);
-      onTestFinished(async () => {
+      atEnd(async () => {
         await queue.close();
         connection.disconnect();
       });
@@ -144,7 +145,7 @@ export async function startRedis(): Promise<string> {
     if (error instanceof UnreachableError) skipThis(error.message);
     throw error;
   });
-  onTestFinished(() => service.close());
+  atEnd(() => service.close());
   return service.url;
 }
 

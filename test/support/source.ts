@@ -1,5 +1,4 @@
 import { pino } from "pino";
-import { onTestFinished } from "vitest";
 import type { EmailPolicy, SourceConfig } from "../../src/config/config.ts";
 import { Secret } from "../../src/config/secret.ts";
 import type { UsageRequest } from "../../src/domain/planning/request.ts";
@@ -22,6 +21,7 @@ import type { Store } from "../../src/store/db/database.ts";
 import { storeNow } from "../../src/store/load/fetch-ledger.ts";
 import { now as currentTime } from "./clock.ts";
 import { poll } from "./poll.ts";
+import { atEnd } from "./share.ts";
 import { setupMigrated } from "./store.ts";
 
 /** A migrated database, a stand-in and what joins them: everything a use case of the pipeline needs, fresh. */
@@ -99,7 +99,7 @@ export async function setup(options: BenchOptions = {}): Promise<Bench> {
   const { store, url } = await setupMigrated();
   const bench = await openBench({ ...options, now: started, store, url });
   // Before the database goes: hooks of a test run in reverse order.
-  onTestFinished(bench.close);
+  atEnd(bench.close);
   return bench;
 }
 

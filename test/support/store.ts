@@ -1,5 +1,4 @@
 import { sql } from "kysely";
-import { onTestFinished } from "vitest";
 import type { FetchStamp } from "../../src/domain/coverage/finality.ts";
 import type { Window } from "../../src/domain/time/window.ts";
 import { AnswerCollector } from "../../src/domain/usage/answer.ts";
@@ -13,6 +12,7 @@ import { drawStamp, storeNow } from "../../src/store/load/fetch-ledger.ts";
 import { type LoadResult, loadAnswer } from "../../src/store/load/load.ts";
 import { createTestDatabase, ensureTemplate } from "./database.ts";
 import { poll } from "./poll.ts";
+import { atEnd } from "./share.ts";
 
 export async function buildMigrated(url: string): Promise<void> {
   const store = openStore({ url });
@@ -35,7 +35,7 @@ export async function setupMigrated(
   options: { maxConnections?: number } = {},
 ): Promise<{ store: Store; url: string }> {
   const { store, url, drop } = await openMigrated(options);
-  onTestFinished(drop);
+  atEnd(drop);
   return { store, url };
 }
 

@@ -1,11 +1,12 @@
 import { sql } from "kysely";
 import { request } from "undici";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../../src/clock.ts";
 import { LARGEST_BODY } from "../../../src/service/http/server.ts";
 import { openStore } from "../../../src/store/db/database.ts";
 import { type PagesBench, refusalOf, setupPages, TOKENS } from "../../support/pages.ts";
-import { openMigrated } from "../../support/store.ts";
+import { share } from "../../support/share.ts";
+import { setupMigrated } from "../../support/store.ts";
 
 /** Who may look, as somebody finds out who should not. */
 
@@ -14,16 +15,12 @@ const HOUR_MS = 3_600_000;
 
 type Options = Parameters<typeof setupPages>[1];
 
-let database: Awaited<ReturnType<typeof openMigrated>>;
-beforeAll(async () => {
-  database = await openMigrated();
-});
-afterAll(() => database.drop());
+const database = share(() => setupMigrated());
 
 /** The pages of a database without a source. Nothing of the stand-in is asked. */
 function serve(environment: Record<string, string> = {}, options: Options = {}) {
   const standin = { url: "http://127.0.0.1:9", apiKey: "platform-key-4713" };
-  const { store, url } = database;
+  const { store, url } = database();
   return setupPages({ store, databaseUrl: url, standin }, { environment, ...options });
 }
 
@@ -264,7 +261,7 @@ test("logging out ends the session in every process, and the stream of a page th
 
 /** Pages that have one connection to read with. */
 async function serveByOne() {
-  const reader = openStore({ url: database.url, maxConnections: 1 });
+  const reader = openStore({ url: database().url, maxConnections: 1 });
   onTestFinished(reader.close);
   return { reader, pages: await serve(TOKENS, { services: { reader: reader.db } }) };
 }
@@ -275,16 +272,18 @@ test("while nobody can say whether a session ended, nobody is let in, pages keep
   const [ended, stays, leaves] = [await logIn(pages), await logIn(pages), await logIn(pages)];
   await others.post("/logout", {}, { headers: ended });
 
-  await database.store.db.transaction().execute(async (lock) => {
-    await sql`lock table usage.ended_session`.execute(lock);
-    const asked = [ended, stays, stays, stays, ended].map((session) => pages.get("/", session));
-    asked.push(pages.post("/backfills/new", { from: "2026-01-05" }, { headers: ended }));
-    await sql`select 1`.execute(reader.db);
-    for (const { status, headers } of await Promise.all(asked))
-      expect([status, headers["retry-after"]]).toEqual([503, "2"]);
-    const out = await pages.post("/logout", {}, { headers: leaves });
-    expect([out.status, setCookies(out.headers)]).toEqual([503, []]);
-  });
+  await database()
+    .store.db.transaction()
+    .execute(async (lock) => {
+      await sql`lock table usage.ended_session`.execute(lock);
+      const asked = [ended, stays, stays, stays, ended].map((session) => pages.get("/", session));
+      asked.push(pages.post("/backfills/new", { from: "2026-01-05" }, { headers: ended }));
+      await sql`select 1`.execute(reader.db);
+      for (const { status, headers } of await Promise.all(asked))
+        expect([status, headers["retry-after"]]).toEqual([503, "2"]);
+      const out = await pages.post("/logout", {}, { headers: leaves });
+      expect([out.status, setCookies(out.headers)]).toEqual([503, []]);
+    });
 
   const after = await Promise.all([ended, stays, leaves].map((session) => pages.get("/", session)));
   expect(after.map(({ status }) => status)).toEqual([303, 200, 303]);

@@ -5,9 +5,10 @@ import { scopesOf } from "../../../src/store/catalog/scopes.ts";
 import { failScopes } from "../../../src/store/load/failures.ts";
 import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
 import { setupPages, setupViewer } from "../../support/pages.ts";
+import { addSource, connect } from "../../support/reporting.ts";
+import { share } from "../../support/share.ts";
 import { farFromTheNextHour } from "../../support/source.ts";
-import { loadRows, windowOf } from "../../support/store.ts";
-import { setupSource } from "../store/setup.ts";
+import { loadRows, setupMigrated, windowOf } from "../../support/store.ts";
 
 const W = "00000000-0000-4000-8000-00000000000a";
 const STANDIN = { url: "http://127.0.0.1:1", apiKey: "key" } as Standin;
@@ -17,8 +18,8 @@ const REQUEST = "GET https://platform.example/usage?start_time=2026";
 async function setupCell() {
   const today = floorToGrid(await farFromTheNextHour(), DAY_MS);
   const day = (n: number) => new Date(today + n * DAY_MS).toISOString().slice(0, 10);
-  const bundle = await setupSource({ workspaceIds: [W], dataStart: today - 9 * DAY_MS });
-  const { store, sourceId, reader } = bundle;
+  const { store, url } = await setupMigrated();
+  const sourceId = await addSource(store, { slug: "default", workspaceIds: [W], dataStart: day(-9) });
   for (const traces of [1234, 5678])
     await loadRows(store, {
       sourceId,
@@ -45,19 +46,21 @@ async function setupCell() {
   );
   await fail(-2, "request_refused", `${REQUEST} answered 422: {"detail":{"error":"odd"}}`);
   await fail(-1, "request_refused", `${REQUEST} answered 422: {"detail":"Cut...`);
-  await reader.query(
+  await (await connect(url)).query(
     `INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, stored_traces, export_traces, state, fetch_number)
      VALUES ($1, 'u1', $2, 'traces_differ', 5678, 5600, 'platform_disagrees', 3)`,
     [scopeIds[0], `${day(-9)}T00:00:00Z`],
   );
-  const served = { databaseUrl: bundle.url, standin: STANDIN, store };
+  const served = { databaseUrl: url, standin: STANDIN, store };
   const cell = (from: number, more = "") =>
     `/cell?source=default&workspace=${W}&from=${day(from)}&to=${day(from + 1)}${more}`;
-  return { ...bundle, served, pages: await setupPages(served), cell, day };
+  return { served, pages: await setupPages(served), cell, day };
 }
 
+const shared = share(setupCell);
+
 test("a cell shows what is stored and leads to its differences and restatements", async () => {
-  const { pages, cell, day } = await setupCell();
+  const { pages, cell, day } = shared();
   const page = await pages.read(cell(-9, "&group_by=user&stride=day"));
   expect(page.table("State by dimension")).toEqual([
     { Dimension: "user", Status: "final, not proved", "Traces stored": "5,678" },
@@ -69,7 +72,7 @@ test("a cell shows what is stored and leads to its differences and restatements"
 });
 
 test("a failure is shown with the platform's own words, which are text", async () => {
-  const { pages, cell } = await setupCell();
+  const { pages, cell } = shared();
   const said = async (n: number) => (await pages.read(cell(n, "&group_by=user"))).notices.join();
   expect(await said(-4)).toContain("The record of bob@example.com lacks <b>traces</b>.");
   expect(await said(-3)).toContain("The day of <eve@example.com> is recomputed.");
@@ -86,7 +89,7 @@ test("a failure is shown with the platform's own words, which are text", async (
 });
 
 test("a cell leads to a backfill of the dimension that failed, and to one of all of it", async () => {
-  const { pages, cell, day } = await setupCell();
+  const { pages, cell, day } = shared();
   const range = `source=default&stride=day&from=${day(-4)}&to=${day(-3)}`;
   const failed = await pages.read(cell(-4));
   const fields = (text: string) => [...new URL(failed.link(text) ?? "", pages.url).searchParams].join("&");
@@ -99,7 +102,7 @@ test("a cell leads to a backfill of the dimension that failed, and to one of all
 });
 
 test("a viewer sees no address", async () => {
-  const { served, cell } = await setupCell();
+  const { served, cell } = shared();
   const viewer = await setupViewer(served);
   for (const path of [cell(-9, "&group_by=user"), cell(-4), cell(-3)]) {
     expect((await viewer.get(path)).text).not.toContain("@example.com");

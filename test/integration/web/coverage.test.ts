@@ -3,18 +3,20 @@ import { DAY_MS, floorToGrid } from "../../../src/domain/time/stride.ts";
 import type { Standin } from "../../../src/local/standin/server.ts";
 import { scopesOf } from "../../../src/store/catalog/scopes.ts";
 import { type PagesBench, setupPages } from "../../support/pages.ts";
+import { connect } from "../../support/reporting.ts";
+import { share } from "../../support/share.ts";
 import { farFromTheNextHour } from "../../support/source.ts";
-import { loadRows, windowOf } from "../../support/store.ts";
-import { enterSource, setupStore } from "../store/setup.ts";
+import { loadRows, setupMigrated, windowOf } from "../../support/store.ts";
+import { enterSource } from "../store/setup.ts";
 
 const [A, B] = ["00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000000b"];
 const HOSTILE = `<script>alert(1)</script>"'\u202e`;
 const STANDIN = { url: "http://127.0.0.1:1", apiKey: "key" } as Standin;
 
 async function setupEmpty() {
-  const bundle = await setupStore();
-  const pages = await setupPages({ databaseUrl: bundle.url, standin: STANDIN, store: bundle.store });
-  return { ...bundle, pages };
+  const { store, url } = await setupMigrated();
+  const reader = await connect(url);
+  return { store, url, reader, pages: await setupPages({ databaseUrl: url, standin: STANDIN, store }) };
 }
 
 /** Two workspaces of forty days; of the first, five days by workspace and four by user are loaded, from ten days ago on. */
@@ -40,6 +42,9 @@ async function setupCoverage() {
   return { ...bundle, sourceId, day };
 }
 
+/** For tests that change nothing. */
+const shared = share(setupCoverage);
+
 /** What the cells of a row say, by the title of the row. */
 async function cellsOf(pages: PagesBench, path: string, row: RegExp): Promise<string[]> {
   const table = (await pages.read(path)).table(/workspaces \d/);
@@ -64,7 +69,7 @@ test("before anything is loaded, the page has no table, and then one of what is 
 });
 
 test("each day of a dimension says what is loaded and proved of it, and leads to its cell", async () => {
-  const { pages, day } = await setupCoverage();
+  const { pages, day } = shared();
   const path = `/coverage?source=default&from=${day(-10)}&to=${day(0)}&workspace=${A}`;
   const loaded = ["final, not proved", ...Array(4).fill("empty, not proved")];
   expect(await cellsOf(pages, path, /by workspace$/)).toEqual([...loaded, ...Array(5).fill("missing")]);
@@ -77,12 +82,12 @@ test("each day of a dimension says what is loaded and proved of it, and leads to
 });
 
 test("from a day on, no column lies in the future", async () => {
-  const { pages, day } = await setupCoverage();
+  const { pages, day } = shared();
   expect(await cellsOf(pages, `/coverage?from=${day(-3)}&workspace=${A}`, /by workspace$/)).toHaveLength(4);
 });
 
 test("the gaps of what is chosen are named, each with the way to load it", async () => {
-  const { pages, day } = await setupCoverage();
+  const { pages, day } = shared();
   const gap = (from: number, to: number, more = "") =>
     `/backfills/new?source=default&stride=day&from=${day(from)}&to=${day(to)}${more}`;
   const all = await pages.read(`/coverage?from=${day(-10)}&to=${day(0)}&workspace=${A}`);
@@ -96,7 +101,7 @@ test("the gaps of what is chosen are named, each with the way to load it", async
 });
 
 test("a day of the calendar says the worst of all workspaces, and leads to those with a gap", async () => {
-  const { pages, day } = await setupCoverage();
+  const { pages, day } = shared();
   const tenth = await dayOf(pages, "/coverage", day(-10));
   expect(tenth.text).toBe("missing 6 of 8 daily figures, final 2 of 8 daily figures");
   expect((await pages.read(tenth.to)).hasTable(/workspaces 1 to/)).toBe(true);
@@ -129,13 +134,13 @@ test("what the export contradicts is not shown as if it were right", async () =>
 });
 
 test("hours have columns of their own", async () => {
-  const { pages, day } = await setupCoverage();
+  const { pages, day } = shared();
   const hours = `/coverage?stride=hour&from=${day(-1)}&to=${day(0)}&open=${A}`;
   expect(await cellsOf(pages, hours, /by user$/)).toEqual(Array(24).fill("missing"));
 });
 
 test("only workspaces with a gap are listed where that is asked for", async () => {
-  const { pages, day } = await setupCoverage();
+  const { pages, day } = shared();
   const { table } = await pages.read(`/coverage?from=${day(-10)}&to=${day(-6)}&gaps=1&group_by=workspace`);
   expect(table(/workspaces 1 to 1 of 1/)).toHaveLength(1);
 });

@@ -28,18 +28,15 @@ test("the overview says what is trusted, and what to do now with the command for
   expect((await pages.read("/")).text).toContain(`backfill --from ${dayOf(bench.dataStart)}`);
 });
 
-async function setupMonths() {
+test("the overview begins with the months, at least what is loaded of them, what it costs and may be claimed, and the days of each workspace", async () => {
   const bench = await setup({ days: 70, hourlyForMs: HOUR_MS });
+  const { sql } = bench;
   await bench.sync();
   await enterPrices(bench.store, [{ unitPrice: "0.0123", from: dayOf(bench.dataStart) }]);
   const months = [monthAt(bench.now), monthBefore(monthAt(bench.now))] as const;
-  return { ...bench, pages: await setupPages(bench), months };
-}
-
-test("the overview begins with the months: traces, what they cost, and what may be claimed of them", async () => {
-  const { sql, pages, months, reconcile } = await setupMonths();
+  const pages = await setupPages(bench);
   for (const check of ["loaded", "proved"]) {
-    if (check === "proved") await reconcile();
+    if (check === "proved") await bench.reconcile();
     const { facts } = await pages.read("/");
     for (const [n, month] of months.entries()) {
       const [row] = await sql<{ traces: string; cost: string; state: string }>(
@@ -57,10 +54,7 @@ test("the overview begins with the months: traces, what they cost, and what may 
       );
     }
   }
-});
 
-test("each day of the chart is made of its workspaces", async () => {
-  const { sql, pages } = await setupMonths();
   const byDay = await sql<{ day: string; traces: string; parts: string }>(
     `SELECT usage_date::text AS day, to_char(sum(traces), 'FM999,999,999') AS traces,
             string_agg(workspace_name || ': ' || to_char(traces, 'FM999,999,999'), E'\\n' ORDER BY t.total DESC) FILTER (WHERE traces > 0) AS parts
@@ -75,10 +69,7 @@ test("each day of the chart is made of its workspaces", async () => {
   expect(bars.map((bar) => bar.replace(/, provisional|\nUnusual: .*/g, ""))).toEqual(
     byDay.map(({ day, traces, parts }) => `${day}: ${traces} traces\n${parts}`),
   );
-});
 
-test("a month of which a day is not loaded is at least what is loaded of it", async () => {
-  const { sql, pages, months } = await setupMonths();
   const [, last] = months;
   await sql(
     "DELETE FROM usage.coverage WHERE period_start <= $1 AND scope_id IN (SELECT scope_id FROM usage.trace_scope WHERE stride = 'day' AND group_by = 'workspace')",
@@ -93,7 +84,7 @@ test("a month of which a day is not loaded is at least what is loaded of it", as
 });
 
 test("beside others, a source that is well takes one line, after those that are not", async () => {
-  const bench = await setup();
+  const bench = await setup({ workspaces: [0] });
   const pages = await setupPages(bench);
   await bench.sync();
   await bench.reconcile();

@@ -8,6 +8,7 @@ import { TIMELINE_KINDS } from "../../../src/store/activity/timeline.ts";
 import { CLOSE_ACTION } from "../../../src/store/months/closed-months.ts";
 import { recordAction } from "../../../src/store/work/operator-actions.ts";
 import { type PagesBench, setupPages, setupViewer } from "../../support/pages.ts";
+import { share } from "../../support/share.ts";
 import { senderOn, setup } from "../../support/source.ts";
 
 const ADA = { name: "ada@example.com", role: "operator", via: "page" } as const;
@@ -54,6 +55,9 @@ async function setupTimeline() {
   return { ...bench, sourceId, pages: await setupPages(bench) };
 }
 
+/** For tests that change nothing. */
+const shared = share(setupTimeline);
+
 /** The rows of a list and of all its older pages. */
 async function rowsOfAll(pages: PagesBench, path: string): Promise<string[]> {
   const page = await pages.read(path);
@@ -63,8 +67,9 @@ async function rowsOfAll(pages: PagesBench, path: string): Promise<string[]> {
 }
 
 test("each thing that happened is a row, with who ordered it", async () => {
-  const { pages, dataStart } = await setupTimeline();
-  const rows = (await pages.read("/timeline")).table("Timeline");
+  const { pages, dataStart } = shared();
+  const page = await pages.read("/timeline");
+  const rows = page.table("Timeline");
   const of = (kind: string) =>
     rows.filter((row) => row.Kind === kind).map((row) => [row.What ?? "", row.Who]);
   expect(of("sync")).toHaveLength(1);
@@ -87,17 +92,13 @@ test("each thing that happened is a row, with who ordered it", async () => {
   const configuration = of("configuration").map(([what]) => what);
   expect(configuration).toHaveLength(5);
   expect(configuration.join()).toContain(`from ${new Date(dataStart).toISOString().slice(0, 10)} to `);
-});
-
-test("a row leads to the page that shows it", async () => {
-  const { pages } = await setupTimeline();
-  const { links } = await pages.read("/timeline");
-  expect(links("action")).toContain("/backfills/4711");
-  expect(links("month closed")).toEqual(["/months/2026-01?source=default"]);
+  // A row leads to the page that shows it.
+  expect(page.links("action")).toContain("/backfills/4711");
+  expect(page.links("month closed")).toEqual(["/months/2026-01?source=default"]);
 });
 
 test("no key is kept, and a viewer sees no address", async () => {
-  const bench = await setupTimeline();
+  const bench = shared();
   const [kept] = await bench.sql<{ text: string }>(
     "SELECT string_agg(c::text || s::text, ' ') AS text FROM usage.configuration_change c, usage.source s",
   );
