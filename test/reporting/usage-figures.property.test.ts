@@ -37,6 +37,7 @@ interface Given {
   readonly leftOut: readonly number[];
   readonly byHours: readonly number[];
   readonly final: boolean;
+  readonly areHoursFinal: boolean;
 }
 
 const place = fc.integer({ min: 0, max: DAYS - 1 });
@@ -54,7 +55,20 @@ const given: fc.Arbitrary<Given> = fc.record({
   leftOut: fc.uniqueArray(place, { maxLength: 6 }),
   byHours: fc.uniqueArray(place, { maxLength: 3 }),
   final: fc.boolean(),
+  areHoursFinal: fc.boolean(),
 });
+/** Whole months with a day that is made of hours: chance seldom leaves no day out. */
+const WHOLE: Given = {
+  days: [{}, { 3: IDS.map((_, i) => i), 40: IDS.map(() => 7) }],
+  leftOut: [],
+  byHours: [9],
+  final: true,
+  areHoursFinal: false,
+};
+const WHOLE_MONTHS: readonly (readonly ["workspace" | "project", Given])[] = [
+  ["workspace", WHOLE],
+  ["project", { ...WHOLE, areHoursFinal: true }],
+];
 const range: fc.Arbitrary<Days> = fc
   .oneof(
     fc.tuple(fc.integer({ min: -3, max: DAYS }), fc.integer({ min: 1, max: DAYS })),
@@ -76,13 +90,14 @@ test("usage by id, by bucket and what is loaded are those of the views, for any 
     fc.asyncProperty(
       given,
       fc.array(range, { minLength: 3, maxLength: 3 }),
-      fc.constantFrom("workspace", "project", "user"),
+      fc.constantFrom<GroupBy>("workspace", "project", "user"),
       async (usage, ranges, by) => {
         await clearUsage(client);
         await client.query(
           "DELETE FROM usage.hourly_record; DELETE FROM usage.monthly_total; DELETE FROM usage.became_final",
         );
         await enter(bench, by, usage);
+        await compareMonths(client, by);
         for (const one of [...ranges, SPLIT]) {
           for (const workspaceId of [null, await entityOf(client, WORKSPACES[1])]) {
             const of: UsageOf = {
@@ -99,7 +114,11 @@ test("usage by id, by bucket and what is loaded are those of the views, for any 
         }
       },
     ),
-    { seed: SEED, numRuns: times(2) },
+    {
+      seed: SEED,
+      numRuns: times(2) + WHOLE_MONTHS.length,
+      examples: WHOLE_MONTHS.map(([by, one]): [Given, Days[], GroupBy] => [one, [], by]),
+    },
   );
 });
 
@@ -114,7 +133,7 @@ async function entityOf(client: pg.Client, id: string): Promise<number> {
 async function enter(
   { store, sourceId }: { store: Store; sourceId: number },
   groupBy: GroupBy,
-  { days, leftOut, byHours, final }: Given,
+  { days, leftOut, byHours, final, areHoursFinal }: Given,
 ): Promise<void> {
   for (const [nth, workspaceId] of WORKSPACES.entries()) {
     const ids = groupBy === "workspace" ? [workspaceId] : IDS;
@@ -131,7 +150,7 @@ async function enter(
         rows,
         window: windowOf(stride, from, to),
         // Far more than any of these days is old: what is loaded stays provisional.
-        settleAfterMs: final ? 0 : 40_000 * DAY_MS,
+        settleAfterMs: (stride === "day" ? final : areHoursFinal) ? 0 : 40_000 * DAY_MS,
       });
     const holes = [...leftOut, ...byHours].sort((a, b) => a - b);
     let start = 0;
@@ -246,6 +265,27 @@ async function compare(
     const own = named.filter((one) => one.key === key && one.traces > 0);
     expect(cellsOf(own), what).toEqual(cellsOf(rows.filter((row) => row.id === id)));
   }
+}
+
+/** A month that is whole is the sum of its days, also of those that are made of hours. */
+async function compareMonths(client: pg.Client, by: GroupBy): Promise<void> {
+  const id = by === "workspace" ? "NULL::text" : DIMENSIONS[by].id;
+  const { rows } = await client.query(`
+    WITH daily AS (
+      SELECT date_trunc('month', usage_date)::date AS month, workspace_id, ${id} AS id, traces, is_final
+      FROM ${inSchema(`fct_usage_${by}_daily`)} WHERE usage_date < '${dayOf(DAYS)}'
+    ), whole AS (
+      SELECT month, workspace_id, bool_and(traces IS NOT NULL) AS is_complete, bool_and(is_final) AS is_final FROM daily GROUP BY 1, 2
+    ), expected AS (
+      SELECT month, workspace_id, c.id, CASE WHEN w.is_complete THEN sum(traces) END AS traces, w.is_complete, w.is_final
+      FROM daily d JOIN whole w USING (month, workspace_id)
+      CROSS JOIN LATERAL (SELECT CASE WHEN w.is_complete THEN d.id END AS id) c GROUP BY 1, 2, 3, 5, 6
+    ), shown AS (
+      SELECT month_start, workspace_id, ${id}, traces, is_complete, is_final
+      FROM ${inSchema(`fct_usage_${by}_monthly`)} WHERE month_start < '${dayOf(DAYS)}'
+    )
+    (TABLE expected EXCEPT ALL TABLE shown) UNION ALL (TABLE shown EXCEPT ALL TABLE expected)`);
+  expect(rows, `months by ${by}`).toEqual([]);
 }
 
 async function compareLoaded(store: Store, client: pg.Client, of: UsageOf, range: Days): Promise<void> {
