@@ -17,33 +17,6 @@ const CHARGES = `SELECT usage_date AS day, workspace_id AS workspace, sku, volum
                         is_final AS final, coverage_status AS status
                  FROM reporting.fct_cost_workspace_daily ORDER BY 1, 2, 3, 4`;
 
-test("a free allowance and a graduated price: each trace costs what its place in the month says", async () => {
-  const bench = await setupSource();
-  // 100 traces are free, the next 100 cost 2, all others 1.
-  const tiers: GivenPrice[] = [
-    { unitPrice: "0" },
-    { unitPrice: "2", fromQuantity: 100 },
-    { unitPrice: "1", fromQuantity: 200 },
-  ];
-  expect(await enterPrices(bench.store, tiers)).toMatchObject({ added: 1 });
-  expect(await enterPrices(bench.store, tiers.toReversed())).toMatchObject({ added: 0, unchanged: 1 });
-  await enterMonths(bench, { [WORKSPACE]: { 0: 60, 1: 150, 31: 30 }, [OTHER]: { 0: 70 } });
-  const client = await connectPlain(bench.url);
-  const { rows } = await client.query<Record<string, string>>(CHARGES);
-  expect(
-    rows.map((row) => `${row.day} ${row.workspace?.slice(-1)} ${row.tier} ${row.traces} ${row.cost}`),
-  ).toEqual([
-    "2026-03-01 1 1 60 0.0000000000",
-    "2026-03-01 2 1 40 0.0000000000",
-    "2026-03-01 2 2 30 60.0000000000",
-    "2026-03-02 1 2 70 140.0000000000",
-    "2026-03-02 1 3 80 80.0000000000",
-    // April counts from 0 again.
-    "2026-04-01 1 1 30 0.0000000000",
-  ]);
-  expect(await enterPrices(bench.store, tiers.slice(0, 2))).toMatchObject({ added: 1, removed: 1 });
-});
-
 test("charges equal an independent recomputation to the last digit, and every trace is charged once", async () => {
   const bench = await setupSource();
   const client = await connectPlain(bench.url);

@@ -10,7 +10,6 @@ import type { Store } from "../../src/store/db/database.ts";
 import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
 import { enterPrices } from "../support/charges.ts";
 import { seed, times } from "../support/drawn.ts";
-import { setOwners } from "../support/owners.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, untilLockWaits, windowOf } from "../support/store.ts";
 
@@ -43,54 +42,6 @@ async function respond(
     });
   }
 }
-
-test("days that have ended keep the name and the owner they had when a project is renamed", async () => {
-  const bench = await setupSource();
-  const { store } = bench;
-  const client = await connectPlain(bench.url);
-  await setOwners(store, 'rules:\n  - {name: "test-*", owner: quality}\n');
-  const number = async () => (await drawStamp(store.db)).fetchNumber;
-  const day = async (day: string, name: string, at: string, id = "p") => {
-    const fetch = { number: await number(), at: Date.parse(at) };
-    await respond(bench, { ...fetch, names: { [ONE]: "One" } }, { groupBy: "workspace", day });
-    await respond(bench, { ...fetch, names: { [id]: name } }, { groupBy: "project", day });
-  };
-  for (const month of ["03", "04", "05"]) await day(`2026-${month}-10`, "test-x", `2026-${month}-11T08:00Z`);
-  await day("2026-06-10", "test-x", "2026-06-10T08:00Z");
-  const owned = async () =>
-    (
-      await client.query(
-        "SELECT usage_date || ' ' || owner AS line FROM reporting.fct_usage_owner_daily WHERE traces > 0 ORDER BY 1",
-      )
-    ).rows.map(({ line }) => line);
-  const named = async () =>
-    (
-      await client.query(
-        `SELECT concat_ws(' ', dimension_name, valid_from, valid_to, is_current, first_seen_at) AS line
-         FROM reporting_detail.dim_name WHERE group_by = 'project' ORDER BY valid_from`,
-      )
-    ).rows.map(({ line }) => line);
-  const before = ["2026-03-10 quality", "2026-04-10 quality", "2026-05-10 quality"];
-  expect(await owned()).toEqual([...before, "2026-06-10 quality"]);
-
-  // Renamed at noon of a day that had usage under the old name: that day goes with the name it ends with.
-  await day("2026-06-10", "archived-x", "2026-06-10T12:00Z");
-  expect(await owned()).toEqual([...before, "2026-06-10 (unallocated)"]);
-  // An old day is loaded again, and later the name comes back.
-  await day("2026-04-10", "archived-x", "2026-06-12T08:00Z");
-  expect(await owned()).toEqual([...before, "2026-06-10 (unallocated)"]);
-  expect(await named()).toEqual([
-    "test-x 1900-01-01 2026-06-10 f 2026-03-11 08:00:00+00",
-    "archived-x 2026-06-10 9999-12-31 t 2026-06-10 12:00:00+00",
-  ]);
-  await day("2026-03-10", "test-x", "2026-06-20T08:00Z");
-  await day("2026-06-25", "test-x", "2026-06-26T08:00Z");
-  expect(await owned()).toEqual([...before, "2026-06-10 (unallocated)", "2026-06-25 quality"]);
-  expect((await named()).slice(1)).toEqual([
-    "archived-x 2026-06-10 2026-06-20 f 2026-06-10 12:00:00+00",
-    "test-x 2026-06-20 9999-12-31 t 2026-06-20 08:00:00+00",
-  ]);
-});
 
 test("charges of days that have ended keep the name of their workspace in FOCUS", async () => {
   const bench = await setupSource();
