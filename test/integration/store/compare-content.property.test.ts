@@ -17,7 +17,7 @@ import { setupSource } from "./setup.ts";
 
 const RUNS = times(12);
 const WORKSPACE = "0b7c7f3e-0000-4000-8000-000000000001";
-const IDS = Array.from({ length: 140 }, (_, i) => (i === 0 ? "" : `project ${i}, é "\\`));
+const IDS = Array.from({ length: 140 }, (_, i) => ["", "(none)"][i] ?? `project ${i}, é "\\`);
 const BUCKETS = 9;
 const BIG = 2 ** 32;
 

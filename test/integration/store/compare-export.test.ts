@@ -152,40 +152,6 @@ test("a bucket that ends elsewhere is a difference, even if it is the only one",
   ]);
 });
 
-test("no id and an id that is spelled (none) are compared and shown apart", async () => {
-  const { bundle, sourceId } = await loaded([
-    [bucket(0), "", 3],
-    [bucket(0), "(none)", 5],
-    [bucket(1), "", 7],
-  ]);
-  const shown = async () =>
-    (
-      await bundle.reader.query(
-        `SELECT dimension_id, stored_amount::integer AS stored, other_amount::integer AS exported
-         FROM reporting_detail.usage_reconciliation WHERE state = 'open' ORDER BY period_start, dimension_id COLLATE "C"`,
-      )
-    ).rows;
-  const same: Given[] = [
-    [0, "", 3],
-    [0, "(none)", 5],
-    [1, "", 7],
-  ];
-  expect(await compare(bundle, sourceId, () => [same])).toMatchObject({ compared: 3, open: 0 });
-  // The counts of the two are swapped, and the second day names the other one.
-  const swapped: Given[] = [
-    [0, "", 5],
-    [0, "(none)", 3],
-    [1, "(none)", 7],
-  ];
-  expect(await compare(bundle, sourceId, () => [swapped])).toMatchObject({ open: 4 });
-  expect(await shown()).toEqual([
-    { dimension_id: "(none)", stored: 3, exported: 5 },
-    { dimension_id: "\\(none)", stored: 5, exported: 3 },
-    { dimension_id: "(none)", stored: 7, exported: null },
-    { dimension_id: "\\(none)", stored: null, exported: 7 },
-  ]);
-});
-
 test("a scope that is not final all over the window is not compared, and is said", async () => {
   const { bundle, sourceId } = await loaded([]);
   const { store, reader } = bundle;
