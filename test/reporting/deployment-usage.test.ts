@@ -151,11 +151,3 @@ test("a deployment is no project, whatever its id; users and keys are those of t
     ),
   ).toEqual([`user ${ADA}`, `user ${BOB}`]);
 });
-
-test("readers see that the uptime is a raw sum over replicas", async () => {
-  const comments = await lines(`
-    SELECT DISTINCT col_description(a.attrelid, a.attnum) FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
-    WHERE a.attname = 'agent_uptime_seconds' AND c.relnamespace IN ('reporting'::regnamespace, 'reporting_detail'::regnamespace)`);
-  expect(comments).toHaveLength(1);
-  expect(comments[0]).toContain("RAW SUM OVER ALL REPLICAS");
-});

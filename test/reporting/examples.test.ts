@@ -1,4 +1,4 @@
-import { readdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { enterPrices } from "../support/charges.ts";
 import { setOwners } from "../support/owners.ts";
@@ -101,48 +101,4 @@ test("each question of questions.sql runs, and finds what was loaded", async () 
     "usage_upgrade_project_monthly",
     "fct_deployment_usage_deployment_daily",
   ]);
-});
-
-/** Queries of the documents that group, of October. */
-async function groupingQueries(): Promise<string[]> {
-  const folder = new URL("../../", import.meta.url);
-  const documents = ["README.md", ...(await readdir(new URL("docs", folder))).map((name) => `docs/${name}`)];
-  const texts = await Promise.all(
-    documents.filter((name) => name.endsWith(".md")).map((name) => readFile(new URL(name, folder), "utf8")),
-  );
-  const blocks = texts.flatMap((text) =>
-    [...text.matchAll(/```sql\n([^`]*)```/g)].map(([, block = ""]) => block),
-  );
-  const examples = ["questions.sql", "metabase-question.sql"];
-  return (
-    [...blocks, ...(await Promise.all(examples.map(example)))]
-      .flatMap((text) => text.split(/;\n/))
-      // An owner has no id.
-      .filter((text) => text.includes("GROUP BY") && !text.includes("_owner_daily"))
-      .map((text) =>
-        text
-          .replaceAll(/\[\[.*?\]\]/g, "")
-          // An instant before the loads has no rows.
-          .replace(
-            /reporting_detail.usage_workspace_daily_as_of\(.*\)/,
-            "reporting.fct_usage_workspace_daily",
-          )
-          .replaceAll("2026-04-01", "2026-11-01")
-          .replaceAll("2026-03", "2026-10"),
-      )
-  );
-}
-
-test("no query of the documents takes two ids of one name for one", async () => {
-  const reader = await october();
-  const queries = await groupingQueries();
-  const sizes = async () => {
-    const found: number[] = [];
-    for (const query of queries) found.push((await reader.query(query)).rows.length);
-    return found;
-  };
-  const before = await sizes();
-  expect(before.filter((size) => size > 1).length).toBeGreaterThan(7);
-  await reader.query("RESET ROLE; UPDATE usage.entity_name SET name = 'same'; SET ROLE usage_reader");
-  expect(await sizes()).toEqual(before);
 });
