@@ -22,7 +22,7 @@ const SIZE = `SELECT sum(pg_total_relation_size(oid)) FROM pg_class
 const databases = await openDatabases();
 try {
   process.stdout.write(`${await measureLoads()}\n`);
-  process.stdout.write(`\n${databases.version} (${databases.settings}).\n`);
+  process.stdout.write(`\n${databases.machine}\n`);
 } finally {
   await databases.close();
 }

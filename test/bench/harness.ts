@@ -3,10 +3,11 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { InvalidArgumentError } from "commander";
 import pg from "pg";
+import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
 import { resolveTestPostgres } from "../support/test-postgres.ts";
@@ -56,6 +57,73 @@ export function hand(name: string, of: string, values: readonly number[]): void 
     high: Math.max(...values),
   };
   process.send?.(measure);
+}
+
+/** What a measured process took. */
+export interface Took {
+  readonly ms: number;
+  /** User and system time of this process, from the first request on. */
+  readonly cpuMs: number;
+  readonly idleMb: number;
+  readonly peakMb: number;
+}
+
+/** One round beside a floor, which is undefined where there is nothing to hold it against. */
+export interface Round<T extends Took> {
+  readonly floorMs: number | undefined;
+  readonly own: T;
+}
+
+/** Both sides of a round: every other time the other one first. */
+export async function bothSides<T extends Took>(
+  round: number,
+  floor: () => Promise<number | undefined>,
+  own: () => Promise<T>,
+): Promise<Round<T>> {
+  const early = round % 2 === 1 ? await own() : undefined;
+  const floorMs = await floor();
+  return { floorMs, own: early ?? (await own()) };
+}
+
+/** Heads of what `besideFloor` returns. */
+export const BESIDE_FLOOR = "records,answers,s,floor s,x,records/s,answers/s,CPU s,idle MB,peak MB".split(
+  ",",
+);
+
+/**
+ * Hands on what is held against the release before, and returns a line of medians. Ratios are the rounds' own: both sides of one meet
+ * the same moods of the machine.
+ */
+export function besideFloor(
+  rounds: readonly Round<Took>[],
+  { name, records, answers, unit }: { name: string; records: number; answers: number; unit: string },
+): (string | number | null)[] {
+  const middle = (of: (took: Took) => number) => median(rounds.map(({ own }) => of(own)));
+  const floors = rounds.flatMap(({ floorMs }) => floorMs ?? []);
+  const ratios = rounds.flatMap(({ floorMs, own }) => (floorMs === undefined ? [] : [own.ms / floorMs]));
+  const peaks = rounds.map(({ own }) => own.peakMb);
+  if (ratios.length > 0) hand(name, "psql on the same rows", ratios);
+  else
+    hand(
+      name,
+      `ms of CPU an ${unit}`,
+      rounds.map(({ own }) => own.cpuMs / answers),
+    );
+  hand(`${name}, peak memory`, "MB", peaks);
+  const seconds = middle(({ ms }) => ms) / 1000;
+  return [
+    records,
+    answers,
+    seconds.toFixed(2),
+    ratios.length === 0 ? null : (median(floors) / 1000).toFixed(2),
+    ratios.length === 0 ? null : median(ratios).toFixed(2),
+    Math.round(records / seconds),
+    (answers / seconds).toFixed(1),
+    (middle(({ cpuMs }) => cpuMs) / 1000).toFixed(2),
+    Math.round(middle(({ idleMb }) => idleMb)),
+    // The highest of the rounds: a bound is kept always or not at all.
+    Math.round(Math.max(...peaks)),
+  ];
 }
 
 /** Starts a file of this folder as a process of its own, hands it `task`, and waits for its first message. */
@@ -132,9 +200,10 @@ export async function openDatabases() {
     `SELECT version() AS version, current_setting('fsync') AS fsync, current_setting('shared_buffers') AS buffers`,
   );
   let created = 0;
+  const settings = `${service.origin}, fsync ${rows[0].fsync}, shared_buffers ${rows[0].buffers}`;
+  const version = /^\S+ \S+/.exec(rows[0].version)?.[0] ?? "";
   return {
-    version: /^\S+ \S+/.exec(rows[0].version)?.[0] ?? "",
-    settings: `${service.origin}, fsync ${rows[0].fsync}, shared_buffers ${rows[0].buffers}`,
+    machine: `${version} (${settings}), Node ${process.version}, ${availableParallelism()} cores shared by all.`,
     async create(setup?: string): Promise<string> {
       const name = `${prefix}_${++created}`;
       await admin.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
@@ -172,4 +241,11 @@ export async function query(url: string, text: string): Promise<Record<string, s
 /** The one value of a statement, as a number. */
 export async function value(url: string, text: string): Promise<number> {
   return Number(Object.values((await query(url, text))[0] ?? {})[0]);
+}
+
+/** Traces that are stored, by each dimension. */
+export function storedTraces(url: string): Promise<number[]> {
+  return Promise.all(
+    GROUPINGS.map((by) => value(url, `SELECT coalesce(sum(traces), 0) FROM reporting.fct_usage_${by}_daily`)),
+  );
 }

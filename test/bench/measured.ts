@@ -3,7 +3,7 @@ import { createSession } from "../../src/cli/session/session.ts";
 import { eachSource } from "../../src/cli/session/sources.ts";
 import { readConfig } from "../../src/config/config.ts";
 import type { OpenSource } from "../../src/pipeline/source/source.ts";
-import { answer, takeTask } from "./harness.ts";
+import { answer, type Took, takeTask } from "./harness.ts";
 import { dayOf } from "./shapes.ts";
 
 /**
@@ -11,14 +11,6 @@ import { dayOf } from "./shapes.ts";
  * what a command or a job does, from the first request or statement to the last commit, and answers what that took. It loads only
  * what that command loads.
  */
-
-interface Took {
-  readonly ms: number;
-  /** User and system time of this process, from the first request on. */
-  readonly cpuMs: number;
-  readonly idleMb: number;
-  readonly peakMb: number;
-}
 
 /** `usage-etl backfill --inline --reprocess all` of users by day. */
 export type Load = { readonly what: "load"; readonly days: number } & Platform;

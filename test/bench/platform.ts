@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
-import { workspaceId } from "./shapes.ts";
+import { dice } from "../../src/local/standin/engine/random.ts";
+import { dimensionsOf, workspaceId } from "./shapes.ts";
 
 /**
  * The platform of `bench:day` and `bench:requests`: workspaces whose sizes follow a power law. In each quarter of an hour a share of them
@@ -33,7 +34,7 @@ export async function startPlatform({ workspaces, active, from, seed }: Shape) {
   const chances = chancesOf(sizes, active);
   /** By workspace, traces of each hour by entity. */
   const counts = ids.map(() => new Map<number, number[]>());
-  const random = randomOf(seed);
+  const random = dice(seed).next;
   /** Requests of usage, by dimension. */
   const requests = new Map<string, number>();
   let until = from;
@@ -82,8 +83,8 @@ export async function startPlatform({ workspaces, active, from, seed }: Shape) {
         const found = tracesIn(place, at, Math.min(at + size, end));
         const shown = groupBy === "workspace" ? [found.reduce((all, one) => all + one, 0)] : found;
         for (const [entity, traces] of shown.entries()) {
-          if (traces !== 0)
-            records.push({ time_bucket: bucket, dimensions: dimensions(groupBy, id, place, entity), traces });
+          const dimensions = dimensionsOf(groupBy, place * ENTITIES + entity, { id, place });
+          if (traces !== 0) records.push({ time_bucket: bucket, dimensions, traces });
         }
       }
     }
@@ -127,25 +128,4 @@ function chancesOf(sizes: readonly number[], mean: number): number[] {
     [low, high] = reached < mean ? [middle, high] : [low, middle];
   }
   return at(high);
-}
-
-/** Numbers from 0 to below 1 (mulberry32). */
-function randomOf(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-function dimensions(groupBy: string, id: string, place: number, entity: number): object {
-  const n = String(place * ENTITIES + entity).padStart(12, "0");
-  if (groupBy === "workspace") return { workspace_id: id, workspace_name: `Workspace ${place}` };
-  if (groupBy === "project")
-    return { project_id: `00000000-0000-4000-9000-${n}`, project_name: `Project ${n}` };
-  if (groupBy === "user")
-    return { user_id: `00000000-0000-4000-8000-${n}`, user_email: `user.${n}@example.com` };
-  return { api_key_short_key: `lsv2_${n}` };
 }

@@ -1,24 +1,9 @@
 import { createWriteStream } from "node:fs";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { dayOf, tracesOf, userId, workspaceId } from "./shapes.ts";
+import { dayOf, type Shape, tracesOf, userId, workspaceId } from "./shapes.ts";
 
-/** What the bench of reconciling holds against each other: users by day, in one window of 31 days, the same on both sides. */
-export interface ExportShape {
-  readonly name: string;
-  readonly workspaces: number;
-  readonly usersPerWorkspace: number;
-  /** A user has a row on every n-th day. */
-  readonly everyDays: number;
-  /** Days on which one record of the store differs. */
-  readonly differingDays?: number;
-}
-
-export const EXPORT_DAYS = 31;
-
-export function rowsOf({ workspaces, usersPerWorkspace, everyDays }: ExportShape): number {
-  return workspaces * usersPerWorkspace * Math.ceil(EXPORT_DAYS / everyDays);
-}
+/** What the bench of reconciling holds against each other: the same on both sides, in one window. */
 
 const HEADER =
   "Time Bucket Start,Time Bucket End,Workspace ID,Workspace Name,Project ID,Project Name,User ID,User Email,API Key Short Key,Traces\r\n";
@@ -27,14 +12,14 @@ const bucket = (day: number) => new Date(dayOf(day)).toISOString().replace(".000
 
 /** The export of one workspace, by time and then by user, in pieces. */
 export function* exportOf(
-  { usersPerWorkspace, everyDays }: ExportShape,
+  { usersPerWorkspace, days, everyDays }: Shape,
   workspace: number,
 ): Generator<string> {
   yield HEADER;
   const first = workspace * usersPerWorkspace;
   const users = Array.from({ length: usersPerWorkspace }, (_, i) => first + i);
   const named = users.map((user) => `${userId(user)},user.${user}@example.com`);
-  for (let day = 0; day < EXPORT_DAYS; day += everyDays) {
+  for (let day = 0; day < days; day += everyDays) {
     const buckets = `${bucket(day)},${bucket(day + 1)},,,,,`;
     for (let from = 0; from < users.length; from += 500) {
       yield users
@@ -45,19 +30,15 @@ export function* exportOf(
   }
 }
 
-export async function writeExport(shape: ExportShape, file: string): Promise<void> {
+export async function writeExport(shape: Shape, file: string): Promise<void> {
   await pipeline(Readable.from(exportOf(shape, 0)), createWriteStream(file));
 }
 
 /** The store's side of it, final. The same arithmetic as `tracesOf`. */
-export function storeOf({
-  workspaces,
-  usersPerWorkspace,
-  everyDays,
-  differingDays = 0,
-}: ExportShape): string {
+export function storeOf(shape: Shape): string {
+  const { workspaces, usersPerWorkspace, days, everyDays, differingDays = 0 } = shape;
   const ids = Array.from({ length: workspaces }, (_, i) => `'${workspaceId(i)}'`).join();
-  const [start, end] = [dayOf(0), dayOf(EXPORT_DAYS)].map((at) => `'${new Date(at).toISOString()}'`);
+  const [start, end] = [dayOf(0), dayOf(days)].map((at) => `'${new Date(at).toISOString()}'`);
   return `
     INSERT INTO usage.source (slug, base_url, data_start, hourly_hours, configuration_digest)
     VALUES ('default', 'http://localhost', '2026-01-05', 1, '');
@@ -81,7 +62,7 @@ export function storeOf({
     INSERT INTO usage.dated_record
     SELECT s.series_id, '2026-01-05'::date + d, (n::bigint * 7919 + d * 104729) % 4999 + 1
     FROM u JOIN usage.entity e ON e.external_id = u.id JOIN usage.series s USING (entity_id)
-    CROSS JOIN generate_series(0, ${EXPORT_DAYS - 1}, ${everyDays}) d
+    CROSS JOIN generate_series(0, ${days - 1}, ${everyDays}) d
     ORDER BY 1, 2;
     INSERT INTO usage.coverage SELECT scope_id, ${start}, ${end}, true, 1, now(), tstzmultirange(tstzrange(${start}, ${end})) FROM usage.trace_scope;
     UPDATE usage.dated_record SET traces = traces + 1

@@ -1,14 +1,25 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { availableParallelism, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command } from "commander";
 import { createOutput, table } from "../../src/cli/report/output.ts";
 import { runByPsql } from "./floor.ts";
-import { hand, median, openDatabases, runChild, startChild, whole, wholes } from "./harness.ts";
+import {
+  BESIDE_FLOOR,
+  besideFloor,
+  bothSides,
+  openDatabases,
+  type Round,
+  runChild,
+  startChild,
+  whole,
+  wholes,
+} from "./harness.ts";
 import type { Reconcile, Reconciled } from "./measured.ts";
 import { NODE_OPTIONS } from "./processes.ts";
-import { EXPORT_DAYS, type ExportShape, rowsOf, storeOf, writeExport } from "./reconcile-data.ts";
-import type { ExportServerTask } from "./reconcile-server.ts";
+import { storeOf, writeExport } from "./reconcile-data.ts";
+import type { ServerTask } from "./server.ts";
+import { recordsOf, type Shape, WINDOW_DAYS } from "./shapes.ts";
 
 /**
  * `npm run bench:reconcile`: an export held against the store, from the request to the commit, beside psql doing the same to a file
@@ -50,87 +61,61 @@ const output = createOutput({ json: false });
 const folder = mkdtempSync(join(tmpdir(), "usage-etl-bench-"));
 const databases = await openDatabases();
 try {
-  const lines: (string | number)[][] = [];
+  const lines: (string | number | null)[][] = [];
   for (const rows of options.rows ?? [1_000_000, 5_000_000]) {
-    const shape = {
-      name: `${rows / 1e6}M`,
+    const name = `${rows / 1e6}M`;
+    const shape: Shape = {
+      name,
+      about: `an export of ${name} rows`,
       workspaces: 1,
-      usersPerWorkspace: Math.ceil(rows / 31),
+      usersPerWorkspace: Math.ceil(rows / WINDOW_DAYS),
+      days: WINDOW_DAYS,
       everyDays: 1,
       differingDays: options.differingDays,
     };
     lines.push(await measure(shape, join(folder, "export.csv")));
   }
-  lines.push(
-    await measure({
-      name: "small",
-      workspaces: options.exports,
-      usersPerWorkspace: 4,
-      everyDays: 7,
-    }),
-  );
+  const small = { workspaces: options.exports, usersPerWorkspace: 4, days: WINDOW_DAYS, everyDays: 7 };
+  lines.push(await measure({ name: "small", about: "exports of 20 rows", ...small }));
   process.stdout.write(
-    `${table(["shape", "rows", "exports", "s", "floor s", "x", "rows/s", "exports/s", "CPU s", "idle MB", "peak MB"], lines)}\n\n` +
-      `Medians of ${options.rounds} rounds; peak of all. Node ${process.version}, ${databases.version} (${databases.settings}), ` +
-      `${availableParallelism()} cores shared by all. Floor: psql \\copy of the export, ANALYZE, one FULL JOIN.\n`,
+    `${table(["shape", ...BESIDE_FLOOR], lines)}\n\n` +
+      `Medians of ${options.rounds} rounds; peak of all. ${databases.machine} Floor: psql \\copy of the export, ANALYZE, one FULL JOIN.\n`,
   );
 } finally {
   await databases.close();
   rmSync(folder, { recursive: true, force: true });
 }
 
-async function measure(shape: ExportShape, file?: string): Promise<(string | number)[]> {
-  output.note(`${shape.name}: ${rowsOf(shape).toLocaleString("en-US")} rows`);
+async function measure(shape: Shape, file?: string): Promise<(string | number | null)[]> {
+  output.note(`${shape.name}: ${recordsOf(shape).toLocaleString("en-US")} rows`);
   if (file !== undefined) await writeExport(shape, file);
-  const serving: ExportServerTask = { shape, file };
-  const server = await startChild<{ url: string }>("./reconcile-server.ts", serving);
+  const serving: ServerTask = { shape, exports: { file } };
+  const server = await startChild<{ url: string }>("./server.ts", serving);
   const url = await databases.create(storeOf(shape));
+  const floor = async () => (file === undefined ? undefined : runByPsql(FLOOR, url, file, "csv header"));
   try {
-    const found: { floor: number; own: Reconciled }[] = [];
+    const rounds: Round<Reconciled>[] = [];
     for (let round = 0; round < options.rounds; round++) {
       await databases.settle(url);
-      const runFloor = async () =>
-        file === undefined ? Number.NaN : runByPsql(FLOOR, url, file, "csv header");
-      const early = round % 2 === 0 ? await runFloor() : undefined;
-      const own = await run(url, server.answer.url, shape);
-      found.push({ floor: early ?? (await runFloor()), own });
+      rounds.push(await bothSides(round, floor, () => run(url, server.answer.url, shape)));
     }
-    const seconds = median(found.map(({ own }) => own.ms)) / 1000;
-    const name = `reconcile, ${file === undefined ? "exports of 20 rows" : `an export of ${shape.name} rows`}`;
-    const ratios = found.map(({ floor, own }) => own.ms / floor);
-    const cpu = found.map(({ own }) => own.cpuMs / own.windows);
-    const peaks = found.map(({ own }) => own.peakMb);
-    if (file === undefined) hand(name, "ms of CPU an export", cpu);
-    else hand(name, "psql on the same rows", ratios);
-    hand(`${name}, peak memory`, "MB", peaks);
-    const windows = found[0]?.own.windows ?? 0;
-    return [
-      shape.name,
-      rowsOf(shape),
-      windows,
-      seconds.toFixed(2),
-      file === undefined ? "" : (median(found.map(({ floor }) => floor)) / 1000).toFixed(2),
-      file === undefined ? "" : median(ratios).toFixed(2),
-      Math.round(rowsOf(shape) / seconds),
-      (windows / seconds).toFixed(1),
-      (median(found.map(({ own }) => own.cpuMs)) / 1000).toFixed(2),
-      Math.round(median(found.map(({ own }) => own.idleMb))),
-      Math.round(Math.max(...peaks)),
-    ];
+    const counts = { records: recordsOf(shape), answers: rounds[0]?.own.windows ?? 0 };
+    const line = besideFloor(rounds, { name: `reconcile, ${shape.about}`, unit: "export", ...counts });
+    return [shape.name, ...line];
   } finally {
     await databases.drop(url);
     await server.close();
   }
 }
 
-async function run(databaseUrl: string, platformUrl: string, shape: ExportShape): Promise<Reconciled> {
-  const task: Reconcile = { what: "reconcile", days: EXPORT_DAYS, databaseUrl, platformUrl };
+async function run(databaseUrl: string, platformUrl: string, shape: Shape): Promise<Reconciled> {
+  const task: Reconcile = { what: "reconcile", days: shape.days, databaseUrl, platformUrl };
   const found = await runChild<Reconciled>("./measured.ts", task, options.nodeOption);
   const { compared, differences } = found;
   // A fast pass over something else would be no result.
-  if (compared !== rowsOf(shape) || differences !== (shape.differingDays ?? 0)) {
+  if (compared !== recordsOf(shape) || differences !== (shape.differingDays ?? 0)) {
     throw new Error(
-      `${shape.name}: ${compared} of ${rowsOf(shape)} rows compared, ${differences} differences`,
+      `${shape.name}: ${compared} of ${recordsOf(shape)} rows compared, ${differences} differences`,
     );
   }
   return found;

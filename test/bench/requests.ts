@@ -1,7 +1,8 @@
 import { Command } from "commander";
 import { createOutput, table } from "../../src/cli/report/output.ts";
 import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
-import { openDatabases, value, whole } from "./harness.ts";
+import { GROUPINGS } from "../../src/domain/usage/record.ts";
+import { openDatabases, storedTraces, whole } from "./harness.ts";
 import { QUARTER_MS, startPlatform } from "./platform.ts";
 import { type Environment, runCommand } from "./processes.ts";
 
@@ -61,9 +62,9 @@ try {
     const { exit, ms, out } = await runCommand(environment, ["sync", "--inline", "--json"]);
     if (exit !== 0) throw new Error(`sync ended with ${exit}`);
     // Whatever was not asked for is in the tables all the same.
-    const [stored, truth] = [await storedTraces(), platform.total()];
+    const [stored, truth] = [await storedTraces(url), platform.total()];
     if (stored.some((one) => one !== truth)) throw new Error(`stored ${stored.join(", ")}, not ${truth}`);
-    const of = ["workspace", "project", "user", "api_key"].map((by) => platform.requests.get(by) ?? 0);
+    const of = GROUPINGS.map((by) => platform.requests.get(by) ?? 0);
     const [{ counts }] = JSON.parse(out) as [{ counts: { planned: number }[] }];
     const planned = counts.reduce((sum, one) => sum + one.planned, 0);
     lines.push([what, planned, ...of, of.reduce((sum, one) => sum + one, 0), (ms / 1000).toFixed(0)]);
@@ -71,18 +72,10 @@ try {
   await sync("first load", 0);
   for (const n of active) await sync(`sync, ${n} workspaces with new traces`, n);
   process.stdout.write(
-    `Requests planned, and sent by dimension\n${table(["", "planned", "workspace", "project", "user", "API key", "sent", "s"], lines)}\n\n${workspaces} workspaces, of which ${used} ever had traces; ${days} days, hours of ${hours} days. ${databases.version} (${databases.settings}), Node ${process.version}.\n`,
+    `Requests planned, and sent by dimension\n${table(["", "planned", "workspace", "project", "user", "API key", "sent", "s"], lines)}\n\n${workspaces} workspaces, of which ${used} ever had traces; ${days} days, hours of ${hours} days. ${databases.machine}\n`,
   );
 } finally {
   await platform.close();
   await databases.drop(url);
   await databases.close();
-}
-
-/** Of all days, by each dimension. */
-async function storedTraces(): Promise<number[]> {
-  const sums = ["workspace", "project", "user", "api_key"].map((by) =>
-    value(url, `SELECT coalesce(sum(traces), 0) FROM reporting.fct_usage_${by}_daily`),
-  );
-  return Promise.all(sums);
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
 import { serveAs, takeTask } from "./harness.ts";
-import { workspaceId } from "./shapes.ts";
+import { dimensionsOf, workspaceId } from "./shapes.ts";
 
 /**
  * The platform of a large customer, in a process of its own. It answers every window with made-up counts, each after its
@@ -70,26 +70,8 @@ function addBucket(
   for (let i = 0; i < perWorkspace[groupBy]; i++) {
     if (groupBy === "user" && (i + at) % (isHours ? 60 : 5) !== 0) continue;
     const traces = ((place * 7919 + i * 104_729 + at) % 499) + 1;
-    records.push(
-      `{"time_bucket":"${bucket}","dimensions":${dimensions(groupBy, place, i)},"traces":${traces}}`,
-    );
+    const workspace = { id: ids[place] ?? "", place };
+    const dimensions = dimensionsOf(groupBy, place * perWorkspace[groupBy] + i, workspace);
+    records.push(`{"time_bucket":"${bucket}","dimensions":${JSON.stringify(dimensions)},"traces":${traces}}`);
   }
-}
-
-function dimensions(groupBy: keyof typeof perWorkspace, place: number, i: number): string {
-  const n = place * perWorkspace[groupBy] + i;
-  if (groupBy === "workspace") {
-    return `{"workspace_id":"${ids[place]}","workspace_name":"Workspace ${place}"}`;
-  }
-  if (groupBy === "project") return `{"project_id":"${projectId(n)}","project_name":"Project ${n}"}`;
-  if (groupBy === "user") return `{"user_id":"${userOf(n)}","user_email":"user.${n}@example.com"}`;
-  return `{"api_key_short_key":"lsv2_${n}"}`;
-}
-
-function projectId(n: number): string {
-  return `00000000-0000-4000-9000-${n.toString(16).padStart(12, "0")}`;
-}
-
-function userOf(n: number): string {
-  return `00000000-0000-4000-8000-${n.toString(16).padStart(12, "0")}`;
 }

@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { availableParallelism } from "node:os";
 import { Command } from "commander";
 import { Redis } from "ioredis";
 import { createOutput, table } from "../../src/cli/report/output.ts";
@@ -177,7 +176,7 @@ try {
   }
   say("Commands", ["command", "exit", "s", "CPU s of Node", "peak MB", "bytes"], lines);
   process.stdout.write(
-    `${options.workspaces} workspaces, ${options.users} users, ${options.days} days. ${databases.version} (${databases.settings}), Node ${process.version}, ${availableParallelism()} cores.\n`,
+    `${options.workspaces} workspaces, ${options.users} users, ${options.days} days. ${databases.machine}\n`,
   );
   if (options.keep === true) process.stdout.write(`Kept: ${new URL(url).pathname.slice(1)}\n`);
 } finally {

@@ -1,5 +1,8 @@
+import { createReadStream, statSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { pipeline } from "node:stream";
 import { serveAs, takeTask } from "./harness.ts";
+import { exportOf } from "./reconcile-data.ts";
 import { activeDays, dayOf, type Shape, tracesOf, userId, WINDOW_DAYS, workspaceId } from "./shapes.ts";
 
 /**
@@ -11,41 +14,43 @@ export interface ServerTask {
   readonly shape: Shape;
   /** Added to each count. */
   readonly more?: number;
+  /** It answers exports: that of the only workspace from this file, or many small ones. */
+  readonly exports?: { readonly file: string | undefined };
 }
 
-const { shape, more = 0 } = await takeTask<ServerTask>();
+const { shape, more = 0, exports } = await takeTask<ServerTask>();
 
-const usage = new Map<string, Buffer[]>();
-for (let workspace = 0; workspace < shape.workspaces; workspace++) {
-  for (let from = 0; from < shape.days; from += WINDOW_DAYS) {
-    usage.set(`${workspaceId(workspace)} ${dayOf(from)}`, usageAnswer(workspace, from));
+/** By workspace, and the start of the window: an export has one. */
+const ready = new Map<string, Buffer[]>();
+const ids = Array.from({ length: shape.workspaces }, (_, i) => workspaceId(i));
+for (const [workspace, id] of ids.entries()) {
+  if (exports === undefined) {
+    for (let from = 0; from < shape.days; from += WINDOW_DAYS)
+      ready.set(`${id} ${dayOf(from)}`, usageAnswer(workspace, from));
+  } else if (exports.file === undefined) {
+    ready.set(`${id} ${dayOf(0)}`, [Buffer.from([...exportOf(shape, workspace)].join(""))]);
   }
 }
-const listing = [
-  Buffer.from(
-    JSON.stringify(
-      Array.from({ length: shape.workspaces }, (_, i) => ({
-        id: workspaceId(i),
-        display_name: `Workspace ${i}`,
-      })),
-    ),
-  ),
-];
+const listing = Buffer.from(JSON.stringify(ids.map((id, i) => ({ id, display_name: `Workspace ${i}` }))));
+const type = exports === undefined ? "application/json" : "text/csv";
 
 serveAs(serve);
 
 function serve(request: IncomingMessage, response: ServerResponse): void {
   const { pathname, searchParams } = new URL(request.url ?? "/", "http://localhost");
+  if (pathname === "/api/v1/workspaces") return void send(response, [listing], "application/json");
+  const isWanted = pathname.endsWith(exports === undefined ? "/granular-usage" : "/granular-usage/export");
   const start = Date.parse(searchParams.get("start_time") ?? "");
-  const found = usage.get(`${searchParams.get("workspace_ids")} ${start}`);
-  if (pathname === "/api/v1/workspaces") send(response, listing);
-  else if (pathname.endsWith("/granular-usage") && found !== undefined) send(response, found);
-  else response.writeHead(404).end();
+  const found = ready.get(`${searchParams.get("workspace_ids")} ${start}`);
+  if (isWanted && found !== undefined) return void send(response, found, type);
+  if (!isWanted || exports?.file === undefined) return void response.writeHead(404).end();
+  response.writeHead(200, { "content-type": type, "content-length": statSync(exports.file).size });
+  pipeline(createReadStream(exports.file, { highWaterMark: 65_536 }), response, () => {});
 }
 
-function send(response: ServerResponse, pieces: readonly Buffer[]): void {
+function send(response: ServerResponse, pieces: readonly Buffer[], contentType: string): void {
   response.writeHead(200, {
-    "content-type": "application/json",
+    "content-type": contentType,
     "content-length": pieces.reduce((sum, piece) => sum + piece.length, 0),
   });
   writeFrom(response, pieces, 0);

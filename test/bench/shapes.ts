@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { DAY_MS } from "../../src/domain/time/stride.ts";
 
-/** Ranges that the benchmark loads: by user and day, from the first day of usage on. */
+/** Ranges that benches load or compare: by user and day, from the first day of usage on. */
 export interface Shape {
-  readonly name: "windows" | "one" | "small";
+  readonly name: string;
   readonly about: string;
   readonly workspaces: number;
   readonly usersPerWorkspace: number;
@@ -11,6 +11,8 @@ export interface Shape {
   readonly days: number;
   /** A user has a record on every n-th day. */
   readonly everyDays: number;
+  /** Days on which one record of the store differs from an export. */
+  readonly differingDays?: number;
 }
 
 const FIRST_DAY = Date.parse("2026-01-05T00:00:00Z");
@@ -87,4 +89,16 @@ function uuidOf(name: string): string {
 
 export function dayOf(day: number): number {
   return FIRST_DAY + day * DAY_MS;
+}
+
+/** Dimensions of the `n`th workspace, project, user or key of a platform, the workspace by its id and place. */
+export function dimensionsOf(groupBy: string, n: number, workspace: { id: string; place: number }): object {
+  const last = n.toString(16).padStart(12, "0");
+  if (groupBy === "workspace")
+    return { workspace_id: workspace.id, workspace_name: `Workspace ${workspace.place}` };
+  if (groupBy === "project")
+    return { project_id: `00000000-0000-4000-9000-${last}`, project_name: `Project ${n}` };
+  if (groupBy === "user")
+    return { user_id: `00000000-0000-4000-8000-${last}`, user_email: `user.${n}@example.com` };
+  return { api_key_short_key: `lsv2_${n}` };
 }
