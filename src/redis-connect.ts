@@ -54,14 +54,34 @@ function withLogin(server: RedisServer, retry: RedisOptions["retryStrategy"]) {
   };
 }
 
-/** Gives each node of a cluster and its duplicates the current login. ioredis would use the first one. */
-function followLogin(cluster: Cluster, server: RedisServer): Cluster {
+/** A cluster whose nodes use the current login, and whose `connect` ends; so do its duplicates. */
+function mend(cluster: Cluster, server: RedisServer): Cluster {
+  // ioredis would use the first login.
   cluster.on("+node", () => {
     for (const node of cluster.nodes()) Object.assign(node.options, loginOf(server));
   });
+  const connect = cluster.connect.bind(cluster);
+  cluster.connect = () => nextConnection(cluster, connect());
   const duplicate = cluster.duplicate.bind(cluster);
-  cluster.duplicate = (...args) => followLogin(duplicate(...args), server);
+  cluster.duplicate = (...args) => mend(duplicate(...args), server);
   return cluster;
+}
+
+/**
+ * ioredis 6.0.0 goes on if a cluster fails its ready check, as it does during a failover, and never settles the promise of
+ * that `connect`. BullMQ waits for it, so a worker would take no job any more.
+ */
+function nextConnection(cluster: Cluster, connecting: Promise<void>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const end = (settle: () => void) => {
+      cluster.off("ready", isReady).off("end", isClosed);
+      settle();
+    };
+    const isReady = () => end(resolve);
+    const isClosed = () => end(() => reject(new Error("Connection is closed.")));
+    cluster.on("ready", isReady).on("end", isClosed);
+    connecting.then(isReady, (error) => end(() => reject(error)));
+  });
 }
 
 function connectCluster(server: RedisServer, options: ConnectionOptions): Cluster {
@@ -82,7 +102,7 @@ function connectCluster(server: RedisServer, options: ConnectionOptions): Cluste
       redisOptions: ofNodes,
     },
   );
-  return followLogin(cluster, server);
+  return mend(cluster, server);
 }
 
 /** One server, or all primaries of a cluster. */

@@ -1,8 +1,10 @@
+import { once } from "node:events";
 import { Redis } from "ioredis";
 import { expect, onTestFinished, test } from "vitest";
 import { checkRedis } from "../../../jobs/queues.ts";
 import { readRedis } from "../../../src/config/config.ts";
 import type { EtlError } from "../../../src/errors.ts";
+import { connectRedis } from "../../../src/redis-connect.ts";
 import type { RedisServer } from "../../../src/redis-server.ts";
 import { usageEtl } from "../../support/cli.ts";
 import { poll } from "../../support/poll.ts";
@@ -73,6 +75,22 @@ test.each([
     expect(find("schedules")?.finding).toContain("kept by 1 scheduler");
   },
 );
+
+test("whoever connects to a cluster during its failover is connected after it", async () => {
+  const redis = await startCluster(`{${PREFIX}}`);
+  const server = readRedis({ ...redis.environment, REDIS_PREFIX: PREFIX }) as RedisServer;
+  await redis.killPrimary(PREFIX);
+  // The failover takes three seconds. Before its end the cluster fails the ready check of each new connection.
+  const until = performance.now() + 6_000;
+  while (performance.now() < until) {
+    const connection = connectRedis(server, { lazyConnect: true, retryStrategy: () => 100 });
+    onTestFinished(() => connection.disconnect());
+    connection.on("error", () => {});
+    const late = once(AbortSignal.timeout(20_000), "abort").then(() => "late");
+    expect(await Promise.race([connection.connect().then(() => "connected"), late])).toBe("connected");
+    connection.disconnect();
+  }
+});
 
 test("a server that is no cluster is named so, by the service and by doctor", async () => {
   const environment = { REDIS_URL: (await startRedis()).replace("redis:", "redis+cluster:") };
