@@ -2,7 +2,7 @@ import type pg from "pg";
 import { expect, test } from "vitest";
 import { setupStore } from "./setup.ts";
 
-// Each constraint and unique index of the migrations, with a statement that it refuses. Those of keys are made of the catalog.
+// Each constraint and unique index of the migrations refuses a statement. Most of these statements are made of the catalog.
 
 /** One whole row of everything: source 1, workspace entity 1, project entity 2, scope 1, series 1. */
 const WHOLE = `
@@ -84,183 +84,119 @@ function copyOf(table: string, change: Record<string, string>): string {
     FROM (SELECT * FROM usage.${table} ORDER BY 1 LIMIT 1) r`;
 }
 
-/** A primary key refuses its row once more, a foreign key one that points nowhere. */
-async function keyViolations(reader: pg.Client): Promise<Record<string, string>> {
-  const columns = (key: string) => `(
-    SELECT array_agg(attname::text) FROM pg_attribute WHERE attrelid = ${key}.conrelid AND attnum = ANY (${key}.conkey))`;
-  const { rows } = await reader.query<{
-    name: string;
-    table: string;
-    points: string[] | null;
-    own: string[];
-  }>(`
-    SELECT k.conname AS name, relname AS "table", CASE k.contype WHEN 'f' THEN ${columns("k")} END AS points,
-           coalesce(${columns("p")}, '{}') AS own
-    FROM pg_constraint k JOIN pg_class t ON t.oid = k.conrelid
-    LEFT JOIN pg_constraint p ON p.conrelid = k.conrelid AND p.contype = 'p'
-    WHERE k.connamespace = 'usage'::regnamespace AND k.contype IN ('p', 'f') AND relname NOT LIKE 'kysely%'`);
+/** Values that a constraint of one column may refuse, by the column's type. */
+const ODD: Readonly<Record<string, readonly string[]>> = {
+  text: ["'odd'", "'Odd one'", "' '", "E'two\\nlines'"],
+  "text[]": ["ARRAY['odd']"],
+  integer: ["-1", "0"],
+  bigint: ["-1", "0"],
+  numeric: ["-1", "0"],
+  date: ["'2026-01-02'"],
+  boolean: ["false"],
+};
+
+/**
+ * Statements of which a constraint has to refuse one, as far as they follow from the catalog. A key or unique index refuses its row
+ * once more, a foreign key one that points nowhere, a constraint of one column an odd value, and one of a period its end before it begins.
+ */
+async function violationsOfCatalog(reader: pg.Client): Promise<Record<string, string[]>> {
+  const columns = (relation: string, numbers: string) =>
+    `array(SELECT attname::text FROM pg_attribute WHERE attrelid = ${relation} AND attnum = ANY (${numbers}) ORDER BY attnum)`;
+  const { rows } = await reader.query<Constraint>(`
+    SELECT k.name, t.relname AS "table", k.kind, ${columns("t.oid", "k.key")} AS columns,
+           coalesce(${columns("t.oid", "p.conkey")}, '{}') AS own,
+           (SELECT format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = t.oid AND attnum = k.key[1]) AS type
+    FROM (
+      SELECT conname AS name, conrelid, contype::text AS kind, conkey AS key FROM pg_constraint WHERE contype IN ('p', 'f', 'c', 'u')
+      UNION ALL
+      SELECT i.relname, x.indrelid, 'u', x.indkey::smallint[] FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid
+      WHERE x.indisunique AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = i.oid)
+    ) k
+    JOIN pg_class t ON t.oid = k.conrelid AND t.relnamespace = 'usage'::regnamespace AND t.relname NOT LIKE 'kysely%'
+    LEFT JOIN pg_constraint p ON p.conrelid = t.oid AND p.contype = 'p'`);
   return Object.fromEntries(
-    rows.map(({ name, table, points, own }) => {
-      const [first = ""] = own;
-      const changed = points?.some((column) => own.includes(column))
-        ? points.slice(-1)
-        : [first, ...(points ?? [])];
-      const value = points === null ? {} : Object.fromEntries(changed.map((column) => [column, "'9'"]));
-      return [name, copyOf(table, value)];
-    }),
+    rows.map((one) => [one.name, changesAgainst(one).map((change) => copyOf(one.table, change))]),
   );
+}
+
+interface Constraint {
+  readonly name: string;
+  readonly table: string;
+  readonly kind: "p" | "f" | "c" | "u";
+  readonly columns: readonly string[];
+  /** Of the primary key. */
+  readonly own: readonly string[];
+  /** Of the first column. */
+  readonly type: string;
+}
+
+function changesAgainst({ kind, columns, own, type }: Constraint): Record<string, string>[] {
+  const [first = "", ...others] = columns;
+  const another = { [own[0] ?? ""]: "'9'" };
+  if (kind === "p") return [{}];
+  if (kind === "u") return [another];
+  if (kind === "f") {
+    const isOwn = columns.some((column) => own.includes(column));
+    const changed = isOwn ? columns.slice(-1) : columns;
+    return [{ ...(isOwn ? {} : another), ...Object.fromEntries(changed.map((column) => [column, "'9'"])) }];
+  }
+  if (columns.join() === "period_start,period_end") return [{ period_end: "r.period_start" }];
+  return others.length > 0 ? [] : (ODD[type] ?? []).map((value) => ({ [first]: value }));
 }
 
 const next = { period_start: "'2026-02-01Z'::timestamptz", period_end: "'2026-02-02Z'::timestamptz" };
 
 const laterPrice = { price_id: "9", valid_from: "'2027-01-01'::date", valid_to: "'2028-01-01'::date" };
 
-/** Of all constraints but primary and foreign keys, and of the key of a table that is empty after each transaction. */
+/** What does not follow from the catalog: of several columns, of special values, and of a table that is empty after each transaction. */
 const VIOLATIONS: Readonly<Record<string, string>> = {
   charge_due_pkey: "INSERT INTO usage.charge_due (due_number) OVERRIDING SYSTEM VALUE VALUES (1), (1)",
-  backfill_period_order: copyOf("backfill", { backfill_id: "9", ...next, period_end: next.period_start }),
-  backfill_reprocess_known: copyOf("backfill", { backfill_id: "9", reprocess: "'some'" }),
-  backfill_meter_known: copyOf("backfill", { backfill_id: "9", meter: "'runs'" }),
-  backfill_state_known: copyOf("backfill", { backfill_id: "9", state: "'lost'" }),
   backfill_finished_when: copyOf("backfill", { backfill_id: "9", state: "'done'" }),
-  provider_total_on_first: copyOf("provider_total", { month_start: "'2026-01-02'" }),
-  provider_total_meter_known: copyOf("provider_total", { metric_id: "'m2'", meter: "'deployments'" }),
-  provider_total_value_range: copyOf("provider_total", { metric_id: "'m2'", value: "-1" }),
   provider_total_outcome_known: copyOf("provider_total", {
     metric_id: "'m2'",
     outcome: "'guessed'",
     stored_traces: "NULL::bigint",
   }),
   provider_total_compared_when: copyOf("provider_total", { metric_id: "'m2'", outcome: "'not_final'" }),
-  usage_limit_value_range: copyOf("usage_limit", { limit_type: "'other'", limit_value: "-1" }),
-  period_close_once: copyOf("period_close", { period_close_id: "9" }),
-  period_close_order: copyOf("period_close", { period_close_id: "9", period_end: "'2026-01-15'" }),
-  period_total_traces_range: copyOf("period_total", { external_id: "'p2'", traces: "0" }),
-  bill_part_known: copyOf("bill_part", { part: "'invoices'" }),
-  run_kind_known: copyOf("run", { run_id: "9", kind: "'walk'" }),
   run_outcome_known: copyOf("run", { run_id: "9", outcome: "'lost'", finished_at: "now()" }),
   run_finished_when: copyOf("run", { run_id: "9", outcome: "'done'" }),
-  configuration_change_setting_known: copyOf("configuration_change", { change_id: "9", setting: "'mood'" }),
   configuration_change_key_unseen: copyOf("configuration_change", { change_id: "9", setting: "'key'" }),
-  operator_action_action_form: copyOf("operator_action", { action_id: "9", action: "'Start it'" }),
-  operator_action_detail_one_line: copyOf("operator_action", { action_id: "9", detail: "E'two\\nlines'" }),
-  operator_action_role_known: copyOf("operator_action", { action_id: "9", role: "'owner'" }),
-  operator_action_via_known: copyOf("operator_action", { action_id: "9", via: "'post'" }),
-  operator_action_outcome_known: copyOf("operator_action", { action_id: "9", outcome: "'odd'" }),
-  fetch_task_period_order: copyOf("fetch_task", { task_id: "9", ...next, period_end: next.period_start }),
-  fetch_task_state_known: copyOf("fetch_task", { task_id: "9", state: "'lost'", ...next }),
   fetch_task_lease_when_queued: copyOf("fetch_task", { task_id: "9", state: "'queued'", ...next }),
   fetch_task_finished_when: copyOf("fetch_task", { task_id: "9", state: "'done'", ...next }),
-  fetch_task_routine_once: copyOf("fetch_task", { task_id: "9" }),
-  source_slug_key: copyOf("source", { source_id: "2" }),
-  source_slug_form: copyOf("source", { source_id: "2", slug: "'No Slug'" }),
-  source_wanted_meters_known: copyOf("source", {
-    source_id: "2",
-    slug: "'other'",
-    wanted_meters: "ARRAY['nights']",
-  }),
-  source_provider_name_form: copyOf("source", { source_id: "2", slug: "'other'", provider_name: "' '" }),
-  source_invoice_issuer_name_form: copyOf("source", {
-    source_id: "2",
-    slug: "'other'",
-    invoice_issuer_name: "''",
-  }),
   source_refusal_whole: copyOf("source", { source_id: "2", slug: "'other'", refused_at: "now()" }),
-  source_fact_known: copyOf("source_fact", { fact: "'no_minute'" }),
-  source_meter_known: copyOf("source_meter", { meter: "'traces'" }),
-  source_meter_state_known: copyOf("source_meter", { meter: "'shortlived'", state: "'doubtful'" }),
   source_meter_starts: copyOf("source_meter", { meter: "'shortlived'", starts_on: "'2026-01-01'::date" }),
-  entity_identity: copyOf("entity", { entity_id: "9" }),
-  entity_dimension_known: copyOf("entity", { entity_id: "9", dimension: "'planet'" }),
   entity_external_id_length: copyOf("entity", { entity_id: "9", external_id: "repeat('é', 501)" }),
-  resource_tag_dimension_known: copyOf("resource_tag", { dimension: "'user'" }),
   resource_tag_order: copyOf("resource_tag", { tag_key: "'b'", valid_to: "'2026-01-01'" }),
   resource_tag_current: copyOf("resource_tag", { valid_from: "'2026-02-01'" }),
-  scope_identity: copyOf("scope", { scope_id: "9" }),
-  scope_kind_known: copyOf("scope", { scope_id: "9", kind: "'runs'" }),
   scope_trace_tier_known: copyOf("scope", { scope_id: "9", trace_tier: "'extended'" }),
-  scope_group_by_known: copyOf("scope", { scope_id: "9", group_by: "'planet'" }),
-  scope_stride_known: copyOf("scope", { scope_id: "9", stride: "'minute'" }),
-  series_measure_known: copyOf("series", { series_id: "9", measure: "'tokens'" }),
-  series_identity: copyOf("series", { series_id: "9" }),
-  hourly_record_traces_range: copyOf("hourly_record", { series_id: "9", traces: "-1" }),
-  dated_record_traces_range: copyOf("dated_record", { series_id: "9", traces: "-1" }),
-  monthly_total_on_first: copyOf("monthly_total", { month_start: "'2026-01-02'::date" }),
-  monthly_total_traces_range: copyOf("monthly_total", { series_id: "9", traces: "-1" }),
-  monthly_total_records_counted: copyOf("monthly_total", { series_id: "9", records: "0" }),
-  fetch_purpose_known: copyOf("fetch", { fetch_number: "9", purpose: "'fun'" }),
-  fetch_outcome_known: copyOf("fetch", { fetch_number: "9", outcome: "'lost'" }),
-  coverage_period_order: copyOf("coverage", { ...next, period_end: next.period_start }),
   coverage_traced_within: "UPDATE usage.coverage SET traced = '{[2026-01-04Z,2026-01-06Z)}'",
   day_proof_alike: "UPDATE usage.day_proof SET starts = '{}'",
   coverage_digest_epoch: "UPDATE usage.coverage SET digest = ''",
   coverage_no_overlap: copyOf("coverage", { period_start: "'2026-01-06Z'::timestamptz" }),
-  failure_period_order: copyOf("failure", { ...next, period_end: next.period_start }),
-  failure_state_known: copyOf("failure", { ...next, state: "'bored'" }),
-  failure_attempts_counted: copyOf("failure", { ...next, attempts: "0" }),
   failure_no_overlap: copyOf("failure", { period_start: "'2026-01-06Z'::timestamptz" }),
-  withdrawal_period_order: copyOf("withdrawal", { ...next, period_end: next.period_start }),
-  became_final_period_order: copyOf("became_final", { ...next, period_end: next.period_start }),
   became_final_no_overlap: copyOf("became_final", { period_start: "'2026-01-06Z'::timestamptz" }),
-  late_change_age_range: copyOf("late_change", { age_hours: "0" }),
-  control_difference_measure_known: copyOf("control_difference", { measure: "'other'" }),
-  control_difference_period_order: copyOf("control_difference", { period_end: "'2026-01-05Z'::timestamptz" }),
-  control_difference_kind_known: copyOf("control_difference", { kind: "'other'" }),
-  control_difference_state_known: copyOf("control_difference", { external_id: "'p2'", state: "'lost'" }),
   control_difference_closed_when: copyOf("control_difference", { external_id: "'p2'", state: "'closed'" }),
-  month_close_once: copyOf("month_close", { close_id: "9" }),
-  month_close_on_first: copyOf("month_close", { close_id: "9", month_start: "'2026-01-02'::date" }),
-  month_close_settle_after_range: copyOf("month_close", { close_id: "9", settle_after_seconds: "-1" }),
-  closed_cost_traces_range: copyOf("closed_cost", { traces: "0" }),
-  closed_charge_traces_range: copyOf("closed_charge", { traces: "0" }),
-  charge_traces_range: copyOf("charge", { traces: "0" }),
-  closed_correction_traces_nonzero: copyOf("closed_correction", { sku: "'other'", traces: "0" }),
-  closed_total_traces_range: copyOf("closed_total", { traces: "0" }),
-  sku_name_key: copyOf("sku", { sku_id: "9" }),
-  sku_name_form: copyOf("sku", { sku_id: "9", name: "' '" }),
-  price_unit_price_range: copyOf("price", { ...laterPrice, unit_price: "-0.0000000001" }),
-  price_currency_form: copyOf("price", { ...laterPrice, currency: "'usd'" }),
   price_validity_order: copyOf("price", { ...laterPrice, valid_to: laterPrice.valid_from }),
   price_workspace_of_source: copyOf("price", { ...laterPrice, source_id: "NULL" }),
   price_no_overlap: copyOf("price", { price_id: "9", valid_from: "'2026-12-31'::date", valid_to: "NULL" }),
-  sku_measure_known: copyOf("sku", { name: "'other'", measure: "'tokens'" }),
-  price_counted_over_known: copyOf("price", { ...laterPrice, counted_over: "'year'" }),
-  price_tier_from_quantity_range: copyOf("price_tier", { from_quantity: "0" }),
-  owner_file_one: copyOf("owner_file", { is_only: "false" }),
-  owner_file_divide_by_known: copyOf("owner_file", { divide_by: "'workspace'" }),
-  owner_rule_dimension_known: copyOf("owner_rule", { rule_number: "2", dimension: "'workspace'" }),
   owner_rule_id_of_dimension: copyOf("owner_rule", { rule_number: "2", external_id: "NULL" }),
   owner_rule_about_one: copyOf("owner_rule", { rule_number: "2", name_pattern: "'*'" }),
   owner_rule_tag_key: copyOf("owner_rule", { rule_number: "2", tag_value: "'chat'" }),
   owner_rule_validity: copyOf("owner_rule", { rule_number: "2", valid: "'empty'" }),
   budget_of_one: copyOf("budget", { budget_number: "2", project: "'p1'" }),
-  budget_currency_form: copyOf("budget", { budget_number: "2", currency: "'usd'" }),
-  budget_amount_range: copyOf("budget", { budget_number: "2", amount: "0" }),
-  budget_per_known: copyOf("budget", { budget_number: "2", per: "'quarter'" }),
   budget_per_source: copyOf("budget", { budget_number: "2", per: "'billing_period'" }),
-  owner_share_range: copyOf("owner_share", { owner: "'other'", share: "0" }),
-  owner_share_once: copyOf("owner_share", { share_number: "9" }),
-  price_tier_unit_price_range: copyOf("price_tier", { from_quantity: "9", unit_price: "-1" }),
-  notification_kind_known: copyOf("notification", { kind: "'other'" }),
   notification_ended_notified: copyOf("notification", {
     kind: "'refused'",
     notified_at: "NULL::timestamptz",
     ended_at: "now()",
   }),
   route_state_claimed_until_when: copyOf("route_state", { route: "'other'", claim: "NULL::text" }),
-  route_state_failures_not_negative: copyOf("route_state", {
-    route: "'other'",
-    failures: "-1",
-    problem: "NULL::text",
-    next_try_at: "NULL::timestamptz",
-  }),
   route_state_problem_when: copyOf("route_state", { route: "'other'", failures: "0" }),
   route_state_waits_after_failure: copyOf("route_state", {
     route: "'other'",
     failures: "0",
     problem: "NULL::text",
   }),
-  route_name_form: copyOf("route", { name: "'default'" }),
   route_type_known: copyOf("route", {
     name: "'other'",
     type: "'sms'",
@@ -269,17 +205,7 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   }),
   route_setting_form: copyOf("route", { name: "'other'", setting: "'USAGE_API_KEY'" }),
   route_mail_ends: copyOf("route", { name: "'other'", sender: "NULL::text" }),
-  restatement_once: copyOf("restatement", { restatement_id: "9" }),
   restatement_is_change: copyOf("restatement", { restatement_id: "9", fetch_number: "9", new_traces: "1" }),
-  reconciliation_difference_measure_known: copyOf("reconciliation_difference", { measure: "'nights'" }),
-  reconciliation_difference_kind_known: copyOf("reconciliation_difference", {
-    external_id: "'p9'",
-    kind: "'odd'",
-  }),
-  reconciliation_difference_state_known: copyOf("reconciliation_difference", {
-    external_id: "'p9'",
-    state: "'ajar'",
-  }),
   reconciliation_difference_closed_when: copyOf("reconciliation_difference", {
     external_id: "'p9'",
     state: "'closed'",
@@ -288,12 +214,7 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
     external_id: "'p9'",
     kind: "'name_differs'",
   }),
-  reconciled_period_order: copyOf("reconciled", { ...next, period_end: next.period_start }),
   reconciled_no_overlap: copyOf("reconciled", { period_start: "'2026-01-06Z'::timestamptz" }),
-  matched_total_period_order: copyOf("matched_total", {
-    period_start: "'2026-01-08Z'::timestamptz",
-    period_end: "'2026-01-08Z'::timestamptz",
-  }),
   matched_total_within: copyOf("matched_total", {
     period_start: "'2026-01-08Z'::timestamptz",
     period_end: "'2026-01-13Z'::timestamptz",
@@ -304,12 +225,19 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
 test("every constraint refuses the row that violates it", async () => {
   const { reader } = await setupStore({ isStateTrue: false });
   await reader.query(WHOLE);
-  const violations = { ...(await keyViolations(reader)), ...VIOLATIONS };
-  const refused: Record<string, string | undefined> = {};
-  for (const [name, statement] of Object.entries(violations)) {
-    refused[name] = await constraintOf(reader, statement);
+  const given = Object.entries(VIOLATIONS).map(([name, statement]) => [name, [statement]]);
+  const violations: Record<string, string[]> = {
+    ...(await violationsOfCatalog(reader)),
+    ...Object.fromEntries(given),
+  };
+  const unrefused: Record<string, unknown> = {};
+  for (const [name, statements] of Object.entries(violations)) {
+    const said: unknown[] = [];
+    for (const statement of statements)
+      if (said.at(-1) !== name) said.push(await constraintOf(reader, statement));
+    if (said.at(-1) !== name) unrefused[name] = said;
   }
-  expect(refused).toEqual(Object.fromEntries(Object.keys(violations).map((name) => [name, name])));
+  expect(unrefused).toEqual({});
 
   // Postgres 18 lists NOT NULL among the constraints; their names are its own. A constraint trigger refuses nothing.
   const { rows } = await reader.query<{ name: string }>(`
