@@ -33,7 +33,7 @@ function scale(fixed: Partial<GivenPrice>) {
     );
 }
 
-/** A price for all that changes in mid-month, one of a workspace for some days, and one of another SKU and currency. */
+/** A price for all that changes in mid-month, one of the source and one of a workspace for some days, and one of another SKU and currency. */
 export const anyPrices = fc
   .tuple(day(0, DAYS), day(0, 30), day(31, DAYS))
   .chain(([change, from, to]) =>
@@ -41,6 +41,7 @@ export const anyPrices = fc
       .tuple(
         scale({ to: change }),
         scale({ from: change }),
+        fc.option(scale({ source: "default", from, to }), { nil: [] }),
         fc.option(scale({ workspace: WORKSPACE, source: "default", from, to }), { nil: [] }),
         fc.option(scale({ sku: "retention", currency: "EUR", source: "default" }), { nil: [] }),
       )
