@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { readOwnerFile } from "../../src/cli/commands/files/owner-file.ts";
 import { readPriceFile } from "../../src/cli/commands/files/price-file.ts";
 import { readConfig } from "../../src/config/config.ts";
+import { withEnvFile } from "../../src/config/env-file.ts";
 import { temporaryFile, temporaryFolder } from "../support/temporary.ts";
 
 /** Files that people write, as editors on Windows save them. */
@@ -22,10 +23,11 @@ const CSV = "owner,workspace\r\nSales é,w\r\n";
 const SOURCES = JSON.stringify([{ slug: "eu", baseUrl: "https://eu.example.com", apiKey: "a-key" }]);
 
 test.each([
+  ["UTF-8", (text: string) => Buffer.from(text)],
   ["UTF-8 with a mark", (text: string) => Buffer.from(`\ufeff${text}`)],
   ["UTF-16LE with a mark", (text: string) => Buffer.from(`\ufeff${text}`, "utf16le")],
   ["UTF-16BE with a mark", (text: string) => Buffer.from(`\ufeff${text}`, "utf16le").swap16()],
-])("prices, owners and sources are read in %s", async (_, encode) => {
+])("prices, owners, sources, settings and secrets are read in %s", async (_, encode) => {
   const write = folder();
   expect(await readPriceFile(write("prices.csv", encode(PRICES)))).toMatchObject([
     { price: { sku: "traces" } },
@@ -39,6 +41,10 @@ test.each([
     ]);
   const sources = readConfig({ USAGE_SOURCES_FILE: write("sources.json", encode(SOURCES)) }).sources;
   expect(sources.map(({ slug, apiKey }) => [slug, apiKey.reveal()])).toEqual([["eu", "a-key"]]);
+  const token = write("token", encode("tökens-of-sixteen-characters\r\n"));
+  const env = write("usage.env", encode(`USAGE_USER_EMAIL=drop\r\nUSAGE_WEB_TOKEN_FILE=${token}\r\n`));
+  const { userEmail, webToken } = readConfig(withEnvFile({ USAGE_ENV_FILE: env }));
+  expect([userEmail, webToken?.reveal()]).toEqual(["drop", "tökens-of-sixteen-characters"]);
 });
 
 test.each([
@@ -54,6 +60,9 @@ test.each([
   await expect(readOwnerFile(write("owners.yaml", encode(YAML)))).rejects.toThrow(isNoText);
   const sources = write("sources.json", encode(SOURCES.replace("eu.example", "w.example")));
   expect(() => readConfig({ USAGE_SOURCES_FILE: sources })).toThrow(isNoText);
+  const env = write("usage.env", encode("USAGE_USER_EMAIL=drop # w\n"));
+  expect(() => withEnvFile({ USAGE_ENV_FILE: env })).toThrow(isNoText);
+  expect(() => readConfig({ USAGE_API_KEY_FILE: env })).toThrow(isNoText);
 });
 
 test("a mistake in the file of sources is named by its place, without the text around it", () => {

@@ -51,36 +51,6 @@ test("a systemd credential stands above the environment", () => {
   });
 });
 
-const ENCODINGS = {
-  "UTF-8": (text: string) => Buffer.from(text),
-  "UTF-8 with a mark": (text: string) => Buffer.from(`\ufeff${text}`),
-  "UTF-16LE with a mark": (text: string) => Buffer.from(`\ufeff${text}`, "utf16le"),
-  "UTF-16BE with a mark": (text: string) => Buffer.from(`\ufeff${text}`, "utf16le").swap16(),
-};
-
-test.each(Object.entries(ENCODINGS))(
-  "the first line counts in %s, here and in the file of a secret",
-  (_, encode) => {
-    const token = temporaryFile(encode("tökens-of-sixteen-characters\r\n"));
-    const path = temporaryFile(encode(`USAGE_USER_EMAIL=drop\r\nUSAGE_WEB_TOKEN_FILE=${token}\r\n`));
-    const { userEmail, webToken } = readConfig(withEnvFile({ USAGE_ENV_FILE: path }));
-    expect([userEmail, webToken?.reveal()]).toEqual(["drop", "tökens-of-sixteen-characters"]);
-  },
-);
-
-test.each([
-  ["UTF-16 without a mark", Buffer.from("USAGE_USER_EMAIL=drop\n", "utf16le")],
-  ["Latin-1", Buffer.from("USAGE_USER_EMAIL=drop # f\xfcr\n", "latin1")],
-])("a file in %s is refused, here and of a secret", (_, bytes) => {
-  const path = temporaryFile(bytes);
-  expect(() => withEnvFile({ USAGE_ENV_FILE: path })).toThrow(
-    `${path} cannot be read: it is not text in UTF-8`,
-  );
-  expect(() => readConfig({ USAGE_API_KEY_FILE: path })).toThrow(
-    `${path} cannot be read: it is not text in UTF-8`,
-  );
-});
-
 /** The problems of an env file, each without the path. */
 function problemsOf(text: string): string[] {
   const path = temporaryFile(text);
