@@ -103,34 +103,6 @@ test("too little is lacking, too much of others is unexplained, and too much of 
   expect([103, 104].map(lost)).toEqual(["lacking", "billed"]);
 });
 
-test("another workspace may rise by what its projects do", () => {
-  const own = [reading({}), reading({ [OWN]: 6 })] as const;
-  const comparisonWith = (before: WorkspaceReading, after: WorkspaceReading) =>
-    compareProbe({
-      before: new Map([
-        [HOME, own[0]],
-        ["far", before],
-      ]),
-      after: new Map([
-        [HOME, own[1]],
-        ["far", after],
-      ]),
-      home: HOME,
-      projectId: OWN,
-      expected: 6,
-      user: USER,
-      key: KEY,
-    });
-  const differencesWith = (...given: Parameters<typeof comparisonWith>) =>
-    comparisonWith(...given).figures.map(({ difference }) => difference);
-  expect(comparisonWith(reading({ a: 5 }), reading({ a: 9 })).others).toEqual({ added: 0, removed: 0 });
-  expect(differencesWith(reading({ a: 5 }), reading({ a: 9 }))).toEqual([0, 0, 0, 0]);
-  // Its workspace shows two more than its projects.
-  expect(differencesWith(reading({ a: 5 }), reading({ a: 9 }, { workspace: 11 }))).toEqual([2, 0, 0, 0]);
-  // Projects of a workspace that did not change are not read.
-  expect(differencesWith(reading({ a: 5 }), reading({}, { workspace: 5 }))).toEqual([0, 0, 0, 0]);
-});
-
 describe("with other traffic", () => {
   test("a figure outside its bounds is a difference", () => {
     const before = reading({ a: 50, b: 50, [OWN]: 1 });

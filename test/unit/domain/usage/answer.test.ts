@@ -1,16 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { DAY_MS, HOUR_MS, type Stride } from "../../../../src/domain/time/stride.ts";
+import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
 import { AnswerCollector } from "../../../../src/domain/usage/answer.ts";
+import { KeyNumbering, type Requested } from "../../../../src/domain/usage/answer-keys.ts";
 import type { UsageRecord } from "../../../../src/domain/usage/record.ts";
 
 const seed = 20_260_105;
 const START = Date.UTC(2026, 0, 5);
 const HOUR0 = START / HOUR_MS;
 const WORKSPACES = ["w0", "w1", "w2"];
-const requested = {
-  window: { start: START, end: START + 10 * DAY_MS, stride: "day" as Stride },
-  groupBy: "user" as const,
+const requested: Requested = {
+  window: { start: START, end: START + 10 * DAY_MS, stride: "day" },
+  groupBy: "user",
   workspaceIds: WORKSPACES,
 };
 
@@ -23,7 +24,7 @@ const record = (day: number, traces = 1, more: Partial<UsageRecord> = {}): Usage
   ...more,
 });
 
-const collect = (records: readonly UsageRecord[], to: Partial<typeof requested> = {}) => {
+const collect = (records: readonly UsageRecord[], to: Partial<Requested> = {}) => {
   const collector = new AnswerCollector({ ...requested, ...to });
   collector.add(records);
   return collector;
@@ -136,5 +137,36 @@ describe("an answer is refused", () => {
       message: "the sum of all traces is beyond 2^53",
     });
     expect(flawOf(record(0, most), record(1), unasked)?.code).toBe("workspace_unasked");
+  });
+});
+
+describe("the workspace of a record", () => {
+  const of = (more: Partial<UsageRecord>, to: Partial<Requested> = {}) => {
+    const numbering = new KeyNumbering({ ...requested, ...to });
+    const number = numbering.numberOf(record(0, 1, more));
+    const [key] = numbering.keys;
+    return key === undefined ? number : [key.workspace, key.dimensionId];
+  };
+  const byWorkspace = { groupBy: "workspace" as const };
+
+  test("is the one it names, or the only one requested", () => {
+    expect(of({ workspaceId: "w1" })).toEqual([1, "u"]);
+    expect(of({ workspaceId: null }, { workspaceIds: ["w5"] })).toEqual([0, "u"]);
+    expect(of({ workspaceId: null })).toEqual({
+      code: "workspace_unasked",
+      message: "workspace (none) was not requested",
+    });
+    expect(of({ workspaceId: "w9" }, { workspaceIds: ["w5"] })).toMatchObject({ code: "workspace_unasked" });
+  });
+
+  test("is its id, by workspace", () => {
+    expect(of({ workspaceId: null, dimensionId: "w1" }, byWorkspace)).toEqual([1, "w1"]);
+    expect(of({ workspaceId: "w0", dimensionId: "w1" }, byWorkspace)).toEqual([1, "w1"]);
+    expect(of({ workspaceId: "w1", dimensionId: "" }, byWorkspace)).toEqual([1, "w1"]);
+    const only = { ...byWorkspace, workspaceIds: ["w5"] };
+    expect(of({ workspaceId: null, dimensionId: "" }, only)).toEqual([0, "w5"]);
+    expect(of({ workspaceId: null, dimensionId: "w9" }, byWorkspace)).toMatchObject({
+      code: "workspace_unasked",
+    });
   });
 });

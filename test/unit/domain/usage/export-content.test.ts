@@ -20,20 +20,6 @@ function contentOf(rows: readonly (readonly [key: number, day: number, traces: n
   return content;
 }
 
-test("the hash of a record is Postgres's hashint8extended", () => {
-  // SELECT hashint8extended(5, (1::bigint << 32) | 2), hashint8extended(4294967295, (-3::bigint << 32) | 4), hashint8extended(9, 0)
-  const content = contentOf([
-    [0, 0, 5],
-    [1, 1, 4_294_967_295],
-    [2, 2, 9],
-  ]);
-  expect([content.of(0, 0)?.hash, content.of(1, 24)?.hash, content.of(0, 48)?.hash]).toEqual([
-    1587828304859199017n,
-    -245282150060265157n,
-    4017324213473802206n,
-  ]);
-});
-
 test("a bucket amounts to its records, whatever their order, without those of 0 traces", () => {
   const some = contentOf([
     [0, 1, 5],

@@ -37,15 +37,6 @@ const shapes = (step: ReturnType<typeof afterRefusal>) =>
   ]);
 
 describe("a refusal that may be one record's", () => {
-  test("is split by workspace first", () => {
-    const step = afterRefusal(task("day", 4 * DAY_MS, 3), refusal(422), LATER, true);
-    expect(step).toMatchObject({ outcome: "split", keep: false });
-    expect(shapes(step)).toEqual([
-      ["day", 0, 96, "w0,w1"],
-      ["day", 0, 96, "w2"],
-    ]);
-  });
-
   test("is split by time next, down to one bucket", () => {
     expect(shapes(afterRefusal(task("day", 3 * DAY_MS), refusal(400), LATER, true))).toEqual([
       ["day", 0, 48, "w0"],

@@ -17,15 +17,6 @@ describe("the shares of a rate limit", () => {
       if (limit >= 10) expect(control.max, `${limit}`).toBe(Math.floor(limit / 10));
     }
   });
-
-  test("of one request are one in twice the time each", () => {
-    const half = { max: 1, duration: 20_000 };
-    expect(sharesOf(1)).toEqual({ fetch: half, control: half });
-    expect(sharesOf(2)).toEqual({
-      fetch: { max: 1, duration: 10_000 },
-      control: { max: 1, duration: 10_000 },
-    });
-  });
 });
 
 const facts = { code: "x", message: "x", next: "x", retryable: true };
