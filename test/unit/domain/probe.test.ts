@@ -73,17 +73,6 @@ describe("by id", () => {
     api_key,
   });
 
-  test("traces of another id are missing from the expected one, and the ids that changed are named", () => {
-    const { user, api_key } = compare(before, later({ "": 10, u: 6 }, { [KEY]: 12, other: 4 }));
-    expect(user).toMatchObject({ expectedId: "(none)", billed: 6, difference: -6 });
-    expect(user?.rises).toEqual([{ id: "u", traces: 6 }]);
-    expect(api_key).toMatchObject({ expectedId: KEY, billed: 6, difference: -4 });
-    expect(api_key?.rises).toEqual([
-      { id: "other", traces: 4 },
-      { id: KEY, traces: 2 },
-    ]);
-  });
-
   test("a rise of other ids that nobody else's traffic accounts for is a difference", () => {
     expect(compare(before, later({ "": 16, u: 5, v: -5 })).user).toMatchObject({ billed: 6, difference: 5 });
   });

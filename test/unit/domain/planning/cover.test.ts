@@ -69,37 +69,20 @@ describe("coverTasks", () => {
     within,
   });
 
+  const shown = (scopes: Parameters<typeof coverTasks>[0]) =>
+    coverTasks(scopes, "day").map((one) => `${inDays([one.window]).join()}: ${scopeIdsOf(one)}`);
+
   test("lets workspaces share a request where each has a bucket", () => {
-    const tasks = coverTasks([scope(1, [day(3), day(40)]), scope(2, [day(5)])], "day");
-    expect(tasks.map((one) => [inDays([one.window])[0], scopeIdsOf(one)])).toEqual([
-      [
-        [3, 6],
-        [1, 2],
-      ],
-      [[40, 41], [1]],
-    ]);
+    expect(shown([scope(1, [day(3), day(40)]), scope(2, [day(5)])])).toEqual(["3,6: 1,2", "40,41: 1"]);
   });
 
   test("leaves out of a request the workspace whose bucket begins where the window ends", () => {
-    const tasks = coverTasks([scope(1, [day(0), day(30)]), scope(2, [day(31)])], "day");
-    expect(tasks.map((one) => [inDays([one.window])[0], scopeIdsOf(one)])).toEqual([
-      [[0, 31], [1]],
-      [[31, 32], [2]],
-    ]);
+    expect(shown([scope(1, [day(0), day(30)]), scope(2, [day(31)])])).toEqual(["0,31: 1", "31,32: 2"]);
   });
 
   test("asks apart for time that they do not share", () => {
-    const tasks = coverTasks(
-      [scope(1, [day(3), day(20)], [days(0, 30)]), scope(2, [day(5)], [days(0, 10)])],
-      "day",
-    );
-    expect(tasks.map((one) => [inDays([one.window])[0], scopeIdsOf(one)])).toEqual([
-      [
-        [3, 6],
-        [1, 2],
-      ],
-      [[20, 21], [1]],
-    ]);
+    const scopes = [scope(1, [day(3), day(20)], [days(0, 30)]), scope(2, [day(5)], [days(0, 10)])];
+    expect(shown(scopes)).toEqual(["3,6: 1,2", "20,21: 1"]);
   });
 
   test("asks for one workspace at a time by any other dimension", () => {

@@ -64,25 +64,10 @@ test("the last months are thirteen, the one under way among them", () => {
 });
 
 test.each([
-  [
-    "a month has months beside it",
-    ["2026-02-01", "2026-03-01"],
-    ["2026-01-01", "2026-02-01"],
-    ["2026-03-01", "2026-04-01"],
-  ],
-  [
-    "days have as many days",
-    ["2026-01-05", "2026-01-08"],
-    ["2026-01-02", "2026-01-05"],
-    ["2026-01-08", "2026-01-11"],
-  ],
-  [
-    "up to the end of a month too",
-    ["2026-02-26", "2026-03-01"],
-    ["2026-02-23", "2026-02-26"],
-    ["2026-03-01", "2026-03-04"],
-  ],
-] as const)("%s", (_, asked, before, after) => {
-  expect(neighbour(range(asked[0], asked[1]), -1)).toEqual(range(before[0], before[1]));
-  expect(neighbour(range(asked[0], asked[1]), 1)).toEqual(range(after[0], after[1]));
+  ["a month has months beside it", "2026-01-01", "2026-02-01", "2026-03-01", "2026-04-01"],
+  ["days have as many days", "2026-01-02", "2026-01-05", "2026-01-08", "2026-01-11"],
+  ["up to the end of a month too", "2026-02-23", "2026-02-26", "2026-03-01", "2026-03-04"],
+])("%s", (_, before, start, end, after) => {
+  expect(neighbour(range(start, end), -1)).toEqual(range(before, start));
+  expect(neighbour(range(start, end), 1)).toEqual(range(end, after));
 });

@@ -1,10 +1,10 @@
 /**
  * The planner's objective searched exhaustively, written from docs/rules.md ("Rules") and the range table of
- * docs/platform.md without a line of `src/`. Time is counted in whole units (hours for the platform's table).
+ * docs/platform.md without a line of `src/`. Time is counted in whole hours.
  */
 
-/** A stride: bucket size, and the range lengths that get it. All in units, both ends inclusive. */
-export interface Row {
+/** A stride: bucket size, and the range lengths that get it. All in hours, both ends inclusive. */
+interface Row {
   readonly stride: string;
   readonly size: number;
   readonly least: number;
@@ -13,7 +13,7 @@ export interface Row {
 
 const DAY = 24;
 
-/** docs/platform.md, "Buckets", finest first, in hours. */
+/** docs/platform.md, "Buckets", finest first. */
 const PLATFORM: readonly Row[] = [
   { stride: "hour", size: 1, least: 1, most: DAY - 1 },
   { stride: "day", size: DAY, least: 1 * DAY, most: 31 * DAY },
@@ -51,7 +51,8 @@ function steps(stride: string, wanted: string, table: readonly Row[]): number {
  * The best tiling by dynamic programming over every cut. Costs are lists added element by element and compared like
  * words in a dictionary, so the best tiling of a range ends in a best tiling of its rest.
  */
-export function searchBest(start: number, end: number, wanted: string, table = PLATFORM): Piece[] {
+export function searchBest(start: number, end: number, wanted: string): Piece[] {
+  const table = PLATFORM;
   const depth = new Map(table.map((row) => [row.stride, steps(row.stride, wanted, table)]));
   const levels = table.length;
   // best[p]: cost of [p, end): time worse than each level, then windows.
@@ -85,31 +86,4 @@ export function searchBest(start: number, end: number, wanted: string, table = P
     at = piece.end;
   }
   return tiling;
-}
-
-/** The same by writing out every tiling and taking the least: only for a handful of units. */
-export function enumerateBest(start: number, end: number, wanted: string, table: readonly Row[]): Piece[] {
-  const judged = everyTiling(start, end, table).map((tiling) => {
-    const worseThan = (level: number) =>
-      tiling
-        .filter((piece) => steps(piece.stride, wanted, table) > level)
-        .reduce((sum, piece) => sum + piece.end - piece.start, 0);
-    const cuts = tiling.map((piece) => piece.end);
-    return { tiling, cost: [...table.map((_, level) => worseThan(level)), tiling.length, ...cuts] };
-  });
-  const [least] = judged.sort((a, b) => compare(a.cost, b.cost));
-  if (least === undefined) throw new Error(`nothing tiles [${start}, ${end})`);
-  return least.tiling;
-}
-
-function everyTiling(start: number, end: number, table: readonly Row[]): Piece[][] {
-  if (start === end) return [[]];
-  return candidates(start, end, table).flatMap((piece) =>
-    everyTiling(piece.end, end, table).map((rest) => [piece, ...rest]),
-  );
-}
-
-function compare(a: readonly number[], b: readonly number[]): number {
-  const at = a.findIndex((value, i) => value !== b[i]);
-  return at < 0 ? 0 : (a[at] ?? 0) - (b[at] ?? 0);
 }

@@ -12,7 +12,7 @@ import {
 } from "../../../../src/domain/time/stride.ts";
 import type { Interval, Window } from "../../../../src/domain/time/window.ts";
 import { times } from "../../../support/drawn.ts";
-import { enumerateBest, type Row, searchBest } from "./exhaustive.ts";
+import { searchBest } from "./exhaustive.ts";
 
 const seed = 20_260_105;
 const DATA_START = Date.parse("2026-01-05T00:00:00Z");
@@ -41,28 +41,6 @@ function alignedRange(days: number): fc.Arbitrary<Interval> {
 function inHours({ start, end }: Interval): [number, number] {
   return [start / HOUR_MS, end / HOUR_MS];
 }
-
-describe("the exhaustive search itself", () => {
-  // Sizes that do not divide each other and tiers with a least and a greatest length, as the platform's have.
-  const SMALL: readonly Row[] = [
-    { stride: "hour", size: 1, least: 1, most: 1 },
-    { stride: "day", size: 2, least: 2, most: 5 },
-    { stride: "week", size: 4, least: 7, most: 13 },
-    { stride: "month", size: 6, least: 14, most: Number.POSITIVE_INFINITY },
-  ];
-
-  test.each(["hour", "day", "week", "month"])(
-    "finds what writing out every tiling finds, at %s",
-    (stride) => {
-      for (let start = 0; start < 12; start++) {
-        for (let length = 1; length <= 17; length++) {
-          const [a, b] = [start, start + length];
-          expect(searchBest(a, b, stride, SMALL)).toEqual(enumerateBest(a, b, stride, SMALL));
-        }
-      }
-    },
-  );
-});
 
 describe("planWindows against the exhaustive search over every cut on the hour", () => {
   test.each<[Stride, number, number]>([

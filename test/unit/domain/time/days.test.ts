@@ -27,26 +27,25 @@ test("days and months are counted over year ends and leap days", () => {
 });
 
 test.each([
-  [[range("2026-01-01", "2026-03-01")], [range("2026-01-01", "2026-03-01")], []],
-  [
-    [range("2026-01-31", "2026-04-02")],
-    [range("2026-02-01", "2026-04-01")],
-    [range("2026-01-31", "2026-02-01"), range("2026-04-01", "2026-04-02")],
-  ],
+  ["2026-01-01/2026-03-01", "2026-01-01/2026-03-01", ""],
+  ["2026-01-31/2026-04-02", "2026-02-01/2026-04-01", "2026-01-31/2026-02-01 2026-04-01/2026-04-02"],
   // Ranges that touch are joined; those with a day between are not.
   [
-    [range("2026-01-01", "2026-02-01"), range("2026-02-01", "2026-03-01"), range("2026-04-01", "2026-05-01")],
-    [range("2026-01-01", "2026-03-01"), range("2026-04-01", "2026-05-01")],
-    [],
+    "2026-01-01/2026-02-01 2026-02-01/2026-03-01 2026-04-01/2026-05-01",
+    "2026-01-01/2026-03-01 2026-04-01/2026-05-01",
+    "",
   ],
   [
-    [range("2026-01-02", "2026-01-05"), range("2026-01-05", "2026-01-09"), range("2026-01-10", "2026-01-11")],
-    [],
-    [range("2026-01-02", "2026-01-09"), range("2026-01-10", "2026-01-11")],
+    "2026-01-02/2026-01-05 2026-01-05/2026-01-09 2026-01-10/2026-01-11",
+    "",
+    "2026-01-02/2026-01-09 2026-01-10/2026-01-11",
   ],
-  [[range("2026-01-05", "2026-01-05")], [], []],
-])("%j has the whole months %j and the days %j", (ranges, months, days) => {
-  expect(monthsAndDays(ranges)).toEqual({ months, days });
+  ["2026-01-05/2026-01-05", "", ""],
+])("%j has the whole months %j and the days %j", (given, months, days) => {
+  const ranges = given.split(" ").map((text) => range(...(text.split("/") as [string, string])));
+  const shown = (some: typeof ranges) => some.map(({ from, to }) => `${from}/${to}`).join(" ");
+  const found = monthsAndDays(ranges);
+  expect([shown([...found.months]), shown([...found.days])]).toEqual([months, days]);
 });
 
 test.each([

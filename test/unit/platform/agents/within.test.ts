@@ -11,6 +11,7 @@ import { deploymentOf } from "./clients.ts";
 const withinMs = 150;
 const message = { assistantId: "agent", text: "hello" };
 const run = { threadId: "t", runId: "r" };
+const ENDED = { kind: "task", id: "t1", contextId: "c1", status: { state: "completed" } };
 const COMMENTS = { piece: ": still here\n\n", type: "text/event-stream" };
 
 type Deployment = ReturnType<typeof deploymentOf>;
@@ -35,8 +36,7 @@ test("a server that is silent for longer than usual is waited for", async () => 
   const server = await agentServer((response, { id }) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.write(": working\n\n");
-    const task = { kind: "task", id: "t1", contextId: "c1", status: { state: "completed" } };
-    setTimeout(() => response.end(eventOf(id, task)), 1500);
+    setTimeout(() => response.end(eventOf(id, ENDED)), 1500);
   });
   const http = new PlatformHttp({
     baseUrl: server.url,
@@ -50,9 +50,8 @@ test("a server that is silent for longer than usual is waited for", async () => 
 });
 
 test("an ended task ends a stream that the server keeps open", async () => {
-  const ended = { kind: "task", id: "t1", contextId: "c1", status: { state: "completed" } };
   const server = await agentServer((response, { id }) =>
-    drip(response, { ...COMMENTS, begin: eventOf(id, ended) }),
+    drip(response, { ...COMMENTS, begin: eventOf(id, ENDED) }),
   );
   const seen = [];
   const { a2a } = deploymentOf(server.url);

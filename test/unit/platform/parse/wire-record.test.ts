@@ -69,8 +69,8 @@ describe("fromWireRecord", () => {
     expect(read({ dimensions: { project_id: "AB" } }).dimensionId).toBe("AB");
   });
 
-  it.each([0, 1, Number.MAX_SAFE_INTEGER])("takes %d traces", (traces) => {
-    expect(read({ dimensions: {}, traces }).traces).toBe(traces);
+  it.each([0, -0, 1, Number.MAX_SAFE_INTEGER])("takes %d traces", (traces) => {
+    expect(read({ dimensions: {}, traces }).traces).toBe(Math.abs(traces));
   });
 
   it.each([-1, 1.5, "1", null, Number.MAX_SAFE_INTEGER + 1, true])(
