@@ -145,7 +145,7 @@ type Traffic = Pick<ProbeRequest, "deployment" | "assistant" | "onTrace">;
 export const PROBE_TRACES = 6;
 
 /** `mark` is in every text. Nothing is sent twice. Returns the number of traces. */
-export async function sendTraffic(
+async function sendTraffic(
   { deployment: { threads, a2a }, assistant: assistantId, onTrace = () => {} }: Traffic,
   { mark, signal }: { mark: string; signal?: AbortSignal },
 ): Promise<number> {

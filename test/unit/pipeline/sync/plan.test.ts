@@ -9,12 +9,9 @@ import type { ServerCapability } from "../../../../src/store/catalog/server-capa
 const NOW = Date.parse("2026-03-10T05:20:00Z");
 const DATA_START = Date.parse("2026-03-01T00:00:00Z");
 
-const source = (
-  capabilities: readonly ServerCapability[] = [],
-  { retries = [], dataStart = DATA_START }: { retries?: readonly `no_${Stride}`[]; dataStart?: number } = {},
-) => ({
+const source = (capabilities: readonly ServerCapability[] = [], dataStart = DATA_START) => ({
   capabilities: new Set(capabilities),
-  strideRetries: new Set(retries),
+  strideRetries: new Set<never>(),
   dataStart,
   meters: new Map([["traces", dataStart] as const]),
   settings: { hourlyForMs: 2 * DAY_MS, meters: [] },
@@ -40,14 +37,8 @@ test("on the hour there is no hour under way, and at midnight no day", () => {
   ]);
 });
 
-test("a server that refuses the future is asked up to the last whole day and hour", () => {
-  const wanted = ["day 2026-03-01T00 2026-03-10T00", "hour 2026-03-08T00 2026-03-10T05"];
-  expect(shown(keptDemand(source(["no_future_end"]), NOW))).toEqual(wanted);
-  expect(shown(routineDemand(source(["no_future_end"]), NOW))).toEqual(wanted);
-});
-
 test("on its first day, a source whose server refuses the future has no day yet", () => {
-  const first = source(["no_future_end"], { dataStart: Date.parse("2026-03-10T00:00:00Z") });
+  const first = source(["no_future_end"], Date.parse("2026-03-10T00:00:00Z"));
   expect(shown(keptDemand(first, NOW))).toEqual(["hour 2026-03-08T00 2026-03-10T05"]);
 });
 
@@ -55,18 +46,6 @@ test("a stride that the server does not answer in is kept, but not asked for", (
   expect(shown(keptDemand(source(["no_hour"]), NOW))).toEqual([DAYS, HOURS]);
   expect(shown(routineDemand(source(["no_hour"]), NOW))).toEqual([DAYS]);
   expect(shown(routineDemand(source(["no_day"]), NOW))).toEqual([HOURS]);
-});
-
-test("where the daily retry of such a stride is due, its newest whole bucket is asked for", () => {
-  const due = source(["no_hour", "no_day"], { retries: ["no_hour", "no_day"] });
-  expect(shown(routineDemand(due, NOW))).toEqual([
-    "day 2026-03-09T00 2026-03-10T00",
-    "hour 2026-03-10T04 2026-03-10T05",
-  ]);
-  // What has no retry due stays left out.
-  expect(shown(routineDemand(source(["no_hour", "no_day"], { retries: ["no_hour"] }), NOW))).toEqual([
-    "hour 2026-03-10T04 2026-03-10T05",
-  ]);
 });
 
 test("a requested range ends with the hour or day under way, or with the last whole one", () => {
