@@ -1156,7 +1156,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   workspace_id text,
 --   workspace_name text,
 --   user_id text,
---   user_email text,
 --   traces bigint,
 --   is_final boolean,
 --   coverage_status text,
@@ -1242,17 +1241,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- VIEW reporting_detail.bridge_user_workspace (
 --   source_id text,
 --   user_id text,
---   user_email text,
---   workspace_id text,
---   workspace_name text,
---   first_seen_at timestamp with time zone,
---   last_seen_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.bridge_user_workspace_masked (
---   source_id text,
---   user_id text,
---   user_email text,
 --   workspace_id text,
 --   workspace_name text,
 --   first_seen_at timestamp with time zone,
@@ -1303,17 +1291,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- )
 
 -- VIEW reporting_detail.dim_name (
---   source_id text,
---   group_by text,
---   dimension_id text,
---   dimension_name text,
---   valid_from date,
---   valid_to date,
---   is_current boolean,
---   first_seen_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.dim_name_masked (
 --   source_id text,
 --   group_by text,
 --   dimension_id text,
@@ -1388,17 +1365,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- )
 
 -- VIEW reporting_detail.dim_user (
---   source_id text,
---   user_id text,
---   user_email text,
---   first_seen_at timestamp with time zone,
---   last_seen_at timestamp with time zone,
---   workspace_count integer,
---   sole_workspace_id text,
---   sole_workspace_name text
--- )
-
--- VIEW reporting_detail.dim_user_masked (
 --   source_id text,
 --   user_id text,
 --   user_email text,
@@ -1506,26 +1472,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   workspace_id text,
 --   workspace_name text,
 --   user_id text,
---   user_email text,
---   sku text,
---   currency text,
---   traces bigint,
---   estimated_cost numeric(38,10),
---   is_closed boolean,
---   is_final boolean,
---   coverage_status text,
---   measure text,
---   quantity numeric(26,6),
---   is_invoiced boolean
--- )
-
--- VIEW reporting_detail.fct_cost_user_daily_masked (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   user_email text,
 --   sku text,
 --   currency text,
 --   traces bigint,
@@ -1616,26 +1562,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   workspace_id text,
 --   workspace_name text,
 --   user_id text,
---   user_email text,
---   nodes_executed bigint,
---   agent_runs bigint,
---   agent_uptime_seconds bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone,
---   is_reconciled boolean,
---   reconciled_at timestamp with time zone,
---   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.fct_deployment_usage_user_daily_masked (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   user_email text,
 --   nodes_executed bigint,
 --   agent_runs bigint,
 --   agent_uptime_seconds bigint,
@@ -1654,25 +1580,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   workspace_id text,
 --   workspace_name text,
 --   user_id text,
---   user_email text,
---   nodes_executed bigint,
---   agent_runs bigint,
---   agent_uptime_seconds bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   coverage_status text,
---   is_month_over boolean
--- )
-
--- VIEW reporting_detail.fct_deployment_usage_user_monthly_masked (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   user_email text,
 --   nodes_executed bigint,
 --   agent_runs bigint,
 --   agent_uptime_seconds bigint,
@@ -1798,20 +1705,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- )
 
 -- VIEW reporting_detail.fct_month_close_by_dimension (
---   source_id text,
---   month_start date,
---   group_by text,
---   workspace_id text,
---   workspace_name text,
---   dimension_id text,
---   dimension_name text,
---   closed_traces bigint,
---   adjustment_traces bigint,
---   current_traces bigint,
---   closed_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.fct_month_close_by_dimension_masked (
 --   source_id text,
 --   month_start date,
 --   group_by text,
@@ -2036,25 +1929,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   workspace_id text,
 --   workspace_name text,
 --   user_id text,
---   user_email text,
---   trace_tier text,
---   traces bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone,
---   is_reconciled boolean,
---   reconciled_at timestamp with time zone,
---   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.fct_usage_user_by_tier_daily_masked (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   user_email text,
 --   trace_tier text,
 --   traces bigint,
 --   is_final boolean,
@@ -2072,7 +1946,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   workspace_id text,
 --   workspace_name text,
 --   user_id text,
---   user_email text,
 --   trace_tier text,
 --   traces bigint,
 --   days_expected integer,
@@ -2081,40 +1954,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_final boolean,
 --   coverage_status text,
 --   is_month_over boolean
--- )
-
--- VIEW reporting_detail.fct_usage_user_by_tier_monthly_masked (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   user_email text,
---   trace_tier text,
---   traces bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   coverage_status text,
---   is_month_over boolean
--- )
-
--- VIEW reporting_detail.fct_usage_user_daily_masked (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   user_email text,
---   traces bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone,
---   is_reconciled boolean,
---   reconciled_at timestamp with time zone,
---   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
 -- )
 
 -- VIEW reporting_detail.fct_usage_user_hourly (
@@ -2123,20 +1962,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   workspace_id text,
 --   workspace_name text,
 --   user_id text,
---   user_email text,
---   traces bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.fct_usage_user_hourly_masked (
---   source_id text,
---   usage_hour timestamp with time zone,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   user_email text,
 --   traces bigint,
 --   is_final boolean,
 --   coverage_status text,
@@ -2149,23 +1974,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   workspace_id text,
 --   workspace_name text,
 --   user_id text,
---   user_email text,
---   traces bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   traces_loaded bigint,
---   is_month_over boolean
--- )
-
--- VIEW reporting_detail.fct_usage_user_monthly_masked (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   user_email text,
 --   traces bigint,
 --   days_expected integer,
 --   days_loaded integer,
@@ -2529,20 +2337,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- )
 
 -- VIEW reporting_detail.usage_record (
---   source_id text,
---   group_by text,
---   stride text,
---   period_start timestamp with time zone,
---   period_end timestamp with time zone,
---   workspace_id text,
---   dimension_id text,
---   dimension_name text,
---   traces bigint,
---   is_final boolean,
---   fetched_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.usage_record_masked (
 --   source_id text,
 --   group_by text,
 --   stride text,
@@ -3521,9 +3315,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION reporting_detail.usage_project_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, project_id text, project_name text, traces bigint, final_at timestamp with time zone)
 
--- FUNCTION reporting_detail.usage_user_daily_as_of_masked(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, user_id text, user_email text, traces bigint, final_at timestamp with time zone)
-
--- FUNCTION reporting_detail.usage_user_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, user_id text, user_email text, traces bigint, final_at timestamp with time zone)
+-- FUNCTION reporting_detail.usage_user_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, user_id text, traces bigint, final_at timestamp with time zone)
 
 -- FUNCTION reporting_detail.usage_workspace_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, traces bigint, final_at timestamp with time zone)
 
@@ -3793,7 +3585,6 @@ COMMENT ON COLUMN reporting.fct_usage_user_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.workspace_name IS 'Current name of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
@@ -3867,19 +3658,10 @@ COMMENT ON COLUMN reporting_detail.bridge_project_workspace.last_seen_at IS 'Sta
 COMMENT ON VIEW reporting_detail.bridge_user_workspace IS 'In which workspaces each user has usage. Grain: user x workspace in which it has stored usage (key: source_id, user_id, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double.';
 COMMENT ON COLUMN reporting_detail.bridge_user_workspace.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.bridge_user_workspace.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.bridge_user_workspace.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
 COMMENT ON COLUMN reporting_detail.bridge_user_workspace.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting_detail.bridge_user_workspace.workspace_name IS 'Current name of the workspace.';
 COMMENT ON COLUMN reporting_detail.bridge_user_workspace.first_seen_at IS 'Start of the earliest stored day or hour of it in this workspace.';
 COMMENT ON COLUMN reporting_detail.bridge_user_workspace.last_seen_at IS 'Start of the latest stored day or hour of it in this workspace.';
-COMMENT ON VIEW reporting_detail.bridge_user_workspace_masked IS 'In which workspaces each user has usage. Grain: user x workspace in which it has stored usage (key: source_id, user_id, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double. Without e-mail addresses: the id names a user.';
-COMMENT ON COLUMN reporting_detail.bridge_user_workspace_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.bridge_user_workspace_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.bridge_user_workspace_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
-COMMENT ON COLUMN reporting_detail.bridge_user_workspace_masked.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.bridge_user_workspace_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.bridge_user_workspace_masked.first_seen_at IS 'Start of the earliest stored day or hour of it in this workspace.';
-COMMENT ON COLUMN reporting_detail.bridge_user_workspace_masked.last_seen_at IS 'Start of the latest stored day or hour of it in this workspace.';
 COMMENT ON VIEW reporting_detail.dim_api_key IS 'Each API key with usage. Grain: API key (key: source_id, api_key_short_key). Names are the current ones, earlier ones are in dim_name, and not unique: join by the key.';
 COMMENT ON COLUMN reporting_detail.dim_api_key.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.dim_api_key.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
@@ -3915,7 +3697,7 @@ COMMENT ON COLUMN reporting_detail.dim_deployment_tag.tag_value IS 'Value of the
 COMMENT ON COLUMN reporting_detail.dim_deployment_tag.valid_from IS 'First UTC day of this value, as of the nightly readings; 1900-01-01 for what the first day of readings found.';
 COMMENT ON COLUMN reporting_detail.dim_deployment_tag.valid_to IS 'UTC day on which it was found changed or gone: not included; 9999-12-31 for a current one.';
 COMMENT ON COLUMN reporting_detail.dim_deployment_tag.is_current IS 'Whether it was there when the tags were read last.';
-COMMENT ON VIEW reporting_detail.dim_name IS 'Names over time: what was renamed, and when. Grain: id of a dimension x name in time (key: source_id, group_by, dimension_id, valid_from). A UTC day has the name that was valid at its end. Facts have the current name. To name a fact as it was called on its day, join by the id and usage_date >= valid_from AND usage_date < valid_to: one name for each day. An id with more than one row was renamed.';
+COMMENT ON VIEW reporting_detail.dim_name IS 'Names over time: what was renamed, and when. Grain: id of a dimension but users x name in time (key: source_id, group_by, dimension_id, valid_from). A UTC day has the name that was valid at its end. Facts have the current name. To name a fact as it was called on its day, join by the id and usage_date >= valid_from AND usage_date < valid_to: one name for each day. An id with more than one row was renamed.';
 COMMENT ON COLUMN reporting_detail.dim_name.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.dim_name.group_by IS 'What was named: a dimension, deployment, sandbox or run_rule.';
 COMMENT ON COLUMN reporting_detail.dim_name.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
@@ -3924,15 +3706,6 @@ COMMENT ON COLUMN reporting_detail.dim_name.valid_from IS 'First UTC day of this
 COMMENT ON COLUMN reporting_detail.dim_name.valid_to IS 'UTC day on which the next name begins: not included; 9999-12-31 for the current name.';
 COMMENT ON COLUMN reporting_detail.dim_name.is_current IS 'Whether it is the name of now.';
 COMMENT ON COLUMN reporting_detail.dim_name.first_seen_at IS 'Time of the first fetch with this name, since the name before it.';
-COMMENT ON VIEW reporting_detail.dim_name_masked IS 'Names over time: what was renamed, and when. Grain: id of a dimension x name in time (key: source_id, group_by, dimension_id, valid_from). A UTC day has the name that was valid at its end. Facts have the current name. To name a fact as it was called on its day, join by the id and usage_date >= valid_from AND usage_date < valid_to: one name for each day. An id with more than one row was renamed. Without e-mail addresses: the id names a user.';
-COMMENT ON COLUMN reporting_detail.dim_name_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.dim_name_masked.group_by IS 'What was named: a dimension, deployment, sandbox or run_rule.';
-COMMENT ON COLUMN reporting_detail.dim_name_masked.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting_detail.dim_name_masked.dimension_name IS 'A name that it had; of a user the word user and the id. The same name may be that of several ids.';
-COMMENT ON COLUMN reporting_detail.dim_name_masked.valid_from IS 'First UTC day of this name; 1900-01-01 for the first name that is known.';
-COMMENT ON COLUMN reporting_detail.dim_name_masked.valid_to IS 'UTC day on which the next name begins: not included; 9999-12-31 for the current name.';
-COMMENT ON COLUMN reporting_detail.dim_name_masked.is_current IS 'Whether it is the name of now.';
-COMMENT ON COLUMN reporting_detail.dim_name_masked.first_seen_at IS 'Time of the first fetch with this name, since the name before it.';
 COMMENT ON VIEW reporting_detail.dim_price IS 'The imported prices. Grain: imported price x volume tier (key: price_id, volume_tier). Valid on a day: valid_from <= day AND (valid_to IS NULL OR valid_to > day). Of the prices of one sku that are valid for a workspace, the most specific one applies: its own before that of its source before that for everybody. fct_cost_workspace_daily names the price that it used.';
 COMMENT ON COLUMN reporting_detail.dim_price.price_id IS 'Number of the imported price, as in dim_price. The price of a closed month may be gone from there.';
 COMMENT ON COLUMN reporting_detail.dim_price.volume_tier IS 'Step of the price that these traces fall into, from 1; 0: the price has no volume tiers.';
@@ -3995,15 +3768,6 @@ COMMENT ON COLUMN reporting_detail.dim_user.last_seen_at IS 'Start of the latest
 COMMENT ON COLUMN reporting_detail.dim_user.workspace_count IS 'Workspaces in which it has stored usage by day or hour: see the bridge view. Does not add up.';
 COMMENT ON COLUMN reporting_detail.dim_user.sole_workspace_id IS 'The workspace, if workspace_count is 1; else null.';
 COMMENT ON COLUMN reporting_detail.dim_user.sole_workspace_name IS 'Its current name.';
-COMMENT ON VIEW reporting_detail.dim_user_masked IS 'Each user with usage. Grain: user (key: source_id, user_id). Names are the current ones, earlier ones are in dim_name, and not unique: join by the key. Without e-mail addresses: the id names a user.';
-COMMENT ON COLUMN reporting_detail.dim_user_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.dim_user_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.dim_user_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
-COMMENT ON COLUMN reporting_detail.dim_user_masked.first_seen_at IS 'Start of the earliest bucket that named it.';
-COMMENT ON COLUMN reporting_detail.dim_user_masked.last_seen_at IS 'Start of the latest bucket that named it.';
-COMMENT ON COLUMN reporting_detail.dim_user_masked.workspace_count IS 'Workspaces in which it has stored usage by day or hour: see the bridge view. Does not add up.';
-COMMENT ON COLUMN reporting_detail.dim_user_masked.sole_workspace_id IS 'The workspace, if workspace_count is 1; else null.';
-COMMENT ON COLUMN reporting_detail.dim_user_masked.sole_workspace_name IS 'Its current name.';
 COMMENT ON VIEW reporting_detail.fct_budget_daily IS 'Budgets, and what is spent of them by day. Grain: budget of the owner file x source that it counts x UTC day, from the data start up to today (key: budget_number, source_id, usage_date). spent adds up over the days of a budget_starts_on and over sources to what usage-etl owners budgets shows; what is used of the budget is its sum divided by budget_amount, which stands in each row: never add that up. Budgets overlap: never add up over budgets. Filter on usage_date.';
 COMMENT ON COLUMN reporting_detail.fct_budget_daily.budget_number IS 'Place of the budget among those of the owner file.';
 COMMENT ON COLUMN reporting_detail.fct_budget_daily.line IS 'Line of the owner file on which the budget begins.';
@@ -4091,7 +3855,6 @@ COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.workspace_name IS 'Current name of the workspace.';
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.sku IS 'SKU of the imported price.';
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.traces IS 'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has. In row (adjustment): the month was closed with other counts.';
@@ -4102,23 +3865,6 @@ COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.coverage_status IS 'The f
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
-COMMENT ON VIEW reporting_detail.fct_cost_user_daily_masked IS 'What usage costs, by user and day. Grain: UTC day x workspace x user x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, user_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices. Without e-mail addresses: the id names a user.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.sku IS 'SKU of the imported price.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.traces IS 'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has. In row (adjustment): the month was closed with other counts.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.is_closed IS 'Whether the month is closed: then its sum by workspace stays, and the row (adjustment) takes up what an id has more or less since.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
 COMMENT ON VIEW reporting_detail.fct_deployment_usage_api_key_daily IS 'Deployment usage by API key and day. Grain: UTC day x workspace x API key (key: source_id, usage_date, workspace_id, api_key_short_key), days with deployment usage: nodes executed, agent runs, seconds of uptime. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.usage_date IS 'UTC day.';
@@ -4189,7 +3935,6 @@ COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.usage_date IS
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.workspace_name IS 'Current name of the workspace.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
@@ -4200,30 +3945,12 @@ COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.is_reconciled
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting_detail.fct_deployment_usage_user_daily_masked IS 'Deployment usage by user and day. Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with deployment usage: nodes executed, agent runs, seconds of uptime. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read. Without e-mail addresses: the id names a user.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
 COMMENT ON VIEW reporting_detail.fct_deployment_usage_user_monthly IS 'Deployment usage by user and month. Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with deployment usage: nodes executed, agent runs, seconds of uptime. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.workspace_name IS 'Current name of the workspace.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
@@ -4233,22 +3960,6 @@ COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.is_complete
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting_detail.fct_deployment_usage_user_monthly_masked IS 'Deployment usage by user and month. Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with deployment usage: nodes executed, agent runs, seconds of uptime. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Without e-mail addresses: the id names a user.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.is_month_over IS 'Whether the calendar month has ended (UTC).';
 COMMENT ON VIEW reporting_detail.fct_deployment_usage_workspace_daily IS 'Deployment usage by workspace and day. Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start or the beginning of deployment usage, the earlier of both, to today. Its measures add up over days and workspaces, each by itself. Null: not loaded, or before the beginning, which is not zero. No part of it is a part of traces.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.usage_date IS 'UTC day.';
@@ -4355,23 +4066,11 @@ COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.group_by IS 'Dim
 COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.workspace_name IS 'Current name of the workspace.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.dimension_name IS 'Current name in this dimension.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.dimension_name IS 'Current name in this dimension. Null for users: their addresses are in dim_user.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.closed_traces IS 'Traces of the month when it was closed. Adds up over months, workspaces and ids of one dimension.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.adjustment_traces IS 'Traces added or removed since the month was closed. Adds up as closed_traces do.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.current_traces IS 'Traces of the month as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.closed_at IS 'When the month was closed.';
-COMMENT ON VIEW reporting_detail.fct_month_close_by_dimension_masked IS 'Closed months by project, user, API key or workspace: traces when closed, and what changed since. Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). Costs are in fct_month_close_cost. closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in fct_month_close only. Never add up over dimensions. Without e-mail addresses: the id names a user.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension_masked.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension_masked.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension_masked.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension_masked.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension_masked.dimension_name IS 'Current name in this dimension; for a user the word user and the id.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension_masked.closed_traces IS 'Traces of the month when it was closed. Adds up over months, workspaces and ids of one dimension.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension_masked.adjustment_traces IS 'Traces added or removed since the month was closed. Adds up as closed_traces do.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension_masked.current_traces IS 'Traces of the month as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension_masked.closed_at IS 'When the month was closed.';
 COMMENT ON VIEW reporting_detail.fct_month_close_cost IS 'Closed months: what they cost when closed, and what changed since. Grain: closed calendar month x workspace x SKU x price (key: source_id, month_start, workspace_id, sku, unit_price, currency). An ESTIMATE from the imported prices. closed_cost never changes. Later prices and counts make adjustment_cost, and the sum of both is current_cost. Costs add up over all of these within one currency; closed_traces add up within one sku.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_cost.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_cost.month_start IS 'First day of the month.';
@@ -4557,7 +4256,6 @@ COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.usage_date IS 'U
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.workspace_name IS 'Current name of the workspace.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
@@ -4567,29 +4265,12 @@ COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.is_reconciled IS
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of short-lived traces the older of the two. Null: not reconciled.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since; of short-lived traces the older of the two. Null: no such total, or a difference is left on the day.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.proved_at IS 'The later of reconciled_at and totals_matched_at, of short-lived traces the older of what proves both figures; null: nothing proves the day.';
-COMMENT ON VIEW reporting_detail.fct_usage_user_by_tier_daily_masked IS 'Long-lived and short-lived traces by user and day. Grain: UTC day x workspace x user x retention tier, longlived or shortlived (key: source_id, usage_date, workspace_id, user_id, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read. Without e-mail addresses: the id names a user.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.is_reconciled IS 'Whether this day was compared with a whole CSV export of this tier, without a difference left from it or from a total, and has not changed since. Short-lived traces need both: all traces and the long-lived ones.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.reconciled_at IS 'When that export was requested, by the clock of this database; of short-lived traces the older of the two. Null: not reconciled.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since; of short-lived traces the older of the two. Null: no such total, or a difference is left on the day.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.proved_at IS 'The later of reconciled_at and totals_matched_at, of short-lived traces the older of what proves both figures; null: nothing proves the day.';
 COMMENT ON VIEW reporting_detail.fct_usage_user_by_tier_monthly IS 'Long-lived and short-lived traces by user and month. Grain: calendar month (UTC) x workspace x user x retention tier, longlived or shortlived (key: source_id, month_start, workspace_id, user_id, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.workspace_name IS 'Current name of the workspace.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
@@ -4598,65 +4279,22 @@ COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.is_complete IS
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting_detail.fct_usage_user_by_tier_monthly_masked IS 'Long-lived and short-lived traces by user and month. Grain: calendar month (UTC) x workspace x user x retention tier, longlived or shortlived (key: source_id, month_start, workspace_id, user_id, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Without e-mail addresses: the id names a user.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting_detail.fct_usage_user_daily_masked IS 'Traces by user and day. Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with usage. A day x workspace that is not loaded is one row with null id and null traces, which a filter on an id or name leaves out: see usage_coverage_daily. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_user, and the newest day from data_freshness. Without e-mail addresses: the id names a user.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
 COMMENT ON VIEW reporting_detail.fct_usage_user_hourly IS 'Traces by user and hour. Grain: UTC hour x workspace x user (key: source_id, usage_hour, workspace_id, user_id), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_hour: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_user, and the newest hour from data_freshness.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.usage_hour IS 'Start of the UTC hour.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.workspace_name IS 'Current name of the workspace.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON VIEW reporting_detail.fct_usage_user_hourly_masked IS 'Traces by user and hour. Grain: UTC hour x workspace x user (key: source_id, usage_hour, workspace_id, user_id), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_hour: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_user, and the newest hour from data_freshness. Without e-mail addresses: the id names a user.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly_masked.usage_hour IS 'Start of the UTC hour.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly_masked.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly_masked.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting_detail.fct_usage_user_monthly IS 'Traces by user and month. Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with usage. A month x workspace with an expected day that is not loaded is one row with null id and null traces: take days for it. Traces add up over all of these. Never add them to those of another dimension.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.workspace_name IS 'Current name of the workspace.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.days_expected IS 'Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
@@ -4664,20 +4302,6 @@ COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.is_complete IS 'Whethe
 COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting_detail.fct_usage_user_monthly_masked IS 'Traces by user and month. Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with usage. A month x workspace with an expected day that is not loaded is one row with null id and null traces: take days for it. Traces add up over all of these. Never add them to those of another dimension. Without e-mail addresses: the id names a user.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.days_expected IS 'Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.is_month_over IS 'Whether the calendar month has ended (UTC).';
 COMMENT ON VIEW reporting_detail.fct_usage_workspace_by_tier_daily IS 'Long-lived and short-lived traces by workspace and day. Grain: UTC day x workspace x retention tier, longlived or shortlived (key: source_id, usage_date, workspace_id, trace_tier), every day from the data start to today. Traces add up over all of these; both tiers together are the traces of fct_usage_workspace_daily. Null traces: not loaded, which is not zero.';
 COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.usage_date IS 'UTC day.';
@@ -5007,22 +4631,10 @@ COMMENT ON COLUMN reporting_detail.usage_record.period_start IS 'Start of the ti
 COMMENT ON COLUMN reporting_detail.usage_record.period_end IS 'End of the time bucket, not included.';
 COMMENT ON COLUMN reporting_detail.usage_record.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting_detail.usage_record.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting_detail.usage_record.dimension_name IS 'Current name in this dimension.';
+COMMENT ON COLUMN reporting_detail.usage_record.dimension_name IS 'Current name in this dimension. Null for users: their addresses are in dim_user.';
 COMMENT ON COLUMN reporting_detail.usage_record.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
 COMMENT ON COLUMN reporting_detail.usage_record.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
 COMMENT ON COLUMN reporting_detail.usage_record.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON VIEW reporting_detail.usage_record_masked IS 'NEVER SUM without one group_by and one stride: each is another view of the same traces. Grain: one stored record, at its own stride (key: source_id, group_by, stride, period_start, workspace_id, dimension_id). Without e-mail addresses: the id names a user.';
-COMMENT ON COLUMN reporting_detail.usage_record_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.usage_record_masked.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
-COMMENT ON COLUMN reporting_detail.usage_record_masked.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
-COMMENT ON COLUMN reporting_detail.usage_record_masked.period_start IS 'Start of the time bucket.';
-COMMENT ON COLUMN reporting_detail.usage_record_masked.period_end IS 'End of the time bucket, not included.';
-COMMENT ON COLUMN reporting_detail.usage_record_masked.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.usage_record_masked.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting_detail.usage_record_masked.dimension_name IS 'Current name in this dimension; for a user the word user and the id.';
-COMMENT ON COLUMN reporting_detail.usage_record_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.usage_record_masked.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
-COMMENT ON COLUMN reporting_detail.usage_record_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting_detail.usage_restatement IS 'Which final figures were changed afterwards, and when. Choose one usage_kind, trace_tier, measure, group_by and stride: two are never added up. Grain: one change of a final figure, of any kind of usage (key: source_id, usage_kind, trace_tier, measure, group_by, stride, period_start, workspace_id, dimension_id, restated_at).';
 COMMENT ON COLUMN reporting_detail.usage_restatement.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.usage_restatement.usage_kind IS 'Kind of usage: traces, langsmith_deployments (the platform''s words), sandboxes or evaluators.';

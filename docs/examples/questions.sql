@@ -21,6 +21,7 @@ LIMIT 10;
 SELECT coalesce(user_email, user_id) AS "user", sum(traces) AS total_traces,
        round(100 * sum(traces) / sum(sum(traces)) OVER (), 1) AS percent
 FROM reporting.fct_usage_user_daily
+LEFT JOIN reporting_detail.dim_user USING (source_id, user_id)
 WHERE usage_date >= '2026-03-01' AND usage_date < '2026-04-01' AND user_id IS NOT NULL
 GROUP BY user_id, user_email
 ORDER BY total_traces DESC;
@@ -59,6 +60,7 @@ ORDER BY 1, total_cost DESC;
 -- What does each user cost? This divides the same cost.
 SELECT coalesce(user_email, user_id, 'not loaded by user') AS "user", currency, sum(estimated_cost) AS total_cost
 FROM reporting_detail.fct_cost_user_daily
+LEFT JOIN reporting_detail.dim_user USING (source_id, user_id)
 WHERE usage_date >= '2026-03-01' AND usage_date < '2026-04-01'
 GROUP BY user_id, user_email, currency
 ORDER BY total_cost DESC;

@@ -1,7 +1,7 @@
 CREATE OR REPLACE VIEW reporting_detail.usage_record AS
 SELECT src.slug AS source_id, c.group_by, c.stride, r.bucket_start AS period_start,
        r.bucket_start + interval '1 hour' AS period_end, w.dimension_id AS workspace_id, e.dimension_id,
-       e.dimension_name, r.traces, v.final AS is_final, v.fetched_at
+       CASE WHEN e.dimension <> 'user' THEN e.dimension_name END AS dimension_name, r.traces, v.final AS is_final, v.fetched_at
 FROM usage.hourly_record r
 JOIN usage.series s USING (series_id)
 JOIN usage.trace_scope c USING (scope_id)
@@ -14,7 +14,8 @@ UNION ALL
 SELECT src.slug, c.group_by, c.stride, r.bucket_start::timestamp AT TIME ZONE 'UTC',
        (r.bucket_start + CASE c.stride WHEN 'day' THEN 1 WHEN 'week' THEN 7 WHEN 'month' THEN 30 ELSE 365 END)::timestamp
          AT TIME ZONE 'UTC',
-       w.dimension_id, e.dimension_id, e.dimension_name, r.traces, v.final, v.fetched_at
+       w.dimension_id, e.dimension_id,
+       CASE WHEN e.dimension <> 'user' THEN e.dimension_name END, r.traces, v.final, v.fetched_at
 FROM usage.dated_record r
 JOIN usage.series s USING (series_id)
 JOIN usage.trace_scope c USING (scope_id)

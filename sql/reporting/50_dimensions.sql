@@ -56,7 +56,7 @@ WHERE EXISTS (SELECT FROM usage.dated_record r WHERE r.series_id = p.day_series)
 COMMENT ON VIEW reporting_detail.bridge_{dimension}_workspace IS 'In which workspaces each {title} has usage. Grain: {title} x workspace in which it has stored usage (key: source_id, {id_column}, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double.';
 
 CREATE OR REPLACE VIEW {schema_of_project}.dim_{dimension} AS
-SELECT src.slug AS source_id, {columns}, d.first_seen_at, d.last_seen_at, coalesce(b.workspaces, 0) AS workspace_count,
+SELECT src.slug AS source_id, {dim_columns}, d.first_seen_at, d.last_seen_at, coalesce(b.workspaces, 0) AS workspace_count,
        b.workspace_id AS sole_workspace_id, b.workspace_name AS sole_workspace_name
 FROM usage.labelled_entity d
 JOIN usage.source src USING (source_id)
@@ -111,5 +111,6 @@ SELECT src.slug AS source_id, e.dimension AS group_by, usage.shown_id(e.external
        upper_inf(n.days) AS is_current, n.fetched_at AS first_seen_at
 FROM usage.name_in_time n
 JOIN usage.entity e USING (entity_id)
-JOIN usage.source src USING (source_id);
-COMMENT ON VIEW reporting_detail.dim_name IS 'Names over time: what was renamed, and when. Grain: id of a dimension x name in time (key: source_id, group_by, dimension_id, valid_from). A UTC day has the name that was valid at its end. Facts have the current name. To name a fact as it was called on its day, join by the id and usage_date >= valid_from AND usage_date < valid_to: one name for each day. An id with more than one row was renamed.';
+JOIN usage.source src USING (source_id)
+WHERE e.dimension <> 'user';
+COMMENT ON VIEW reporting_detail.dim_name IS 'Names over time: what was renamed, and when. Grain: id of a dimension but users x name in time (key: source_id, group_by, dimension_id, valid_from). A UTC day has the name that was valid at its end. Facts have the current name. To name a fact as it was called on its day, join by the id and usage_date >= valid_from AND usage_date < valid_to: one name for each day. An id with more than one row was renamed.';

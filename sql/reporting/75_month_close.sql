@@ -1,6 +1,6 @@
 CREATE OR REPLACE VIEW reporting_detail.fct_month_close_by_dimension AS
 SELECT src.slug AS source_id, m.month_start, c.group_by, w.dimension_id AS workspace_id, w.dimension_name AS workspace_name,
-       e.dimension_id, e.dimension_name, coalesce(t.traces, 0) AS closed_traces,
+       e.dimension_id, CASE WHEN e.dimension <> 'user' THEN e.dimension_name END AS dimension_name, coalesce(t.traces, 0) AS closed_traces,
        now.traces - coalesce(t.traces, 0) AS adjustment_traces, now.traces AS current_traces, m.closed_at
 FROM usage.month_close m
 JOIN usage.source src USING (source_id)

@@ -1,5 +1,5 @@
 -- What a BI tool shows beside each column. The comment of a view stands beside the view. A column has one comment in all
--- views; `of` names the view in which it means something else, or `masked` for all twins without addresses.
+-- views; `of` names the view in which it means something else.
 DO $do$
 DECLARE
   one record;
@@ -15,7 +15,6 @@ BEGIN
         ('project_name', $$Current name of the project; not unique.$$, ''),
         ('user_id', $$The platform's id of the user; (none) where the platform gave none, and \(none) for an id of that spelling; null where the period is not loaded.$$, ''),
         ('user_email', $$Current e-mail address of the user, stored as USAGE_USER_EMAIL says.$$, ''),
-        ('user_email', $$The word user and the user's id instead of the address; null where no address is known.$$, 'masked'),
         ('api_key_short_key', $$Short form of the API key, which identifies it; (none) where the platform gave none, and \(none) for a key of that spelling; null where the period is not loaded.$$, ''),
         ('group_by', $$Dimension of the count: $$ || array_to_string(ARRAY[
           -- each dimension
@@ -24,8 +23,7 @@ BEGIN
           NULL
         ], ', ') || '.', ''),
         ('dimension_id', $$The platform's id in this dimension; (none) where the platform gave none, and \(none) for an id of that spelling.$$, ''),
-        ('dimension_name', $$Current name in this dimension.$$, ''),
-        ('dimension_name', $$Current name in this dimension; for a user the word user and the id.$$, 'masked'),
+        ('dimension_name', $$Current name in this dimension. Null for users: their addresses are in dim_user.$$, ''),
         ('stride', $$Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).$$, ''),
         ('usage_date', $$UTC day.$$, ''),
         ('usage_hour', $$Start of the UTC hour.$$, ''),
@@ -53,7 +51,6 @@ BEGIN
         ('first_seen_at', $$Time of the first fetch with this name, since the name before it.$$, 'dim_name'),
         ('group_by', $$What was named: a dimension, deployment, sandbox or run_rule.$$, 'dim_name'),
         ('dimension_name', $$A name that it had. The same name may be that of several ids.$$, 'dim_name'),
-        ('dimension_name', $$A name that it had; of a user the word user and the id. The same name may be that of several ids.$$, 'dim_name_masked'),
         ('valid_from', $$First UTC day of this name; 1900-01-01 for the first name that is known.$$, 'dim_name'),
         ('valid_to', $$UTC day on which the next name begins: not included; 9999-12-31 for the current name.$$, 'dim_name'),
         ('is_current', $$Whether it is the name of now.$$, 'dim_name'),
@@ -386,15 +383,14 @@ BEGIN
     FROM pg_class c
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
     JOIN words ON words.name = a.attname AND (
-      words.of IN ('', c.relname, regexp_replace(c.relname, '_masked$', ''))
-      OR (words.of = 'masked' AND c.relname LIKE '%\_masked')
+      words.of IN ('', c.relname)
       OR (words.of = 'bridge' AND c.relname LIKE 'bridge\_%')
       OR (words.of = 'tag' AND c.relname LIKE 'dim\_%\_tag')
-      OR (words.of = 'monthly' AND c.relname LIKE 'fct\_usage\_%\_monthly%' AND c.relname NOT LIKE '%\_by\_tier\_%')
+      OR (words.of = 'monthly' AND c.relname LIKE 'fct\_usage\_%\_monthly' AND c.relname NOT LIKE '%\_by\_tier\_%')
       OR (words.of = 'by_tier' AND c.relname LIKE '%\_by\_tier\_%')
       OR (words.of = 'deployment' AND c.relname LIKE 'fct\_deployment\_usage\_%')
       OR (words.of = 'by_workspace' AND c.relname SIMILAR TO 'fct\_(sandbox\_usage|evaluator\_spend)\_%')
-      OR (words.of = 'figure_monthly' AND c.relname SIMILAR TO '(%\_by\_tier|fct\_(deployment\_usage|sandbox\_usage|evaluator\_spend)\_%)\_monthly%')
+      OR (words.of = 'figure_monthly' AND c.relname SIMILAR TO '(%\_by\_tier|fct\_(deployment\_usage|sandbox\_usage|evaluator\_spend)\_%)\_monthly')
     )
     -- A comment that names a key marks the views that are ours.
     WHERE c.relnamespace IN ('reporting'::regnamespace, 'reporting_detail'::regnamespace) AND c.relkind = 'v' AND obj_description(c.oid) LIKE '%(key: %'

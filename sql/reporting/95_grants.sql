@@ -19,18 +19,14 @@ BEGIN
     FOR one IN
       SELECT format('TABLE %s', c.oid::regclass) AS thing, 'SELECT' AS right
       FROM pg_class c
-      WHERE c.relnamespace IN ('reporting'::regnamespace, 'reporting_detail'::regnamespace) AND c.relkind = 'v' AND (
-        c.relname LIKE '%\_masked' OR NOT EXISTS (
-          SELECT FROM pg_attribute a
-          WHERE a.attrelid = c.oid AND a.attnum > 0 AND a.attname IN ('user_email', 'dimension_name')
-        )
+      WHERE c.relnamespace IN ('reporting'::regnamespace, 'reporting_detail'::regnamespace) AND c.relkind = 'v' AND NOT EXISTS (
+        SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND a.attname = 'user_email'
       )
       UNION ALL
       SELECT format('FUNCTION %s', p.oid::regprocedure), 'EXECUTE'
       FROM pg_proc p
-      WHERE p.pronamespace IN ('reporting'::regnamespace, 'reporting_detail'::regnamespace) AND (
-        p.proname LIKE '%\_masked' OR NOT coalesce(p.proargnames && ARRAY['user_email', 'dimension_name'], false)
-      )
+      WHERE p.pronamespace IN ('reporting'::regnamespace, 'reporting_detail'::regnamespace)
+        AND NOT coalesce(p.proargnames && ARRAY['user_email'], false)
     LOOP
       EXECUTE format('GRANT %s ON %s TO usage_reader_masked', one.right, one.thing);
     END LOOP;

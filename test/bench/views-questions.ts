@@ -28,8 +28,9 @@ const QUICK: Readonly<Record<string, string>> = {
       WHERE project_id = (SELECT min(project_id) FROM reporting.dim_project) AND usage_date >= current_date - 365
       GROUP BY usage_date`,
   "month totals by user, a year": `
-      SELECT month_start, user_id, user_email, sum(traces) FROM reporting_detail.fct_usage_user_monthly
-      WHERE month_start >= ${MONTH} - interval '11 months' GROUP BY month_start, user_id, user_email`,
+      SELECT month_start, user_id, max(user_email), sum(traces) FROM reporting_detail.fct_usage_user_monthly
+      LEFT JOIN reporting_detail.dim_user USING (source_id, user_id)
+      WHERE month_start >= ${MONTH} - interval '11 months' GROUP BY month_start, user_id`,
   "hourly by key, last 31 days": `
       SELECT usage_hour, api_key_short_key, traces FROM reporting_detail.fct_usage_api_key_hourly
       WHERE usage_hour >= now() - interval '31 days'`,
@@ -65,8 +66,9 @@ const QUICK: Readonly<Record<string, string>> = {
       SELECT extract(isodow FROM usage_hour AT TIME ZONE 'UTC'), extract(hour FROM usage_hour AT TIME ZONE 'UTC'), sum(traces)
       FROM reporting_detail.fct_usage_workspace_hourly WHERE usage_hour >= now() - interval '90 days' GROUP BY 1, 2`,
   "month of users, from days": `
-      SELECT user_id, user_email, sum(traces) FROM reporting.fct_usage_user_daily
-      WHERE usage_date >= current_date - 31 GROUP BY user_id, user_email`,
+      SELECT user_id, max(user_email), sum(traces) FROM reporting.fct_usage_user_daily
+      LEFT JOIN reporting_detail.dim_user USING (source_id, user_id)
+      WHERE usage_date >= current_date - 31 GROUP BY user_id`,
   "week by workspace":
     "SELECT * FROM reporting.fct_usage_workspace_daily WHERE usage_date >= current_date - 7",
   "week by user": "SELECT * FROM reporting.fct_usage_user_daily WHERE usage_date >= current_date - 7",

@@ -24,11 +24,6 @@ function sourceOf({ schema, name }: View): string {
   return `source('${SOURCES[schema]}', '${name}')`;
 }
 
-/** A masked view has the rows of its original, so it is not tested again. */
-function isMasked({ name }: View): boolean {
-  return name.endsWith("_masked");
-}
-
 /**
  * dbt compares one time of a table with the clock. The newest of all would hide a source, or a dimension, that stalls while others
  * go on: so it is the oldest of them. Days are asked for in every sync, other strides by some sources only.
@@ -79,7 +74,7 @@ function linesOf(view: View, views: readonly View[]): string[] {
  */
 export function dbtKeyTest(views: readonly View[]): string {
   const selects = views
-    .filter((view) => keyOf(view).length > 1 && !isMasked(view) && !PROVED.includes(view.name))
+    .filter((view) => keyOf(view).length > 1 && !PROVED.includes(view.name))
     .map((view) => {
       const columns = keyOf(view).map((name) => (name === name.toLowerCase() ? name : `"${name}"`));
       const newest = newestOf(view);
@@ -142,7 +137,6 @@ const NEWEST: Readonly<Record<string, string>> = {
 
 /** Tests of a column as lines of dbt's `data_tests`. */
 function dbtTestsOf(view: View, { name }: ViewColumn, views: readonly View[]): string[] {
-  if (isMasked(view)) return [];
   const key = keyOf(view);
   const isFact = view.name.startsWith("fct_");
   const tests: [name: string, given?: readonly string[]][] = [];

@@ -142,13 +142,11 @@ function views(): View[] {
  * The first two sentences of each view: its question and its grain. Views that differ only in the dimension share a line.
  */
 function listOfViews(): string {
-  const all = views()
-    .filter(({ name }) => !name.endsWith("_masked"))
-    .map(({ name, comment }) => {
-      const [, grain = comment] = /Grain: (.*?)(?: \(key|[.;]( |$)|$)/.exec(comment) ?? [];
-      const [, question = ""] = /^(?!Grain)(.*?)\. /.exec(comment) ?? [];
-      return { name, question, grain };
-    });
+  const all = views().map(({ name, comment }) => {
+    const [, grain = comment] = /Grain: (.*?)(?: \(key|[.;]( |$)|$)/.exec(comment) ?? [];
+    const [, question = ""] = /^(?!Grain)(.*?)\. /.exec(comment) ?? [];
+    return { name, question, grain };
+  });
   const dimension = /\b(?:project|user|API key|deployment|sandbox)(?=s?\b)/g;
   const alike = Map.groupBy(all, ({ name, question, grain }) =>
     `${name.split(".")[0]} ${question} ${grain}`.replaceAll(dimension, "…"),
@@ -175,7 +173,7 @@ function listOf(words: readonly string[]): string {
 
 /** A column has one comment in most views, so each comment is listed once. */
 function referenceOfViews(): string {
-  const all = views().filter(({ name }) => !name.endsWith("_masked"));
+  const all = views();
   const sections = all.map(({ name, comment, columns }) => {
     const names = columns.map(([column]) => `\`${column}\``).join(", ");
     return `## ${name}\n\n${comment}\n\nColumns: ${names}.\n`;
@@ -198,8 +196,7 @@ function referenceOfViews(): string {
     });
   return `# Views and columns
 
-\`npm run docs\` writes this page from the comments in the database. [Views](../views.md) explains how to read the figures. A masked twin
-(\`..._masked\`) has the columns of its view.
+\`npm run docs\` writes this page from the comments in the database. [Views](../views.md) explains how to read the figures.
 
 ${sections.join("\n")}
 ## Columns

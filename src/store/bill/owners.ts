@@ -154,8 +154,8 @@ export async function namesForIds(db: Database): Promise<NameForId[]> {
     )
     select g.line, g.dimension, g.id as given, array_agg(distinct n.dimension_id order by n.dimension_id) as ids
     from given g
-    join reporting_detail.dim_name n
-      on n.is_current and n.group_by = g.dimension and lower(n.dimension_name) = lower(g.id) and n.source_id = coalesce(g.source, n.source_id)
+    join usage.labelled_entity n on n.dimension = g.dimension and lower(n.dimension_name) = lower(g.id)
+    join usage.source s on s.source_id = n.source_id and s.slug = coalesce(g.source, s.slug)
     where not exists (
       select from usage.entity e where e.dimension = g.dimension and usage.shown_id(e.external_id) = g.id
     )

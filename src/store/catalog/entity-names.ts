@@ -30,7 +30,7 @@ export async function learnNames(store: Store, { sourceId, stamp, part, names }:
   );
 }
 
-/** Current name of row `e` of `usage.labelled_entity`. `masked`: users are named by their id, as in the masked views. */
+/** Current name of row `e` of `usage.labelled_entity`. `masked`: users are named by their id. */
 export function labelOf(masked: boolean): RawBuilder<string | null> {
   if (!masked) return sql`e.dimension_name`;
   return sql`case when e.dimension = 'user' and e.dimension_name is not null then 'user ' || e.dimension_id else e.dimension_name end`;

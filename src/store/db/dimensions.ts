@@ -10,7 +10,7 @@ import { type Dimension, dimensionOf, GROUPINGS, type GroupBy } from "../../doma
 
 interface DimensionColumns {
   readonly id: string;
-  /** Column of the current name; API keys and sandboxes have none. */
+  /** Column of the current name; API keys, sandboxes and users have none. Addresses of users are in `dim_user` alone. */
   readonly name?: string;
   readonly title: string;
 }
@@ -18,7 +18,7 @@ interface DimensionColumns {
 export const DIMENSIONS: Readonly<Record<Dimension, DimensionColumns>> = {
   workspace: { id: "workspace_id", name: "workspace_name", title: "workspace" },
   project: { id: "project_id", name: "project_name", title: "project" },
-  user: { id: "user_id", name: "user_email", title: "user" },
+  user: { id: "user_id", title: "user" },
   api_key: { id: "api_key_short_key", title: "API key" },
   deployment: { id: "deployment_id", name: "deployment_name", title: "deployment" },
   sandbox: { id: "sandbox_id", title: "sandbox" },
@@ -137,6 +137,10 @@ function placeholdersOf(groupBy: GroupBy): Placeholders {
     id_column: id,
     name_column: name ?? "NULL::text",
     columns: columnsOf(DIMENSIONS[groupBy]),
+    dim_columns:
+      groupBy === "user"
+        ? "d.dimension_id AS user_id, d.dimension_name AS user_email"
+        : columnsOf(DIMENSIONS[groupBy]),
     column_types: [id, ...(name === undefined ? [] : [name])].map((one) => `${one} text`).join(", "),
     deployment_dimension: dimensionOf("deployments", groupBy),
     deployment_title: ofDeployments.title,

@@ -183,8 +183,7 @@ export function midnight(day: string): RawBuilder<unknown> {
 }
 
 /**
- * Name of entity `e` with current name `n`. `masked`: users are named by their id, as in the masked views
- * (sql/reporting/85_masked.sql).
+ * Name of entity `e` with current name `n`. `masked`: users are named by their id.
  */
 export function nameOf({ by }: UsageCells, masked: boolean): RawBuilder<unknown> {
   return by === "user" && masked

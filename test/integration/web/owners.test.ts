@@ -226,7 +226,7 @@ test("a viewer sees no address of a user", async () => {
   await setOwners(bench.store, "divide_by: user\nrules:\n  - { owner: all }");
   const month = dayOf(bench.today - DAY_MS).slice(0, 7);
   const [{ email }] = (await bench.sql(
-    "SELECT max(user_email) AS email FROM reporting.fct_usage_user_daily",
+    "SELECT max(user_email) AS email FROM reporting_detail.dim_user JOIN reporting.fct_usage_user_daily USING (user_id)",
   )) as [{ email: string }];
   const address = `/owners?month=${month}&owner=all`;
   expect((await (await setupPages(bench)).get(address)).text).toContain(email);

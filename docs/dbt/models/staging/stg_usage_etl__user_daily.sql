@@ -1,3 +1,3 @@
 select source_id, usage_date, workspace_id, user_id, traces, is_final, coverage_status, fetched_at
-from {{ usage_etl.usage_view('usage', 'fct_usage_user_daily') }}
+from {{ source('usage', 'fct_usage_user_daily') }}
 where {{ usage_etl.only_sources() }}

@@ -62,13 +62,10 @@ async function viewOf(db: Database, asked: string): Promise<View> {
     throw unknownName({ code: "view_unknown", what: "view", name, known, next });
   }
   const reader = await readerOf(db);
-  const twin = `${name}_masked`;
   throw new UsageError({
     code: "view_denied",
     message: `The login ${reader} may not read ${known.length === 0 ? "the views" : name}.`,
-    next: known.includes(twin)
-      ? `Export ${twin}: the same columns and rows without e-mail addresses.`
-      : `Ask the administrator of the database to run: GRANT usage_reader TO ${reader};`,
+    next: `Ask the administrator of the database to run: GRANT usage_reader TO ${reader};`,
   });
 }
 
