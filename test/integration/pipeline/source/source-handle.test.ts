@@ -2,7 +2,6 @@ import { expect, test } from "vitest";
 import { Secret } from "../../../../src/config/secret.ts";
 import { PlatformError } from "../../../../src/errors.ts";
 import { isKeyRefused, isRefusedLately, keepRefusal } from "../../../../src/pipeline/source/ask.ts";
-import { statesOf } from "../../../../src/pipeline/source/source.ts";
 import { createSourceHandle, withinQueue } from "../../../../src/pipeline/source/source-handle.ts";
 import { ACCESS_PROVEN_FOR_MS } from "../../../../src/store/catalog/workspace-access.ts";
 import { setup } from "../../../support/source.ts";
@@ -189,18 +188,4 @@ test("tasks of the queue are sent once each, at the queue's own rate", async () 
   expect(await queued.known()).toMatchObject({ sourceId: 1 });
   await keepRefusal({ ...deps, sourceId: 1 }, refusal(401));
   expect(await queued.openForSync()).toBeUndefined();
-});
-
-test("states are those of the workspaces that the source reads, in the stride, dimensions and meter asked for", async () => {
-  const { bench, source } = await setupHandle();
-  const [, other] = bench.standin.organisation.workspaces;
-  await bench.open({ config: { workspaceIds: [other?.id ?? ""] } });
-  const shown = async (...asked: Parameters<typeof statesOf> extends [unknown, ...infer R] ? R : never) =>
-    (await statesOf(source, ...asked)).map(({ workspaceId, stride, groupBy, meter }) => {
-      expect(workspaceId).toBe(bench.workspaceIds[0]);
-      return `${meter} ${stride} ${groupBy}`;
-    });
-  const all = ["workspace", "project", "user", "api_key"].map((groupBy) => `traces day ${groupBy}`);
-  expect((await shown("day")).sort()).toEqual(all.sort());
-  expect(await shown("week", ["user"], "longlived")).toEqual(["longlived week user"]);
 });

@@ -4,75 +4,35 @@ import { METER } from "../../../../src/domain/usage/meter.ts";
 import type { DeploymentMeasure } from "../../../../src/local/standin/engine/ledger.ts";
 import { learnMeters } from "../../../../src/pipeline/source/learn-meters.ts";
 import {
-  ALL,
-  answered,
-  DAYS_OF_DEPLOYMENTS,
-  meters,
-  setupAll,
-  stored,
-} from "../../../support/meter-syncs.ts";
+  EVERYTHING,
+  inMeterLedgers,
+  inMeterStore,
+  knownMeters,
+  setupEarlyDeployments,
+} from "../../../support/meters.ts";
 import { setup } from "../../../support/source.ts";
 
 /** A meter that the server refuses, no longer counts or never counted: traces go on, and nothing that was stored is lost. */
-
-test.each([
-  [403, "not_counted", false],
-  [500, "not_known", true],
-] as const)(
-  "a server that answers %i for other usage alone still has its traces loaded",
-  async (status, expected, asksAgain) => {
-    const bench = await setupAll();
-    for (const query of [{ trace_tier: "longlived" }, { kind: "langsmith_deployments" }]) {
-      bench.standin.faults.script({ fault: { kind: "status", status }, times: 1000, match: { query } });
-    }
-    const { run, source } = await bench.sync(ALL);
-    expect([...source.meters.keys()]).toEqual(["traces"]);
-    expect(run.counts.length).toBeGreaterThan(3);
-    expect(run.failures).toEqual([]);
-    expect(await meters(bench)).toMatchObject([{ state: expected }, { state: expected }]);
-    const [state] = await bench.sql<{ refused: boolean; due: boolean }>(`
-    SELECT refused_at IS NOT NULL AS refused, (SELECT bool_and(ask_again_at <= now()) FROM usage.source_meter) AS due
-    FROM usage.source`);
-    expect(state).toEqual({ refused: false, due: asksAgain });
-  },
-);
-
-test("a meter that the key may no longer read ends by itself, and traces go on", async () => {
-  const bench = await setupAll();
-  await bench.sync(ALL);
-  const before = await stored(bench);
-  bench.standin.faults.script({
-    fault: { kind: "status", status: 403 },
-    times: 1000,
-    match: { query: { trace_tier: "longlived" } },
-  });
-  const { run, source } = await bench.sync(ALL);
-  expect(source.meters.has("longlived")).toBe(false);
-  expect(run.failures).toEqual([]);
-  expect(await stored(bench)).toEqual(before);
-  const [refused] = await bench.sql("SELECT refused_at FROM usage.source WHERE refused_at IS NOT NULL");
-  expect(refused).toBeUndefined();
-});
 
 test.each([
   // It is not due to be learned again: the first answers tell.
   ["an update that nobody has noticed yet turns no long-lived count into zero", {}],
   ["zeros that an updated server sends for ever replace nothing", { omitZero: false, scale: 0.34 }],
 ])("%s", async (_title, standin) => {
-  const bench = await setupAll(standin);
-  await bench.sync(ALL);
-  const before = await stored(bench);
+  const bench = await setupEarlyDeployments(standin);
+  await bench.sync(EVERYTHING);
+  const before = await inMeterStore(bench);
   bench.standin.settings.serverVersion = "0.16.0";
-  const { source } = await bench.sync(ALL);
+  const { source } = await bench.sync(EVERYTHING);
   expect(source.meters.has("longlived")).toBe(false);
-  expect(await stored(bench)).toEqual(before);
+  expect(await inMeterStore(bench)).toEqual(before);
 });
 
 test("a server that does not say whether it is self-hosted, and answers no long-lived trace, is not known to count them", async () => {
   const bench = await setup({ standin: { contract: "day-granular", serverVersion: "0.16.0" } });
   // As of an installation that names neither itself nor its license.
   const open = async () => {
-    const source = await bench.open(ALL);
+    const source = await bench.open(EVERYTHING);
     const { info } = source.billing;
     const unnamed = async (io?: Parameters<typeof info>[0]) => {
       const { version = null } = (await info(io)) ?? {};
@@ -83,33 +43,33 @@ test("a server that does not say whether it is self-hosted, and answers no long-
   const source = await open();
   await learnMeters(source);
   expect(source.meters.has("longlived")).toBe(false);
-  expect((await meters(bench)).find(({ meter }) => meter === "longlived")).toMatchObject({
+  expect((await knownMeters(bench)).find(({ meter }) => meter === "longlived")).toMatchObject({
     state: "not_known",
     evidence: expect.stringMatching(/^version 0\.16\.0 answers no long-lived trace, and it is not known/),
   });
   // Not for a day: the next sync asks again, and it may name itself then.
-  await learnMeters(await bench.open(ALL));
-  expect((await meters(bench)).find(({ meter }) => meter === "longlived")?.evidence).toMatch(
+  await learnMeters(await bench.open(EVERYTHING));
+  expect((await knownMeters(bench)).find(({ meter }) => meter === "longlived")?.evidence).toMatch(
     /self-hosted servers do not track them/,
   );
 });
 
 test("an answer without any deployment usage ends nothing that was counted", async () => {
-  const bench = await setupAll();
-  await bench.sync(ALL);
+  const bench = await setupEarlyDeployments();
+  await bench.sync(EVERYTHING);
   bench.standin.settings.deploymentUsage = "off";
   await bench.passTime();
-  const source = await bench.open(ALL);
+  const source = await bench.open(EVERYTHING);
   const start = source.meters.get("deployments");
   await learnMeters(source);
   expect(source.meters.get("deployments")).toBe(start);
-  expect((await meters(bench))[0]).toMatchObject({ meter: "deployments", state: "counted" });
+  expect((await knownMeters(bench))[0]).toMatchObject({ meter: "deployments", state: "counted" });
 });
 
 test("a zero that may be the end of a meter is stored once the server is seen to count it", async () => {
-  const bench = await setupAll();
-  await bench.sync(ALL);
-  const before = await stored(bench);
+  const bench = await setupEarlyDeployments();
+  await bench.sync(EVERYTHING);
+  const before = await inMeterStore(bench);
   const { deploymentLedger, organisation, faults } = bench.standin;
   for (const { project, user, key } of organisation.deploymentStreams) {
     for (let at = bench.today - 3 * DAY_MS; at < bench.now; at += HOUR_MS) {
@@ -120,22 +80,17 @@ test("a zero that may be the end of a meter is stored once the server is seen to
   // Only what is asked over years, to learn whether deployment usage is counted.
   const match = { query: { kind: "langsmith_deployments" }, stride: "year" } as const;
   faults.script({ fault: { kind: "status", status: 500 }, times: 1_000, match });
-  const { run } = await bench.sync(ALL);
+  const { run } = await bench.sync(EVERYTHING);
   expect(run.failures.length).toBeGreaterThan(0);
   expect(new Set(run.failures.map(({ code }) => code))).toEqual(new Set(["meter_doubtful"]));
-  expect(await stored(bench)).toEqual(before);
+  expect(await inMeterStore(bench)).toEqual(before);
 
   faults.clear();
   await bench.passTime();
-  const again = await bench.sync(ALL);
+  const again = await bench.sync(EVERYTHING);
   expect(again.run.failures).toEqual([]);
-  const start = bench.today - DAYS_OF_DEPLOYMENTS * DAY_MS;
-  const expected = await answered(bench, {
-    traces: bench.dataStart,
-    longlived: bench.dataStart,
-    deployments: start,
-  });
-  expect(await stored(bench)).toEqual(expected);
+  const expected = inMeterLedgers(bench);
+  expect(await inMeterStore(bench)).toEqual(expected);
   expect(expected.size).toBeLessThan(before.size);
   expect(await bench.sql("SELECT * FROM usage.failure")).toEqual([]);
 });

@@ -1,9 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { Secret } from "../../../../src/config/secret.ts";
-import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { startStandin } from "../../../../src/local/standin/server.ts";
 import { eachRecord, startProxy } from "../../../support/proxy.ts";
-import { type Bench, setReadable, setup, workspaceAt } from "../../../support/source.ts";
+import { type Bench, setup } from "../../../support/source.ts";
 import { differences, dump, inStore, wrongFigures } from "../../../support/tables.ts";
 
 /** Which source this is, what it reads, and what the first requests of a process may meet. */
@@ -47,54 +45,6 @@ describe("binding", () => {
     expect(run.failures).toEqual([]);
     expect(await wrongFigures(bench)).toEqual([]);
   });
-
-  test("two sources of one organization that share no workspace are two sources", async () => {
-    const bench = await setup({ workspaces: [0] });
-    const { workspaces } = bench.standin.organisation;
-    await bench.sync();
-    await bench.sync({ config: { slug: "second", workspaceIds: [workspaces[1]?.id ?? ""] } });
-    const rows = await bench.sql<{ source_id: string; workspace_id: string }>(
-      "SELECT DISTINCT source_id, workspace_id FROM reporting.fct_usage_workspace_daily WHERE traces > 0 ORDER BY 1",
-    );
-    expect(rows).toEqual([
-      { source_id: "default", workspace_id: workspaces[0]?.id },
-      { source_id: "second", workspace_id: workspaces[1]?.id },
-    ]);
-  });
-
-  test("a data start that moves later hides no loaded figure", async () => {
-    const bench = await setup({ workspaces: [0] });
-    const later = new Date(bench.dataStart + 3 * DAY_MS).toISOString().slice(0, 10);
-    const start = () => bench.sql("SELECT data_start::text FROM usage.source");
-    const figures = () =>
-      bench.sql(
-        `SELECT (SELECT sum(traces) FROM reporting.fct_usage_workspace_daily) AS by_workspace,
-                (SELECT sum(traces) FROM reporting.fct_usage_project_daily) AS by_project,
-                (SELECT sum(traces) FROM reporting_detail.fct_usage_workspace_monthly WHERE is_complete) AS by_month,
-                (SELECT count(*) FROM reporting.dim_date) AS dates`,
-      );
-    await bench.open({ config: { dataStart: later } });
-    expect(await start()).toEqual([{ data_start: later }]);
-    await bench.sync();
-    const before = await figures();
-    await bench.sync({ config: { dataStart: later } });
-    expect(await figures()).toEqual(before);
-    expect(await start()).toEqual([{ data_start: new Date(bench.dataStart).toISOString().slice(0, 10) }]);
-  });
-
-  test("a rotated key changes no figure and makes failures due at once", async () => {
-    const bench = await setup({ workspaces: [0] });
-    await bench.sync();
-    const before = await dump(bench);
-    await bench.sql(
-      `INSERT INTO usage.failure SELECT scope_id, now() - interval '1 day', now(), 'failed', 'x', 'x', 1, 1, now(), now() + interval '1 day'
-       FROM usage.trace_scope LIMIT 1`,
-    );
-    bench.standin.access.apiKey = "rotated";
-    const apiKey = new Secret("rotated");
-    await bench.open({ config: { apiKey } });
-    expect(await dump(bench)).toEqual(before);
-  });
 });
 
 describe("a configured workspace", () => {
@@ -133,13 +83,6 @@ describe("a configured workspace", () => {
     const only = { config: { workspaceIds: [TYPO] }, leavesOutUnshown: true };
     await expect(bench.open(only)).rejects.toMatchObject({ code: "workspace_not_shown" });
   });
-
-  test("that was known before is loaded on, whatever the platform shows", async () => {
-    const bench = await setup({ workspaces: [0, 1] });
-    await bench.sync();
-    setReadable(bench.standin, 1, false);
-    expect((await bench.open()).workspaceIds).toHaveLength(2);
-  });
 });
 
 describe("workspaces", () => {
@@ -149,20 +92,6 @@ describe("workspaces", () => {
       code: "workspaces_unknown",
       next: expect.stringContaining("USAGE_WORKSPACE_IDS"),
     });
-  });
-
-  test("a deleted workspace's past usage and name are loaded", async () => {
-    const bench = await setup();
-    const deleted = workspaceAt(bench.standin, 1);
-    deleted.deletedAt = bench.today - 2 * DAY_MS;
-    const { run } = await bench.sync();
-    expect(run.failures).toEqual([]);
-    expect(await wrongFigures(bench)).toEqual([]);
-    const rows = await bench.sql(
-      "SELECT workspace_name, is_deleted FROM reporting.dim_workspace WHERE workspace_id = $1",
-      [deleted.id],
-    );
-    expect(rows).toEqual([{ workspace_name: deleted.name, is_deleted: true }]);
   });
 });
 
@@ -180,14 +109,6 @@ describe("passing faults", () => {
     await bench.open();
     expect(bench.waits).toHaveLength(2);
     if (kind === "status") expect(bench.waits).toEqual([3000, 3000]);
-  });
-
-  test("on the request that proves access by usage is retried", async () => {
-    const bench = await setup({ workspaces: [0], standin: { listing: false } });
-    const source = await bench.open();
-    bench.standin.faults.script({ fault: { kind: "status", status: 503 }, times: 2 });
-    await source.access.renew();
-    expect(bench.waits).toHaveLength(2);
   });
 
   test("that stays is an error that says it may pass", async () => {

@@ -4,14 +4,14 @@ import type { FaultStep } from "../../../../src/local/standin/faults.ts";
 import { learnMeters, metersToLearn } from "../../../../src/pipeline/source/learn-meters.ts";
 import { unknownMeters } from "../../../../src/store/catalog/source-meters.ts";
 import { now } from "../../../support/clock.ts";
-import { meters, setupAll, stored } from "../../../support/meter-syncs.ts";
+import { inMeterStore, knownMeters, setupEarlyDeployments } from "../../../support/meters.ts";
 import { PATH, ALL as SANDBOXES, setupSandboxes } from "../../../support/sandboxes.ts";
 import { type Bench, setReadable, setup } from "../../../support/source.ts";
 
 /** What one response tells about a kind of usage: that the server counts it, that it does not, or nothing. */
 
 const statesOf = async (bench: Bench) =>
-  Object.fromEntries((await meters(bench)).map(({ meter, state }) => [meter, state]));
+  Object.fromEntries((await knownMeters(bench)).map(({ meter, state }) => [meter, state]));
 const refuse = (status: number, match: FaultStep["match"], more: Partial<FaultStep> = {}) =>
   ({ fault: { kind: "status", status }, match, ...more }) as FaultStep;
 const LONGLIVED = { query: { trace_tier: "longlived" } };
@@ -36,9 +36,9 @@ test("a new organization without any trace or other usage lacks nothing", async 
 
 test("one refusal of what was counted makes it not known, the next sync counts it again, and nothing is lost", async () => {
   const how = { settings: { meters: ["traces", "longlived"] } } as const;
-  const bench = await setupAll();
+  const bench = await setupEarlyDeployments();
   await bench.sync(how);
-  const before = await stored(bench);
+  const before = await inMeterStore(bench);
   // Once when its days are asked for, and once when the sync asks whether it is counted.
   for (const isDue of [false, true]) {
     if (isDue) await bench.passTime();
@@ -49,12 +49,13 @@ test("one refusal of what was counted makes it not known, the next sync counts i
   }
   await bench.sync(how);
   expect(await statesOf(bench)).toEqual({ longlived: "counted" });
-  expect(await stored(bench)).toEqual(before);
+  expect(await inMeterStore(bench)).toEqual(before);
 
   bench.standin.faults.script(refuse(403, LONGLIVED, { times: 1000 }));
   await bench.sync(how);
   await bench.sync(how);
   expect(await statesOf(bench)).toEqual({ longlived: "not_counted" });
+  expect(await inMeterStore(bench)).toEqual(before);
 });
 
 test("a record that cannot be read shows that there is such usage", async () => {
@@ -157,7 +158,7 @@ test.each([
 
 test("a refusal that names no parameter says nothing", async () => {
   const how = { settings: { meters: ["traces", "deployments"] } } as const;
-  const bench = await setupAll();
+  const bench = await setupEarlyDeployments();
   bench.standin.faults.script(refuse(400, { query: { kind: "langsmith_deployments" } }));
   await learnMeters(await bench.open(how));
   expect(await statesOf(bench)).toEqual({ deployments: "not_known" });

@@ -37,15 +37,3 @@ test("the first load leaves statistics of every table that it filled, and so doe
   });
   expect(await analyzeStale(other.db)).toEqual([]);
 });
-
-test("autovacuum analyzes small tables after a few changes", async () => {
-  const bench = await setup();
-  const small = ["source", "scope", "series", "entity", "workspace", "coverage", "failure"];
-  const rows = await bench.sql<{ relname: string; options: string }>(
-    `SELECT relname, array_to_string(reloptions, ' ') AS options FROM pg_class
-     WHERE relnamespace = 'usage'::regnamespace AND relname = ANY ($1)`,
-    [small],
-  );
-  expect(rows.map(({ relname }) => relname).sort()).toEqual(small.toSorted());
-  for (const { options } of rows) expect(options).toMatch(/autovacuum_analyze_threshold=2\b/);
-});

@@ -3,11 +3,9 @@ import { workMessage } from "../../../../src/pipeline/extract/work-task.ts";
 import { planSync } from "../../../../src/pipeline/sync/sync.ts";
 import { knownSyncBudget, syncBudget } from "../../../../src/pipeline/sync/sync-budget.ts";
 import { putOffTasks, takeTasksToQueue } from "../../../../src/store/work/tasks.ts";
-import { type Bench, setup } from "../../../support/source.ts";
+import { setup } from "../../../support/source.ts";
 
 /** What becomes of rounds that need more than the rate budget. */
-
-const DAY_MS = 86_400_000;
 
 describe("the requests that a sync needs", () => {
   test("are those it plans once everything is loaded, and the rate limit must allow as many", async () => {
@@ -119,57 +117,5 @@ describe("the requests that a sync needs", () => {
         [idle, true],
       ]),
     );
-  });
-});
-
-/** Feeds so many, and forgets that they were fed, as if they had been done; their first instants. */
-async function feedAndEnd({ store, sql }: Bench, sourceId: number, most: number): Promise<number[]> {
-  const fed = await store.transaction(({ db }) => takeTasksToQueue(db, { sourceId, most }));
-  const ids = fed.map(({ taskId }) => taskId);
-  const rows = await sql<{ at: Date }>(
-    "DELETE FROM usage.fetch_task WHERE task_id = ANY ($1) RETURNING period_start AS at",
-    [ids],
-  );
-  return rows.map(({ at }) => at.getTime());
-}
-
-describe("enqueueing", () => {
-  test("reaches the oldest windows though syncs take the whole rate limit", async () => {
-    const bench = await setup({ days: 6 });
-    const source = await bench.open();
-    const { sourceId } = source;
-    await planSync(source);
-    await bench.sql("DELETE FROM usage.fetch_task");
-    const enter = (daysAgo: number, scope: number) =>
-      bench.sql(
-        `INSERT INTO usage.fetch_task (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, created_at)
-         SELECT $1, 'project', 'day', d, d + interval '1 day', ARRAY[$2::integer], ARRAY['w'], clock_timestamp()
-         FROM (SELECT to_timestamp($3) AS d) x ON CONFLICT DO NOTHING`,
-        [sourceId, scope, (bench.today - daysAgo * DAY_MS) / 1000],
-      );
-    for (let scope = 0; scope < 10; scope++) await enter(300, scope);
-    let old = 0;
-    for (let round = 1; round <= 10; round++) {
-      // Newer than anything else, and as much as the budget lets through.
-      for (let scope = 0; scope < 8; scope++) await enter(round % 2, 100 + scope);
-      const fed = await feedAndEnd(bench, sourceId, 8);
-      expect(fed).toHaveLength(8);
-      const oldest = fed.filter((at) => at === bench.today - 300 * DAY_MS).length;
-      expect(oldest).toBeLessThanOrEqual(2);
-      old += oldest;
-    }
-    expect(old).toBe(10);
-  });
-
-  test("goes by days first, each newest first, where nothing waits longer than the rest", async () => {
-    const bench = await setup({ days: 20 });
-    const source = await bench.open();
-    await planSync(source);
-    await bench.sql("UPDATE usage.fetch_task SET created_at = now(), group_by = 'project', is_quiet = false");
-    const all = await bench.sql<{ at: Date }>(
-      "SELECT period_start AS at FROM usage.fetch_task ORDER BY stride = 'hour', 1 DESC LIMIT 12",
-    );
-    const fed = await feedAndEnd(bench, source.sourceId, 12);
-    expect(fed.sort((a, b) => b - a)).toEqual(all.map(({ at }) => at.getTime()).sort((a, b) => b - a));
   });
 });

@@ -1,10 +1,8 @@
 import { expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
-import { planSource, routineDemand } from "../../../../src/pipeline/sync/plan.ts";
 import { openStore } from "../../../../src/store/db/database.ts";
 import { storeNow } from "../../../../src/store/load/fetch-ledger.ts";
-import { fewestRequests } from "../../../support/fewest-requests.ts";
-import { type Bench, senderOn, setup } from "../../../support/source.ts";
+import { type Bench, setup } from "../../../support/source.ts";
 import { booked, differences, dump, inStore, totals, wrongFigures } from "../../../support/tables.ts";
 
 const fetched = (bench: Bench) =>
@@ -41,15 +39,6 @@ test("a sync stores exactly the ledger's usage in the fewest requests", async ()
   );
 });
 
-test("the plan has the fewest requests that are possible", async () => {
-  const bench = await setup({ days: 40, hourlyForMs: 3 * DAY_MS, workspaces: [0, 1] });
-  const source = await bench.open();
-  const wanted = routineDemand(source, await storeNow(bench.store.db));
-  const tasks = await planSource(source, { wanted, reprocess: "missing" });
-  const { planned } = await bench.sync();
-  expect([tasks.length, planned]).toEqual([fewestRequests(tasks), fewestRequests(tasks)]);
-});
-
 test("a second sync fetches only provisional time and changes nothing", async () => {
   const bench = await setup({ hourlyForMs: 5 * DAY_MS });
   await bench.sync();
@@ -68,80 +57,6 @@ test("a second sync fetches only provisional time and changes nothing", async ()
   expect(second.length).toBeGreaterThan(0);
   for (const { period_start } of second)
     expect(period_start.getTime()).toBeGreaterThanOrEqual(bench.today - 3 * DAY_MS);
-});
-
-test("a day becomes final once the settling time has passed since its end", async () => {
-  const bench = await setup({ workspaces: [0] });
-  await bench.sync();
-  const final = await bench.sql<{ until: Date }>(
-    `SELECT max(period_end) AS until FROM usage.coverage JOIN usage.trace_scope USING (scope_id)
-     WHERE final AND stride = 'day'`,
-  );
-  expect(final[0]?.until.getTime()).toBe(bench.today - 3 * DAY_MS);
-});
-
-test("late and corrected counts of provisional time change in place", async () => {
-  const bench = await setup({ hourlyForMs: 3 * DAY_MS, workspaces: [0, 1] });
-  await bench.sync();
-  const late = senderOn(bench.standin, 0, bench.today - DAY_MS);
-  const corrected = senderOn(bench.standin, 1, bench.today - 2 * DAY_MS);
-  bench.standin.ledger.change(late, 17);
-  bench.standin.ledger.change(corrected, -1);
-  const { run } = await bench.sync();
-  expect(await wrongFigures(bench, { hourDays: 3 })).toEqual([]);
-  expect(run.counts.reduce((sum, { rows }) => sum + rows.restated, 0)).toBe(0);
-  expect((await dump(bench)).restatements).toEqual([]);
-});
-
-test("corrected counts of final time wait for --reprocess all and become restatements", async () => {
-  const bench = await setup({ workspaces: [0, 1] });
-  const { dataStart, standin } = bench;
-  await bench.sync();
-  const sender = senderOn(standin, 0, dataStart);
-  const before = await inStore(bench);
-  standin.ledger.change(sender, 5);
-  await bench.sync();
-  expect(differences(await inStore(bench), before)).toEqual([]);
-
-  const range = { start: dataStart, end: dataStart + 2 * DAY_MS };
-  const { run } = await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
-  expect(await wrongFigures(bench)).toEqual([]);
-  // The same five traces, once in each grouping.
-  const { restatements } = await dump(bench);
-  expect(restatements).toHaveLength(4);
-  expect(run.counts.map(({ rows }) => rows.restated)).toEqual([1, 1, 1, 1]);
-  for (const line of restatements) {
-    const [old, changed] = line
-      .split(" ")
-      .slice(-3)
-      .filter((word) => word !== ">")
-      .map(Number);
-    expect((changed ?? 0) - (old ?? 0)).toBe(5);
-  }
-  // Fetched once more it is no restatement again.
-  await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
-  expect((await dump(bench)).restatements).toHaveLength(4);
-});
-
-test("nothing before the data start is requested, not even hours", async () => {
-  const bench = await setup({
-    workspaces: [0],
-    standin: { dataStart: "2026-01-05" },
-    days: 2,
-    hourlyForMs: 9 * DAY_MS,
-  });
-  await bench.sync();
-  const range = { start: bench.dataStart - 5 * DAY_MS, end: bench.today };
-  await bench.fetch({
-    wanted: [
-      { stride: "day", range },
-      { stride: "hour", range },
-    ],
-    reprocess: "all",
-  });
-  const rows = await fetched(bench);
-  expect(rows.length).toBeGreaterThan(0);
-  expect(Math.min(...rows.map((row) => row.period_start.getTime()))).toBe(bench.dataStart);
 });
 
 test.each([
