@@ -1,13 +1,11 @@
 import { expect, test } from "vitest";
 import { PlatformError } from "../../../../src/errors.ts";
-import { checkProvider, readBill } from "../../../../src/pipeline/bill/read-bill.ts";
+import { checkProvider } from "../../../../src/pipeline/bill/read-bill.ts";
 import { readUsageLimits } from "../../../../src/pipeline/bill/read-terms.ts";
 import type { OpenSource } from "../../../../src/pipeline/source/source.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
 /** Parts of the bill that fail, one by one and all together. */
-
-const ALL_PARTS = { reach: "month", isPatient: true } as const;
 
 const openWith = (bench: Bench, billing: Partial<OpenSource["billing"]>) =>
   bench.open({ opened: (source) => void Object.assign(source.billing, billing) });
@@ -22,25 +20,6 @@ const platformError = (status: number) =>
     method: "GET",
     url: "https://x.example",
   });
-
-test("what was never asked for is read, and an error that is not the platform's ends it", async () => {
-  const bench = await setup({ workspaces: [0] });
-  expect(await readBill(await bench.open(), ALL_PARTS)).toMatchObject({
-    period: { read: 1 },
-    limits: { read: 0, refusal: null },
-    provider: { refusal: null },
-    failed: [],
-  });
-  const broken = async () => {
-    throw new TypeError("a bug");
-  };
-  const calls = ["billingPeriod", "organizationLimits"] as const;
-  for (const call of calls) {
-    await expect(readBill(await openWith(bench, { [call]: broken }), ALL_PARTS), call).rejects.toThrow(
-      "a bug",
-    );
-  }
-});
 
 test("a provider that fails is named by month and asked for three months at most", async () => {
   const bench = await setup({ days: 200, workspaces: [0], standin: { scale: 0.1 } });

@@ -159,6 +159,12 @@ test("each part of the bill stands for itself: what is refused is left alone, wh
   });
   // What was read before stays.
   expect(await uses(bench)).toHaveLength(1);
+  // An error that is not the platform's ends it.
+  const broken = await bench.open({
+    opened: ({ billing }) =>
+      void Object.assign(billing, { billingPeriod: () => Promise.reject(new TypeError("a bug")) }),
+  });
+  await expect(readBill(broken, { reach: "month", isPatient: false })).rejects.toThrow("a bug");
 
   // A limit that rejects is the one that was read, with its value.
   bill.limits.pop();
