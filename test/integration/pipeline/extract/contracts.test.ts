@@ -141,15 +141,6 @@ test("a server that refuses the future yields hours up to now and whole days, wi
   expect(refused.length).toBe(0);
 });
 
-test("a server without listing that refuses the future can be read", async () => {
-  const bench = await setup({ workspaces: [0, 1], standin: { refuseFuture: true, listing: false } });
-  const { run } = await bench.sync();
-  expect(run.failures).toEqual([]);
-  expect(run.counts.reduce((sum, { rows }) => sum + rows.unverified, 0)).toBe(0);
-  expect(await capabilitiesOf(bench)).toEqual(["no_future_end", "no_listing"]);
-  await expectDailyViews(bench, bench.today);
-});
-
 test("a day that is not loaded itself is the sum of its hours, counted once", async () => {
   const bench = await setup({ workspaces: [0, 1], hourlyForMs: 3 * DAY_MS });
   // Yesterday's day is answered in weeks, once for each grouping: the plan goes on in hours.

@@ -102,6 +102,18 @@ test("no figure is one that nobody could have read, and the truth is back with a
             { do: "sync", byQueue: false, during: undefined },
           ],
         ],
+        // A listing alone names it.
+        [
+          { lost: [1], listsUnreadable: true },
+          [
+            { do: "sync", byQueue: false, during: undefined },
+            { do: "regain", place: 1 },
+            { do: "sync", byQueue: false, during: { do: "lose", place: 1 } },
+            { do: "backfill", reprocess: "all", during: undefined },
+            { do: "begin" },
+            { do: "sync", byQueue: false, during: undefined },
+          ],
+        ],
       ],
     },
   );

@@ -3,7 +3,7 @@ import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
 import { startProxy } from "../../../support/proxy.ts";
-import { type Bench, beginProject, setReadable, setup, workspaceAt } from "../../../support/source.ts";
+import { type Bench, setReadable, setup, workspaceAt } from "../../../support/source.ts";
 import { booked, differences, inStore, wrongFigures } from "../../../support/tables.ts";
 
 /** A key that loses a workspace gets empty answers. The zeros that it stores until somebody notices are withdrawn. */
@@ -87,69 +87,6 @@ test.each([true, false])(
   },
 );
 
-test("a listing does not prove that usage can be read: nothing becomes zero while it alone names the workspace", async () => {
-  const bench = await setup();
-  const { access } = bench.standin;
-  access.listsUnreadable = true;
-  await bench.sync();
-  const [before, zerosBefore] = [await figures(bench, 1), await zeros(bench, 1)];
-  const readable = bench.standin.organisation.workspaces
-    .filter((one) => access.canRead(one))
-    .map(({ id }) => id);
-  const range = { start: bench.dataStart, end: bench.today + DAY_MS };
-  const backfill = () => bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
-
-  setReadable(bench.standin, 1, false);
-  for (const work of [backfill, () => bench.sync(), backfill]) {
-    const { run } = await work();
-    expect(run.counts.reduce((sum, { rows }) => sum + rows.retired, 0)).toBe(0);
-    expect(run.counts.reduce((sum, { rows }) => sum + rows.unverified, 0)).toBeGreaterThan(0);
-    const now = await figures(bench, 1);
-    // What is known stays visible beside its state; a zero is no longer said.
-    if (work === backfill)
-      expect(new Set(now.map((one) => one.coverage_status))).toEqual(new Set(["unverified"]));
-    expect(now.map(({ traces }) => traces)).toEqual(before.map(({ traces }) => traces || null));
-    expect(await zeros(bench, 1)).toEqual({ ...zerosBefore, days: 0, empty: expect.any(Number) });
-  }
-
-  setReadable(bench.standin, 1, true);
-  await bench.sync();
-  await backfill();
-  expect(await wrongFigures(bench, { workspaceIds: readable })).toEqual([]);
-  const failures = await bench.sql<{ id: string }>(
-    "SELECT w.external_id AS id FROM usage.failure JOIN usage.scope s USING (scope_id) JOIN usage.entity w ON w.entity_id = s.workspace_id",
-  );
-  expect(failures.filter(({ id }) => readable.includes(id))).toEqual([]);
-  expect(await bench.sql("SELECT * FROM usage.lost_workspace")).toEqual([]);
-});
-
-test("a workspace that is listed and was never readable is not known, and is loaded once it is read", async () => {
-  const bench = await setup();
-  const { access } = bench.standin;
-  access.listsUnreadable = true;
-  setReadable(bench.standin, 1, false);
-  await bench.sync();
-  await bench.sync();
-  const all = Array.from({ length: 7 }, () => UNVERIFIED);
-  expect(await figures(bench, 1)).toMatchObject(all);
-  expect(await zeros(bench, 1)).toEqual(NONE);
-  // One without usage is zero: its own statistics name it.
-  expect((await figures(bench, IDLE)).map(({ traces }) => traces)).toEqual([0, 0, 0, 0, 0, 0, 0]);
-
-  access.listsUnreadable = false;
-  await bench.sync();
-  expect(await figures(bench, 1)).toMatchObject(all);
-  expect(await zeros(bench, 1)).toEqual(NONE);
-
-  setReadable(bench.standin, 1, true);
-  await bench.sync();
-  const readable = bench.standin.organisation.workspaces
-    .filter((one) => access.canRead(one))
-    .map(({ id }) => id);
-  expect(await wrongFigures(bench, { workspaceIds: readable })).toEqual([]);
-  expect((await figures(bench, 1)).filter(({ is_final }) => is_final)).toHaveLength(3);
-});
-
 test.each(["without statistics", "with statistics of another workspace"])(
   "%s, a workspace that no usage named is not known",
   async (what) => {
@@ -207,42 +144,6 @@ test("if usage contradicts the statistics of a workspace, every zero that rests 
   expect(bench.logs.filter(({ code }) => code === "zeros_withdrawn")).toMatchObject([
     { workspaceIds: [unread.id] },
   ]);
-});
-
-test("a workspace whose usage begins now keeps the zeros of before", async () => {
-  const bench = await setup();
-  await bench.sync();
-  const zero = { traces: 0, coverage_status: "empty", is_final: true };
-  const idle = await figures(bench, IDLE);
-  expect(idle.map(({ traces }) => traces)).toEqual([0, 0, 0, 0, 0, 0, 0]);
-  expect(idle.slice(0, 3)).toMatchObject([zero, zero, zero]);
-  beginProject(bench.standin, { workspace: IDLE, at: bench.today - DAY_MS, traces: 7 });
-  const { run } = await bench.sync();
-  expect(run.failures).toEqual([]);
-  expect(await bench.sql("SELECT * FROM usage.withdrawal")).toEqual([]);
-  expect((await figures(bench, IDLE)).map(({ traces }) => traces)).toEqual([0, 0, 0, 0, 0, 7, 0]);
-});
-
-test("a lost workspace that others answer beside is unverified alone", async () => {
-  const bench = await setup({ workspaces: [0, 1, 2] });
-  const range = { start: bench.dataStart, end: bench.dataStart + 3 * DAY_MS };
-  const request = {
-    wanted: [{ stride: "day" as const, range }],
-    groupings: ["workspace" as const],
-    reprocess: "missing" as const,
-  };
-  // One answer for all three: it names two of them.
-  const { planned } = await bench.fetch(request, { opened: () => setReadable(bench.standin, 1, false) });
-  expect(planned).toBe(1);
-  const stored = booked(bench, { workspaceIds: [bench.workspaceIds[0] ?? "", bench.workspaceIds[2] ?? ""] });
-  const inRange = new Map(
-    [...stored].filter(
-      ([key]) => key.startsWith("workspace ") && Date.parse(key.split(" ")[2] ?? "") < range.end,
-    ),
-  );
-  expect(differences(await inStore(bench, ["day"]), inRange)).toEqual([]);
-  expect((await figures(bench, 1)).slice(0, 3)).toMatchObject([UNVERIFIED, UNVERIFIED, UNVERIFIED]);
-  expect((await figures(bench, 2)).slice(0, 3).every(({ is_final }) => is_final)).toBe(true);
 });
 
 test("a backfill of what is missing replaces withdrawn zeros, and the history keeps both", async () => {
@@ -336,32 +237,4 @@ test("a listing proves nothing for a deleted workspace, an answer that names it 
   expect(run.counts.reduce((sum, { rows }) => sum + rows.retired, 0)).toBe(0);
   expect(differences(await inStore(bench), before)).toEqual([]);
   expect(await zeros(bench, 1)).toMatchObject({ days: 0 });
-});
-
-test("a workspace that never had usage and is deleted is no lost one", async () => {
-  const bench = await setup();
-  await bench.sync();
-  const idle = bench.standin.organisation.workspaces.findLastIndex((one) =>
-    bench.standin.access.canRead(one),
-  );
-  expect((await figures(bench, idle)).every(({ traces }) => traces === 0)).toBe(true);
-  workspaceAt(bench.standin, idle).deletedAt = bench.today;
-  await bench.sync();
-  await bench.sync();
-  expect(await bench.sql("SELECT * FROM usage.lost_workspace")).toEqual([]);
-  expect(await bench.sql("SELECT * FROM usage.withdrawal")).toEqual([]);
-});
-
-test("hours after a workspace was deleted are zero, since an answer over all of time names it", async () => {
-  const bench = await setup({ workspaces: [0, 1] });
-  workspaceAt(bench.standin, 1).deletedAt = bench.today - 3 * DAY_MS;
-  const { run } = await bench.sync();
-  expect(run.failures).toEqual([]);
-  expect(await bench.sql("SELECT DISTINCT state, code FROM usage.failure")).toEqual([]);
-  const shown = await bench.sql<{ traces: number }>(
-    "SELECT traces FROM reporting_detail.fct_usage_workspace_hourly WHERE workspace_id = $1",
-    [workspaceAt(bench.standin, 1).id],
-  );
-  expect(shown.length).toBeGreaterThan(0);
-  expect(shown.every(({ traces }) => traces === 0)).toBe(true);
 });

@@ -220,12 +220,3 @@ test.each([
     expect(await bench.sql("SELECT code FROM usage.failure")).toMatchObject([{ code: "task_poisoned" }]);
   },
 );
-
-test("a task that a process loaded and handed back is not fetched again", async () => {
-  const bench = await setupTask();
-  const { taskId } = await bench.feed();
-  await extractTask(bench.source, bench.planned);
-  await releaseTasks(bench.store.db, [taskId]);
-  expect(await bench.work()).toMatchObject({ outcome: "loaded_already" });
-  expect(await bench.loads()).toBe(1);
-});
