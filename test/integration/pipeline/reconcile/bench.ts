@@ -44,7 +44,7 @@ export async function behindProxy(options: Parameters<typeof setup>[0] = {}) {
 }
 
 /** The last column: a name with a comma in it makes more cells than columns. */
-export const TRACES = -1;
+const TRACES = -1;
 export const NAME = 5;
 export const plus = (cells: string[], more: number) =>
   cells.with(TRACES, String(Number(cells.at(TRACES)) + more));

@@ -134,27 +134,4 @@ describe("without a stride", () => {
     expect(hour).toMatchObject({ stride: "hour", windows: 0, notCompared: { missing: 0, failed: 0 } });
     expect(hour?.notCompared.notAvailable).toBeGreaterThan(4 * 71);
   });
-
-  test("time that is missing, failed, provisional or not kept is counted as not compared", async () => {
-    const bench = await setup({ workspaces: [0], hourlyForMs: 4 * DAY_MS });
-    await bench.sync();
-    const lose = (day: number) =>
-      bench.sql(
-        `DELETE FROM usage.coverage c USING usage.trace_scope s
-         WHERE s.scope_id = c.scope_id AND s.group_by = 'user' AND s.stride = 'day' AND c.period_start <= $1 AND c.period_end > $1`,
-        [new Date(day)],
-      );
-    await lose(bench.dataStart);
-    await bench.sql(
-      `INSERT INTO usage.failure (scope_id, period_start, period_end, state, code, message, attempts, fetch_number, failed_at, retry_at)
-       SELECT scope_id, $1, $2, 'failed', 'server_error', 'm', 1, 1, now(), now() FROM usage.trace_scope WHERE group_by = 'user' AND stride = 'day'`,
-      [new Date(bench.dataStart), new Date(bench.dataStart + DAY_MS)],
-    );
-    const { strides } = await bench.reconcile({ stride: undefined });
-    const [day, hour] = strides.map(({ notCompared }) => notCompared);
-    // The whole interval of three days is gone; one of them failed.
-    expect(day).toEqual({ provisional: 12, failed: 1, missing: 2, notKept: 0, notAvailable: 0 });
-    expect(hour).toMatchObject({ failed: 0, missing: 0, notKept: 4 * 2 * 24, notAvailable: 0 });
-    expect(hour?.provisional).toBeGreaterThanOrEqual(4 * 3 * 24);
-  });
 });

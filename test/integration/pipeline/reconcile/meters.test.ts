@@ -1,10 +1,8 @@
 import { expect, test } from "vitest";
 import { describeReconcile } from "../../../../src/cli/commands/proof/reconcile.ts";
-import { dayOf } from "../../../../src/domain/time/days.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
 import { EVERYTHING, setupMeters } from "../../../support/meters.ts";
-import { startProxy } from "../../../support/proxy.ts";
 import type { Bench } from "../../../support/source.ts";
 
 /** Postgres reconciled with the exports of other kinds and tiers: what differs is named by what it counts. */
@@ -79,27 +77,6 @@ test("each measure of a deployment differs, is repaired and is contradicted by i
   ]);
 });
 
-test("what a damaged export of deployments lacks is withdrawn, measure by measure", async () => {
-  const bench = await setupMeters({ workspaces: [0] });
-  await bench.sync(EVERYTHING);
-  const lastDay = dayOf(bench.today - 4 * DAY_MS);
-  let exports = 0;
-  // Cut at the end of a row, and sent on as if it were whole.
-  const proxy = await startProxy(bench.standin.url, ({ url, text }) => {
-    const isOne =
-      url.pathname.endsWith("/export") && url.searchParams.get("kind") === "langsmith_deployments";
-    return isOne && exports++ === 0 ? text.slice(0, text.indexOf(`\r\n${lastDay}T`) + 2) : undefined;
-  });
-  const given = { groupings: ["workspace"] as const, repair: true };
-  const result = await bench.reconcile(given, { ...EVERYTHING, baseUrl: proxy.url });
-  const found = await bench.sql(
-    "SELECT measure, state, stored_traces > 0 AS stored FROM usage.reconciliation_difference ORDER BY measure",
-  );
-  const measures = ["agent_runs", "agent_uptime_seconds", "nodes_executed"];
-  expect(found).toEqual(measures.map((measure) => ({ measure, state: "withdrawn", stored: true })));
-  expect(result).toMatchObject({ open: 0, repaired: { differences: 3, mended: 0, withdrawn: 3 } });
-});
-
 test("a late upgrade of a final day is found in the tier alone, and ends its proof", async () => {
   const bench = await setupMeters({ workspaces: [0] });
   const { standin } = bench;
@@ -156,33 +133,6 @@ test("what is not loaded of a kind is not compared, and is said so where it was 
   expect(describeReconcile(asked)).toMatch(
     /^not compared: deployment usage, stride day, 24 daily figures: not available/m,
   );
-});
-
-test("an export of deployments with a measure that is missing, fractional or negative is one error, and nothing is lost", async () => {
-  const bench = await setupMeters({ workspaces: [0] });
-  await bench.sync(EVERYTHING);
-  for (const [wrong, message] of [
-    ["missing", /of deployment usage has no column "Agent Uptime \(seconds\)"/],
-    ["fractional", /line 2, column "Agent Uptime \(seconds\)": "[\d.]+" is not a whole number from 0 on/],
-    [
-      "negative",
-      /line 2, column "Agent Uptime \(seconds\)": "\\t-[\d.]+" is not a whole number from 0 on|"-\d+" is not a whole number from 0 on/,
-    ],
-  ] as const) {
-    bench.standin.faults.script({
-      fault: { kind: "measure", wrong },
-      times: 1,
-      match: { path: "/export" },
-    });
-    const result = await bench.reconcile({ groupings: ["project"] }, EVERYTHING);
-    expect(result.failures).toMatchObject([{ code: "answer_invalid", task: { meter: "deployments" } }]);
-    expect(result.failures[0]?.message).toMatch(message);
-    expect(result).toMatchObject({ open: 0, differences: [] });
-  }
-  expect(await bench.reconcile({ groupings: ["project"] }, EVERYTHING)).toMatchObject({
-    failures: [],
-    open: 0,
-  });
 });
 
 test("an export that the key may not read, of other usage alone, keeps nothing else from being compared", async () => {

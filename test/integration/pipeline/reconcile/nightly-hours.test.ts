@@ -61,16 +61,6 @@ describe("hours", () => {
     expect(await wrong(bench, "hour", kept)).toEqual([]);
     expect((await night(bench, DAYS, how)).sent).toEqual({ "reconcile day": 4 });
   });
-
-  test("that the server does not have are not requested", async () => {
-    const bench = await setup({
-      workspaces: [0],
-      hourlyForMs: 3 * DAY_MS,
-      standin: { contract: "day-granular" },
-    });
-    await bench.sync();
-    expect(await night(bench)).toMatchObject({ failed: 0, sent: { "reconcile day": 4 } });
-  });
 });
 
 describe("a difference in hours", () => {

@@ -1,51 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
 import { pruneLedgers } from "../../../../src/pipeline/upkeep.ts";
 import { sourceStatuses } from "../../../../src/store/activity/overview.ts";
 import { startProxy } from "../../../support/proxy.ts";
 import { senderOn, setReadable, setup } from "../../../support/source.ts";
-import { unreconciledDays } from "../../../support/tables.ts";
-import { DAYS, night, unreconciled, wrong } from "./bench.ts";
+import { DAYS, night, unreconciled } from "./bench.ts";
 
 /** The nightly pass: what differs is mended without a hand, what was missed is made up for, and nothing is asked for nothing. */
-
-test("one night finds and repairs restatements, late usage, a dropped and a renamed project", async () => {
-  const bench = await setup({ workspaces: [0, 1], days: 12, hourlyForMs: 9 * DAY_MS });
-  await bench.sync();
-  const { standin, dataStart, today } = bench;
-  // Restated down and up, late where nobody was, gone with all its past, and renamed.
-  const restated = senderOn(standin, 0, dataStart + DAY_MS);
-  standin.ledger.change(restated, -1);
-  standin.ledger.change(senderOn(standin, 1, today - 5 * DAY_MS), 40);
-  const [project, , dropped] = standin.organisation.projects.filter(
-    ({ workspace }) => workspace === standin.organisation.workspaces[0],
-  );
-  if (project === undefined || dropped === undefined) throw new Error("too few projects");
-  standin.ledger.change({ project, user: null, key: null, at: today - 6 * DAY_MS }, 3);
-  dropped.dropped = true;
-  restated.project.name = "Renamed";
-
-  const first = await night(bench);
-  expect(first).toMatchObject({ left: 0, failed: 0 });
-  expect(first.mended).toBeGreaterThan(8);
-  const final = { start: dataStart, end: today - 3 * DAY_MS };
-  expect(await wrong(bench, "day", final)).toEqual([]);
-  expect(await wrong(bench, "hour", { start: today - 9 * DAY_MS, end: final.end })).toEqual([]);
-  const kinds = await bench.sql<{ kind: string; state: string }>(
-    "SELECT DISTINCT kind, state FROM usage.reconciliation_difference ORDER BY 1",
-  );
-  expect(kinds.map(({ state }) => state)).toEqual(kinds.map(() => "repaired"));
-  expect(kinds.map(({ kind }) => kind)).toEqual(
-    expect.arrayContaining(["missing_in_export", "missing_in_store", "name_differs", "traces_differ"]),
-  );
-  expect(await bench.sql("SELECT FROM usage.restatement")).not.toEqual([]);
-  expect(await unreconciled(bench)).toEqual([]);
-
-  // The next night asks for the days' exports alone: one for both workspaces, three groupings for each.
-  const second = await night(bench);
-  expect(second).toMatchObject({ left: 0, mended: 0, failed: 0, sent: { "reconcile day": 7 } });
-});
 
 describe("months", () => {
   /** Days of whole calendar months that ended more than four days ago, and are older than the nightly pass looks back. */
@@ -79,29 +40,6 @@ describe("months", () => {
     const again = await night(bench, 4);
     expect(again.sent["reconcile day"]).toBeGreaterThan(4);
     expect((await night(bench, 4)).sent).toEqual({ "reconcile day": 4 });
-  });
-
-  test("with a restated old day have that day due again", async () => {
-    const bench = await months();
-    await night(bench, 4);
-    const at = bench.dataStart + DAY_MS;
-    bench.standin.ledger.change(senderOn(bench.standin, 0, at), 7);
-    // Nobody looks there by himself; the reload does, and undoes what was proved.
-    expect((await night(bench, 4)).sent).toEqual({ "reconcile day": 4 });
-    await bench.fetch({
-      wanted: [{ stride: "day", range: { start: at, end: at + DAY_MS } }],
-      reprocess: "all",
-    });
-    expect(await unreconciled(bench)).toEqual(
-      GROUPINGS.map((groupBy) => ({
-        day: at,
-        groupBy,
-        workspaceId: bench.workspaceIds[0],
-        reason: "not_reconciled",
-      })),
-    );
-    expect(await night(bench, 4)).toMatchObject({ left: 0, sent: { "reconcile day": 8 } });
-    expect(await unreconciled(bench)).toEqual([]);
   });
 
   test("with a restated day stay unproved when the restatement is pruned", async () => {
@@ -188,38 +126,6 @@ test("a difference of a workspace that is no longer configured ends, and is foun
   expect((await sourceStatuses(bench.store.db))[0]?.openDifferences).toBe(0);
   expect(await night(bench)).toMatchObject({ left: 0, mended: 4 });
   expect(await states()).toEqual(["repaired"]);
-});
-
-test("remaining days are named by day, dimension, workspace and reason", async () => {
-  const bench = await setup({ workspaces: [0, 1] });
-  await bench.sync();
-  const final = [6, 5, 4].map((ago) => bench.today - ago * DAY_MS);
-  const all = await unreconciled(bench);
-  expect(all).toEqual(
-    final.flatMap((day) =>
-      GROUPINGS.flatMap((groupBy) =>
-        bench.workspaceIds
-          .toSorted()
-          .map((workspaceId) => ({ day, groupBy, workspaceId, reason: "not_reconciled" })),
-      ),
-    ),
-  );
-  bench.standin.ledger.change(senderOn(bench.standin, 0, final[1] as number), 2);
-  await bench.reconcile();
-  expect(await unreconciled(bench)).toEqual(
-    GROUPINGS.map((groupBy) => ({
-      day: final[1],
-      groupBy,
-      workspaceId: bench.workspaceIds[0],
-      reason: "open",
-    })),
-  );
-  await bench.reconcile({ repair: true });
-  expect(await unreconciled(bench)).toEqual([]);
-  // Only what was asked for.
-  await bench.sql("DELETE FROM usage.reconciled");
-  const range = { start: final[0] as number, end: final[1] as number };
-  expect(await unreconciledDays(bench, { range })).toHaveLength(8);
 });
 
 test("an older export that arrives late does not undo what a newer one proved", async () => {

@@ -4,7 +4,7 @@ import { intersect } from "../../../../src/domain/time/intervals.ts";
 import { DAY_MS, floorToGrid, STRIDE_MS } from "../../../../src/domain/time/stride.ts";
 import type { Interval } from "../../../../src/domain/time/window.ts";
 import { farFromTheNextHour, senderOn, setReadable, setup } from "../../../support/source.ts";
-import { check, dayInside, errorOf, loaded, storeIsLedger, WORKSPACE } from "./bench.ts";
+import { check, errorOf, loaded, storeIsLedger, WORKSPACE } from "./bench.ts";
 
 /** Totals prove the days: what was restated is loaded anew, what the platform contradicts is shown on its day. */
 
@@ -19,60 +19,6 @@ describe.each(["window", "epoch"] as const)("on a server that aligns buckets to 
     expect(result.daysProved + result.daysWaiting).toBe(4 * 197);
     expect(result.daysWaiting).toBeLessThanOrEqual(4 * 12);
     expect(await bench.sql("SELECT failures FROM usage.control_check")).toEqual([{ failures: 0 }]);
-  });
-
-  test("a count that the platform restated is loaded again and leaves no finding", async () => {
-    const bench = await loaded(120, { align });
-    const sender = senderOn(bench.standin, WORKSPACE, dayInside(bench, 5));
-    bench.standin.ledger.change(sender, 7);
-    const result = await check(bench, "quarter");
-    expect(result).toMatchObject({ findings: [], restated: 4 });
-    // What is sent beside them proves access anew.
-    expect(result.seen - result.requests).toSatisfy((beside: number) => beside >= 0 && beside <= 2);
-    await storeIsLedger(bench);
-    expect(await bench.sql("SELECT FROM reporting_detail.usage_reconciliation")).toEqual([]);
-    expect(await check(bench, "quarter")).toMatchObject({ restated: 0, findings: [] });
-  });
-
-  test("a window in which the platform contradicts itself is kept with both numbers, and asked about once", async () => {
-    const bench = await loaded(150, { align });
-    const day = dayInside(bench, 9);
-    const cell = senderOn(bench.standin, WORKSPACE, day);
-    bench.standin.discrepancies.push({ stride: "day", groupBy: "project", cell, delta: 5 });
-    await bench.fetch({
-      wanted: [{ stride: "day", range: { start: day - 3 * DAY_MS, end: day + 3 * DAY_MS } }],
-      reprocess: "all",
-    });
-    const clean = await check(bench, "all");
-    const showsDay = ({ findings }: typeof clean) => {
-      const found = findings.filter((one) => one.kind === "stride_total");
-      expect(found.length).toBeGreaterThan(0);
-      for (const one of found) {
-        const about = { groupBy: "project", dimensionId: cell.project.id, state: "platform_disagrees" };
-        expect(one).toMatchObject(about);
-        expect(intersect([one], [{ start: day, end: day + DAY_MS }])).toHaveLength(1);
-        expect(errorOf(one)).toBe(-5);
-      }
-    };
-    showsDay(clean);
-    // Project names more on that day than the workspace has.
-    expect(clean.findings.filter((one) => one.kind === "grouping_total")).toMatchObject([
-      { groupBy: "project", start: day, state: "platform_disagrees" },
-    ]);
-
-    const quarter = await check(bench, "quarter");
-    showsDay(quarter);
-    const again = await check(bench, "quarter");
-    expect(again.findings).toEqual(quarter.findings);
-    expect(again.seen).toBeLessThanOrEqual(8);
-
-    bench.standin.discrepancies.length = 0;
-    expect(await check(bench, "all")).toMatchObject({ findings: [], restated: 1 });
-    await storeIsLedger(bench);
-    const [closed] = await bench.sql<{ open: number }>(
-      "SELECT count(*) FILTER (WHERE state <> 'closed') AS open FROM usage.control_difference",
-    );
-    expect(closed).toEqual({ open: 0 });
   });
 });
 
