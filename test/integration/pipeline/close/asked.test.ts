@@ -15,10 +15,10 @@ import { type Bench, setup } from "../../../support/source.ts";
 
 const by = { name: null, role: "operator", via: "command" } as const;
 const iso = (ms: number) => new Date(ms).toISOString().slice(0, 10);
-const refusal = (asked: Promise<unknown>) =>
+const refusal = (asked: Promise<unknown>): Promise<string> =>
   asked.then(
     () => "none",
-    ({ code, message, next }) => ({ code, message, next }),
+    ({ code }) => code,
   );
 
 let bench: Bench;
@@ -47,48 +47,22 @@ describe("a month", () => {
   const order = (month: string, more: Partial<CloseOrder> = {}) =>
     closeSources(bench.store, { month, slugs: [], settleAfterMs: 3 * DAY_MS, by, ...more });
 
-  test("is a year and a month, and over, and one that data lies in", async () => {
-    for (const text of ["2026", "2026-13", "2026-3", "2026-03-01", ""]) {
-      expect(await refusal(order(text))).toEqual({
-        code: "month_invalid",
-        message: `${JSON.stringify(text)} is not a month.`,
-        next: "Give a year and a month, such as 2026-03.",
-      });
-    }
-    expect(await refusal(order(current().name))).toEqual({
-      code: "month_not_over",
-      message: `${current().name} is not over yet.`,
-      next: expect.stringContaining("Close it when its last day is final"),
-    });
-    const before = monthBefore(current());
-    await bench.sql("UPDATE usage.source SET data_start = $1", [current().start]);
-    expect(await refusal(order(before.name))).toMatchObject({ code: "month_before_data" });
-    const [source] = await sourcesWithWorkspaces(bench.store.db);
-    if (source === undefined) throw new Error("no source");
-    const look = {
-      source,
-      without: [],
-      acceptDisagreements: false,
-      now: bench.now,
-      month: before.name,
-    };
-    expect(await refusal(lookAtMonth(bench.store.db, look))).toMatchObject({ code: "month_before_data" });
-  });
-
-  test("is over from the first instant of the next one on", async () => {
+  test("is a year and a month, and over from the first instant of the next one on, and one that data lies in", async () => {
+    for (const text of ["2026", "2026-13", "2026-3", "2026-03-01", ""])
+      expect(await refusal(order(text)), text).toBe("month_invalid");
+    expect(await refusal(order(current().name))).toBe("month_not_over");
     const [source] = await sourcesWithWorkspaces(bench.store.db);
     if (source === undefined) throw new Error("no source");
     const month = monthBefore(current());
-    const at = (now: number) =>
-      lookAtMonth(bench.store.db, {
-        source,
-        without: [],
-        acceptDisagreements: false,
-        month: month.name,
-        now,
-      });
-    expect(await refusal(at(Date.parse(month.end) - 1))).toMatchObject({ code: "month_not_over" });
+    const look = { source, without: [], acceptDisagreements: false, month: month.name };
+    const at = (now: number) => lookAtMonth(bench.store.db, { ...look, now });
+    expect(await refusal(at(Date.parse(month.end) - 1))).toBe("month_not_over");
     expect(await at(Date.parse(month.end))).toMatchObject({ month, closed: undefined });
+    await bench.sql("UPDATE usage.source SET data_start = $1", [current().start]);
+    expect(await refusal(order(month.name))).toBe("month_before_data");
+    const late = { ...source, dataStart: current().start };
+    const before = lookAtMonth(bench.store.db, { ...look, source: late, now: bench.now });
+    expect(await refusal(before)).toBe("month_before_data");
   });
 
   test("has the days from the data start on; deployment usage may have begun before", () => {
@@ -109,31 +83,14 @@ describe("a month", () => {
     expect(await closed([])).toEqual(["default", "early"]);
     expect(await closed(["early"])).toEqual(["early"]);
     expect(await closed(["early", "late", "unknown"])).toEqual(["early"]);
-    expect(await refusal(closed(["late"]))).toMatchObject({ code: "month_before_data" });
-    expect(await refusal(closed(["other", "unknown"]))).toEqual({
-      code: "source_unloaded",
-      message: "Nothing is loaded for source other, unknown.",
-      next: "Run `usage-etl sync` first. Loaded sources: default, early, late.",
-    });
-  });
-
-  test("of no source at all names none", async () => {
-    const empty = await setup({ days: 40 });
-    const asked = { month: monthBefore(current()).name, slugs: [], settleAfterMs: 0, by };
-    expect(await refusal(closeSources(empty.store, asked))).toEqual({
-      code: "source_unloaded",
-      message: "Nothing is loaded for any source.",
-      next: "Run `usage-etl sync` first.",
-    });
+    expect(await refusal(closed(["late"]))).toBe("month_before_data");
+    expect(await refusal(closed(["other", "unknown"]))).toBe("source_unloaded");
   });
 
   test("leaves out workspaces that are known, each once, and says if it was closed so", async () => {
     const month = monthBefore(current());
     const [first = "", second = ""] = bench.workspaceIds;
-    expect(await refusal(order(month.name, { without: [first, "unknown"] }))).toMatchObject({
-      code: "workspace_unknown",
-      next: expect.stringContaining(second),
-    });
+    expect(await refusal(order(month.name, { without: [first, "unknown"] }))).toBe("workspace_unknown");
     // Without leaving out any, all days are listed: by day, dimension and workspace.
     const [all] = (await order(month.name)).closed;
     if (all?.result.state !== "open") throw new Error("not open");
@@ -183,42 +140,20 @@ describe("a billing period", () => {
       [ends],
     );
 
-  test("is named by a day that is one", async () => {
-    for (const day of ["2026-03", "2026-3-20", "2026-13-01", "x2026-03-20", "2026-03-201", ""]) {
-      expect(await refusal(close(day)), day).toEqual({
-        code: "period_invalid",
-        message: `${JSON.stringify(day)} is not a day.`,
-        next: "Give a day of the period, such as 2026-03-20.",
-      });
-    }
-  });
-
-  test("is one that was read: the others are named", async () => {
-    const day = iso(bench.today - 3 * DAY_MS);
-    expect(await refusal(close(day))).toEqual({
-      code: "period_unknown",
-      message: `No billing period of source default is known in which ${day} lies.`,
-      next: "Run `usage-etl totals --provider` to read the one under way, or close the calendar month.",
-    });
+  test("is named by one of its days, and was read", async () => {
+    for (const day of ["2026-03", "2026-3-20", "2026-13-01", "x2026-03-20", "2026-03-201", ""])
+      expect(await refusal(close(day)), day).toBe("period_invalid");
+    expect(await refusal(close(iso(bench.today), ["other"]))).toBe("source_unloaded");
+    expect(await refusal(close(iso(bench.today - 3 * DAY_MS)))).toBe("period_unknown");
     // Not from the first of a month on: the period before would look like a calendar month.
     const shift = iso(bench.today - 60 * DAY_MS).endsWith("-01") ? 1 : 0;
     const daysAgo = (days: number) => iso(bench.today - (days + shift) * DAY_MS);
     const [start, middle, end] = [daysAgo(60), daysAgo(33), daysAgo(6)];
     await know(start, middle, end);
-    expect(await refusal(close(day))).toMatchObject({
-      message: expect.stringMatching(
-        new RegExp(`lies\\. Known are \\S+ to ${start}, ${start} to ${middle}, ${middle} to ${end}\\.$`),
-      ),
-    });
-    expect(await refusal(close(end))).toMatchObject({ code: "period_unknown" });
-    expect(await refusal(close(daysAgo(99)))).toMatchObject({ code: "period_unknown" });
+    for (const day of [daysAgo(3), end, daysAgo(99)])
+      expect(await refusal(close(day)), day).toBe("period_unknown");
     // The first one's start is only inferred.
-    const inferred = iso(Date.parse(start) - DAY_MS);
-    expect(await refusal(close(inferred))).toEqual({
-      code: "period_start_unknown",
-      message: expect.stringMatching(/^The billing period \S+ to \S+ of source default has a start that/),
-      next: "Close a later period, or the calendar month.",
-    });
+    expect(await refusal(close(iso(Date.parse(start) - DAY_MS)))).toBe("period_start_unknown");
     for (const [on, period] of [
       [start, { start, end: middle }],
       [iso(Date.parse(middle) - DAY_MS), { start, end: middle }],
@@ -232,32 +167,16 @@ describe("a billing period", () => {
     const month = monthBefore(monthAt(bench.today));
     const later = iso(bench.today + 40 * DAY_MS);
     await know(month.start, month.end, later);
-    expect(await refusal(close(month.start))).toEqual({
-      code: "period_is_month",
-      message: `The billing period ${month.start} to ${month.end} of source default is a calendar month.`,
-      next: `Run \`usage-etl close ${month.name}\`.`,
-    });
-    expect(await refusal(close(iso(bench.today)))).toEqual({
-      code: "period_not_over",
-      message: `The billing period ${month.end} to ${later} of source default is not over yet.`,
-      next: expect.stringContaining("Close it when its last day is final"),
-    });
+    expect(await refusal(close(month.start))).toBe("period_is_month");
+    expect(await refusal(close(iso(bench.today)))).toBe("period_not_over");
     await bench.sql("DELETE FROM usage.billing_period");
     const [start, end] = [iso(bench.today - 37 * DAY_MS), iso(bench.today - 10 * DAY_MS)];
     await know(start, end);
     await bench.sql("UPDATE usage.source SET data_start = $1::date + 1", [start]);
-    expect(await refusal(close(start))).toEqual({
-      code: "period_before_data",
-      message: `The billing period ${start} to ${end} begins before the data start.`,
-      next: "Choose a later period. `usage-etl data-start` shows the data start of each source.",
-    });
+    expect(await refusal(close(start))).toBe("period_before_data");
     await bench.sql("UPDATE usage.source SET data_start = $1", [start]);
     expect(await close(start)).toMatchObject([
       { result: { state: "open", open: { 0: { reason: "missing" } } } },
     ]);
-  });
-
-  test("is refused for sources that are not loaded", async () => {
-    expect(await refusal(close(iso(bench.today), ["other"]))).toMatchObject({ code: "source_unloaded" });
   });
 });
