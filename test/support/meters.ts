@@ -3,10 +3,10 @@ import type { Interval } from "../../src/domain/time/window.ts";
 import { METER, type Meter } from "../../src/domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../src/domain/usage/record.ts";
 import type { DeploymentMeasure } from "../../src/local/standin/engine/ledger.ts";
-import type { Standin } from "../../src/local/standin/server.ts";
+import type { Standin, StandinOptions } from "../../src/local/standin/server.ts";
 import { now } from "./clock.ts";
 import { type Bench, setup } from "./source.ts";
-import type { Figures } from "./tables.ts";
+import { type Figures, together } from "./tables.ts";
 
 /** Usage by meter and day, as stored and as in the stand-in's ledgers: `meter measure dimension day workspace id` to an amount. */
 
@@ -79,26 +79,51 @@ export function inMeterLedger(standin: Standin, { meter, range, workspaceIds }: 
   return figures;
 }
 
-/** Stored records of days, without zeros. */
-export async function inMeterStore({ sql }: Pick<Bench, "sql">, asked: Omit<Asked, "workspaceIds">) {
-  const { kind, tier } = METER[asked.meter];
-  const rows = await sql<{ line: string; amount: number }>(
-    `SELECT concat_ws(' ', $1::text, s.measure, c.group_by, r.bucket_start, w.external_id, e.external_id) AS line, r.traces AS amount
+/** Stored records of days, without zeros; default: of every meter. */
+export async function inMeterStore(
+  { sql }: Pick<Bench, "sql">,
+  asked?: Omit<Asked, "workspaceIds">,
+): Promise<Figures> {
+  const rows = await sql<{ line: string; amount: number; meter: Meter; at: Date }>(
+    `SELECT concat_ws(' ', m.meter, s.measure, c.group_by, r.bucket_start, w.external_id, e.external_id) AS line,
+            r.traces AS amount, m.meter, r.bucket_start::timestamp AT TIME ZONE 'UTC' AS at
      FROM usage.dated_record r
      JOIN usage.series s USING (series_id)
      JOIN usage.scope c USING (scope_id)
      JOIN usage.entity w ON w.entity_id = c.workspace_id
      JOIN usage.entity e ON e.entity_id = s.entity_id
-     WHERE c.stride = 'day' AND r.traces > 0 AND c.kind = $2 AND c.trace_tier = $3
-       AND r.bucket_start >= ($4::timestamptz AT TIME ZONE 'UTC')::date
-       AND r.bucket_start < ($5::timestamptz AT TIME ZONE 'UTC')::date`,
-    [
-      asked.meter,
-      kind,
-      tier,
-      new Date(asked.range.start).toISOString(),
-      new Date(asked.range.end).toISOString(),
-    ],
+     CROSS JOIN LATERAL usage.meter_of(c.kind, c.trace_tier) m (meter)
+     WHERE c.stride = 'day' AND r.traces > 0`,
   );
-  return new Map(rows.map(({ line, amount }) => [line, Number(amount)]));
+  const isAsked = ({ meter, at }: (typeof rows)[number]) =>
+    asked === undefined ||
+    (meter === asked.meter && at.getTime() >= asked.range.start && at.getTime() < asked.range.end);
+  return new Map(rows.filter(isAsked).map(({ line, amount }) => [line, Number(amount)]));
 }
+
+const DAYS_OF_DEPLOYMENTS = 9;
+
+/** A server that counts everything; its deployment usage began before the data start. */
+export async function setupEarlyDeployments(standin: Partial<StandinOptions> = {}) {
+  const deploymentStart = new Date(now() - DAYS_OF_DEPLOYMENTS * DAY_MS).toISOString().slice(0, 10);
+  return setupUnwatched({ workspaces: [], standin: { deploymentStart, ...standin } });
+}
+
+/** All of its usage. */
+export function inMeterLedgers({ standin, dataStart, today }: Bench): Figures {
+  const { organisation, access } = standin;
+  const workspaceIds = organisation.workspaces.filter((one) => access.canRead(one)).map(({ id }) => id);
+  const ofMeter = (meter: Meter, start: number) =>
+    inMeterLedger(standin, { meter, range: { start, end: today + DAY_MS }, workspaceIds });
+  return together(
+    ofMeter("traces", dataStart),
+    ofMeter("longlived", dataStart),
+    ofMeter("deployments", today - DAYS_OF_DEPLOYMENTS * DAY_MS),
+  );
+}
+
+/** What is known of each meter of the server. */
+export const knownMeters = ({ sql }: Pick<Bench, "sql">) =>
+  sql<{ meter: string; state: string; evidence: string; starts_on: string | null }>(
+    "SELECT meter, state, evidence, starts_on::text FROM usage.source_meter ORDER BY meter",
+  );

@@ -94,8 +94,8 @@ rules:
 `;
 const UNKNOWN = "99999999-9999-4999-8999-999999999999";
 
-/** What the commands that write print, one after the other. Default: all of them. */
-export async function writings(bench: Bench, url: string, { isShort = false } = {}): Promise<Outcome> {
+/** What the commands that write print, one after the other. */
+export async function writings(bench: Bench, url: string): Promise<Outcome> {
   const { standin, today, dataStart, workspaceIds } = bench;
   const env = {
     ...envOf(url, standin),
@@ -114,7 +114,6 @@ export async function writings(bench: Bench, url: string, { isShort = false } = 
     const differing = senderOn(standin, 0, today - 4 * DAY_MS);
     standin.discrepancies.push({ format: "csv", stride: "day", delta: 7, cell: differing });
     await run("reconcile");
-    if (isShort) return;
     await run("migrate");
     await run("totals");
     await run("prices", "import", file("prices.csv", PRICES));

@@ -127,13 +127,3 @@ test("an error while conditions were read hides no failure of a route", async ()
     message: "Budgets are gone. Route one answered 503.",
   });
 });
-
-test("an incident whose beginning certainly did not arrive has no end", async () => {
-  await apply("one", "well");
-  manner = "redirects";
-  await expect(notify()).rejects.toMatchObject({ code: "route_failed" });
-  manner = "well";
-  await endWaits(store.db, "one");
-  expect(await notify({ isFiring: false })).toEqual({ notified: 0, ended: 1 });
-  expect(got.filter((route) => route === "one")).toHaveLength(1);
-});
