@@ -24,11 +24,7 @@ const unit = fc.record({
   hasTraces: fc.boolean(),
   proof: fc.constantFrom("none" as const, "export" as const, "export" as const, "total" as const),
 });
-type Unit = {
-  readonly kind: Kind | "none";
-  readonly hasTraces: boolean;
-  readonly proof: "none" | "export" | "total";
-};
+type Unit = typeof unit extends fc.Arbitrary<infer T> ? T : never;
 
 const drawn = fc.constantFrom("day" as const, "hour" as const).chain((stride) =>
   fc.record({

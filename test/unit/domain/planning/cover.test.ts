@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { coverBuckets, coverTasks } from "../../../../src/domain/planning/plan-tasks.ts";
-import { scopeIdsOf, workspaceIdsOf } from "../../../../src/domain/planning/request.ts";
+import { batchesOf, scopeIdsOf, workspaceIdsOf } from "../../../../src/domain/planning/request.ts";
 import { DAY_MS, STRIDE_MS, STRIDES, type Stride, TIER_BUCKETS } from "../../../../src/domain/time/stride.ts";
 import type { Interval } from "../../../../src/domain/time/window.ts";
 
@@ -89,4 +89,16 @@ describe("coverTasks", () => {
     const users = [1, 2].map((id) => ({ ...scope(id, [day(3)]), groupBy: "user" as const }));
     expect(coverTasks(users, "day").map(workspaceIdsOf)).toEqual([["w1"], ["w2"]]);
   });
+});
+
+test("requests by workspace hold 50 workspaces at most, and all others one", () => {
+  const members = (count: number) =>
+    Array.from({ length: count }, (_, i) => ({ workspaceId: `w${i}`, scopeId: 100 + i }));
+  const byWorkspace = batchesOf({ meter: "traces", groupBy: "workspace" }, members(120));
+  expect(byWorkspace.map(({ length }) => length)).toEqual([50, 50, 20]);
+  expect(byWorkspace.flat()).toEqual(members(120));
+  const byUser = batchesOf({ meter: "traces", groupBy: "user" }, members(3));
+  expect(byUser).toEqual(members(3).map((one) => [one]));
+  expect(batchesOf({ meter: "sandboxes", groupBy: "workspace" }, members(3))).toHaveLength(3);
+  expect(batchesOf({ meter: "traces", groupBy: "workspace" }, [])).toEqual([]);
 });

@@ -92,24 +92,4 @@ describe("tasks", () => {
     expect(planned(all, "day", days(0, 10), WEEK0 + 10 * DAY_MS)).toEqual([]);
     expect(planned(scopes("user", "w1", { day: [] }), "day", days(0, 10))).toEqual([]);
   });
-
-  test("ask in finer strides for what does not fit the tier, unless it is loaded there", () => {
-    const whole = scopes("user", "w1");
-    expect(planned(whole, "week", days(0, 37))).toEqual([
-      ["user day", 35, 37, "w1", "211"],
-      ["user week", 0, 35, "w1", "212"],
-    ]);
-    const dayLoaded = scopes("user", "w1", { day: [days(36, 37)] });
-    expect(planned(dayLoaded, "week", days(0, 37))).toEqual([
-      ["user day", 36, 37, "w1", "211"],
-      ["user week", 0, 35, "w1", "212"],
-    ]);
-    expect(
-      planned(
-        whole.filter(({ stride }) => stride !== "day"),
-        "week",
-        days(0, 37),
-      ),
-    ).toEqual([["user week", 0, 35, "w1", "212"]]);
-  });
 });

@@ -53,25 +53,20 @@ describe("what a range loses", () => {
     outsideOf(
       { start: at(from), end: at(to) },
       { range: range && { start: at(range[0]), end: at(range[1]) }, dataStart: at(2), stride, scopes: 3 },
-    ).map(({ reason, first, end, buckets }) => [
-      reason,
-      (first - FIRST) / DAY_MS,
-      (end - FIRST) / DAY_MS,
-      buckets,
-    ]);
+    ).map(
+      ({ reason, first, end, buckets }) =>
+        `${buckets} ${reason} ${(first - FIRST) / DAY_MS} to ${(end - FIRST) / DAY_MS}`,
+    );
 
   test("is the time before the data start and in the future, in buckets of all scopes", () => {
-    expect(lost(0, 6, [2, 4])).toEqual([
-      ["before_data_start", 0, 2, 6],
-      ["future", 4, 6, 6],
-    ]);
+    expect(lost(0, 6, [2, 4])).toEqual(["6 before_data_start 0 to 2", "6 future 4 to 6"]);
     expect(lost(2, 4, [2, 4])).toEqual([]);
     expect(lost(3, 4, [3, 4])).toEqual([]);
-    expect(lost(0, 4, [2, 4])).toEqual([["before_data_start", 0, 2, 6]]);
-    expect(lost(2, 6, [2, 5])).toEqual([["future", 5, 6, 3]]);
+    expect(lost(0, 4, [2, 4])).toEqual(["6 before_data_start 0 to 2"]);
+    expect(lost(2, 6, [2, 5])).toEqual(["3 future 5 to 6"]);
     // Half a day is a day, and 12 hours.
-    expect(lost(4, 5.5, [4, 5])).toEqual([["future", 5, 5.5, 3]]);
-    expect(lost(4, 5.5, [4, 5], "hour")).toEqual([["future", 5, 5.5, 36]]);
+    expect(lost(4, 5.5, [4, 5])).toEqual(["3 future 5 to 5.5"]);
+    expect(lost(4, 5.5, [4, 5], "hour")).toEqual(["36 future 5 to 5.5"]);
   });
 
   test("for one reason is added up over scopes, from its first instant to its last", () => {

@@ -27,12 +27,7 @@ describe("a conversation with a live server", () => {
     const second = await a2a.send({ ...message, ...ids, text: "two" }, { onContextAlone });
     expect(second).toMatchObject({ contextId: first.contextId, reply: "Echo: two" });
     expect([posts(live), told]).toEqual([3, ["alone"]]);
-    const third = await a2a.send({
-      ...message,
-      text: "three",
-      contextId: first.contextId,
-      taskId: second.taskId,
-    });
+    const third = await a2a.send({ ...message, ...ids, taskId: second.taskId, text: "three" });
     expect(third.reply).toBe("Echo: three");
     const states: string[] = [];
     for await (const { state } of a2a.stream({ ...message, ...ids, text: "four" })) states.push(state);
@@ -75,15 +70,9 @@ describe("a conversation with a live server", () => {
     const live = await setup({ a2a: "live" });
     const { contextId } = await live.a2a.send(message);
     const unknown = await refused(live.a2a.send({ ...message, contextId, taskId: NOBODY }));
-    expect([unknown.message, unknown.next]).toEqual([
-      expect.stringContaining("-32001"),
-      expect.stringMatching(/id is wrong, or the task is another assistant's.*without --task/),
-    ]);
+    expect(unknown.message).toContain("-32001");
     const invalid = await refused(live.a2a.send({ ...message, assistantId: "nobody" }));
-    expect([invalid.message, invalid.next]).toEqual([
-      expect.stringContaining("-32602: Assistant 'nobody' not found"),
-      expect.stringMatching(/A parameter is wrong.*--assistant/),
-    ]);
+    expect(invalid.message).toContain("-32602: Assistant 'nobody' not found");
     expect(posts(live)).toBe(3);
   });
 

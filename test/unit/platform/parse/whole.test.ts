@@ -77,6 +77,12 @@ describe("The client", () => {
     }
   });
 
+  const GZIPPED = ["content-encoding: gzip"];
+  const refusalOf = async (bytes: Buffer, more = {}) => {
+    const server = await rawServer(() => ({ bytes, closing: "end", ...more }));
+    return rejection(clientOf(server.url).usage(QUERY, { onRecords: () => {} }));
+  };
+
   it.each(["length", "chunked", "close"] as const)(
     "refuses bytes after the gzip trailer: %s",
     async (framing) => {
@@ -87,42 +93,26 @@ describe("The client", () => {
         Buffer.from("\x1f\x8b", "latin1"),
         GZIP.subarray(0, 9),
       ]) {
-        const server = await rawServer(() => ({
-          bytes: framed(Buffer.concat([GZIP, more]), framing, ["content-encoding: gzip"]),
-          closing: "end",
-        }));
-        const error = await rejection(clientOf(server.url).usage(QUERY, { onRecords: () => {} }));
-        expect(error).toMatchObject({ code: "answer_cut", retryable: true });
+        const bytes = framed(Buffer.concat([GZIP, more]), framing, GZIPPED);
+        expect(await refusalOf(bytes)).toMatchObject({ code: "answer_cut", retryable: true });
       }
     },
   );
 
   it("refuses a single zero byte after the gzip trailer", async () => {
-    const bytes = framed(GZIP, "close", ["content-encoding: gzip"]);
-    const server = await rawServer(() => ({ bytes, more: "\0", closing: "end" }));
-    const error = await rejection(clientOf(server.url).usage(QUERY, { onRecords: () => {} }));
-    expect(error).toMatchObject({ code: "answer_cut" });
+    const bytes = framed(GZIP, "close", GZIPPED);
+    expect(await refusalOf(bytes, { more: "\0" })).toMatchObject({ code: "answer_cut" });
   });
 
   it("refuses a gzip with a wrong checksum", async () => {
     const broken = Buffer.from(GZIP);
     const crc = broken.length - 8;
     broken[crc] = (broken[crc] ?? 0) ^ 1;
-    const server = await rawServer(() => ({
-      bytes: framed(broken, "length", ["content-encoding: gzip"]),
-      closing: "keep",
-    }));
-    expect(await rejection(clientOf(server.url).usage(QUERY, { onRecords: () => {} }))).toMatchObject({
-      code: "answer_cut",
-    });
+    expect(await refusalOf(framed(broken, "length", GZIPPED))).toMatchObject({ code: "answer_cut" });
   });
 
   it("refuses an encoding that it did not request", async () => {
-    const server = await rawServer(() => ({
-      bytes: framed(BODY, "length", ["content-encoding: br"]),
-      closing: "keep",
-    }));
-    expect(await rejection(clientOf(server.url).usage(QUERY, { onRecords: () => {} }))).toMatchObject({
+    expect(await refusalOf(framed(BODY, "length", ["content-encoding: br"]))).toMatchObject({
       code: "answer_invalid",
       message: expect.stringContaining("encoded as br"),
     });
