@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { FetchStamp } from "../../../src/domain/coverage/finality.ts";
-import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
+import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import type { Window } from "../../../src/domain/time/window.ts";
 import type { ExportRow } from "../../../src/domain/usage/export.ts";
 import type { GroupBy } from "../../../src/domain/usage/record.ts";
@@ -38,12 +38,10 @@ async function compare(
     groupBy?: GroupBy;
     mostKeys?: number;
     bucketMs?: number;
-    /** The day whose bucket ends after half of it. */
-    cutDay?: number;
     window?: Window;
   } = {},
 ) {
-  const { stamp, groupBy = "project", bucketMs = DAY_MS, cutDay, window: within = window, ...most } = given;
+  const { stamp, groupBy = "project", bucketMs = DAY_MS, window: within = window, ...most } = given;
   const workspaceIds = groupBy === "workspace" ? [WORKSPACE, OTHER] : [WORKSPACE];
   const { store } = bundle;
   const comparison = await compareExport(store, {
@@ -62,7 +60,7 @@ async function compare(
         yield batch.map(
           ([day, dimensionId, traces, name]): ExportRow => ({
             bucketStart: within.start + day * DAY_MS,
-            bucketEnd: within.start + day * DAY_MS + (day === cutDay ? bucketMs / 2 : bucketMs),
+            bucketEnd: within.start + day * DAY_MS + bucketMs,
             workspaceId: groupBy === "workspace" ? dimensionId : null,
             dimensionId,
             dimensionName: name ?? null,
@@ -125,31 +123,6 @@ describe("an export of thousands of keys", () => {
     );
     expect(rows.map(({ from }) => (from.getTime() - window.start) / DAY_MS)).toEqual([2, 5]);
   });
-});
-
-test("an export of another stride is refused, and leaves nothing behind", async () => {
-  const { bundle, sourceId } = await loaded([[bucket(0), "a", 1]]);
-  const batches = () => [[[0, "a", 1]] satisfies Given[]];
-  await expect(compare(bundle, sourceId, batches, { bucketMs: HOUR_MS })).rejects.toThrow(
-    /no bucket ends one day after/,
-  );
-  expect(await kept(bundle)).toEqual([]);
-  expect((await bundle.reader.query("SELECT FROM usage.reconciled")).rows).toEqual([]);
-});
-
-test("a bucket that ends elsewhere is a difference, even if it is the only one", async () => {
-  const rows: Given[] = [
-    [0, "a", 1],
-    [1, "a", 2],
-  ];
-  const { bundle, sourceId } = await loaded(rows.map(([day, id, traces]) => [bucket(day), id, traces]));
-  expect(await compare(bundle, sourceId, () => [rows], { cutDay: 1 })).toMatchObject({
-    compared: 2,
-    open: 1,
-  });
-  expect(await kept(bundle)).toEqual([
-    { kind: "bucket_end_differs", n: 1, stored: 2, exported: 2, says: "2026-02-02T12:00:00Z" },
-  ]);
 });
 
 test("a scope that is not final all over the window is not compared, and is said", async () => {

@@ -4,7 +4,6 @@ import { METER, METERS, type Meter } from "../../../src/domain/usage/meter.ts";
 import type { GroupBy } from "../../../src/domain/usage/record.ts";
 import { loadedMeters, scopesOf } from "../../../src/store/catalog/scopes.ts";
 import { type Finding, keepFindings, knownFindings } from "../../../src/store/proof/control-findings.ts";
-import { endDropped, endUnread } from "../../../src/store/proof/end-differences.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
 
@@ -116,53 +115,6 @@ test("known findings are those left in a part of time, by meter, dimension, work
     "traces stride_total workspace 20",
   ]);
   expect(await known({ sourceId: sourceId + 1 })).toEqual([]);
-});
-
-test("differences of workspaces that are not read end, and those of hours that are not kept", async () => {
-  const { store, sourceId, scopes, reader, known } = await setupFindings();
-  const [one, other] = await scopes("project");
-  for (const scopeId of [one, other])
-    await keepFindings(store, { kind: "stride_total", compared: [], fetchNumber: 1 }, [finding(scopeId)]);
-  const insert = (stride: string, at: number) =>
-    reader.query(
-      `INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
-       SELECT scope_id, 'p', $2, 'missing_in_store', 1 FROM usage.trace_scope WHERE group_by = 'project' AND stride = $1`,
-      [stride, new Date(at)],
-    );
-  await insert("hour", day(0));
-  await insert("hour", day(1));
-  await insert("day", day(1));
-  const states = async () => {
-    const { rows } = await reader.query<{ of: string }>(
-      `SELECT concat_ws(' ', s.stride, d.bucket_start AT TIME ZONE 'UTC', d.state, d.closed_at IS NOT NULL) AS of
-       FROM usage.reconciliation_difference d JOIN usage.trace_scope s USING (scope_id)
-       JOIN usage.entity w ON w.entity_id = s.workspace_id WHERE w.external_id = $1 ORDER BY 1`,
-      [ONE],
-    );
-    return rows.map((row) => row.of);
-  };
-  const left = [
-    "day 2026-02-02 00:00:00 open f",
-    "hour 2026-02-01 00:00:00 open f",
-    "hour 2026-02-02 00:00:00 open f",
-  ];
-  await endUnread(store.db, { sourceId: sourceId + 1, workspaceIds: [] });
-  await endUnread(store.db, { sourceId, workspaceIds: [ONE] });
-  expect(await known()).toMatchObject([{ workspaceId: ONE }]);
-  expect(await states()).toEqual(left);
-  const { rows } = await reader.query<{ n: number; state: string }>(
-    `SELECT d.state, count(*)::integer AS n FROM usage.reconciliation_difference d JOIN usage.trace_scope s USING (scope_id)
-     JOIN usage.entity w ON w.entity_id = s.workspace_id WHERE w.external_id = $1 AND d.closed_at IS NOT NULL GROUP BY 1`,
-    [OTHER],
-  );
-  expect(rows).toEqual([{ state: "not_configured", n: 3 }]);
-
-  const hours = windowOf("hour", "2026-02-02T00:00:00Z", "2026-02-02T12:00:00Z");
-  await loadRows(store, { sourceId, groupBy: "project", workspaceId: ONE, window: hours, rows: [] });
-  await endDropped(store.db, sourceId + 1);
-  expect(await states()).toEqual(left);
-  await endDropped(store.db, sourceId);
-  expect(await states()).toEqual([left[0], "hour 2026-02-01 00:00:00 hours_dropped t", left[2]]);
 });
 
 test("a meter is loaded as soon as any of its days is", async () => {

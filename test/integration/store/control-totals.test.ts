@@ -9,7 +9,7 @@ import {
   compareGroupings,
   compareTotals,
 } from "../../../src/store/proof/control-totals.ts";
-import { loadDeploymentRows, loadRows, windowOf } from "../../support/store.ts";
+import { loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
 
 // Totals of weeks, months and years against the sums of the stored days.
@@ -24,8 +24,8 @@ const NEVER_FINAL = 10_000 * DAY_MS;
 async function setupTotals() {
   const dataStart = Date.parse("2026-01-05T00:00:00Z");
   const { store, sourceId, reader } = await setupSource({ workspaceIds: [ONE, OTHER], dataStart });
-  const scopes = (groupBy: GroupBy, meter: "traces" | "deployments" = "traces") =>
-    scopesOf(store.db, { sourceId, meter, groupBy, stride: "day", workspaceIds: [ONE, OTHER] }) as Promise<
+  const scopes = (groupBy: GroupBy) =>
+    scopesOf(store.db, { sourceId, groupBy, stride: "day", workspaceIds: [ONE, OTHER] }) as Promise<
       [number, number]
     >;
   const load = (
@@ -50,7 +50,7 @@ async function setupTotals() {
       ({ scope_id, start, end, number }) => `${scope_id} ${daysFrom(start)}-${daysFrom(end)} by ${number}`,
     );
   };
-  return { store, sourceId, scopes, load, matched };
+  return { store, scopes, load, matched };
 }
 
 const daysFrom = (at: Date) => (at.getTime() - window.start) / DAY_MS;
@@ -198,22 +198,4 @@ test("the sum by a dimension is compared with the sum by workspace, on each day 
   expect(await compare(0, 7)).toEqual(inOrder);
   expect(await compare(1, 2)).toEqual(inOrder.filter(({ start }) => start === day(1)));
   expect(await compare(3, 7)).toEqual([]);
-});
-
-test("of deployments, each measure is compared by itself", async () => {
-  const { store, sourceId, scopes } = await setupTotals();
-  const [[project], [workspace]] = [
-    await scopes("project", "deployments"),
-    await scopes("workspace", "deployments"),
-  ];
-  const about = { sourceId, workspaceId: ONE, window: { ...window, end: day(1) } };
-  await loadDeploymentRows(store, { ...about, groupBy: "project", rows: [[iso(0), "d", [5, 2, 9]]] });
-  await loadDeploymentRows(store, { ...about, groupBy: "workspace", rows: [[iso(0), ONE, [5, 3, 8]]] });
-  const compare = (measures: Parameters<typeof compareGroupings>[1]["measures"]) =>
-    compareGroupings(store, { scopeIds: [project, workspace], measures, range: window });
-  expect(await compare(["nodes_executed", "agent_runs", "agent_uptime_seconds"])).toMatchObject([
-    { measure: "agent_runs", storedTraces: 2, controlTraces: 3 },
-    { measure: "agent_uptime_seconds", storedTraces: 9, controlTraces: 8 },
-  ]);
-  expect(await compare(["nodes_executed"])).toEqual([]);
 });

@@ -240,31 +240,6 @@ test("hours do not stand in for a day whose zero was withdrawn", async () => {
   expect(await shown()).toEqual(UNVERIFIED);
 });
 
-test("a listing proves no access, not even to a workspace that no answer ever named", async () => {
-  await list([OTHER]);
-  await list([WORKSPACE, OTHER]);
-  expect((await load([])).outcome).toBe("unverified");
-  expect((await load([[`${DAY}T00:00:00Z`, WORKSPACE, 5]])).outcome).toBe("loaded");
-  await forget();
-  await list([WORKSPACE, OTHER]);
-  expect((await load([], "project")).outcome).toBe("unverified");
-});
-
-test("statistics that do not name a workspace take away the proof of earlier ones alone", async () => {
-  await forget();
-  await name([WORKSPACE, OTHER], true);
-  await load([]);
-  await load([], "project");
-  expect(await name([OTHER], true)).toEqual([{ workspaceId: WORKSPACE, isNewlyUnlisted: false, zeros: 2 }]);
-  expect(await shown()).toEqual(UNVERIFIED);
-  expect(await lostWorkspaces(bundle.store.db)).toMatchObject([{ workspaceId: WORKSPACE, zeros: 2 }]);
-  // Usage names it: that is better proof.
-  await name([WORKSPACE]);
-  expect(await name([OTHER], true)).toEqual([]);
-  await load([]);
-  expect(await shown()).toEqual(EMPTY);
-});
-
 test("an answer over all of time takes access away from what it should have named, and from nothing else", async () => {
   const { sourceId, store } = bundle;
   const hour = Math.floor(now() / HOUR_MS) * HOUR_MS;
