@@ -2,7 +2,6 @@ import { readFile } from "node:fs/promises";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { parseOwners } from "../../src/cli/commands/files/owner-file.ts";
 import { addDays, dayOf as nowDay } from "../../src/domain/time/days.ts";
-import { amountOf } from "../../src/domain/usage/amount.ts";
 import { applyOwners } from "../../src/pipeline/bill/apply-owners.ts";
 import { ownedState } from "../../src/store/bill/owners.ts";
 import { CLOSE_MARCH, enterMonths, enterPrices } from "../support/charges.ts";
@@ -153,21 +152,6 @@ test("the bill by owner adds up to the bill, with corrections of what was closed
     "search | CC-1 | 12.5 | 6.25 USD | - | 21.6 %",
     "Total: 29 USD, final, and not all of it proved.",
   ]);
-  for (const month of ["2026-03", "2026-04"]) {
-    const [bill] = JSON.parse(await printed(["bill", month, "--json"]));
-    const [divided] = JSON.parse(await printed(["bill", month, "--by", "owner", "--json"]));
-    const sum = (all: readonly { cost?: string; costs?: { USD?: string } }[]) =>
-      all.reduce((whole, { cost, costs }) => whole + amountOf(cost ?? costs?.USD ?? "0"), 0n);
-    expect(sum(divided.owners)).toBe(sum(bill.lines));
-    expect(divided).toMatchObject({
-      month,
-      divideBy: "project",
-      // A part of what nobody divides may still move.
-      isFinal: false,
-      billIsProved: false,
-      withoutCost: [],
-    });
-  }
   expect(await printed(["bill", "2026-04", "--by", "owner", "--csv"])).toBe(
     `source_id,month,owner,cost_center,traces,estimated_cost_usd,corrections_usd,share_percent,is_final,bill_is_proved,days_missing,days_undivided,days_not_final,without_cost
 default,2026-04,(unallocated),(none),,4,4,13.8,false,false,0,30,30,
@@ -248,34 +232,6 @@ test("of two files that are applied at once, one follows the other", async () =>
   const last = contents.indexOf(files[0]?.content);
   expect(before.sort()).toEqual(["(unallocated)", last === 0 ? "b" : "a"]);
   expect(orders).toHaveLength(2);
-});
-
-test("a budget of a billing period is shown with its days, from a CSV file too", async () => {
-  await client.query(
-    "INSERT INTO usage.billing_period (source_id, ends_at, read_at) SELECT source_id, '2026-04-15Z', now() FROM usage.source",
-  );
-  const content =
-    "source,per,traces,amount,currency\n,,1000,,\ndefault,billing_period,,40,USD\ndefault,billing_period,,40,EUR\n";
-  const file = fileOf(content, "budgets.csv");
-  expect(await printed(["owners", "apply", file])).toContain(
-    "These budgets count nothing now, since nothing is known that they are about, or nothing has a price in their currency: line 4.",
-  );
-  expect(await printed(["owners", "export"])).toBe(content);
-  // No period is known in which the last day of April lies; the one of March ends in April.
-  const shown = async (month: string) => cells(await printed(["owners", "budgets", month])).slice(1, -1);
-  expect(await shown("2026-03")).toEqual([
-    "budget of | billing period | in | budget | spent | final | forecast | % used | used up",
-    "everything, all sources | - | traces | 1,000 | 108 | 108 | - | 10.8",
-    "everything of source default | 2026-03-15 to 2026-04-14 (100 %) | USD | 40.00 | 25.00 | 25.00 | - | 62.5",
-    "everything of source default | 2026-03-15 to 2026-04-14 (100 %) | EUR | 40.00 | 0.00 | 0.00 | - | 0 | nothing has a price in EUR",
-  ]);
-  const ofSource = await usageEtl(["owners", "budgets", "2026-03", "--source", "default", "--json"]);
-  expect(JSON.parse(ofSource.stdout)).toHaveLength(3);
-  const { stderr } = await usageEtl(["owners", "budgets", "--source", "defualt"]);
-  expect(stderr).toContain("Source defualt is not stored.");
-  expect((await shown("2026-04"))[2]).toMatch(
-    / \| - \| USD \| 40\.00 \| - \| - \| - \| - \| no such period is known$/,
-  );
 });
 
 test("a wrong file is refused by line and column, and the rules in force stay", async () => {

@@ -109,20 +109,13 @@ describe("an import is refused and stores nothing", () => {
   const good = "traces,0.0005,USD,2026-01-01,2026-02-01,,\n";
   const ROWS: readonly (readonly [row: string, problem: string])[] = [
     ["traces,-0.0005,USD,2026-01-01,,,", 'line 3, column "unit_price": "-0.0005" is negative'],
-    ['traces,"0,0005",USD,2026-01-01,,,', 'column "unit_price": "0,0005" is not a decimal number'],
     [
       "traces,1,EURO,2026-02-01,,,",
       'line 3, column "currency": "EURO" is not a currency of ISO 4217; did you mean EUR?',
     ],
-    [
-      "traces,1,usd,2026-02-01,,,",
-      'column "currency": "usd" is not a currency of ISO 4217; did you mean USD?',
-    ],
-    ["traces,1,,2026-02-01,,,", 'column "currency": "" is not a currency'],
     ["traces,1,USD,2026-02-30,,,", 'column "valid_from": "2026-02-30" is not a day'],
     ["traces,1,USD,2026-02-01,2026-02-01,,", 'column "valid_to": "2026-02-01" is not after valid_from'],
     ["traces,1,USD,2026-02-01,soon,,", 'column "valid_to": "soon" is not a day'],
-    ["traces,1,USD,0000-01-01,,,", 'column "valid_from": "0000-01-01" is not a day'],
     ["traces,1,USD,01.03.2026,,,", 'column "valid_from": "01.03.2026" is not a day'],
     [",1,USD,2026-02-01,,,", 'column "sku": "" is not a SKU'],
     [
@@ -138,7 +131,6 @@ describe("an import is refused and stores nothing", () => {
       'line 3, column "valid_from": 2026-01-31 to further notice overlaps line 2 (traces',
     ],
     ["traces,1,USD,2026-02-01,,,,", "line 3: Invalid Record Length: columns length is 7, got 8"],
-    ["traces,1,USD,2026-02-01", "line 3: Invalid Record Length: columns length is 7, got 4"],
     ['"traces,1,USD,2026-02-01,,,', "line 3: Quote Not Closed"],
   ];
   const TIERS: readonly (readonly [row: string, problem: string])[] = [
@@ -226,9 +218,4 @@ test("the command imports and lists prices, and notes SKUs that charge the same 
     charges: 0,
     chargesChanged: 0,
   });
-  const refused = await usageEtl(["prices", "import", fileOf(`${HEADER}base,-1,USD,2026-01-01,,,\n`)], env);
-  expect(refused.code).toBe(2);
-  expect(refused.stderr).toMatch(
-    /prices\.csv was refused:\n {2}line 2, column "unit_price": "-1" is negative\n/,
-  );
 });
