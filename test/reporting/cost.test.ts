@@ -131,7 +131,7 @@ test("the costs of each dimension, with the unattributed row, are those by works
         }
       },
     ),
-    { seed: seed(), numRuns: 3 },
+    { seed: seed(), numRuns: 3, endOnFailure: true },
   );
 });
 
