@@ -3,15 +3,7 @@ import { now } from "../clock.ts";
 import { HOSTILE } from "../hostile.ts";
 import { iso, storyOf } from "../story.ts";
 
-/** A screen in one of its forms, of the database of story.ts. */
-interface Screen {
-  readonly name: string;
-  /** `WORKSPACE` stands for the id of its first workspace. */
-  readonly path: string;
-  readonly says: RegExp;
-  /** Names from outside that it shows. */
-  readonly names?: readonly string[];
-}
+/** Screens in each of their forms, of the database of story.ts. */
 
 export const story = storyOf(now());
 const month = iso(story.month.start).slice(0, 7);
@@ -20,91 +12,51 @@ const yesterday = { start: story.today - DAY_MS, end: story.today };
 const { workspaces, projects, emails, keys, person } = HOSTILE;
 const [first] = workspaces;
 
-export const SCREENS: readonly Screen[] = [
-  { name: "the overview", path: "/", says: /final and proved until/i },
-  {
-    name: "coverage by month",
-    path: "/coverage?open=WORKSPACE",
-    says: /Hide 4 dimensions/,
-    names: workspaces,
-  },
-  {
-    name: "coverage by day",
-    path: `/coverage?stride=day&${range(story.month)}`,
-    says: /Next gap/,
-    names: workspaces,
-  },
-  {
-    name: "coverage by hour",
-    path: `/coverage?stride=hour&${range(yesterday)}`,
-    says: /by hour/,
-    names: workspaces,
-  },
-  {
-    name: "coverage of days by hour, of one workspace",
-    path: `/coverage?stride=hour&from=${iso(story.today - 7 * DAY_MS)}&to=${iso(story.today)}&workspace=WORKSPACE&gaps=1`,
-    says: /by day/,
-    names: [first],
-  },
-  {
-    name: "a loaded cell",
-    path: `/cell?source=default&workspace=WORKSPACE&stride=day&group_by=project&${range(story.restated)}`,
-    says: /restatements of these days/,
-    names: [first],
-  },
-  {
-    name: "a failed cell",
-    path: `/cell?source=default&workspace=WORKSPACE&stride=day&group_by=project&${range(story.failed)}`,
-    says: /request_refused/,
-    names: [first],
-  },
-  {
-    name: "a cell of an hour",
-    path: `/cell?source=default&workspace=WORKSPACE&stride=hour&from=${iso(yesterday.start)}T05:00&to=${iso(yesterday.start)}T06:00`,
-    says: /05:00/,
-    names: [first],
-  },
-  { name: "backfills", path: "/backfills", says: /waiting|running/i },
-  { name: "a backfill", path: "/backfills/1", says: /backfill/i, names: workspaces },
-  {
-    name: "a new backfill",
-    path: `/backfills/new?stride=day&${range(story.gap)}`,
-    says: /windows|requests/i,
-    names: workspaces,
-  },
-  {
-    name: "usage by workspace",
-    path: `/usage?by=workspace&${range(story.month)}`,
-    says: /traces/i,
-    names: workspaces,
-  },
-  {
-    name: "usage by project",
-    path: `/usage?by=project&${range(story.month)}`,
-    says: /traces/i,
-    names: projects,
-  },
-  { name: "usage by key", path: `/usage?by=api_key&${range(story.month)}`, says: /traces/i, names: keys },
-  {
-    name: "usage by user",
-    path: `/usage?by=user&${range(story.month)}`,
-    says: /traces/i,
-    names: emails,
-  },
-  {
-    name: "usage by hour",
-    path: `/usage?by=project&per=hour&${range(yesterday)}`,
-    says: /traces per hour/i,
-  },
-  { name: "owners", path: `/owners?month=${month}`, says: /Who pays for/, names: [person] },
-  {
-    name: "what nobody owns",
-    path: `/owners?month=${month}&owner=(unallocated)`,
-    says: /A rule that would give it to a team/,
-  },
-  { name: "alerts", path: "/alerts", says: /Open incidents/ },
-  { name: "differences", path: "/differences", says: /export/i, names: [first] },
-  { name: "months", path: "/months", says: new RegExp(month) },
-  { name: "a closed month", path: `/months/${month}`, says: /closed/i, names: [first] },
-  { name: "the timeline", path: "/timeline", says: /month closed/, names: [`${person}, on a page`] },
+/** Name, path, what it says, and names from outside that it shows. `WORKSPACE` stands for the id of the first workspace. */
+const ROWS: readonly [name: string, path: string, says: RegExp, names?: readonly string[]][] = [
+  ["the overview", "/", /final and proved until/i],
+  ["coverage by month", "/coverage?open=WORKSPACE", /Hide 4 dimensions/, workspaces],
+  ["coverage by day", `/coverage?stride=day&${range(story.month)}`, /Next gap/, workspaces],
+  ["coverage by hour", `/coverage?stride=hour&${range(yesterday)}`, /by hour/, workspaces],
+  [
+    "coverage of days by hour, of one workspace",
+    `/coverage?stride=hour&from=${iso(story.today - 7 * DAY_MS)}&to=${iso(story.today)}&workspace=WORKSPACE&gaps=1`,
+    /by day/,
+    [first],
+  ],
+  [
+    "a loaded cell",
+    `/cell?source=default&workspace=WORKSPACE&stride=day&group_by=project&${range(story.restated)}`,
+    /restatements of these days/,
+    [first],
+  ],
+  [
+    "a failed cell",
+    `/cell?source=default&workspace=WORKSPACE&stride=day&group_by=project&${range(story.failed)}`,
+    /request_refused/,
+    [first],
+  ],
+  [
+    "a cell of an hour",
+    `/cell?source=default&workspace=WORKSPACE&stride=hour&from=${iso(yesterday.start)}T05:00&to=${iso(yesterday.start)}T06:00`,
+    /05:00/,
+    [first],
+  ],
+  ["backfills", "/backfills", /waiting|running/i],
+  ["a backfill", "/backfills/1", /backfill/i, workspaces],
+  ["a new backfill", `/backfills/new?stride=day&${range(story.gap)}`, /windows|requests/i, workspaces],
+  ["usage by workspace", `/usage?by=workspace&${range(story.month)}`, /traces/i, workspaces],
+  ["usage by project", `/usage?by=project&${range(story.month)}`, /traces/i, projects],
+  ["usage by key", `/usage?by=api_key&${range(story.month)}`, /traces/i, keys],
+  ["usage by user", `/usage?by=user&${range(story.month)}`, /traces/i, emails],
+  ["usage by hour", `/usage?by=project&per=hour&${range(yesterday)}`, /traces per hour/i],
+  ["owners", `/owners?month=${month}`, /Who pays for/, [person]],
+  ["what nobody owns", `/owners?month=${month}&owner=(unallocated)`, /A rule that would give it to a team/],
+  ["alerts", "/alerts", /Open incidents/],
+  ["differences", "/differences", /export/i, [first]],
+  ["months", "/months", new RegExp(month)],
+  ["a closed month", `/months/${month}`, /closed/i, [first]],
+  ["the timeline", "/timeline", /month closed/, [`${person}, on a page`]],
 ];
+
+export const SCREENS = ROWS.map(([name, path, says, names]) => ({ name, path, says, names }));
