@@ -25,8 +25,12 @@ export async function listenInTest(server: Server): Promise<number> {
 
 /** A port of 127.0.0.1 that nobody uses now. A server keeps it over its restarts. */
 export async function freePort(): Promise<number> {
-  const server = createServer();
-  const port = await listen(server);
-  await new Promise((closed) => server.close(closed));
-  return port;
+  return (await freePorts(1))[0] as number;
+}
+
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer());
+  const ports = await Promise.all(servers.map(listen));
+  await Promise.all(servers.map((server) => new Promise((closed) => server.close(closed))));
+  return ports;
 }

@@ -1,13 +1,13 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
-import { tmpdir } from "node:os";
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Redis, type RedisOptions } from "ioredis";
 import { onTestFinished } from "vitest";
-import { listen } from "./listen.ts";
+import { createAuthority } from "./certificates.ts";
+import { freePorts } from "./listen.ts";
 import { poll } from "./poll.ts";
 import { startRedis } from "./service.ts";
+import { temporaryFolder } from "./temporary.ts";
 
 /** A Redis Cluster and a Redis with a Sentinel, both with TLS and passwords. They end with the test. */
 
@@ -22,51 +22,29 @@ interface Node {
 
 interface Folder {
   readonly dir: string;
+  /** A file. */
+  readonly ca: string;
   readonly tls: RedisOptions["tls"];
   /** Settings of a server with TLS, and with that only. */
   readonly lines: readonly string[];
 }
 
-/** Certificates of an authority of the test's own, and `other.pem` of one that signed nothing. */
+/** With certificates of an authority of the test's own. */
 async function makeFolder(): Promise<Folder> {
   // Installs Redis where it is missing.
   await startRedis();
-  const dir = mkdtempSync(join(tmpdir(), "usage-etl-redis-kinds-"));
-  onTestFinished(() => rmSync(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }));
-  const file = (name: string) => join(dir, name);
-  const openssl = (...args: string[]) => execFileSync("openssl", args, { stdio: "pipe" });
-  const make = (name: string, subject: string, ...more: string[]) => {
-    const key = [
-      "-newkey",
-      "ec",
-      "-pkeyopt",
-      "ec_paramgen_curve:prime256v1",
-      "-nodes",
-      "-keyout",
-      file(`${name}.key`),
-    ];
-    openssl("req", "-x509", ...key, "-days", "2", "-subj", subject, "-out", file(`${name}.pem`), ...more);
-  };
-  make("ca", "/CN=test authority");
-  make("other", "/CN=other authority");
-  const by = ["-CA", file("ca.pem"), "-CAkey", file("ca.key")];
-  make("server", "/CN=redis", "-addext", `subjectAltName=IP:${HOST},DNS:localhost`, ...by);
-  const files = ["cert-file server.pem", "key-file server.key", "ca-cert-file ca.pem"];
+  const authority = createAuthority();
+  const { cert, key } = authority.issue(HOST);
   const lines = [
     "port 0",
     `bind ${HOST}`,
-    ...files.map((line) => `tls-${line.replace(" ", ` ${dir}/`)}`),
+    `tls-cert-file ${cert}`,
+    `tls-key-file ${key}`,
+    `tls-ca-cert-file ${authority.ca}`,
     "tls-auth-clients no",
     "tls-replication yes",
   ];
-  return { dir, tls: { ca: readFileSync(file("ca.pem"), "utf8") }, lines };
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  const ports = await Promise.all(servers.map(listen));
-  await Promise.all(servers.map((server) => new Promise((closed) => server.close(closed))));
-  return ports;
+  return { dir: temporaryFolder(), ca: authority.ca, tls: { ca: readFileSync(authority.ca, "utf8") }, lines };
 }
 
 async function startNode(
@@ -91,8 +69,12 @@ async function startNode(
   });
   keys.on("error", () => {});
   onTestFinished(() => keys.disconnect());
-  await poll(() => keys.ping(), { deadlineMs: 20_000 });
+  await poll(() => keys.ping());
   return { port, keys, kill: () => void child.kill("SIGKILL") };
+}
+
+async function untilLinked({ keys }: Node): Promise<void> {
+  await poll(async () => (await keys.info("replication")).includes("master_link_status:up"), { everyMs: 50 });
 }
 
 async function rotate(nodes: readonly Node[], password: string, ...sentinels: Node[]): Promise<void> {
@@ -137,31 +119,25 @@ export async function startCluster(prefix: string): Promise<RedisKind> {
   const owner = primaries[Math.floor(slot / share)] as Node;
   const id = String(await owner.keys.cluster("MYID"));
   const replica = nodes[3] as Node;
-  await poll(() => replica.keys.cluster("REPLICATE", id), { deadlineMs: 20_000, everyMs: 50 });
-  await poll(async () => (await replica.keys.info("replication")).includes("master_link_status:up"), {
-    deadlineMs: 20_000,
-    everyMs: 50,
-  });
+  await poll(() => replica.keys.cluster("REPLICATE", id), { everyMs: 50 });
+  await untilLinked(replica);
   const states = () => Promise.all(nodes.map(({ keys }) => keys.cluster("INFO")));
   await poll(async () => (await states()).every((state) => state.includes("cluster_state:ok")), {
-    deadlineMs: 20_000,
     everyMs: 50,
   });
   return {
     environment: {
       REDIS_URL: `rediss://${HOST}:1,${primaries.map(({ port }) => `${HOST}:${port}`).join(",")}`,
       REDIS_PASSWORD: PASSWORD,
-      REDIS_CA_FILE: join(folder.dir, "ca.pem"),
+      REDIS_CA_FILE: folder.ca,
     },
-    otherCa: join(folder.dir, "other.pem"),
+    otherCa: createAuthority().ca,
     killPrimary: async () => owner.kill(),
     rotate: (password) => rotate(nodes, password),
-    keys: async () =>
-      (
-        await Promise.all(
-          [replica, ...primaries.filter((one) => one !== owner)].map(({ keys }) => keys.keys("*")),
-        )
-      ).flat(),
+    keys: async () => {
+      const left = [replica, ...primaries.filter((one) => one !== owner)];
+      return (await Promise.all(left.map(({ keys }) => keys.keys("*")))).flat();
+    },
   };
 }
 
@@ -171,10 +147,7 @@ export async function startSentinel(): Promise<RedisKind> {
   const [primaryPort, replicaPort, sentinelPort] = (await freePorts(3)) as [number, number, number];
   const primary = await startNode(folder, primaryPort, STORED);
   const replica = await startNode(folder, replicaPort, [...STORED, `replicaof ${HOST} ${primaryPort}`]);
-  await poll(async () => (await replica.keys.info("replication")).includes("master_link_status:up"), {
-    deadlineMs: 20_000,
-    everyMs: 50,
-  });
+  await untilLinked(replica);
   const watch = [
     `sentinel monitor usage ${HOST} ${primaryPort} 1`,
     `sentinel auth-pass usage ${PASSWORD}`,
@@ -190,9 +163,9 @@ export async function startSentinel(): Promise<RedisKind> {
       REDIS_URL: `rediss+sentinel://${HOST}:1,${HOST}:${sentinelPort}/usage`,
       REDIS_PASSWORD: PASSWORD,
       REDIS_SENTINEL_PASSWORD: PASSWORD,
-      REDIS_CA_FILE: join(folder.dir, "ca.pem"),
+      REDIS_CA_FILE: folder.ca,
     },
-    otherCa: join(folder.dir, "other.pem"),
+    otherCa: createAuthority().ca,
     killPrimary: async () => primary.kill(),
     rotate: (password) => rotate([primary, replica], password, sentinel),
     keys: () => replica.keys.keys("*"),
