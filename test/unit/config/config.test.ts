@@ -61,9 +61,8 @@ test("trusted proxies are addresses and networks, but not everybody, and the hea
 
 describe("readConfig refuses", () => {
   test("all problems together, each with its name", () => {
-    const problems = problemsOf({
+    const wrong = {
       USAGE_BASE_URL: "api.example.com",
-      USAGE_API_KEY: KEY,
       USAGE_SETTLE_AFTR: "P1D",
       USAGE_SETTLE_AFTER: "3 days",
       USAGE_WORKSPACE_IDS: `${ID},abc`,
@@ -71,20 +70,14 @@ describe("readConfig refuses", () => {
       USAGE_RATE_LIMIT: "0",
       USAGE_USER_EMAIL: "hide",
       USAGE_LOG_LEVEL: "loud",
-    });
-    expect(problems).toHaveLength(8);
+    };
+    const problems = problemsOf({ ...wrong, USAGE_API_KEY: KEY });
+    expect(problems.map((one) => /^\w+/.exec(one)?.[0]).sort()).toEqual(Object.keys(wrong).sort());
     const said = (text: string) => expect(problems.join("\n")).toContain(text);
     said("USAGE_SETTLE_AFTR is not a setting; did you mean USAGE_SETTLE_AFTER?");
-    said("USAGE_BASE_URL is not an http or https URL");
-    said("USAGE_SETTLE_AFTER is not an ISO 8601 duration");
     // Not the value, which may be a key that was pasted in the wrong place.
     said("USAGE_WORKSPACE_IDS: entry 2 is not a UUID");
-    said("USAGE_LOG_LEVEL must be silent, error, warn, info or debug");
     expect(problems.join()).not.toContain("abc");
-    said("USAGE_DATA_START is not a day");
-    said("USAGE_RATE_LIMIT must be at least 1");
-    said("USAGE_USER_EMAIL must be keep, hash or drop");
-    said("USAGE_LOG_LEVEL");
   });
 
   test.each(["DATABASE_URL", "REDIS_URL", "USAGE_API_KEY", "USAGE_BEARER_TOKEN", "USAGE_ROUTE_A"])(

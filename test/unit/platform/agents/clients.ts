@@ -1,40 +1,23 @@
 import { onTestFinished } from "vitest";
-import type { PlatformAccess } from "../../../../src/config/config.ts";
 import { Secret } from "../../../../src/config/secret.ts";
 import { PlatformError } from "../../../../src/errors.ts";
 import { type StandinOptions, startStandin } from "../../../../src/local/standin/server.ts";
-import { controlPlaneClientOf, deploymentClientsOf } from "../../../../src/platform/clients.ts";
+import { deploymentClientsOf } from "../../../../src/platform/clients.ts";
 import { PlatformHttp } from "../../../../src/platform/http/http.ts";
 import { framed, KEY, rejection } from "../http/raw-server.ts";
 
-/** The clients of control plane, threads and A2A, on the stand-in and on servers that answer wrongly. */
+/** The clients of threads and A2A, on the stand-in and on servers that answer wrongly. */
 
-export async function setup(
-  options: StandinOptions = {},
-  more: Pick<PlatformAccess, "workspaceId" | "bearerToken"> = {},
-) {
+export async function setup(options: StandinOptions = {}) {
   const standin = await startStandin(options);
-  const { url } = standin;
-  const access = {
-    apiKey: new Secret(standin.apiKey),
-    organizationId: undefined,
-    controlPlaneUrl: url,
-    deploymentUrl: url,
-    ...more,
-  };
-  const plane = controlPlaneClientOf(access);
-  const deployment = deploymentClientsOf(access);
-  onTestFinished(async () => {
-    await plane.close();
-    await deployment.close();
-    await standin.close();
-  });
-  return { standin, plane, ...deployment, access };
+  // What is registered last is closed first.
+  onTestFinished(() => standin.close());
+  return { standin, ...deploymentOf(standin.url, standin.apiKey) };
 }
 
-export function deploymentOf(deploymentUrl: string) {
+export function deploymentOf(deploymentUrl: string, apiKey = KEY) {
   const clients = deploymentClientsOf({
-    apiKey: new Secret(KEY),
+    apiKey: new Secret(apiKey),
     organizationId: undefined,
     controlPlaneUrl: undefined,
     deploymentUrl,

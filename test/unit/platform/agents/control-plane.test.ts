@@ -53,44 +53,41 @@ describe("control plane", () => {
     for (const error of errors) expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(token);
   });
 
-  test("waiting ends at the deadline, and at once on an abort", async () => {
-    const server = await rawServer(() => answered('{"status":"QUEUED"}'));
+  /** Waits for a revision on a server with these answers, the last of them again and again. */
+  const waitOn = async (...answers: ReturnType<typeof status>[]) => {
+    const server = await rawServer((_head, index) => answers[index] ?? answers.at(-1));
     const client = createControlPlaneClient(httpOf(server.url), handClock());
-    const of = { deploymentId: "d", revisionId: "r" };
-    const error = await rejection(client.waitForRevision(of, { withinMs: 60_000 }));
+    const wait = (signal?: AbortSignal) =>
+      client.waitForRevision({ deploymentId: "d", revisionId: "r" }, { withinMs: 60_000, signal });
+    return { server, wait };
+  };
+  const statusOf = (name: string) => answered(JSON.stringify({ status: name }));
+
+  test("waiting ends at the deadline, and at once on an abort", async () => {
+    const { server, wait } = await waitOn(statusOf("QUEUED"));
+    const error = await rejection(wait());
     expect(error).toBeInstanceOf(DeadlineError);
     expect(error).toMatchObject({ code: "deadline_passed" });
     // 0.25 s and doubling up to 10 s: twelve looks in a minute.
     expect(server.requests).toHaveLength(12);
-    const stop = AbortSignal.abort(new Error("stop"));
-    await expect(client.waitForRevision(of, { withinMs: 60_000, signal: stop })).rejects.toThrow("stop");
+    await expect(wait(AbortSignal.abort(new Error("stop")))).rejects.toThrow("stop");
   });
 
-  const of = { deploymentId: "d", revisionId: "r" };
-  const statusOf = (name: string) => answered(JSON.stringify({ status: name }));
-
   test.each(["BUILD_FAILED", "CANCELED", "failed"])("%s ends the wait as failed", async (name) => {
-    const server = await rawServer(() => statusOf(name));
-    const client = createControlPlaneClient(httpOf(server.url), handClock());
-    const ended = await client.waitForRevision(of, { withinMs: 60_000 });
+    const ended = await (await waitOn(statusOf(name))).wait();
     expect([ended.status, hasFailed(ended)]).toEqual([name, true]);
   });
 
   test("a revision that is not found at first is asked for again, for ten seconds", async () => {
     const missing = status("404 Not Found", '{"detail":"not yet"}');
-    const wait = async (answers: readonly ReturnType<typeof status>[]) => {
-      const server = await rawServer((_head, index) => answers[index] ?? missing);
-      const client = createControlPlaneClient(httpOf(server.url), handClock());
-      return { server, asked: client.waitForRevision(of, { withinMs: 60_000 }) };
-    };
-    const late = await wait([missing, missing, statusOf("BUILDING"), statusOf("DEPLOYED")]);
-    expect(await late.asked).toMatchObject({ status: "DEPLOYED" });
-    const never = await wait([]);
-    expect(await refused(never.asked)).toMatchObject({ status: 404 });
+    const late = await waitOn(missing, missing, statusOf("BUILDING"), statusOf("DEPLOYED"));
+    expect(await late.wait()).toMatchObject({ status: "DEPLOYED" });
+    const never = await waitOn(missing);
+    expect(await refused(never.wait())).toMatchObject({ status: 404 });
     // After 0, 0.25, 0.75, 1.75, 3.75, 7.75 and 15.75 s.
     expect(never.server.requests).toHaveLength(7);
-    const gone = await wait([statusOf("BUILDING")]);
-    expect(await refused(gone.asked)).toMatchObject({ status: 404 });
+    const gone = await waitOn(statusOf("BUILDING"), missing);
+    expect(await refused(gone.wait())).toMatchObject({ status: 404 });
     expect(gone.server.requests).toHaveLength(2);
   });
 });
