@@ -1,5 +1,7 @@
+import { createServer } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createTestDatabase } from "../support/database.ts";
+import { listenInTest } from "../support/listen.ts";
 import { bench, document, envOf, KEY, PASSWORD, run } from "../support/program.ts";
 
 /** Pieces of four characters. */
@@ -55,14 +57,17 @@ test("a command ends with 6 if it cannot reach Postgres, the platform, or the pl
   const made = await bench();
   const env = envOf(made);
   const sync = (more: object) => run(["sync", "--inline"], { ...env, ...more });
-  const [postgres, platform] = await Promise.all([
+  const resets = await listenInTest(createServer((socket) => void socket.resetAndDestroy()));
+  const [postgres, reset, platform] = await Promise.all([
     sync({ DATABASE_URL: `postgres://me:${PASSWORD}@127.0.0.1:1/db` }),
+    sync({ DATABASE_URL: `postgres://me:${PASSWORD}@127.0.0.1:${resets}/db` }),
     sync({ USAGE_BASE_URL: "http://127.0.0.1:1" }),
   ]);
   expect([postgres.code, postgres.stderr]).toEqual([
     6,
     expect.stringMatching(/127\.0\.0\.1:1\/db does not answer[\s\S]*\[postgres_unreachable\]/),
   ]);
+  expect([reset.code, reset.stderr]).toEqual([6, expect.stringContaining("[postgres_unreachable]")]);
   expect([platform.code, platform.stderr]).toEqual([6, expect.stringContaining("http://127.0.0.1:1/")]);
   made.standin.faults.script({ fault: { kind: "status", status: 502 }, times: 1000 });
   expect((await run(["doctor"], env)).code).toBe(6);

@@ -101,7 +101,8 @@ function tlsFaultOf(error: unknown): TlsFault | undefined {
       next: "Give one that the server accepts: sslcert and sslkey in DATABASE_URL.",
     };
   }
-  if (syscall === "open" || syscall === "read") {
+  // A connection that is reset fails by `read` too.
+  if (syscall === "open" || (syscall === "read" && code !== "ECONNRESET")) {
     return {
       problem: `needs the file ${path ?? ""}, which cannot be read: ${code}`,
       next: CORRECT,
