@@ -93,12 +93,6 @@ test("a form that makes no sense keeps its values and says why; nothing is start
   expect(await all()).toEqual([]);
 });
 
-test("an unknown backfill is not found", async () => {
-  const { pages } = await setupBackfills();
-  for (const path of ["/backfills/4711", "/backfills/0", "/backfills/x", "/backfills/99999999999"])
-    expect([path, (await pages.get(path)).status]).toEqual([path, 404]);
-});
-
 test("the same form sent twice starts one backfill, and leads to it both times, also after it has ended", async () => {
   const { bench, pages, asked, workAll, all } = await setupBackfills();
   const fields = await startForm(pages, asked);

@@ -2,7 +2,6 @@ import { expect, test } from "vitest";
 import { answer, overHttp, refusal } from "../../support/mcp.ts";
 import { setupPages, TOKENS } from "../../support/pages.ts";
 import { addSource, setupSource } from "../../support/reporting.ts";
-import { setup } from "../../support/source.ts";
 
 test("of several sources one has to be named, and before the first sync there is none", async () => {
   const { store, url } = await setupSource();
@@ -23,28 +22,9 @@ test("of several sources one has to be named, and before the first sync there is
   expect(await answer(client, "status")).toEqual([]);
 });
 
-test("a client of the protocol's year before is answered too", async () => {
-  const pages = await setupPages(await setup({ days: 1 }));
-  const params = {
-    protocolVersion: "2025-06-18",
-    capabilities: {},
-    clientInfo: { name: "test", version: "1" },
-  };
-  const said = await fetch(`${pages.url}/mcp`, {
-    method: "POST",
-    headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params }),
-  });
-  expect([said.status, await said.text()]).toEqual([
-    200,
-    expect.stringContaining('"protocolVersion":"2025-06-18"'),
-  ]);
-  const foreign = { method: "POST", headers: { "content-type": "text/plain" }, body: "{}" };
-  expect((await fetch(`${pages.url}/mcp`, foreign)).status).toBe(415);
-});
-
 test("without a token, with a wrong one, and beside another site nothing is answered", async () => {
-  const bench = await setup({ days: 2 });
+  const { store, url } = await setupSource();
+  const bench = { store, databaseUrl: url, standin: { url: "http://127.0.0.1:9", apiKey: "platform-key" } };
   const site = await setupPages(bench, { environment: TOKENS });
   await expect(overHttp(site.url)).rejects.toThrow(/Unauthorized|401/i);
   await expect(overHttp(site.url, "viewers-token-4713")).rejects.toThrow();
@@ -69,6 +49,8 @@ test("without a token, with a wrong one, and beside another site nothing is answ
   expect(tries.at(-1)?.status).toBe(429);
 
   const open = await setupPages(bench);
+  const foreign = { method: "POST", headers: { "content-type": "text/plain" }, body: "{}" };
+  expect((await fetch(`${open.url}/mcp`, foreign)).status).toBe(415);
   expect((await post(open.url, { origin: "https://evil.test" })).status).toBe(403);
   expect((await post(open.url, { "sec-fetch-site": "cross-site" })).status).toBe(403);
   expect((await overHttp(open.url)).getServerVersion()?.name).toBe("usage-etl");

@@ -3,8 +3,7 @@ import { beforeEach, expect, test } from "vitest";
 import type { Store } from "../../../src/store/db/database.ts";
 import { call, overHttp, refusal, rowsOf } from "../../support/mcp.ts";
 import { setupPages, TOKENS } from "../../support/pages.ts";
-import { connectPlain, setupSource, WORKSPACES } from "../../support/reporting.ts";
-import { loadRows, windowOf } from "../../support/store.ts";
+import { connectPlain, setupSource } from "../../support/reporting.ts";
 
 /** What the tool `query` lets a stranger do: read views, and nothing else. */
 
@@ -136,29 +135,6 @@ test("rows have every digit, columns may have one name, and instants are UTC", a
   expect((await call(operator, "query", { sql: "SELECT 1 AS one WHERE false -- none" })).text).toBe(
     `{"columns":[],"rows":[],"is_cut":false}`,
   );
-});
-
-test("figures are those of the view", async () => {
-  const window = windowOf("day", "2026-03-01", "2026-03-03");
-  for (const [at, workspaceId] of WORKSPACES.entries()) {
-    const rows = [
-      ["2026-03-01", workspaceId, 40 + at],
-      ["2026-03-02", workspaceId, 7],
-    ] as const;
-    await loadRows(bench.store, {
-      sourceId: bench.sourceId,
-      groupBy: "workspace",
-      workspaceId,
-      window,
-      rows,
-    });
-  }
-  const sql = `SELECT workspace_id, sum(traces) AS traces, bool_and(is_final) AS is_final
-    FROM fct_usage_workspace_daily WHERE usage_date < '2026-03-03' GROUP BY 1 ORDER BY 1`;
-  expect(await rowsOf(viewer, sql)).toEqual([
-    { workspace_id: WORKSPACES[0], traces: 47, is_final: true },
-    { workspace_id: WORKSPACES[1], traces: 48, is_final: true },
-  ]);
 });
 
 test("a result is cut after 500 rows or 50 kB", async () => {

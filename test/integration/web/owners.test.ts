@@ -36,12 +36,29 @@ async function setupOwners(bench = owned()) {
 
 const tableOf = async (pages: PagesBench, path: string) => (await pages.read(path)).table("By owner");
 
-test("before anything has an owner, the page offers rules for what has usage", async () => {
+test("the page offers rules before anything has an owner, names days that are not loaded by what divides traces, and masks users", async () => {
   const bench = await setupUsage({ days: 5, gapAgo: 2 });
-  const page = await (await setupPages(bench)).read("/owners");
-  const parts = page.table("What it is made of");
+  const pages = await setupPages(bench);
+  const parts = (await pages.read("/owners")).table("What it is made of");
   expect(parts.length).toBeGreaterThan(2);
   expect(parts[0]?.["A rule that would give it to a team"]).toMatch(/^- \{ project: \S+, owner: TEAM \}$/);
+
+  await setOwners(bench.store, "divide_by: user\nrules:\n  - { owner: all }");
+  const [{ email }] = (await bench.sql(
+    "SELECT max(user_email) AS email FROM reporting_detail.dim_user JOIN reporting.fct_usage_user_daily USING (user_id)",
+  )) as [{ email: string }];
+  const address = `/owners?month=${dayOf(bench.today - DAY_MS).slice(0, 7)}&owner=all`;
+  expect((await pages.get(address)).text).toContain(email);
+  const viewer = await setupViewer(bench);
+  expect((await viewer.read(address)).table("What it is made of").length).toBeGreaterThan(1);
+  expect((await viewer.get(address)).text).not.toContain("@");
+
+  await setOwners(bench.store, "rules: []");
+  await bench.sql(
+    `DELETE FROM usage.coverage WHERE scope_id IN (SELECT scope_id FROM usage.trace_scope WHERE group_by = 'project')`,
+  );
+  const { notices } = await pages.read("/owners");
+  expect(notices.filter((one) => one.includes("Not loaded by project"))).toHaveLength(1);
 });
 
 test("owners of a month have what the views say, and add up to all that is loaded", async () => {
@@ -111,7 +128,7 @@ test("an owner is found by a part of its name or cost centre, not by how they ar
 });
 
 test("an owner with two cost centres has a row for each", async () => {
-  const { pages, store, sql, month, address } = await setupOwners(await setupUsage(FORTY));
+  const { pages, store, sql, month, address } = await setupOwners(await setupUsage({ days: 7, gapAgo: 3 }));
   await setOwners(
     store,
     `rules: [{ shares: [{ owner: search, cost_center: CC-1, share: 0.25 }, { owner: search, cost_center: CC-2, share: 0.75 }] }]`,
@@ -209,28 +226,4 @@ test("an owner's figure is final only where every day is: one without traces has
     `DELETE FROM usage.coverage WHERE scope_id IN (SELECT scope_id FROM usage.trace_scope WHERE workspace_id = ${quiet} AND group_by = 'workspace')`,
   );
   expect(await state()).toBe("missing");
-});
-
-test("days that are not loaded by what divides traces are named", async () => {
-  const bench = await setupUsage({ days: 10, gapAgo: 9 });
-  await setOwners(bench.store, "rules: []");
-  await bench.sql(
-    `DELETE FROM usage.coverage WHERE scope_id IN (SELECT scope_id FROM usage.trace_scope WHERE group_by = 'project')`,
-  );
-  const { notices } = await (await setupPages(bench)).read("/owners");
-  expect(notices.filter((one) => one.includes("Not loaded by project"))).toHaveLength(1);
-});
-
-test("a viewer sees no address of a user", async () => {
-  const bench = await setupUsage({ days: 5, gapAgo: 1 });
-  await setOwners(bench.store, "divide_by: user\nrules:\n  - { owner: all }");
-  const month = dayOf(bench.today - DAY_MS).slice(0, 7);
-  const [{ email }] = (await bench.sql(
-    "SELECT max(user_email) AS email FROM reporting_detail.dim_user JOIN reporting.fct_usage_user_daily USING (user_id)",
-  )) as [{ email: string }];
-  const address = `/owners?month=${month}&owner=all`;
-  expect((await (await setupPages(bench)).get(address)).text).toContain(email);
-  const viewer = await setupViewer(bench, {});
-  expect((await viewer.read(address)).table("What it is made of").length).toBeGreaterThan(1);
-  expect((await viewer.get(address)).text).not.toContain("@");
 });

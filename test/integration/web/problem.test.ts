@@ -61,6 +61,8 @@ const REFUSED = {
     "/coverage?workspace=none",
     "/months/2026-01?without=x",
   ],
+  "404 backfill_unknown": ["/backfills/4711"],
+  "404 page_unknown": ["/backfills/0", "/backfills/x", "/backfills/99999999999"],
   "400 range_reversed": ["/usage?from=2026-03-05&to=2026-03-05", "/coverage?from=2026-03-02&to=2026-03-02"],
   "400 range_not_earlier": ["/usage?from=2026-03-05&to=2026-03-07&against=2026-03-04"],
   "400 month_invalid": ["/months/2026"],
