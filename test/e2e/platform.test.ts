@@ -81,39 +81,22 @@ test("platform commands print data, show each status and set their exit code", a
 
 const PROBE = ["probe", "--project", "agent-server", "--settle-for", "PT1S"];
 
-test("probe sends nothing without --yes", async () => {
-  const { standin, run } = await setupProbe();
-  const refused = await run(PROBE);
-  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("probe_unconfirmed")]);
-  expect(standin.organisation.projects.some((one) => one.name === "agent-server")).toBe(false);
-});
-
-test("probe matches what was billed", async () => {
-  const { json } = await setupProbe();
-  const matched = await json([...PROBE, "--yes"]);
-  expect([matched.code, matched.data[0]]).toMatchObject([0, { state: "matched", expected: 6 }]);
-  expect(matched.stderr).toContain("6 of 6 traces billed");
-});
-
-test("probe ends with 4 on a difference", async () => {
-  const { json, standin } = await setupProbe();
-  standin.faults.set({ metering: [{ fault: { kind: "drop" }, times: 1 }] });
-  const differs = await json([...PROBE, "--yes", "--within", "PT1S"]);
-  expect([differs.code, differs.data[0]]).toMatchObject([4, { state: "differs", code: "probe_differs" }]);
-});
-
-test("probe ends with 5 where the platform refuses the key", async () => {
-  const { run, standin } = await setupProbe();
-  standin.faults.script({ fault: { kind: "status", status: 403 }, match: { path: "/threads" } });
-  expect((await run([...PROBE, "--yes"])).code).toBe(5);
-});
-
-async function setupProbe() {
+test("probe sends nothing without --yes, matches what was billed, ends with 4 on a difference and with 5 where the key is refused", async () => {
   const { standin, run, json } = await setup();
   const own = { DATABASE_URL: (await setupMigrated()).url, USAGE_BASE_URL: standin.url };
-  return {
-    standin,
-    run: (args: string[]) => run(args, own),
-    json: (args: string[]) => json(args, own),
-  };
-}
+  const probe = (...more: string[]) => json([...PROBE, ...more], own);
+  const refused = await run(PROBE, own);
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("probe_unconfirmed")]);
+  expect(standin.organisation.projects.some((one) => one.name === "agent-server")).toBe(false);
+
+  const matched = await probe("--yes");
+  expect([matched.code, matched.data[0]]).toMatchObject([0, { state: "matched", expected: 6 }]);
+  expect(matched.stderr).toContain("6 of 6 traces billed");
+
+  standin.faults.set({ metering: [{ fault: { kind: "drop" }, times: 1 }] });
+  const differs = await probe("--yes", "--within", "PT1S");
+  expect([differs.code, differs.data[0]]).toMatchObject([4, { state: "differs", code: "probe_differs" }]);
+
+  standin.faults.script({ fault: { kind: "status", status: 403 }, match: { path: "/threads" } });
+  expect((await probe("--yes")).code).toBe(5);
+});
