@@ -44,42 +44,33 @@ test("a temporary Redis listens on 127.0.0.1 only, never evicts, and is removed 
   expect(existsSync(String(facts.dir))).toBe(false);
 });
 
-test("a named Postgres is used as it is and keeps running; a wrong password is reported as such", async () => {
-  const server = await started(startLocalPostgres(input));
-  const named = await resolvePostgres({ env: { ...env, DATABASE_URL: server.url } });
-  expect(named).toMatchObject({ url: server.url, origin: "named" });
-  await named.close();
-  expect(await query(server, "SELECT 1 AS one")).toEqual({ one: 1 });
+const KINDS = {
+  Postgres: {
+    start: startLocalPostgres,
+    resolve: resolvePostgres,
+    variable: "DATABASE_URL",
+    refuses: UsageError,
+  },
+  Redis: { start: startLocalRedis, resolve: resolveRedis, variable: "REDIS_URL", refuses: UnreachableError },
+};
 
-  const wrong = new URL(server.url);
-  wrong.password = "wrong-password";
-  const refused = await resolvePostgres({ env: { ...env, DATABASE_URL: wrong.href } }).catch(
-    (reason: unknown) => reason,
-  );
-  expect(refused).toBeInstanceOf(UsageError);
-  expect(refused).toMatchObject({
-    code: "postgres_refused",
-    message: expect.not.stringContaining("wrong-password"),
-  });
-});
+test.each(["Postgres", "Redis"] as const)(
+  "a named %s is used as it is and keeps running; a wrong password is reported as such",
+  async (kind) => {
+    const { start, resolve, variable, refuses } = KINDS[kind];
+    const server = await started(start(input));
+    const named = (url: string) => resolve({ env: { ...env, [variable]: url } });
+    await (await named(server.url)).close();
+    expect(await named(server.url)).toMatchObject({ url: server.url, origin: "named" });
 
-test("a named Redis is used as it is and keeps running; a wrong password is reported as such", async () => {
-  const server = await started(startLocalRedis(input));
-  const named = await resolveRedis({ env: { ...env, REDIS_URL: server.url } });
-  await named.close();
-  const again = await resolveRedis({ env: { ...env, REDIS_URL: server.url } });
-  expect(again).toMatchObject({ url: server.url, origin: "named" });
-
-  const wrong = new URL(server.url);
-  wrong.password = "wrong-password";
-  const refused = await resolveRedis({ env: { ...env, REDIS_URL: wrong.href } }).catch(
-    (reason: unknown) => reason,
-  );
-  expect(refused).toMatchObject({
-    code: "redis_refused",
-    message: expect.not.stringContaining("wrong-password"),
-  });
-});
+    const wrong = new URL(server.url);
+    wrong.password = "wrong-password";
+    const refused = await named(wrong.href).catch((reason: unknown) => reason);
+    expect(refused).toBeInstanceOf(refuses);
+    const message = expect.not.stringContaining("wrong-password");
+    expect(refused).toMatchObject({ code: `${kind.toLowerCase()}_refused`, message });
+  },
+);
 
 test("a server that does not stop in time is killed", async () => {
   const home = temporaryHome("deaf", tmpdir());

@@ -9,7 +9,7 @@ import type { RedisServer } from "../../../src/redis-server.ts";
 import { poll } from "../../support/poll.ts";
 import { PASSWORD, type RedisKind, startCluster, startSentinel } from "../../support/redis-kinds.ts";
 import { secretFolder } from "../../support/secret-folder.ts";
-import { ask, daysAgo, logOf, setupService, startRedis } from "../../support/service.ts";
+import { startRedis } from "../../support/service.ts";
 
 /** Logins of Redis from files, which change while queues are in use. */
 
@@ -110,52 +110,4 @@ test.each([
   await poll(async () => (await left()).completed === JOBS, { deadlineMs: 30_000, everyMs: 100 });
   expect(await left()).toMatchObject({ waiting: 0, active: 0, delayed: 0, failed: 0 });
   expect(await checkRedis(server)).toHaveLength(_kind === "one server" ? 1 : 0);
-});
-
-test("the service goes on with a rotated user and password of REDIS_URL_FILE, and nothing is lost", async () => {
-  const bench = await setupService({
-    days: 40,
-    workspaces: 1,
-    environment: { USAGE_RATE_LIMIT: "100", USAGE_SYNC_EVERY: "PT30M" },
-  });
-  const login = async (name: string, password: string) => {
-    await bench.redis.acl("SETUSER", name, "on", "resetpass", `>${password}`, "~*", "&*", "+@all");
-    const url = new URL(bench.redisUrl);
-    [url.username, url.password] = [name, password];
-    return url.href;
-  };
-  const secrets = secretFolder();
-  secrets.put("url", await login("ada", "first-password"));
-  const service = await bench.serve({
-    environment: { REDIS_URL: "", REDIS_URL_FILE: secrets.path("url") },
-  });
-  const id = await bench.enterBackfill("--from", daysAgo(39), "--to", daysAgo(20), "--stride", "hour");
-  const loads = () => bench.count("SELECT count(*) FROM usage.fetch WHERE outcome = 'loaded'");
-  const goesOn = async () => {
-    const before = await loads();
-    await poll(async () => (await loads()) > before + 1, { deadlineMs: 60_000, everyMs: 100 });
-  };
-  const said = (code: string) => logOf(service).filter((line) => line.code === code).length;
-  await goesOn();
-
-  // A new user, and the old one is gone: Redis closes its connections.
-  const next = await login("grace", "second-password");
-  await bench.redis.acl("DELUSER", "ada");
-  await poll(() => said("redis_refused") > 0, { deadlineMs: 30_000 });
-  const away = await ask(service, "/readyz");
-  expect([away.status, await away.text()]).toEqual([503, expect.stringContaining("refuses the login")]);
-  secrets.put("url", next);
-  await goesOn();
-  await poll(async () => (await ask(service, "/readyz")).status === 200, { deadlineMs: 30_000 });
-
-  const unfinished = `SELECT count(*) FROM usage.fetch_task WHERE backfill_id = ${id} AND state <> 'done'`;
-  await poll(async () => (await bench.count(unfinished)) === 0, { deadlineMs: 120_000, everyMs: 200 });
-  expect(await bench.count("SELECT count(*) FROM usage.failure")).toBe(0);
-  // A job that ends while the login is refused is done again, and finds its fetch task done.
-  const failed = logOf(service).filter(({ msg, name }) => msg === "job failed" && name === "extract");
-  expect(failed.filter(({ code }) => code !== "redis_refused")).toEqual([]);
-  expect(service.process.exitCode).toBeNull();
-  for (const secret of ["first-password", "second-password"]) {
-    expect(service.said.stdout + service.said.stderr).not.toContain(secret);
-  }
 });

@@ -33,7 +33,7 @@ async function loginOn(databaseUrl: string, password: string) {
   };
 }
 
-test("a rotated password and a rotated key stop the service only until their files follow", async () => {
+test("rotated passwords, users and keys stop the service only until their files follow", async () => {
   const bench = await setupService({
     days: 40,
     workspaces: 1,
@@ -41,8 +41,15 @@ test("a rotated password and a rotated key stop the service only until their fil
   });
   // A pooler has a list of logins of its own.
   const login = await loginOn(await pastPooler(bench.databaseUrl), "first-password");
+  const redisLogin = async (name: string, password: string) => {
+    await bench.redis.acl("SETUSER", name, "on", "resetpass", `>${password}`, "~*", "&*", "+@all");
+    const url = new URL(bench.redisUrl);
+    [url.username, url.password] = [name, password];
+    return url.href;
+  };
   const secrets = secretFolder();
   secrets.put("url", login.urlWith("first-password"));
+  secrets.put("redis", await redisLogin("ada", "first-of-redis"));
   secrets.put("key", bench.standin.apiKey);
   const { DATABASE_URL: _url, USAGE_API_KEY: key = "", ...rest } = bench.environment;
   const service = await bench.serve({
@@ -50,7 +57,9 @@ test("a rotated password and a rotated key stop the service only until their fil
       ...rest,
       DATABASE_URL: "",
       USAGE_API_KEY: "",
+      REDIS_URL: "",
       DATABASE_URL_FILE: secrets.path("url"),
+      REDIS_URL_FILE: secrets.path("redis"),
       USAGE_API_KEY_FILE: secrets.path("key"),
     },
   });
@@ -67,11 +76,25 @@ test("a rotated password and a rotated key stop the service only until their fil
   await login.change("second-password");
   await login.endSessions();
   await poll(() => said("postgres_login_refused") > 0, { deadlineMs: 30_000 });
-  const away = await ask(service, "/readyz");
-  expect([away.status, await away.text()]).toEqual([503, expect.stringContaining("password authentication")]);
+  const isAway = async (why: string) => {
+    const away = await ask(service, "/readyz");
+    expect([away.status, await away.text()]).toEqual([503, expect.stringContaining(why)]);
+  };
+  const isBack = () =>
+    poll(async () => (await ask(service, "/readyz")).status === 200, { deadlineMs: 30_000 });
+  await isAway("password authentication");
   secrets.put("url", login.urlWith("second-password"));
   await goesOn();
-  await poll(async () => (await ask(service, "/readyz")).status === 200, { deadlineMs: 20_000 });
+  await isBack();
+
+  // Redis has a new user, and the old one is gone: it closes its connections.
+  const next = await redisLogin("grace", "second-of-redis");
+  await bench.redis.acl("DELUSER", "ada");
+  await poll(() => said("redis_refused") > 0, { deadlineMs: 30_000 });
+  await isAway("refuses the login");
+  secrets.put("redis", next);
+  await goesOn();
+  await isBack();
 
   // The platform has the new key first.
   bench.standin.access.apiKey = "rotated-key-1234567890";
@@ -95,7 +118,6 @@ test("a rotated password and a rotated key stop the service only until their fil
   expect(await bench.count("SELECT coalesce(max(open_claims), 0) FROM usage.fetch_task")).toBeLessThan(2);
   expect(service.process.exitCode).toBeNull();
   const output = service.said.stdout + service.said.stderr;
-  for (const secret of ["first-password", "second-password", key, "rotated-key-1234567890"]) {
-    expect(output).not.toContain(secret);
-  }
+  const passwords = ["first-password", "second-password", "first-of-redis", "second-of-redis"];
+  for (const secret of [...passwords, key, "rotated-key-1234567890"]) expect(output).not.toContain(secret);
 });

@@ -1,10 +1,10 @@
-import { createServer } from "node:net";
-import { expect, test } from "vitest";
+import { connect, createServer } from "node:net";
+import { pipeline } from "node:stream";
+import { expect, onTestFinished, test } from "vitest";
 import { type Running, start } from "../../support/cli.ts";
-import { pastPooler } from "../../support/database.ts";
-import { listenInTest } from "../../support/listen.ts";
+import { freePort, listenInTest } from "../../support/listen.ts";
 import { poll } from "../../support/poll.ts";
-import { ask, end, logOf, setupService, syncsGoOn } from "../../support/service.ts";
+import { ask, end, logOf, setupService } from "../../support/service.ts";
 import { startTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
 
 /** A process of the service always ends: when it cannot start, and when a server is silent. */
@@ -27,6 +27,23 @@ test("serve ends with one line and exit code 2 if it cannot listen", async () =>
       expect({ code, lines: said.length }).toEqual({ code: 2, lines: 2 });
     }),
   );
+});
+
+test("the service waits for Redis at its start", async () => {
+  const bench = await setupService({ days: 2, workspaces: 1 });
+  const url = new URL(bench.redisUrl);
+  const server = Number(url.port);
+  const door = createServer((near) => void pipeline(near, connect(server, "127.0.0.1"), near, () => {}));
+  const port = await freePort();
+  url.port = `${port}`;
+  const service = start(["serve"], { ...bench.environment, REDIS_URL: url.href });
+  await poll(() => service.said.stderr.includes("Waiting for it. [redis_unreachable]"), {
+    deadlineMs: 20_000,
+  });
+  door.listen(port, "127.0.0.1");
+  onTestFinished(() => void door.close());
+  await bench.loaded();
+  expect(service.said.stderr).toContain("serving as all");
 });
 
 test("a route that waits after failures is tried at once after a restart, which may bring its setting", async () => {
@@ -72,29 +89,6 @@ test("serve ends within 25 s of SIGTERM although Postgres is silent, waited for,
   expect(held.said.stderr).toContain("It did not end within 25 s");
 });
 
-test("a worker ends with code 0 after SIGTERM beside a silent Postgres, in the middle of its fetches", async () => {
-  const bench = await setupService({ days: 2, workspaces: 2, environment: { USAGE_SYNC_EVERY: "PT5S" } });
-  const proxy = await startTcpProxy(bench.databaseUrl);
-  await bench.serve({ role: "scheduler" });
-  const worker = await bench.serve({
-    role: "worker",
-    environment: { DATABASE_URL: proxy.through(bench.databaseUrl) },
-  });
-  await bench.loaded();
-  bench.standin.faults.script({
-    fault: { kind: "slow", ms: 1_000 },
-    times: 100,
-    match: { path: "granular-usage" },
-  });
-  const asked = bench.standin.requests.count;
-  await poll(() => bench.standin.requests.count > asked + 2, { deadlineMs: 30_000 });
-  proxy.freeze({ newOnes: true });
-  // The answers come, and nothing takes them.
-  await poll(async () => (await ask(worker, "/readyz")).status === 503, { deadlineMs: 30_000 });
-  // After 25 s it would be 1.
-  expect((await end(worker, "SIGTERM")).code).toBe(0);
-});
-
 test.each([
   ["is away", (proxy: TcpProxy) => proxy.cut({ newOnes: true })],
   ["is silent", (proxy: TcpProxy) => proxy.freeze({ newOnes: true })],
@@ -124,23 +118,3 @@ test.each([
     expect(ends.map(({ code }) => code)).toEqual([0, 0]);
   },
 );
-
-test("the service loads again after its connections to Postgres fell silent, and says so once", async () => {
-  const bench = await setupService({ days: 2, workspaces: 2 });
-  // Behind a pooler nobody can tell which of its connections is silent.
-  const databaseUrl = await pastPooler(bench.databaseUrl);
-  const proxy = await startTcpProxy(databaseUrl);
-  const service = await bench.serve({
-    environment: { ...bench.environment, DATABASE_URL: proxy.through(databaseUrl) },
-  });
-  await bench.loaded();
-  const dead = proxy.freeze();
-  expect(dead.length).toBeGreaterThan(1);
-  const told = () =>
-    logOf(service).filter(({ code, msg }) => code === "postgres_silent" && msg === "connection");
-  await poll(() => told().length > 0, { deadlineMs: 60_000 });
-  await syncsGoOn(service, 2, 60_000);
-  // Connections that were idle then are found one look later.
-  expect(told().length).toBeLessThan(4);
-  expect((await ask(service, "/readyz")).status).toBe(200);
-});

@@ -1,97 +1,27 @@
-import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
-import { startLocalPostgres } from "../../../src/local/servers/local-postgres.ts";
-import { openStore } from "../../../src/store/db/database.ts";
-import { migrate } from "../../../src/store/db/migrate.ts";
+import { pastPooler } from "../../support/database.ts";
 import { poll } from "../../support/poll.ts";
-import { ask, daysAgo, logOf, setupService, startRedis } from "../../support/service.ts";
+import { ask, daysAgo, logOf, setupService } from "../../support/service.ts";
+import { startTcpProxy } from "../../support/tcp-proxy.ts";
 
-/** A Postgres that cannot keep an answer: refused connections, read-only, a full disk. */
+/** A Postgres that cannot keep an answer: it cannot be reached, or is read-only. A full disk is a fault of `npm run chaos`. */
 
-/** Mounts a small disk; undefined where this machine does not allow it. */
-function mountSmallDisk(): string | undefined {
-  const dir = mkdtempSync(join(tmpdir(), "usage-etl-disk-"));
-  const { status } = spawnSync("mount", ["-t", "tmpfs", "-o", "size=400m,mode=755", "tmpfs", dir]);
-  onTestFinished(() => {
-    spawnSync("umount", ["-l", dir]);
-    rmSync(dir, { recursive: true, force: true });
-  });
-  return status === 0 ? dir : undefined;
-}
-
-/** A port of this host that leads to another, and refuses connections while it is closed. */
-async function startDoor(port: number) {
-  const open = new Set<Socket>();
-  const server = createServer((near) => {
-    const far = connect(port, "127.0.0.1");
-    for (const [one, other] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      open.add(one);
-      one.on("error", () => {});
-      one.on("close", () => {
-        open.delete(one);
-        other.destroy();
-      });
-      one.pipe(other);
-    }
-  });
-  const listen = (at: number) => new Promise<void>((done) => server.listen(at, "127.0.0.1", done));
-  await listen(0);
-  const { port: own } = server.address() as AddressInfo;
-  const close = () => {
-    server.close();
-    for (const socket of open) socket.destroy();
-  };
-  onTestFinished(close);
-  return { port: own, close, open: () => listen(own) };
-}
-
-async function setupServers(base?: string) {
-  const { PATH = "" } = process.env;
-  const postgres = await startLocalPostgres({ base, say: () => {}, env: { PATH } });
-  if (postgres === undefined) return undefined;
-  onTestFinished(() => postgres.close());
-  // The test looks past the door.
-  const store = openStore({ url: postgres.url });
-  onTestFinished(() => store.close());
-  await migrate(store);
-  const admin = new pg.Client({ connectionString: postgres.url, application_name: "test" });
-  await admin.connect();
-  onTestFinished(() => admin.end());
-  const url = new URL(postgres.url);
-  const door = await startDoor(Number(url.port));
-  url.port = String(door.port);
-  return { store, admin, door, databaseUrl: url.href, redisUrl: await startRedis() };
-}
-
-test("while Postgres cannot keep an answer the platform is not asked, and work goes on within 30 s afterwards", async (context) => {
-  const disk = mountSmallDisk();
-  const servers = await setupServers(disk);
-  if (servers === undefined) return context.skip("no Postgres can be started here");
-  const { admin, door } = servers;
+test("while Postgres cannot keep an answer the platform is not asked, and work goes on within 30 s afterwards", async () => {
   const bench = await setupService({
     days: 90,
     workspaces: 2,
-    // Answers large enough to fill the room that a full disk leaves.
-    standin: { scale: 1 },
-    // Some four requests a second, so that work is left in every part of the test.
-    environment: {
-      USAGE_RATE_LIMIT: "40",
-      USAGE_SYNC_EVERY: "PT5M",
-      USAGE_HOURLY_FOR: "P1D",
-      // Shows that it looked for tasks, also where there are none.
-      USAGE_LOG_LEVEL: "debug",
-    },
-    servers,
+    // Some four requests a second, so that work is left in every part of the test. The log shows that it looked for tasks.
+    environment: { USAGE_RATE_LIMIT: "40", USAGE_SYNC_EVERY: "PT5M", USAGE_LOG_LEVEL: "debug" },
   });
-  const service = await bench.serve();
+  const proxy = await startTcpProxy(bench.databaseUrl);
+  const admin = new pg.Client({
+    connectionString: await pastPooler(bench.databaseUrl),
+    application_name: "test",
+  });
+  await admin.connect();
+  onTestFinished(() => admin.end());
+  const service = await bench.serve({ environment: { DATABASE_URL: proxy.through(bench.databaseUrl) } });
   await bench.enterBackfill("--from", daysAgo(88), "--to", daysAgo(5), "--stride", "hour");
 
   const said = (of: Record<string, string>) =>
@@ -119,7 +49,7 @@ test("while Postgres cannot keep an answer the platform is not asked, and work g
     const health = await ask(service, "/readyz");
     expect([health.status, await health.json()]).toMatchObject([
       503,
-      { checks: { store: expect.stringContaining("Postgres: ") } },
+      { checks: { store: expect.stringContaining("Postgres") } },
     ]);
     await end();
     const since = performance.now();
@@ -129,32 +59,25 @@ test("while Postgres cannot keep an answer the platform is not asked, and work g
     await poll(async () => (await ask(service, "/readyz")).status === 200, { deadlineMs: 10_000 });
   };
 
-  await sitThrough("postgres_unreachable", door.close, door.open);
+  await sitThrough(
+    "postgres_unreachable",
+    () => proxy.cut({ newOnes: true }),
+    () => proxy.thaw(),
+  );
 
-  const endSessions =
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'usage-etl'";
+  const database = new URL(bench.databaseUrl).pathname.slice(1);
   const setReadOnly = async (value: "on" | "off") => {
     await admin.query("SET default_transaction_read_only = off");
-    await admin.query(`ALTER DATABASE postgres SET default_transaction_read_only = ${value}`);
-    await admin.query(endSessions);
+    await admin.query(`ALTER DATABASE "${database}" SET default_transaction_read_only = ${value}`);
+    await admin.query(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
+    );
   };
   await sitThrough(
     "postgres_read_only",
     () => setReadOnly("on"),
     () => setReadOnly("off"),
   );
-
-  if (disk !== undefined) {
-    const ballast = join(disk, "ballast");
-    const fill = async () => {
-      // A log that has to begin a file on a full disk would stop Postgres itself.
-      await admin.query("SELECT pg_switch_wal()");
-      await admin.query("CHECKPOINT");
-      const { bavail, bsize } = statfsSync(disk);
-      writeFileSync(ballast, Buffer.alloc(bavail * bsize - 300_000));
-    };
-    await sitThrough("postgres_full", fill, () => rmSync(ballast));
-  }
 
   expect(await bench.count("SELECT count(*) FROM usage.failure")).toBe(0);
   const claims = "SELECT sum(open_claims) FROM usage.fetch_task WHERE state = 'waiting'";

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { listenInTest } from "../../support/listen.ts";
 import { poll } from "../../support/poll.ts";
-import { setupService } from "../../support/service.ts";
+import { end, setupService, syncsGoOn } from "../../support/service.ts";
 
 /** Spans of the service as an OTLP receiver gets them over HTTP. */
 
@@ -38,11 +38,11 @@ function attributeOf(span: Span | undefined, key: string): string | undefined {
   return span?.attributes.find((attribute) => attribute.key === key)?.value.stringValue;
 }
 
-test("the fetch of a task is a span, child of the span that enqueued it", async () => {
+test("with USAGE_TELEMETRY the fetch of a task is a span, child of the span that enqueued it", async () => {
   const bench = await setupService({ days: 2, workspaces: 1 });
   const { spans, url } = await startReceiver();
   const sdk = { NODE_OPTIONS: `--import=${SDK}`, OTEL_EXPORTER_OTLP_ENDPOINT: url };
-  await bench.serve({ environment: { ...sdk, USAGE_TELEMETRY: "on" } });
+  const service = await bench.serve({ environment: { ...sdk, USAGE_TELEMETRY: "on" } });
   await bench.loaded();
   const worked = () => spans.find((span) => span.kind === CONSUMER && span.name.includes("fetch-default"));
   const work = (await poll(worked, { deadlineMs: 10_000 })) as Span;
@@ -59,13 +59,10 @@ test("the fetch of a task is a span, child of the span that enqueued it", async 
   const control = spans.filter((span) => span.kind === CONSUMER && span.name.includes("control-default"));
   expect(control.map((span) => attributeOf(span, "bullmq.job.name"))).toContain("sync");
   expect(JSON.stringify(spans)).not.toContain(bench.standin.apiKey);
-});
 
-test("the service emits no span without USAGE_TELEMETRY", async () => {
-  const bench = await setupService({ days: 2, workspaces: 1 });
-  const { spans, url } = await startReceiver();
-  const sdk = { NODE_OPTIONS: `--import=${SDK}`, OTEL_EXPORTER_OTLP_ENDPOINT: url };
-  await bench.serve({ environment: sdk });
-  await bench.loaded();
+  // Without the setting there are none.
+  await end(service, "SIGTERM");
+  spans.splice(0);
+  await syncsGoOn(await bench.serve({ environment: sdk }), 1);
   expect(spans).toEqual([]);
 });
