@@ -4,6 +4,7 @@ import { wireRecordReader } from "../../../../src/platform/parse/wire-record.ts"
 import { GroupingWitness } from "../../../../src/platform/parse/wire-values.ts";
 
 const UPPER = "0B2E6B5C-8A7E-4A5E-9C3A-3F6F3C0C1D2E";
+const LOWER = UPPER.toLowerCase();
 
 function read(raw: unknown, groupBy: GroupBy = "project") {
   return wireRecordReader(groupBy, new GroupingWitness())(raw, 7);
@@ -23,15 +24,9 @@ describe("fromWireRecord", () => {
   });
 
   it.each([
-    [
-      "workspace",
-      { workspace_id: UPPER, workspace_name: "W" },
-      UPPER.toLowerCase(),
-      UPPER.toLowerCase(),
-      "W",
-    ],
-    ["project", { project_id: UPPER, project_name: "P", extra: [1] }, null, UPPER.toLowerCase(), "P"],
-    ["project", { project_id: "p", workspace_id: UPPER }, UPPER.toLowerCase(), "p", null],
+    ["workspace", { workspace_id: UPPER, workspace_name: "W" }, LOWER, LOWER, "W"],
+    ["project", { project_id: UPPER, project_name: "P", extra: [1] }, null, LOWER, "P"],
+    ["project", { project_id: "p", workspace_id: UPPER }, LOWER, "p", null],
     ["user", { user_id: "U1", user_email: "a@example.com" }, null, "U1", "a@example.com"],
     // Whoever's address stands beside it: usage without an id is nobody's.
     ["user", { user_id: null, user_email: "a@example.com" }, null, "", null],
