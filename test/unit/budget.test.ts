@@ -94,22 +94,14 @@ test("where a day that is not loaded may take something away, nothing after it i
 });
 
 test("a month that is over has no forecast", () => {
-  expect(
-    budgetState(BUDGET, { days: days("2026-11-30", () => 40), period: MONTH, today: "2026-12-05" }),
-  ).toMatchObject({
+  expect(stateOn("2026-12-05", () => 40)).toMatchObject({
     spent: amountOf(1200),
     percentOfTime: 100,
     forecast: null,
     percent: 120,
     reached: { day: "2026-11-25", isSure: true },
   });
-  expect(
-    budgetState(BUDGET, { days: days("2026-11-30", () => 30), period: MONTH, today: "2026-12-05" }),
-  ).toMatchObject({
-    percent: 90,
-    passed: 90,
-    reached: null,
-  });
+  expect(stateOn("2026-12-05", () => 30)).toMatchObject({ percent: 90, passed: 90, reached: null });
 });
 
 test("a billing period is counted by its own days, across months", () => {
