@@ -4,7 +4,7 @@ import { FAULTS } from "./faults/faults.ts";
 import { repeatedly } from "./world/fault.ts";
 import { record, violationsOf } from "./world/history.ts";
 import { checkEverything, untilQuiet } from "./world/oracle.ts";
-import { keepLogs, note } from "./world/report.ts";
+import { reported } from "./world/report.ts";
 import { makeWorld } from "./world/world.ts";
 
 /** Each fault alone, while syncs and a backfill run on two workers. What must hold afterwards: world/oracle.ts. */
@@ -20,7 +20,7 @@ const CHANGE_EVERY_MS = 300;
 test.each(chosen)("$name", { timeout: 1_200_000 }, async (fault) => {
   const options = typeof fault.options === "function" ? await fault.options() : fault.options;
   const world = await makeWorld(options);
-  try {
+  await reported(world, fault.name, async () => {
     await untilQuiet(world, FIRST_LOAD_S);
     if (fault.withoutBackfill === undefined) await world.enterBackfill();
     const history = record(world);
@@ -43,15 +43,7 @@ test.each(chosen)("$name", { timeout: 1_200_000 }, async (fault) => {
     const named = world.workers.flatMap((worker) => worker.log().map(({ code }) => code));
     if (fault.named !== undefined) expect(fault.named.some((code) => named.includes(code))).toBe(true);
     await checkEverything(world, fault.allowed);
-    note({
-      fault: fault.name,
-      lasted: fault.forS,
-      recovered: Math.round(seconds * 10) / 10,
-      within: fault.withinS,
-    });
-  } catch (error) {
-    keepLogs(world, fault.name);
-    note({ fault: fault.name, failed: (error as Error).message });
-    throw error;
-  }
+    const recovered = Math.round(seconds * 10) / 10;
+    return { fault: fault.name, lasted: fault.forS, recovered, within: fault.withinS };
+  });
 });

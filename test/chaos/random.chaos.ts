@@ -7,7 +7,7 @@ import { runCommand } from "./world/commands.ts";
 import { between, type Planned, repeatedly, schedule } from "./world/fault.ts";
 import { record, violationsOf } from "./world/history.ts";
 import { checkEverything, untilQuiet } from "./world/oracle.ts";
-import { keepLogs, note } from "./world/report.ts";
+import { reported } from "./world/report.ts";
 import { makeWorld } from "./world/world.ts";
 
 /**
@@ -30,7 +30,7 @@ test.skipIf(lengthMs === 0).each(seeds)(
     const world = await makeWorld({ seed, workers: 2 });
     const rolls = dice(seed + 1);
     const file = CHAOS_OUT === "" ? undefined : join(CHAOS_OUT, `history-${seed}.jsonl`);
-    try {
+    await reported(world, `random, seed ${seed}`, async () => {
       await untilQuiet(world, QUIET_WITHIN_S);
       const history = record(world, file);
       const changing = repeatedly(between(rolls, 500, 900), () => world.change());
@@ -65,18 +65,14 @@ test.skipIf(lengthMs === 0).each(seeds)(
       const faults = history.events.filter(
         (event) => event.kind === "fault" && event.phase === "ends",
       ).length;
-      note({
+      return {
         fault: `random, seed ${seed}`,
         lasted: lengthMs / 1_000,
         recovered: Math.round(seconds),
         within: QUIET_WITHIN_S,
         faults,
         shown,
-      });
-    } catch (error) {
-      keepLogs(world, `random-${seed}`);
-      note({ fault: `random, seed ${seed}`, failed: (error as Error).message });
-      throw error;
-    }
+      };
+    });
   },
 );

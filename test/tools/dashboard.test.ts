@@ -1,7 +1,8 @@
 import { DateTime } from "luxon";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { GROUPINGS } from "../../src/domain/usage/record.ts";
+import type { Window } from "../../src/domain/time/window.ts";
+import { GROUPINGS, type GroupBy } from "../../src/domain/usage/record.ts";
 import { createMetrics } from "../../src/service/http/metrics.ts";
 import { scopesOf } from "../../src/store/catalog/scopes.ts";
 import type { Store } from "../../src/store/db/database.ts";
@@ -10,7 +11,7 @@ import { beginFetch, drawStamp, finishFetch } from "../../src/store/load/fetch-l
 import { createBackfill } from "../../src/store/work/backfills.ts";
 import { CLOSE_MARCH, enterPrices } from "../support/charges.ts";
 import { addSource, connect, connectPlain } from "../support/reporting.ts";
-import { loadDeploymentRows, loadRows, setupMigrated, windowOf } from "../support/store.ts";
+import { type AnswerRow, loadDeploymentRows, loadRows, setupMigrated, windowOf } from "../support/store.ts";
 import { expand, queries, read, targets } from "./dashboard/dashboard.ts";
 
 const { groups } = parse(read("monitoring/rules.yml")) as {
@@ -36,76 +37,36 @@ const SHOWN = {
 async function filledStore(): Promise<{ store: Store; url: string }> {
   const { store, url } = await setupMigrated();
   const sourceId = await addSource(store, { slug: "default", workspaceIds: [WORKSPACE] });
-  const window = windowOf("day", "2026-03-01", "2026-03-04");
-  for (const groupBy of GROUPINGS) {
-    const id = groupBy === "workspace" ? WORKSPACE : "00000000-0000-4000-8000-00000000000a";
-    await loadRows(store, {
-      sourceId,
-      workspaceId: WORKSPACE,
-      groupBy,
-      window,
-      rows: [
-        ["2026-03-02", id, 7, "a name"],
-        ["2026-03-03", id, 8],
-      ],
-    });
-  }
-  const traces = (bucket: string) => [[bucket, WORKSPACE, 9]] as const;
-  const workspace = { sourceId, workspaceId: WORKSPACE, groupBy: "workspace" } as const;
-  const hours = windowOf("hour", "2026-03-02T00:00Z", "2026-03-02T10:00Z");
-  await loadRows(store, { ...workspace, window: hours, rows: traces("2026-03-02T03:00Z") });
-  for (const groupBy of GROUPINGS) {
-    const id = groupBy === "workspace" ? WORKSPACE : "00000000-0000-4000-8000-00000000000a";
-    const answer = {
-      sourceId,
-      workspaceId: WORKSPACE,
-      groupBy,
-      window: windowOf("day", "2026-03-01", "2026-04-01"),
-    };
-    await loadRows(store, { ...answer, meter: "longlived", rows: [["2026-03-02", id, 3]] });
-    await loadDeploymentRows(store, { ...answer, rows: [["2026-03-02", id, [9, 2, 60]]] });
-  }
-  // A whole month, which upgrades are shown of.
-  await loadRows(store, {
-    sourceId,
-    workspaceId: WORKSPACE,
-    groupBy: "project",
-    window: windowOf("day", "2026-03-04", "2026-04-01"),
-    rows: [],
-  });
-  // Provisional.
-  const provisional = windowOf("day", "2026-03-07", "2026-03-08");
-  await loadRows(store, {
-    ...workspace,
-    window: provisional,
-    rows: traces("2026-03-07"),
-    settleAfterMs: 1e12,
-  });
-  const { fetchNumber } = await beginFetch(store.db, {
-    meter: "traces",
-    sourceId,
-    purpose: "load",
-    groupBy: "user",
-    window,
-    workspaces: 1,
-  });
-  await finishFetch(store.db, { fetchNumber }, { outcome: "loaded" });
-  const scopeIds = await scopesOf(store.db, {
-    sourceId,
-    groupBy: "user",
-    stride: "day",
-    workspaceIds: [WORKSPACE],
-  });
+  const march = windowOf("day", "2026-03-01", "2026-04-01");
+  const begun = windowOf("day", "2026-03-01", "2026-03-04");
   const failed = windowOf("day", "2026-03-05", "2026-03-06");
-  const stamp = await drawStamp(store.db);
-  await failScopes(store, {
-    scopeIds,
-    period: failed,
-    stamp,
-    state: "failed",
-    code: "test",
-    message: "test",
-  });
+  const of = (groupBy: GroupBy) => ({ sourceId, workspaceId: WORKSPACE, groupBy });
+  for (const groupBy of GROUPINGS) {
+    const id = groupBy === "workspace" ? WORKSPACE : "00000000-0000-4000-8000-00000000000a";
+    const days: AnswerRow[] = [
+      ["2026-03-02", id, 7, "a name"],
+      ["2026-03-03", id, 8],
+    ];
+    await loadRows(store, { ...of(groupBy), window: begun, rows: days });
+    const other = { ...of(groupBy), window: march };
+    await loadRows(store, { ...other, meter: "longlived", rows: [["2026-03-02", id, 3]] });
+    await loadDeploymentRows(store, { ...other, rows: [["2026-03-02", id, [9, 2, 60]]] });
+  }
+  const workspace = (window: Window, bucket: string, settleAfterMs = 0) =>
+    loadRows(store, { ...of("workspace"), window, rows: [[bucket, WORKSPACE, 9]], settleAfterMs });
+  await workspace(windowOf("hour", "2026-03-02T00:00Z", "2026-03-02T10:00Z"), "2026-03-02T03:00Z");
+  // Provisional.
+  await workspace(windowOf("day", "2026-03-07", "2026-03-08"), "2026-03-07", 1e12);
+  // A whole month, which upgrades are shown of.
+  await loadRows(store, { ...of("project"), window: { ...march, start: begun.end }, rows: [] });
+  const fetch = { meter: "traces", sourceId, purpose: "load", groupBy: "user", workspaces: 1 } as const;
+  const { fetchNumber } = await beginFetch(store.db, { ...fetch, window: begun });
+  await finishFetch(store.db, { fetchNumber }, { outcome: "loaded" });
+  const users = { sourceId, groupBy: "user", stride: "day", workspaceIds: [WORKSPACE] } as const;
+  const scopeIds = await scopesOf(store.db, users);
+  const failure = { state: "failed", code: "test", message: "test" } as const;
+  await failScopes(store, { scopeIds, period: failed, stamp: await drawStamp(store.db), ...failure });
+  const members = [{ workspaceId: WORKSPACE, scopeId: scopeIds[0] as number }];
   await createBackfill(store, {
     meter: "traces",
     sourceId,
@@ -115,14 +76,7 @@ async function filledStore(): Promise<{ store: Store; url: string }> {
     workspaceIds: [WORKSPACE],
     reprocess: "all",
     by: { name: "ada", role: "operator", via: "command" },
-    tasks: [
-      {
-        meter: "traces",
-        groupBy: "user",
-        window: failed,
-        members: [{ workspaceId: WORKSPACE, scopeId: scopeIds[0] as number }],
-      },
-    ],
+    tasks: [{ meter: "traces", groupBy: "user", window: failed, members }],
   });
   return { store, url };
 }
@@ -251,12 +205,7 @@ describe("metrics", () => {
       async () => [],
       async () => [{ source: "default", needed: 1, allowed: 2 }],
     );
-    metrics.jobDone({
-      job: "enqueue",
-      source: "default",
-      seconds: 1,
-      counts: { inserted: 1 },
-    });
+    metrics.jobDone({ job: "enqueue", source: "default", seconds: 1, counts: { inserted: 1 } });
     metrics.requestSent({ source: "default", status: 200 });
     metrics.jobFailed({ job: "enqueue", source: "default", code: "timeout" });
     const labels = new Map<string, Set<string>>();

@@ -18,16 +18,27 @@ export type Line =
       readonly shown?: number;
     };
 
-export function note(line: Line): void {
+function note(line: Line): void {
   if (CHAOS_OUT !== "")
     writeFileSync(join(CHAOS_OUT, "rows.jsonl"), `${JSON.stringify(line)}\n`, { flag: "a" });
 }
 
-export function keepLogs({ workers }: World, name: string): void {
+function keepLogs({ workers }: World, name: string): void {
   if (CHAOS_OUT === "") return;
   const folder = join(CHAOS_OUT, name.replaceAll(/\W+/g, "-"));
   mkdirSync(folder, { recursive: true });
   workers.forEach(({ running: { said } }, i) => {
     writeFileSync(join(folder, `worker-${i}.log`), said.stdout + said.stderr);
   });
+}
+
+/** Does the work of a row, and leaves its line, or its logs where it fails. */
+export async function reported(world: World, fault: string, work: () => Promise<Line>): Promise<void> {
+  try {
+    note(await work());
+  } catch (error) {
+    keepLogs(world, fault);
+    note({ fault, failed: (error as Error).message });
+    throw error;
+  }
 }

@@ -86,6 +86,11 @@ function serverOf({ dir, port, url, command, user, ping }: ServerInput): Server 
     kill,
     start: async () => {
       const deadline = Date.now() + 60_000;
+      const isUp = () =>
+        ping(url).then(
+          () => true,
+          () => false,
+        );
       // The processes of a killed Postgres end a moment after it, and a new one refuses to start until then.
       for (;;) {
         const log = openSync(join(dir, "server.log"), "a");
@@ -96,17 +101,7 @@ function serverOf({ dir, port, url, command, user, ping }: ServerInput): Server 
           ...user,
         });
         child = started;
-        while (started.exitCode === null) {
-          if (
-            await ping(url).then(
-              () => true,
-              () => false,
-            )
-          )
-            return;
-          if (Date.now() > deadline) throw new Error(`${program} does not start: see ${dir}/server.log`);
-          await pause(20);
-        }
+        for (; started.exitCode === null && Date.now() < deadline; await pause(20)) if (await isUp()) return;
         if (Date.now() > deadline) throw new Error(`${program} does not start: see ${dir}/server.log`);
         await pause(100);
       }
@@ -167,22 +162,17 @@ export async function createPostgres({
     run("chown", "--reference", data, join(data, "standby.signal"));
   }
   const port = await freePort();
-  const flags = [...DURABLE, "listen_addresses=127.0.0.1", "unix_socket_directories=", ...settings];
-  return serverOf({
-    dir,
-    port,
-    url: `postgresql://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`,
-    command: [
-      join(programs, "postgres"),
-      "-D",
-      data,
-      "-p",
-      `${port}`,
-      ...flags.flatMap((flag) => ["-c", flag]),
-    ],
-    user,
-    ping: pingPostgres,
-  });
+  const command = [join(programs, "postgres"), ...flagsOf(data, port, settings)];
+  return serverOf({ dir, port, url: urlOf(port), command, user, ping: pingPostgres });
+}
+
+function urlOf(port: number): string {
+  return `postgresql://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`;
+}
+
+function flagsOf(data: string, port: number, settings: readonly string[] = []): string[] {
+  const all = [...DURABLE, "listen_addresses=127.0.0.1", "unix_socket_directories=", ...settings];
+  return ["-D", data, "-p", `${port}`, ...all.flatMap((setting) => ["-c", setting])];
 }
 
 let made: ReturnType<typeof createCluster> | undefined;
@@ -203,32 +193,17 @@ async function createCluster() {
   const data = join(template, "data");
   mkdirSync(data, { mode: 0o700 });
   if (user !== undefined) for (const path of [password, data]) chownSync(path, user.uid, user.gid);
-  const options = [
-    "-U",
-    "postgres",
-    "--auth=scram-sha-256",
-    `--pwfile=${password}`,
-    "--no-sync",
-    ...CLUSTER_OPTIONS,
-  ];
-  const made = spawnSync(join(programs, "initdb"), ["-D", data, ...options], {
+  const options = ["-U", "postgres", "--auth=scram-sha-256", `--pwfile=${password}`, "--no-sync"];
+  const made = spawnSync(join(programs, "initdb"), ["-D", data, ...options, ...CLUSTER_OPTIONS], {
     cwd: "/",
     encoding: "utf8",
     ...user,
   });
   if (made.status !== 0) throw new Error(`initdb: ${made.stderr}`);
   const port = await freePort();
-  const url = `postgresql://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`;
-  const flags = [...DURABLE, "listen_addresses=127.0.0.1", "unix_socket_directories="];
-  const server = spawn(
-    join(programs, "postgres"),
-    ["-D", data, "-p", `${port}`, ...flags.flatMap((flag) => ["-c", flag])],
-    {
-      cwd: "/",
-      stdio: "ignore",
-      ...user,
-    },
-  );
+  const url = urlOf(port);
+  const started = { cwd: "/", stdio: "ignore", ...user } as const;
+  const server = spawn(join(programs, "postgres"), flagsOf(data, port), started);
   await poll(() => pingPostgres(url).then(() => true), { deadlineMs: 60_000, everyMs: 20 });
   const store = openStore({ url });
   await migrate(store);
