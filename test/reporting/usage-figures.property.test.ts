@@ -36,6 +36,8 @@ interface Given {
   /** Days that are not loaded; of the second workspace some of them are loaded by hours. */
   readonly leftOut: readonly number[];
   readonly byHours: readonly number[];
+  /** Of the second workspace too: days whose hours are loaded beside their own record. */
+  readonly besideHours: readonly number[];
   readonly final: boolean;
   readonly areHoursFinal: boolean;
 }
@@ -54,6 +56,7 @@ const given: fc.Arbitrary<Given> = fc.record({
   ),
   leftOut: fc.uniqueArray(place, { maxLength: 6 }),
   byHours: fc.uniqueArray(place, { maxLength: 3 }),
+  besideHours: fc.uniqueArray(place, { maxLength: 2 }),
   final: fc.boolean(),
   areHoursFinal: fc.boolean(),
 });
@@ -62,6 +65,7 @@ const WHOLE: Given = {
   days: [{}, { 3: IDS.map((_, i) => i), 40: IDS.map(() => 7) }],
   leftOut: [],
   byHours: [9],
+  besideHours: [40],
   final: true,
   areHoursFinal: false,
 };
@@ -98,6 +102,7 @@ test("usage by id, by bucket and what is loaded are those of the views, for any 
         );
         await enter(bench, by, usage);
         await compareMonths(client, by);
+        await compareStatuses(client, by);
         for (const one of [...ranges, SPLIT]) {
           for (const workspaceId of [null, await entityOf(client, WORKSPACES[1])]) {
             const of: UsageOf = {
@@ -133,7 +138,7 @@ async function entityOf(client: pg.Client, id: string): Promise<number> {
 async function enter(
   { store, sourceId }: { store: Store; sourceId: number },
   groupBy: GroupBy,
-  { days, leftOut, byHours, final, areHoursFinal }: Given,
+  { days, leftOut, byHours, besideHours, final, areHoursFinal }: Given,
 ): Promise<void> {
   for (const [nth, workspaceId] of WORKSPACES.entries()) {
     const ids = groupBy === "workspace" ? [workspaceId] : IDS;
@@ -164,7 +169,7 @@ async function enter(
       start = end;
     }
     if (nth === 0) continue;
-    for (const at of byHours.filter((one) => !leftOut.includes(one))) {
+    for (const at of [...byHours, ...besideHours].filter((one) => !leftOut.includes(one))) {
       const rows = ids.map((id, i) => [`${dayOf(at)}T0${i}:00:00Z`, id, i * 1000 + at] as const);
       await load(`${dayOf(at)}T00:00Z`, `${dayOf(at)}T23:00Z`, "hour", rows);
       await load(`${dayOf(at)}T23:00Z`, `${addDays(dayOf(at), 1)}T00:00Z`, "hour", []);
@@ -286,6 +291,17 @@ async function compareMonths(client: pg.Client, by: GroupBy): Promise<void> {
     )
     (TABLE expected EXCEPT ALL TABLE shown) UNION ALL (TABLE shown EXCEPT ALL TABLE expected)`);
   expect(rows, `months by ${by}`).toEqual([]);
+}
+
+/** Nothing has failed here, so the figure of a day says its status. */
+async function compareStatuses(client: pg.Client, by: GroupBy): Promise<void> {
+  const { rows } = await client.query(`
+    SELECT usage_date, traces, is_final, coverage_status
+    FROM ${inSchema(`fct_usage_${by}_daily`)}
+    WHERE usage_date < '${dayOf(DAYS)}' AND coverage_status <> CASE
+      WHEN traces IS NULL THEN 'missing' WHEN NOT is_final THEN 'provisional' WHEN traces = 0 THEN 'empty' ELSE 'ok'
+    END`);
+  expect(rows, `statuses by ${by}`).toEqual([]);
 }
 
 async function compareLoaded(store: Store, client: pg.Client, of: UsageOf, range: Days): Promise<void> {
