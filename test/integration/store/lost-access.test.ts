@@ -270,6 +270,8 @@ test("zeros of a workspace that no usage ever named rest on its statistics", asy
   expect(await provedByStatistics(store.db, sourceId)).toMatchObject([{ workspaceId: WORKSPACE, zeros: 1 }]);
   await load([[`${DAY}T00:00:00Z`, WORKSPACE, 0]]);
   expect(await provedByStatistics(store.db, sourceId)).toEqual([]);
+  // Usage has named it, which is better proof.
+  expect(await name([OTHER], true)).toEqual([]);
 });
 
 test("configured workspaces that nothing ever proved readable are named as never read", async () => {
