@@ -1,22 +1,18 @@
 import { expect, test } from "vitest";
 import type { Meter } from "../../src/domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../src/domain/usage/record.ts";
-import { scopesOf } from "../../src/store/catalog/scopes.ts";
 import { learnMeter } from "../../src/store/catalog/source-meters.ts";
-import { failScopes } from "../../src/store/load/failures.ts";
-import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
 import { client, lines, setUpEachSource, sourceId, store } from "../support/each-source.ts";
 import { WORKSPACES } from "../support/reporting.ts";
 import { type AnswerRow, loadRows, windowOf } from "../support/store.ts";
 import { inSchema } from "../support/views.ts";
 
-const [WORKSPACE, OTHER] = WORKSPACES;
+const [WORKSPACE] = WORKSPACES;
 const [CHAT, CODE, NEWS] = ["0a", "0b", "0c"].map((last) => `00000000-0000-4000-8000-0000000000${last}`) as [
   string,
   string,
   string,
 ];
-const NEVER_FINAL = 10 * 365 * 86_400_000;
 
 setUpEachSource();
 
@@ -25,7 +21,6 @@ const load = (
   groupBy: GroupBy,
   [from, to]: readonly [string, string],
   rows: readonly AnswerRow[],
-  settleAfterMs = 0,
 ) =>
   loadRows(store, {
     sourceId,
@@ -34,91 +29,11 @@ const load = (
     workspaceId: WORKSPACE,
     window: windowOf("day", from, to),
     rows,
-    settleAfterMs,
   });
 
 const byWorkspace = (to: string) =>
   lines(`SELECT usage_date, trace_tier, traces, coverage_status, is_final FROM reporting_detail.fct_usage_workspace_by_tier_daily
          WHERE workspace_id = '${WORKSPACE}' AND usage_date < '${to}' ORDER BY 1, 2`);
-
-test("a day has long-lived traces as they are recorded, and the rest as short-lived ones once both are loaded", async () => {
-  await load(
-    "traces",
-    "workspace",
-    ["2026-03-01", "2026-03-05"],
-    [
-      ["2026-03-01", WORKSPACE, 10],
-      ["2026-03-02", WORKSPACE, 7],
-      ["2026-03-03", WORKSPACE, 2],
-    ],
-  );
-  expect(await byWorkspace("2026-03-02"), "no cell of a tier that was never asked for").toEqual([]);
-  await load(
-    "longlived",
-    "workspace",
-    ["2026-03-01", "2026-03-04"],
-    [
-      ["2026-03-01", WORKSPACE, 4],
-      ["2026-03-02", WORKSPACE, 7],
-      ["2026-03-03", WORKSPACE, 3],
-    ],
-  );
-  await load("longlived", "workspace", ["2026-03-05", "2026-03-06"], [["2026-03-05", WORKSPACE, 3]]);
-  expect(await byWorkspace("2026-03-06")).toEqual([
-    "2026-03-01 longlived 4 ok t",
-    "2026-03-01 shortlived 6 ok t",
-    "2026-03-02 longlived 7 ok t",
-    "2026-03-02 shortlived 0 empty t",
-    // More long-lived traces than traces: never a negative count.
-    "2026-03-03 longlived 3 ok t",
-    "2026-03-03 shortlived - inconsistent f",
-    "2026-03-04 longlived - missing f",
-    "2026-03-04 shortlived - missing f",
-    "2026-03-05 longlived 3 ok t",
-    "2026-03-05 shortlived - missing f",
-  ]);
-  expect(
-    await lines(`SELECT DISTINCT coverage_status, traces FROM reporting_detail.fct_usage_workspace_by_tier_daily
-                 WHERE workspace_id = '${OTHER}'`),
-    "asked for, and not loaded",
-  ).toEqual(["missing -"]);
-});
-
-test("short-lived traces are no better than the worse of the two figures", async () => {
-  const day = ["2026-03-01", "2026-03-02"] as const;
-  const fail = async (meter: Meter, state: "failed" | "unverified") =>
-    failScopes(store, {
-      scopeIds: await scopesOf(store.db, {
-        sourceId,
-        meter,
-        groupBy: "workspace",
-        stride: "day",
-        workspaceIds: [WORKSPACE],
-      }),
-      period: windowOf("day", ...day),
-      stamp: await drawStamp(store.db),
-      state,
-      code: "test",
-      message: "test",
-    });
-  await load("traces", "workspace", day, [["2026-03-01", WORKSPACE, 10]]);
-  await load("longlived", "workspace", day, [["2026-03-01", WORKSPACE, 4]], NEVER_FINAL);
-  expect(await byWorkspace("2026-03-02")).toEqual([
-    "2026-03-01 longlived 4 provisional f",
-    "2026-03-01 shortlived 6 provisional f",
-  ]);
-  await load("longlived", "workspace", day, [["2026-03-01", WORKSPACE, 5]]);
-  await fail("traces", "unverified");
-  expect(await byWorkspace("2026-03-02")).toEqual([
-    "2026-03-01 longlived 5 ok t",
-    "2026-03-01 shortlived 5 unverified f",
-  ]);
-  await fail("longlived", "failed");
-  expect(await byWorkspace("2026-03-02")).toEqual([
-    "2026-03-01 longlived 5 failed f",
-    "2026-03-01 shortlived 5 failed f",
-  ]);
-});
 
 test("a server that does not count tiers has none, which is not zero; what it counted before stays", async () => {
   const learn = (state: "counted" | "not_counted") =>

@@ -238,6 +238,41 @@ const NOT_ATTRIBUTED = `
   SELECT to_jsonb(x)::text AS it
   FROM ((TABLE expected EXCEPT ALL TABLE shown) UNION ALL (TABLE shown EXCEPT ALL TABLE expected)) x`;
 
+/** Traces by tier that are not those of the long-lived records of a day, or what they leave of the traces of a day of its own. */
+const NOT_TIERED = `
+  WITH own AS (
+    SELECT d.usage_date, e.external_id AS workspace_id, s.trace_tier
+    FROM usage.scope s JOIN usage.entity e ON e.entity_id = s.workspace_id JOIN usage.coverage c USING (scope_id)
+    CROSS JOIN LATERAL generate_series(c.period_start AT TIME ZONE 'UTC', c.period_end AT TIME ZONE 'UTC' - interval '1 day', '1 day') t (day)
+    CROSS JOIN LATERAL (SELECT day::date AS usage_date) d
+    WHERE s.kind = 'traces' AND s.stride = 'day' AND s.group_by = 'workspace'
+  ), tier AS (
+    SELECT usage_date, workspace_id, trace_tier, traces, coverage_status AS status FROM reporting_detail.fct_usage_workspace_by_tier_daily
+  ), record AS (
+    SELECT r.bucket_start AS usage_date, e.external_id AS workspace_id, sum(r.traces)::bigint AS traces
+    FROM usage.dated_record r JOIN usage.series USING (series_id) JOIN usage.scope s USING (scope_id)
+    JOIN usage.entity e ON e.entity_id = s.workspace_id
+    WHERE s.trace_tier = 'longlived' AND s.stride = 'day' AND s.group_by = 'workspace' GROUP BY 1, 2
+  ), both_tiers AS (
+    SELECT usage_date, workspace_id, l.traces AS long, s.traces AS short, s.status, w.traces, k.known, k.both_known,
+           CASE WHEN k.known THEN coalesce(r.traces, 0) END AS recorded, least(
+             array_position(a.statuses, replace(l.status, 'empty', 'ok')), array_position(a.statuses, replace(w.coverage_status, 'empty', 'ok'))
+           ) AS worst, a.statuses
+    FROM (SELECT * FROM tier WHERE trace_tier = 'longlived') l
+    JOIN (SELECT * FROM tier WHERE trace_tier = 'shortlived') s USING (usage_date, workspace_id)
+    JOIN reporting.fct_usage_workspace_daily w USING (usage_date, workspace_id)
+    LEFT JOIN record r USING (usage_date, workspace_id)
+    CROSS JOIN LATERAL (
+      SELECT bool_or(trace_tier = 'longlived') IS TRUE AS known, count(DISTINCT trace_tier) FILTER (WHERE trace_tier IN ('all', 'longlived')) = 2 AS both_known
+      FROM own o WHERE o.usage_date = l.usage_date AND o.workspace_id = l.workspace_id
+    ) k
+    CROSS JOIN (SELECT '{failed,unverified,provisional,ok}'::text[] AS statuses) a
+  )
+  SELECT to_jsonb(x)::text AS it FROM both_tiers x
+  WHERE long IS DISTINCT FROM recorded
+     OR short IS DISTINCT FROM CASE WHEN both_known AND traces >= long THEN traces - long END
+     OR both_known AND status <> CASE WHEN long > traces THEN 'inconsistent' WHEN worst = 4 AND short = 0 THEN 'empty' ELSE statuses[worst] END`;
+
 /** Lines of a bill that FOCUS and the costs by day do not say, or the other way round; and months that hide a day that is not loaded. */
 const NOT_BILLED = `
   WITH bill AS (
@@ -256,15 +291,15 @@ const NOT_BILLED = `
       SELECT FROM usage.month_close m WHERE m.costs_closed_at IS NOT NULL AND m.month_start = date_trunc('month', c.usage_date)
     )
   ), daily AS (
-    SELECT date_trunc('month', usage_date)::date, measure, sku, unit_price, currency, sum(quantity), sum(estimated_cost)
-    FROM cost GROUP BY 1, 2, 3, 4, 5
+    SELECT date_trunc('month', usage_date)::date, measure, sku, unit_price, currency, is_closed, sum(quantity), sum(estimated_cost)
+    FROM cost GROUP BY 1, 2, 3, 4, 5, 6
   ), day_cost AS (
     SELECT usage_date, workspace_id, sku, unit_price, currency, quantity, estimated_cost, is_final, coverage_status FROM cost
   ), day_focus AS (
     SELECT "x_UsageDate", "SubAccountId", "SkuId", "ListUnitPrice", "BillingCurrency", "ConsumedQuantity", "EffectiveCost", "x_IsFinal", "x_CoverageStatus"
     FROM reporting_detail.focus_1_4_cost_and_usage WHERE "ChargeClass" IS NULL
   ), charged AS (
-    SELECT month_start, measure, sku, unit_price, currency, quantity, cost FROM bill WHERE line = 'charge'
+    SELECT month_start, measure, sku, unit_price, currency, is_closed, quantity, cost FROM bill WHERE line = 'charge'
   ), lacking AS (
     SELECT DISTINCT date_trunc('month', usage_date)::date AS month FROM reporting.fct_usage_workspace_daily
     WHERE traces IS NULL AND usage_date < (now() AT TIME ZONE 'UTC')::date
@@ -316,7 +351,7 @@ test(`stored charges are those that usage, prices and closes say, after each ste
           wrong: 0,
           first: undefined,
         });
-        for (const query of [NOT_DIVIDED, NOT_ATTRIBUTED, NOT_BILLED]) {
+        for (const query of [NOT_DIVIDED, NOT_ATTRIBUTED, NOT_TIERED, NOT_BILLED]) {
           expect((await client.query(query)).rows, JSON.stringify(one)).toEqual([]);
         }
         const { rows } = await client.query(
