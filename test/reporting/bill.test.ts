@@ -6,8 +6,6 @@ import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
 
 const [WORKSPACE, OTHER] = WORKSPACES;
-const OF_AN_INVOICE =
-  "An invoice also has what no API reports: seats, Fleet, Engine, tuned evaluators, taxes, discounts and credits.";
 
 /** The bill of the source as a reader sees it, one line of text each. */
 async function setupBill() {
@@ -116,37 +114,6 @@ test("lines of a price by volume say which part of the month they are for, also 
     "Traces | fee | 5 | 0.5 | 2.5 USD",
     "Traces, tier above 1,200, correction of 2026-03 | fee | -300 | 0.4 | -120 USD",
     "Traces, correction of 2026-03 | fee | 300 | 0.5 | 150 USD",
-  ]);
-});
-
-test("a closed month keeps its bill, and what changes later is in the first open one", async () => {
-  const bench = await setupBill();
-  await enterMonths(bench, { [WORKSPACE]: { 0: 6 }, [OTHER]: { 0: 3 } });
-  await enterPrices(bench.store, [{ unitPrice: "2" }]);
-  await bench.owner.query(CLOSE_MARCH);
-  await loadRows(bench.store, {
-    sourceId: bench.sourceId,
-    workspaceId: WORKSPACE,
-    groupBy: "workspace" as const,
-    window: windowOf("day", "2026-03-01", "2026-03-02"),
-    rows: [["2026-03-01", WORKSPACE, 8]],
-  });
-  expect(await bench.bill("2026-03")).toEqual([
-    "charge | traces | traces | traces | 2 | USD | - | 9 | 18 | final closed",
-  ]);
-  expect(await bench.bill("2026-04")).toEqual([
-    "correction | traces | traces | traces | 2 | USD | 2026-03 | 2 | 4 | final",
-  ]);
-  expect((await bench.printed("2026-03")).slice(2)).toEqual([
-    "Traces | traces | 9 | 2 | 18 USD | closed",
-    "Total: 18 USD, closed.",
-    OF_AN_INVOICE,
-    "The month is closed. What changed since, in counts or prices, is a correction in the bill of the first month after it that is open.",
-  ]);
-  expect((await bench.printed("2026-04")).slice(2)).toEqual([
-    "Traces, correction of 2026-03 | traces | 2 | 2 | 4 USD | final, not proved",
-    "Total: 4 USD, final, and not all of it proved.",
-    OF_AN_INVOICE,
   ]);
 });
 
