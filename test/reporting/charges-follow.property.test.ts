@@ -363,7 +363,7 @@ test(`stored charges are those that usage, prices and closes say, after each ste
     }),
     {
       seed: SEED,
-      numRuns: times(3),
+      numRuns: times(3) + 1,
       endOnFailure: true,
       examples: [
         // A month that is closed and corrected, and closed no more.
@@ -373,6 +373,29 @@ test(`stored charges are those that usage, prices and closes say, after each ste
             { do: "sql", sql: CLOSE_MARCH },
             { ...LOADED, workspaceId: WORKSPACE, groupings: ["workspace", "user"] },
             { do: "sql", sql: REOPENED },
+          ],
+        ],
+        // One tier is final while the other may change, or has failed; and more long-lived traces than traces.
+        [
+          [
+            { do: "sql", sql: CLEARED },
+            {
+              ...LOADED,
+              workspaceId: WORKSPACE,
+              meter: "longlived",
+              at: 22,
+              used: [10, 20],
+              groupings: ["workspace"],
+            },
+            {
+              ...LOADED,
+              workspaceId: WORKSPACE,
+              at: 22,
+              used: [15, 15],
+              settleAfterMs: 10 ** 12,
+              groupings: ["workspace"],
+            },
+            { ...FAILED, workspaceId: WORKSPACE, meter: "traces", groupBy: "workspace" },
           ],
         ],
         // Hours make up a day. Short-lived traces by user are no better than the long-lived ones, and unknown without them.
