@@ -13,10 +13,14 @@ export async function syncByQueue(
   const source = await bench.open({ settings });
   opened();
   await planSync(source);
+  await workAll(source);
+}
+
+/** Does all fetch tasks of a source as workers do. */
+export async function workAll(source: OpenSource): Promise<void> {
+  const { store, sourceId } = source;
   for (;;) {
-    const messages = await bench.store.transaction(({ db }) =>
-      takeTasksToQueue(db, { sourceId: source.sourceId, most: 1000 }),
-    );
+    const messages = await store.transaction(({ db }) => takeTasksToQueue(db, { sourceId, most: 1000 }));
     if (messages.length === 0) return;
     for (const message of messages)
       await workMessage({ ...source, attempts: 1 }, { ...message, isLastAttempt: true }).catch(() => {});

@@ -3,8 +3,6 @@ import { describeBackfills } from "../../../src/cli/commands/load/backfill.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { asRun } from "../../../src/pipeline/as-run.ts";
 import { writeSourceFiles } from "../../../src/pipeline/export/write-files.ts";
-import { workMessage } from "../../../src/pipeline/extract/work-task.ts";
-import type { OpenSource } from "../../../src/pipeline/source/source.ts";
 import { planSource } from "../../../src/pipeline/sync/plan.ts";
 import { planSync } from "../../../src/pipeline/sync/sync.ts";
 import { listRuns, requestsOfRun } from "../../../src/store/activity/run-history.ts";
@@ -15,23 +13,13 @@ import {
   listBackfills,
 } from "../../../src/store/work/backfills.ts";
 import { beginRun, endRun, keepSeen } from "../../../src/store/work/runs.ts";
-import { takeTasksToQueue } from "../../../src/store/work/tasks.ts";
+import { workAll } from "../../support/by-queue.ts";
 import { poll } from "../../support/poll.ts";
 import { setReadable, setup } from "../../support/source.ts";
 
 const ADA = { name: "ada", role: "operator", via: "command" } as const;
 
 /** The history of runs, counted from fetch tasks and requests. */
-
-/** Does all fetch tasks of a source as workers do. */
-async function workAll(source: OpenSource): Promise<void> {
-  const { store, sourceId } = source;
-  for (;;) {
-    const messages = await store.transaction(({ db }) => takeTasksToQueue(db, { sourceId, most: 100 }));
-    if (messages.length === 0) return;
-    for (const message of messages) await workMessage(source, { ...message, isLastAttempt: true });
-  }
-}
 
 test("a run of files whose address has a secret keeps no part of the address", async () => {
   const bench = await setup({ workspaces: [0] });

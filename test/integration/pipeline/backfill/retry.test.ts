@@ -1,7 +1,5 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { workMessage } from "../../../../src/pipeline/extract/work-task.ts";
-import type { OpenSource } from "../../../../src/pipeline/source/source.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
 import { listRuns } from "../../../../src/store/activity/run-history.ts";
 import {
@@ -13,6 +11,7 @@ import {
 } from "../../../../src/store/work/backfills.ts";
 import { claimTask, endTask, takeTasksToQueue } from "../../../../src/store/work/tasks.ts";
 import { listActions } from "../../../support/actions.ts";
+import { workAll } from "../../../support/by-queue.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 import { untilLockWaits } from "../../../support/store.ts";
 
@@ -42,23 +41,13 @@ async function setupBackfill(bench: Bench) {
   return { source, store, tasks, enter, steer, of, take };
 }
 
-async function workAll(
-  source: OpenSource,
-  take: (most: number) => Promise<{ taskId: number; generation: number }[]>,
-) {
-  for (let messages = await take(100); messages.length > 0; messages = await take(100)) {
-    for (const message of messages)
-      await workMessage({ ...source, attempts: 1 }, { ...message, isLastAttempt: true });
-  }
-}
-
 test("a finished backfill whose failed tasks are retried runs again, asks for them alone, and is done with nothing failed", async () => {
   const bench = await setup({ workspaces: [0], days: 2 });
-  const { source, store, enter, steer, of, take } = await setupBackfill(bench);
+  const { source, store, enter, steer, of } = await setupBackfill(bench);
   const id = await enter();
   const match = { path: "granular-usage", query: { group_by: "user" } };
   bench.standin.faults.script({ fault: { kind: "status", status: 503 }, times: 10_000, match });
-  await workAll(source, take);
+  await workAll(source);
   await finishBackfills(store);
   const before = await of(id);
   expect(before).toMatchObject({ state: "done", waiting: 0 });
@@ -76,7 +65,7 @@ test("a finished backfill whose failed tasks are retried runs again, asks for th
     { outcome: "running", failed: 0, code: null, finishedAt: null },
   ]);
   await expect(steer(id, "retry")).rejects.toMatchObject({ code: "backfill_not_failed" });
-  await workAll(source, take);
+  await workAll(source);
   await finishBackfills(store);
   expect(await of(id)).toMatchObject({
     state: "done",

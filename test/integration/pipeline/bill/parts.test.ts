@@ -1,25 +1,14 @@
 import { expect, test } from "vitest";
-import { PlatformError } from "../../../../src/errors.ts";
 import { checkProvider } from "../../../../src/pipeline/bill/read-bill.ts";
 import { readUsageLimits } from "../../../../src/pipeline/bill/read-terms.ts";
 import type { OpenSource } from "../../../../src/pipeline/source/source.ts";
+import { platformError } from "../../../support/platform-error.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
 /** Parts of the bill that fail, one by one and all together. */
 
 const openWith = (bench: Bench, billing: Partial<OpenSource["billing"]>) =>
   bench.open({ opened: (source) => void Object.assign(source.billing, billing) });
-
-const platformError = (status: number) =>
-  new PlatformError({
-    code: `status_${status}`,
-    message: `it says ${status}`,
-    next: "x",
-    retryable: false,
-    status,
-    method: "GET",
-    url: "https://x.example",
-  });
 
 test("a provider that fails is named by month and asked for three months at most", async () => {
   const bench = await setup({ days: 200, workspaces: [0], standin: { scale: 0.1 } });

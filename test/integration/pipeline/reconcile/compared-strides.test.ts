@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { describeReconcile } from "../../../../src/cli/commands/proof/reconcile.ts";
 import { DAY_MS, STRIDE_MS } from "../../../../src/domain/time/stride.ts";
-import { PlatformError } from "../../../../src/errors.ts";
+import { platformError } from "../../../support/platform-error.ts";
 import { senderOn, setup } from "../../../support/source.ts";
 import { wrong } from "./bench.ts";
 
@@ -30,15 +30,6 @@ describe("without a stride", () => {
     const bench = await setup({ workspaces: [0], hourlyForMs: 5 * DAY_MS });
     await bench.sync();
     bench.standin.ledger.change(senderOn(bench.standin, 0, bench.today - 5 * DAY_MS), 9);
-    const error = new PlatformError({
-      code: "server_error",
-      message: "x",
-      next: "x",
-      retryable: false,
-      status: 500,
-      method: "GET",
-      url: "https://x.example",
-    });
     for (const repair of [false, true]) {
       const result = await bench.reconcile(
         { stride: undefined, repair },
@@ -46,7 +37,7 @@ describe("without a stride", () => {
           opened: ({ billing }) => {
             const { exportCsv } = billing;
             const failing: typeof exportCsv = async (query, asking) => {
-              if (query.groupBy === "user") throw error;
+              if (query.groupBy === "user") throw platformError(500);
               return exportCsv(query, asking);
             };
             Object.assign(billing, { exportCsv: failing });
@@ -61,7 +52,7 @@ describe("without a stride", () => {
         expect(result[list], list).toEqual(strides.flatMap((one) => [...one[list]]));
       for (const one of strides) {
         expect(one.failures.map(({ task, code }) => [task.groupBy, task.window.stride, code])).toEqual(
-          one.failures.map(() => ["user", one.stride, "server_error"]),
+          one.failures.map(() => ["user", one.stride, "status_500"]),
         );
         expect(one.failures.length).toBeGreaterThan(0);
         expect(one.open).toBe(repair ? 0 : 3);

@@ -1,25 +1,14 @@
 import { expect, test } from "vitest";
 import { Secret } from "../../../../src/config/secret.ts";
-import { PlatformError } from "../../../../src/errors.ts";
 import { isKeyRefused, isRefusedLately, keepRefusal } from "../../../../src/pipeline/source/ask.ts";
 import { createSourceHandle, withinQueue } from "../../../../src/pipeline/source/source-handle.ts";
 import { ACCESS_PROVEN_FOR_MS } from "../../../../src/store/catalog/workspace-access.ts";
+import { platformError } from "../../../support/platform-error.ts";
 import { setup } from "../../../support/source.ts";
 
 /** A source in a long-running process: entered once, contacted anew with each sync and with each key. */
 
 const SYNC_MS = 60_000;
-
-const refusal = (status: number) =>
-  new PlatformError({
-    code: `status_${status}`,
-    message: `it says ${status}`,
-    next: "x",
-    retryable: false,
-    status,
-    method: "GET",
-    url: "https://x.example",
-  });
 
 async function setupHandle() {
   const bench = await setup({ workspaces: [0], days: 1 });
@@ -75,7 +64,7 @@ test("contact that failed is made again, and so is an entry", async () => {
   const { organization } = deps.billing;
   Object.assign(deps.billing, {
     organization: async () => {
-      throw refusal(400);
+      throw platformError(400);
     },
   });
   await expect(handle.open()).rejects.toThrow("it says 400");
@@ -106,9 +95,9 @@ test("a refused key is left alone for an hour by every process, and another key 
   const known = await handle.known();
   expect(await handle.known()).toBe(known);
   for (const [error, isOne] of [
-    [refusal(401), true],
-    [refusal(403), true],
-    [refusal(404), false],
+    [platformError(401), true],
+    [platformError(403), true],
+    [platformError(404), false],
     [new Error("401"), false],
   ] as const) {
     expect(isKeyRefused(error)).toBe(isOne);
@@ -116,7 +105,7 @@ test("a refused key is left alone for an hour by every process, and another key 
     expect(await isRefused()).toBe(isOne);
     await bench.sql("UPDATE usage.source SET refused_at = NULL, refused_code = NULL, refused_message = NULL");
   }
-  await keepRefusal({ ...deps, sourceId: source.sourceId }, refusal(403));
+  await keepRefusal({ ...deps, sourceId: source.sourceId }, platformError(403));
   expect(await bench.sql("SELECT refused_code, refused_message FROM usage.source")).toEqual([
     { refused_code: "status_403", refused_message: "it says 403" },
   ]);
@@ -130,11 +119,11 @@ test("a refused key is left alone for an hour by every process, and another key 
   rotate("second");
   await createSourceHandle(deps, SYNC_MS).known();
   // Another process, which still has the key before, notes its refusal late.
-  await keepRefusal({ ...deps, sourceId: source.sourceId }, refusal(401));
+  await keepRefusal({ ...deps, sourceId: source.sourceId }, platformError(401));
   expect(await handle.known()).not.toBe(known);
   expect(await isRefused()).toBe(false);
   // One that begins with a key does not.
-  await keepRefusal({ ...deps, sourceId: source.sourceId }, refusal(401));
+  await keepRefusal({ ...deps, sourceId: source.sourceId }, platformError(401));
   await createSourceHandle(deps, SYNC_MS).known();
   expect(await isRefused()).toBe(true);
 });
@@ -160,7 +149,10 @@ test("a refusal of a key that was replaced while it was noted is lifted", async 
   const { deps, source, isRefused } = await setupHandle();
   let looks = 0;
   const apiKey = Object.assign(new Secret("x"), { reveal: () => (looks++ === 0 ? "old" : "new") });
-  await keepRefusal({ ...deps, config: { ...deps.config, apiKey }, sourceId: source.sourceId }, refusal(401));
+  await keepRefusal(
+    { ...deps, config: { ...deps.config, apiKey }, sourceId: source.sourceId },
+    platformError(401),
+  );
   expect(await isRefused()).toBe(false);
 });
 
@@ -186,6 +178,6 @@ test("tasks of the queue are sent once each, at the queue's own rate", async () 
     expect(source).not.toHaveProperty("holdBack");
   }
   expect(await queued.known()).toMatchObject({ sourceId: 1 });
-  await keepRefusal({ ...deps, sourceId: 1 }, refusal(401));
+  await keepRefusal({ ...deps, sourceId: 1 }, platformError(401));
   expect(await queued.openForSync()).toBeUndefined();
 });

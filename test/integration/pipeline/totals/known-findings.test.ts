@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { PlatformError } from "../../../../src/errors.ts";
 import { checkTotals } from "../../../../src/pipeline/proof/check-totals.ts";
 import { alertFacts } from "../../../../src/store/activity/alert-facts.ts";
 import { metricFacts } from "../../../../src/store/activity/metric-facts.ts";
 import { sourceStatuses } from "../../../../src/store/activity/overview.ts";
+import { platformError } from "../../../support/platform-error.ts";
 import { senderOn } from "../../../support/source.ts";
 import { check, dayInside, loaded, WORKSPACE } from "./bench.ts";
 
@@ -60,10 +60,7 @@ describe("a known finding", () => {
         Object.assign(billing, {
           usage: async (...call: Parameters<typeof usage>) => {
             const query = JSON.stringify(call[0]);
-            if (asked.has(query)) {
-              const about = { code: "server_error", message: "x", next: "x", retryable: false };
-              throw new PlatformError({ ...about, method: "GET", url: "https://x.example", status: 500 });
-            }
+            if (asked.has(query)) throw platformError(500);
             asked.add(query);
             return usage(...call);
           },
@@ -73,7 +70,7 @@ describe("a known finding", () => {
     // The widest check asks about what is known too.
     const { failures, failed } = await checkTotals(source, "all");
     expect(failures).toBeGreaterThan(0);
-    expect(failed[0]).toMatchObject({ code: "server_error" });
+    expect(failed[0]).toMatchObject({ code: "status_500" });
     expect(await left()).toEqual(before);
   });
 

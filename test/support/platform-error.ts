@@ -1,0 +1,13 @@
+import { PlatformError } from "../../src/errors.ts";
+
+/** An answer of the platform that is no success, and that no other attempt changes. */
+export const platformError = (status: number) =>
+  new PlatformError({
+    code: `status_${status}`,
+    message: `it says ${status}`,
+    next: "x",
+    retryable: false,
+    status,
+    method: "GET",
+    url: "https://x.example",
+  });
