@@ -50,6 +50,21 @@ const outcomes = (result: Awaited<ReturnType<typeof check>>) =>
     ]),
   );
 
+/** What a close of that month would find. */
+const look = async (bench: Bench, month: CalendarMonth) =>
+  lookAtMonth(bench.store.db, {
+    month: month.name,
+    without: [],
+    acceptDisagreements: false,
+    now: bench.now,
+    source: {
+      workspaceIds: bench.workspaceIds,
+      sourceId: (await bench.open()).sourceId,
+      source: "default",
+      dataStart: new Date(bench.dataStart).toISOString().slice(0, 10),
+    },
+  });
+
 const dayOf = (month: CalendarMonth, nth: number) => Date.parse(month.start) + nth * DAY_MS;
 const workspaceOf = (bench: Bench, nth: number) => bench.workspaceIds[nth] ?? "";
 
@@ -117,7 +132,6 @@ test("a difference is asked about twice once, stays while it is not compared, an
   expect(totals).toMatchObject({ differences: 0, daysDisproved: 0 });
 
   // It is shown wherever differences are, and keeps its month open until somebody accepts it.
-  const { sourceId } = await bench.open();
   const [shown] = await listDifferences(bench.store.db, {
     source: "default",
     onlyLeft: true,
@@ -133,18 +147,7 @@ test("a difference is asked about twice once, stays while it is not compared, an
   const alerts = await openIncidents(bench.store.db, { staleAfterMs: DAY_MS, firstSource: "default" });
   expect(alerts.get("default")?.map(({ kind }) => kind)).toEqual(["provider_total"]);
   await bench.reconcile({ range: { start: dayOf(month, 0), end: Date.parse(month.end) } });
-  const looked = await lookAtMonth(bench.store.db, {
-    month: month.name,
-    without: [],
-    acceptDisagreements: false,
-    now: bench.now,
-    source: {
-      workspaceIds: bench.workspaceIds,
-      sourceId,
-      source: "default",
-      dataStart: new Date(bench.dataStart).toISOString().slice(0, 10),
-    },
-  });
+  const looked = await look(bench, month);
   const days = (Date.parse(month.end) - Date.parse(month.start)) / DAY_MS;
   expect(looked.open).toHaveLength(days);
   expect(looked.open).toSatisfy((open: typeof looked.open) =>
@@ -241,18 +244,18 @@ test("extended traces are compared with long-lived ones: a late upgrade is loade
     },
     all,
   );
-  const look = async () => {
+  const compare = async () => {
     const { months, findings, restated } = await checkProvider(await bench.open(all), "all");
     const own = months
       .flatMap(({ totals }) => totals)
       .filter((one) => one.workspaceId === workspaceOf(bench, 0));
     return { restated, findings, own: own.map(({ meter, outcome }) => `${meter} ${outcome}`).sort() };
   };
-  expect((await look()).own).toEqual(["longlived equal", "traces equal"]);
+  expect((await compare()).own).toEqual(["longlived equal", "traces equal"]);
 
   const sender = senderOn(bench.standin, 0, dayOf(month, 5));
   bench.standin.ledger.upgrade(sender, 1);
-  const upgraded = await look();
+  const upgraded = await compare();
   expect(upgraded.own).toEqual(["longlived equal", "traces equal"]);
   expect(upgraded.restated).toBeGreaterThan(0);
 
@@ -262,7 +265,7 @@ test("extended traces are compared with long-lived ones: a late upgrade is loade
     at: sender.at,
     delta: 3,
   });
-  expect((await look()).own).toEqual(["longlived differs", "traces equal"]);
+  expect((await compare()).own).toEqual(["longlived differs", "traces equal"]);
   const provider = await check(bench);
   expect(
     describeBill("default", { provider, limits: undefined, period: undefined, tags: undefined, failed: [] }),
@@ -277,15 +280,7 @@ test("extended traces are compared with long-lived ones: a late upgrade is loade
   expect(incidents.get("default")).toMatchObject([{ kind: "provider_total" }, { kind: "final_changed" }]);
 
   // It keeps the days of that tier open, not those of all traces.
-  const { sourceId } = await bench.open(all);
-  const dataStart = new Date(bench.dataStart).toISOString().slice(0, 10);
-  const looked = await lookAtMonth(bench.store.db, {
-    month: month.name,
-    without: [],
-    acceptDisagreements: false,
-    now: bench.now,
-    source: { workspaceIds: bench.workspaceIds, sourceId, source: "default", dataStart },
-  });
+  const looked = await look(bench, month);
   const differing = looked.open.filter(({ reason }) => reason === "provider_differs");
   expect(differing).toHaveLength((Date.parse(month.end) - Date.parse(month.start)) / DAY_MS);
   expect(new Set(differing.map(({ meter }) => meter))).toEqual(new Set(["longlived"]));

@@ -27,40 +27,6 @@ async function requests({ sql }: Pick<Bench, "sql">) {
   return new Map(rows.map(({ by, ...counts }) => [by, counts]));
 }
 
-/** What is loaded and final of each scope of the quiet workspace, which has to be the same by each dimension. */
-async function loadedOfQuiet({ sql, workspaceIds }: Pick<Bench, "sql" | "workspaceIds">) {
-  const rows = await sql<{ stride: string; loaded: string; final: string }>(
-    `SELECT DISTINCT c.stride, range_agg(tstzrange(period_start, period_end)) AS loaded,
-            range_agg(tstzrange(period_start, period_end)) FILTER (WHERE final) AS final
-     FROM usage.coverage JOIN usage.trace_scope c USING (scope_id) JOIN usage.entity w ON w.entity_id = c.workspace_id
-     WHERE w.external_id = $1 GROUP BY c.scope_id, c.stride, c.group_by ORDER BY 1`,
-    [workspaceIds[1]],
-  );
-  return rows;
-}
-
-test("a workspace without traces takes no request by project, user or key, and is loaded by each of them", async () => {
-  const bench = await setup({ workspaces: [BUSY, QUIET], days: DAYS });
-  const { run } = await bench.sync();
-  expect(run.failures).toEqual([]);
-  const sent = await requests(bench);
-  for (const by of ["project", "user", "api_key"]) expect(sent.get(by), by).toMatchObject({ again: 0 });
-  // One state of each stride: that of all dimensions.
-  const loaded = await loadedOfQuiet(bench);
-  expect(loaded.map(({ stride }) => stride)).toEqual(["day", "hour"]);
-  const range = { start: bench.dataStart, end: bench.today + DAY_MS };
-  const shown = await bench.sql<{ status: string; days: number }>(
-    `SELECT status, count(*)::integer AS days FROM reporting_detail.usage_coverage_daily WHERE workspace_id = $1 GROUP BY 1 ORDER BY 1`,
-    [bench.workspaceIds[1]],
-  );
-  expect(shown.map(({ status }) => status)).toEqual(["empty", "provisional"]);
-
-  // Whoever asks for everything again asks for it.
-  await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
-  expect((await requests(bench)).get("user")?.again).toBeGreaterThan(0);
-  expect(await loadedOfQuiet(bench)).toEqual(loaded);
-});
-
 test("what still adds up to its workspaces is not asked for by a sync, until its time is over or it can be final", async () => {
   const bench = await setup({ workspaces: [BUSY], days: DAYS, settleAfterMs: 30 * DAY_MS });
   const settings = { syncEveryMs: 15 * MINUTE_MS, refreshAfterMs: 60 * MINUTE_MS };

@@ -1,7 +1,11 @@
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { extractTask } from "../../../../src/pipeline/extract/extract.ts";
+import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
+import type { OpenSource } from "../../../../src/pipeline/source/source.ts";
+import { planSource } from "../../../../src/pipeline/sync/plan.ts";
 import { type Bench, setup } from "../../../support/source.ts";
-import { dump } from "../../../support/tables.ts";
+import { dump, inStore } from "../../../support/tables.ts";
 
 /** Rows that are gone from the platform are retired. Those that the key may no longer see are not: lost-access.test.ts. */
 
@@ -26,14 +30,10 @@ test("an empty answer that a second one contradicts retires nothing", async () =
   await bench.sync();
   const before = await dump(bench);
   const { projects } = bench.standin.organisation;
-  const source = await bench.open({
-    settings: { hourlyForMs: 0 },
-  });
+  const source = await bench.open({ settings: { hourlyForMs: 0 } });
   // Empty for one answer of each grouping only: the client hears of the second one through the renewed evidence.
   for (const project of projects) project.dropped = true;
   const renew = source.access.renew;
-  const { planSource } = await import("../../../../src/pipeline/sync/plan.ts");
-  const { runInline } = await import("../../../../src/pipeline/extract/run-inline.ts");
   const tasks = await planSource(source, {
     wanted: [{ stride: "day", range: notFinal(bench) }],
     reprocess: "all",
@@ -53,4 +53,31 @@ test("an empty answer that a second one contradicts retires nothing", async () =
   );
   expect(run.failures).toEqual([]);
   expect(await dump(bench)).toEqual(before);
+});
+
+test("two answers that lack all records of different workspaces replace nothing, and the task fails", async () => {
+  const bench = await setup({ workspaces: [0, 1] });
+  await bench.sync();
+  const before = await inStore(bench);
+  const source = await bench.open();
+  const range = { start: bench.dataStart, end: bench.today };
+  const wanted = [{ stride: "day" as const, range }];
+  const [task] = await planSource(source, { wanted, groupings: ["workspace"], reprocess: "all" });
+  if (task === undefined) throw new Error("nothing was planned");
+  expect(task.members).toHaveLength(2);
+
+  let asked = 0;
+  const usage: OpenSource["billing"]["usage"] = (query, io) => {
+    const hidden = task.members[asked++]?.workspaceId;
+    const onRecords: typeof io.onRecords = (records) =>
+      io.onRecords(records.filter((record) => record.dimensionId !== hidden));
+    return source.billing.usage(query, { ...io, onRecords });
+  };
+  const contradicted = { ...source, billing: { ...source.billing, usage } };
+  expect(await extractTask(contradicted, task)).toMatchObject({
+    outcome: "failed",
+    code: "window_unconfirmed",
+    requests: 2,
+  });
+  expect(await inStore(bench)).toEqual(before);
 });

@@ -2,7 +2,6 @@ import { expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
-import { syncBudget } from "../../../../src/pipeline/sync/sync-budget.ts";
 import { moveDataStart } from "../../../../src/store/catalog/data-start.ts";
 import { now } from "../../../support/clock.ts";
 import { type Bench, beginProject, setup } from "../../../support/source.ts";
@@ -159,20 +158,6 @@ test("a data start does not move past traces, a closed month or a backfill under
     code: "data_start_closed",
   });
   expect(await storedStart(bench)).toBe(start);
-});
-
-test("a workspace that the configuration no longer names is not planned, counted or shown as read", async () => {
-  const bench = await setup({ workspaces: [0, 1] });
-  await bench.sync();
-  const config = { workspaceIds: bench.workspaceIds.slice(1) };
-  const { source } = await bench.sync({ config });
-  expect(source.workspaceIds).toEqual([bench.workspaceIds[1]]);
-  expect(await bench.sql("SELECT workspace_ids FROM usage.source")).toEqual([
-    { workspace_ids: config.workspaceIds },
-  ]);
-  const all = await bench.open({ config: { workspaceIds: [] } });
-  expect(all.workspaceIds.length).toBeGreaterThan(bench.workspaceIds.length);
-  expect(syncBudget(all, bench.now).needed).toBeGreaterThan(syncBudget(source, bench.now).needed);
 });
 
 test("a workspace whose usage lies before a data start that moved later is no lost one", async () => {

@@ -45,6 +45,20 @@ describe("binding", () => {
     expect(run.failures).toEqual([]);
     expect(await wrongFigures(bench)).toEqual([]);
   });
+
+  test("two sources of one organization that share no workspace are two sources", async () => {
+    const bench = await setup({ workspaces: [0] });
+    const { workspaces } = bench.standin.organisation;
+    await bench.sync();
+    await bench.sync({ config: { slug: "second", workspaceIds: [workspaces[1]?.id ?? ""] } });
+    const rows = await bench.sql<{ source_id: string; workspace_id: string }>(
+      "SELECT DISTINCT source_id, workspace_id FROM reporting.fct_usage_workspace_daily WHERE traces > 0 ORDER BY 1",
+    );
+    expect(rows).toEqual([
+      { source_id: "default", workspace_id: workspaces[0]?.id },
+      { source_id: "second", workspace_id: workspaces[1]?.id },
+    ]);
+  });
 });
 
 describe("a configured workspace", () => {
