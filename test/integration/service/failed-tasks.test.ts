@@ -15,18 +15,10 @@ const FROM = `${daysAgo(20)}T00:00:00Z`;
 const OPTIONS = { days: 30, workspaces: 2, environment: { USAGE_SYNC_EVERY: "PT1M" } };
 
 interface Shown {
-  readonly state: string;
   readonly total: number;
   readonly done: number;
   readonly failed: number;
-  readonly failedTasks: {
-    groupBy: string;
-    from: string;
-    to: string;
-    workspaceIds: string[];
-    code: string;
-    message: string;
-  }[];
+  readonly failedTasks: object[];
 }
 
 /** Runs a backfill of five days by project and hour to its end, through the queue. */
@@ -59,11 +51,9 @@ test("a window that is always answered with 500 fails after eight requests, and 
   const workspaces = await bench.count("SELECT count(*) FROM usage.workspace");
   expect(code).toBe(3);
   expect(said).toMatchObject({ failed: workspaces, done: said.total - workspaces });
-  expect(said.failedTasks).toHaveLength(workspaces);
-  for (const task of said.failedTasks) {
-    expect(task).toMatchObject({ groupBy: "project", from: FROM, code: "server_error" });
-    expect(task.message).toContain("answered 500");
-  }
+  const message = expect.stringContaining("answered 500");
+  const failed = { groupBy: "project", from: FROM, code: "server_error", message };
+  expect(said.failedTasks).toEqual(Array(workspaces).fill(expect.objectContaining(failed)));
   const sent = `SELECT count(*) FROM usage.fetch WHERE group_by = 'project' AND period_start = '${FROM}' AND status = 500`;
   expect(await bench.count(sent)).toBe(8 * workspaces);
 });
