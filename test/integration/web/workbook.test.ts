@@ -7,7 +7,7 @@ import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { enterPrices } from "../../support/charges.ts";
 import { type PagesBench, refusalOf, setupPages, setupViewer } from "../../support/pages.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
-import { setupUsage } from "../../support/usage-bench.ts";
+import { setupUsage, shareUsage } from "../../support/usage-bench.ts";
 import { readWorkbook, type Sheet, type SheetCell } from "../../support/workbook.ts";
 
 /** The workbook of usage, as a spreadsheet reads what HTTP gave. */
@@ -143,8 +143,10 @@ test("the workbook has the lines of both files, with numbers as numbers, times a
   expect(types).toEqual(new Set(["number", "text", undefined]));
 });
 
+const shared = shareUsage({ days: DAYS, gapAgo: 3 });
+
 test("the workbook says what its figures are and what they claim", async () => {
-  const bench = await setupUsage({ days: DAYS, gapAgo: 3 });
+  const bench = shared();
   const pages = await setupPages(bench);
   const { name } = bench.standin.organisation.workspaces[0] ?? { name: "" };
   const before = Date.now();
@@ -183,7 +185,7 @@ test("the workbook says what its figures are and what they claim", async () => {
 });
 
 test("a workbook masks users for those who only look, and refuses what the page refuses", async () => {
-  const bench = await setupUsage({ days: DAYS, gapAgo: 3 });
+  const bench = shared();
   const viewer = await setupViewer(bench);
   const cookie = (await viewer.post("/login", { token: "viewers-token-4712" })).headers["set-cookie"];
   const answer = await request(`${viewer.url}/usage.xlsx?by=user`, {
