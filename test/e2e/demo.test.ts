@@ -33,19 +33,23 @@ function shown(ended: Ended): Shown {
 
 const finalUntil = () => (Math.floor(now() / DAY_MS) - 3) * DAY_MS;
 
-/** All stored records of final days. */
-async function final(url: string): Promise<string[]> {
-  const cut = new Date(finalUntil()).toISOString().slice(0, 10);
+type Sql = <Row>(text: string, given?: unknown[]) => Promise<Row[]>;
+
+async function withClient<T>(url: string, work: (sql: Sql) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url });
   try {
     await client.connect();
-    const { records } = await dump({
-      sql: async (text, given = []) => (await client.query(text, given)).rows,
-    });
-    return records.filter((line) => (/ (\d{4}-\d{2}-\d{2})/.exec(line)?.[1] ?? "") < cut);
+    return await work(async (text, given = []) => (await client.query(text, given)).rows);
   } finally {
     await client.end();
   }
+}
+
+/** All stored records of final days. */
+async function final(url: string): Promise<string[]> {
+  const cut = new Date(finalUntil()).toISOString().slice(0, 10);
+  const { records } = await withClient(url, (sql) => dump({ sql }));
+  return records.filter((line) => (/ (\d{4}-\d{2}-\d{2})/.exec(line)?.[1] ?? "") < cut);
 }
 
 async function emptyDatabase(): Promise<string> {
@@ -122,8 +126,10 @@ test("a demo serves its pages before it loads, and commands find it while it run
   expect(await of<unknown[]>(0, "prices", "list")).toHaveLength(3);
   await of(0, "doctor");
   const database = /psql '([^']+)'/.exec(running.said.stderr)?.[1] ?? "";
-  await checkOwners(database);
-  await checkBill(database);
+  await withClient(database, async (sql) => {
+    await checkOwners(sql);
+    await checkBill(sql);
+  });
   // A configuration of a person's own, whatever it is, is never replaced.
   const other = await command(["status"], { DATABASE_URL: "postgresql://me@127.0.0.1:9/mine" });
   expect([other.code, other.stderr.includes("demo that runs")]).toEqual([6, false]);
@@ -138,106 +144,92 @@ test("a demo serves its pages before it loads, and commands find it while it run
 });
 
 /** Teams have traces and costs, and something has no owner. */
-async function checkOwners(url: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
-  try {
-    await client.connect();
-    const { rows: owners } = await client.query<{ source: string; owner: string }>(
-      "SELECT DISTINCT source_id AS source, owner FROM reporting.fct_usage_owner_daily WHERE traces > 0 ORDER BY 1, 2",
-    );
-    const ofSource = (slug: string) =>
-      owners.filter(({ source }) => source === slug).map(({ owner }) => owner);
-    const all = ["(unallocated)", "checkout", "platform", "quality", "search", "support"];
-    expect(ofSource("demo")).toEqual(all);
-    expect(ofSource("demo-bill")).toEqual(all);
-    // Its server refuses tags, and no name of its two workspaces matches.
-    expect(ofSource("demo-trouble")).toEqual(["(unallocated)"]);
-    const { rows: costs } = await client.query<{ sku: string; owners: number }>(
-      "SELECT sku, count(DISTINCT owner)::integer AS owners FROM reporting.fct_cost_owner_daily WHERE estimated_cost > 0 GROUP BY 1 ORDER BY 1",
-    );
-    expect(costs.map(({ sku }) => sku)).toEqual(["Sandbox compute", "Sandbox storage", "Traces"]);
-    for (const { sku, owners } of costs) expect([sku, owners > 2]).toEqual([sku, true]);
-  } finally {
-    await client.end();
-  }
+async function checkOwners(sql: Sql): Promise<void> {
+  const owners = await sql<{ source: string; owner: string }>(
+    "SELECT DISTINCT source_id AS source, owner FROM reporting.fct_usage_owner_daily WHERE traces > 0 ORDER BY 1, 2",
+  );
+  const ofSource = (slug: string) => owners.filter(({ source }) => source === slug).map(({ owner }) => owner);
+  const all = ["(unallocated)", "checkout", "platform", "quality", "search", "support"];
+  expect(ofSource("demo")).toEqual(all);
+  expect(ofSource("demo-bill")).toEqual(all);
+  // Its server refuses tags, and no name of its two workspaces matches.
+  expect(ofSource("demo-trouble")).toEqual(["(unallocated)"]);
+  const costs = await sql<{ sku: string; owners: number }>(
+    "SELECT sku, count(DISTINCT owner)::integer AS owners FROM reporting.fct_cost_owner_daily WHERE estimated_cost > 0 GROUP BY 1 ORDER BY 1",
+  );
+  expect(costs.map(({ sku }) => sku)).toEqual(["Sandbox compute", "Sandbox storage", "Traces"]);
+  for (const { sku, owners } of costs) expect([sku, owners > 2]).toEqual([sku, true]);
 }
 
 /** The newest final bill of the source that shows the whole bill is what its platform answers, line by line, by arithmetic of its own. */
-async function checkBill(url: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
-  try {
-    await client.connect();
-    const sql = async (text: string, given: unknown[] = []) =>
-      (await client.query<Record<string, string>>(text, given)).rows;
-    const [month] = await sql(
-      `SELECT to_char(b.month_start, 'YYYY-MM-DD') AS start, to_char(b.month_start + interval '1 month', 'YYYY-MM-DD') AS end, s.base_url AS url,
+async function checkBill(query: Sql): Promise<void> {
+  const sql = (text: string, given: unknown[] = []) => query<Record<string, string>>(text, given);
+  const [month] = await sql(
+    `SELECT to_char(b.month_start, 'YYYY-MM-DD') AS start, to_char(b.month_start + interval '1 month', 'YYYY-MM-DD') AS end, s.base_url AS url,
               (b.month_start = date_trunc('month', s.data_start) + interval '1 month')::text AS planted
        FROM reporting.usage_bill_monthly b JOIN usage.source s ON s.slug = b.source_id
        WHERE b.source_id = 'demo-bill' AND b.line IN ('charge', 'estimate', 'unpriced')
        GROUP BY b.month_start, s.base_url, s.data_start HAVING bool_and(b.is_final) ORDER BY b.month_start DESC LIMIT 1`,
-    );
-    if (month === undefined) throw new Error("no month of demo-bill is final");
-    const bill = await sql(
-      `SELECT measure, line, trim_scale(sum(quantity))::text AS quantity, trim_scale(sum(estimated_cost))::text AS cost, bool_and(is_proved) AS proved
+  );
+  if (month === undefined) throw new Error("no month of demo-bill is final");
+  const bill = await sql(
+    `SELECT measure, line, trim_scale(sum(quantity))::text AS quantity, trim_scale(sum(estimated_cost))::text AS cost, bool_and(is_proved) AS proved
        FROM reporting.usage_bill_monthly WHERE source_id = 'demo-bill' AND month_start = $1 AND line <> 'not_reported' GROUP BY 1, 2 ORDER BY 1`,
-      [month.start],
-    );
-    const workspaces = await sql(
-      "SELECT workspace_id AS id FROM reporting.dim_workspace WHERE source_id = 'demo-bill'",
-    );
-    const sums = await answersOf({
-      ...(month as unknown as Month),
-      workspaces: workspaces.map(({ id = "" }) => id),
-    });
-    const sum = (measure: string) => sums.get(measure) ?? 0n;
-    // The prices of the demo: 0.005 USD for each of the first 100,000 traces of a month and 0.004 after them; LCU 1.5 USD, LSU 1 USD.
-    const traces = sum("traces") / UNIT;
-    const first = traces < 100_000n ? traces : 100_000n;
-    const costs: Record<string, bigint> = {
-      traces: (first * 5n + (traces - first) * 4n) * (UNIT / 1000n),
-      lcu: (sum("lcu") * 3n) / 2n,
-      lsu: sum("lsu"),
+    [month.start],
+  );
+  const workspaces = await sql(
+    "SELECT workspace_id AS id FROM reporting.dim_workspace WHERE source_id = 'demo-bill'",
+  );
+  const sums = await answersOf({
+    ...(month as unknown as Month),
+    workspaces: workspaces.map(({ id = "" }) => id),
+  });
+  const sum = (measure: string) => sums.get(measure) ?? 0n;
+  // The prices of the demo: 0.005 USD for each of the first 100,000 traces of a month and 0.004 after them; LCU 1.5 USD, LSU 1 USD.
+  const traces = sum("traces") / UNIT;
+  const first = traces < 100_000n ? traces : 100_000n;
+  const costs: Record<string, bigint> = {
+    traces: (first * 5n + (traces - first) * 4n) * (UNIT / 1000n),
+    lcu: (sum("lcu") * 3n) / 2n,
+    lsu: sum("lsu"),
+  };
+  const lineOf = (measure: string) =>
+    measure in costs ? "charge" : measure === "spend_usd" ? "not_invoiced" : "not_charged";
+  // One part is unproved: on one day a sandbox has another sum than its hours.
+  const isProved = (measure: string) => !["lcu", "lsu"].includes(measure);
+  const expected = [...sums.keys()].sort().map((measure) => {
+    const cost = costs[measure];
+    return {
+      measure,
+      line: lineOf(measure),
+      quantity: decimal(sum(measure)),
+      cost: cost === undefined ? null : decimal(cost),
+      proved: isProved(measure),
     };
-    const lineOf = (measure: string) =>
-      measure in costs ? "charge" : measure === "spend_usd" ? "not_invoiced" : "not_charged";
-    // One part is unproved: on one day a sandbox has another sum than its hours.
-    const isProved = (measure: string) => !["lcu", "lsu"].includes(measure);
-    const expected = [...sums.keys()].sort().map((measure) => {
-      const cost = costs[measure];
-      return {
-        measure,
-        line: lineOf(measure),
-        quantity: decimal(sum(measure)),
-        cost: cost === undefined ? null : decimal(cost),
-        proved: isProved(measure),
-      };
-    });
-    // In the first days of a month the newest final one is not the one in which that is planted.
-    const shown = ({ proved, ...one }: Record<string, unknown>) =>
-      month.planted === "true" ? { ...one, proved } : one;
-    expect(bill.map(shown)).toEqual(expected.map(shown));
-    expect(bill).toHaveLength(7);
-    // What the platform charges and does not report is named.
-    const unknown = await sql(
-      "SELECT measure FROM reporting.usage_bill_monthly WHERE source_id = 'demo-bill' AND month_start = $1 AND line = 'not_reported'",
+  });
+  // In the first days of a month the newest final one is not the one in which that is planted.
+  const shown = ({ proved, ...one }: Record<string, unknown>) =>
+    month.planted === "true" ? { ...one, proved } : one;
+  expect(bill.map(shown)).toEqual(expected.map(shown));
+  expect(bill).toHaveLength(7);
+  // What the platform charges and does not report is named.
+  const unknown = await sql(
+    "SELECT measure FROM reporting.usage_bill_monthly WHERE source_id = 'demo-bill' AND month_start = $1 AND line = 'not_reported'",
+    [month.start],
+  );
+  const isFromOctober = (month.start ?? "") >= "2026-10-01";
+  expect(unknown.map(({ measure }) => measure).sort()).toEqual(
+    isFromOctober ? ["deployment_lcu", "deployment_lsu"] : [],
+  );
+  // FOCUS charges the same, whole and by resource.
+  for (const view of ["focus_1_4_cost_and_usage", "focus_1_4_cost_and_usage_by_resource"]) {
+    const charged = await sql(
+      `SELECT trim_scale(sum("BilledCost"))::text AS cost FROM reporting_detail.${view}
+         WHERE "x_SourceId" = 'demo-bill' AND "x_BillingMonth" = $1`,
       [month.start],
     );
-    const isFromOctober = (month.start ?? "") >= "2026-10-01";
-    expect(unknown.map(({ measure }) => measure).sort()).toEqual(
-      isFromOctober ? ["deployment_lcu", "deployment_lsu"] : [],
-    );
-    // FOCUS charges the same, whole and by resource.
-    for (const view of ["focus_1_4_cost_and_usage", "focus_1_4_cost_and_usage_by_resource"]) {
-      const charged = await sql(
-        `SELECT trim_scale(sum("BilledCost"))::text AS cost FROM reporting_detail.${view}
-         WHERE "x_SourceId" = 'demo-bill' AND "x_BillingMonth" = $1`,
-        [month.start],
-      );
-      const whole = Object.values(costs).reduce((one, other) => one + other);
-      expect([view, charged]).toEqual([view, [{ cost: decimal(whole) }]]);
-    }
-  } finally {
-    await client.end();
+    const whole = Object.values(costs).reduce((one, other) => one + other);
+    expect([view, charged]).toEqual([view, [{ cost: decimal(whole) }]]);
   }
 }
 

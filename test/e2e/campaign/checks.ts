@@ -1,8 +1,9 @@
 import { expect } from "vitest";
+import { dayOf } from "../../../src/domain/time/days.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import type { Ended } from "../../support/cli.ts";
 import { differences, type Figures, inLedger } from "../../support/tables.ts";
-import { dayOf, type World } from "./world.ts";
+import type { World } from "./world.ts";
 
 /** What a command said, against the tables, read here by queries of its own. */
 
@@ -15,7 +16,7 @@ interface RangeLine {
   readonly buckets: number;
 }
 
-export interface Requested {
+interface Requested {
   /** ISO days; `to` is not included. */
   readonly from: string;
   readonly to: string;

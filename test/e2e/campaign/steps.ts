@@ -1,7 +1,9 @@
 import { expect } from "vitest";
+import { dayOf } from "../../../src/domain/time/days.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import type { FaultStep } from "../../../src/local/standin/faults.ts";
 import { now } from "../../support/clock.ts";
+import { setReadable } from "../../support/source.ts";
 import { differences, inLedger, inStore } from "../../support/tables.ts";
 import {
   checkClosed,
@@ -11,9 +13,8 @@ import {
   checkStatus,
   DIMENSIONS,
   figures,
-  type Requested,
 } from "./checks.ts";
-import { command, dayOf, note, setReadable, WORKSPACES, type World } from "./world.ts";
+import { command, note, WORKSPACES, type World } from "./world.ts";
 
 /** A step of a campaign: it changes the platform or a setting, or runs a command and checks what it said. */
 type Step = (world: World) => Promise<void> | void;
@@ -38,27 +39,12 @@ async function backfill(world: World): Promise<void> {
   const { from, to } = await someDays(world, 20);
   const stride = dice.next() < 0.7 ? "day" : "hour";
   const dimension = dice.next() < 0.5 ? undefined : dice.pick(DIMENSIONS);
-  const asked: Requested = {
-    from,
-    to,
-    stride,
-    dimensions: dimension === undefined ? DIMENSIONS : [dimension],
-  };
-  const ended = await command(
-    world,
-    "backfill",
-    "--inline",
-    "--from",
-    from,
-    "--to",
-    to,
-    "--stride",
-    stride,
-    ...(dimension === undefined ? [] : ["--group-by", dimension]),
-    "--reprocess",
-    dice.next() < 0.5 ? "missing" : "all",
-  );
-  await checkLoad(world, ended, asked);
+  const dimensions = dimension === undefined ? DIMENSIONS : [dimension];
+  const by = dimension === undefined ? [] : ["--group-by", dimension];
+  const range = ["--from", from, "--to", to, "--stride", stride, ...by];
+  const reprocess = dice.next() < 0.5 ? "missing" : "all";
+  const ended = await command(world, "backfill", "--inline", ...range, "--reprocess", reprocess);
+  await checkLoad(world, ended, { from, to, stride, dimensions });
 }
 
 /** Part of the days from the data start on, today included. */
@@ -105,7 +91,7 @@ function restate(world: World): void {
 
 function lose(world: World): void {
   const workspace = world.dice.below(WORKSPACES);
-  setReadable(world.bench, workspace, false);
+  setReadable(world.bench.standin, workspace, false);
   note(world, `workspace ${workspace} lost`);
 }
 
@@ -115,7 +101,7 @@ function loseLater(world: World): void {
 }
 
 function restoreAll(world: World): void {
-  for (let i = 0; i < WORKSPACES; i++) setReadable(world.bench, i, true);
+  for (let i = 0; i < WORKSPACES; i++) setReadable(world.bench.standin, i, true);
   note(world, "access restored");
 }
 

@@ -1,8 +1,9 @@
+import { dayOf } from "../../../src/domain/time/days.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { type Dice, dice } from "../../../src/local/standin/engine/random.ts";
 import { type Ended, usageEtl } from "../../support/cli.ts";
 import { startProxy } from "../../support/proxy.ts";
-import { type Bench, setup } from "../../support/source.ts";
+import { type Bench, setReadable, setup } from "../../support/source.ts";
 
 /** What a campaign acts on: a platform with faults, a database, and the settings that the next command gets. */
 export interface World {
@@ -36,7 +37,8 @@ export async function makeWorld(seed: number): Promise<World> {
   let left = Number.POSITIVE_INFINITY;
   const proxy = await startProxy(bench.standin.url, ({ url }) => {
     if (url.pathname.includes("granular-usage")) left--;
-    if (left <= 0 && world.loseLater !== undefined) setReadable(bench, world.loseLater.workspace, false);
+    if (left <= 0 && world.loseLater !== undefined)
+      setReadable(bench.standin, world.loseLater.workspace, false);
     return undefined;
   });
   const world: World = {
@@ -67,12 +69,6 @@ export async function makeWorld(seed: number): Promise<World> {
   return world;
 }
 
-export function setReadable({ standin }: Bench, workspace: number, readable: boolean): void {
-  const found = standin.organisation.workspaces[workspace];
-  if (found === undefined) throw new Error(`the stand-in has no workspace ${workspace}`);
-  standin.access.setReadable(found, readable);
-}
-
 /** Runs a command with `--json` and notes what it said. */
 export async function command(world: World, ...args: string[]): Promise<Ended & { said: unknown }> {
   const ended = await usageEtl([...args, "--json"], world.env);
@@ -85,9 +81,4 @@ export async function command(world: World, ...args: string[]): Promise<Ended & 
 
 export function note({ story }: World, line: string): void {
   story.push(line);
-}
-
-/** ISO day of an instant. */
-export function dayOf(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 10);
 }
