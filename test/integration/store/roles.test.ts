@@ -9,20 +9,26 @@ const READER = fileURLToPath(new URL("../../../docs/deploy/monitoring/reader.sql
 
 /** Roles belong to a whole server, so these tests have one of their own. */
 
-test("migrate prints what a superuser must run if its role may not create roles, and goes on", async ({
-  skip,
-}) => {
+async function startServer(mayCreateRoles: boolean) {
   const { PATH = "" } = process.env;
   const server = await startLocalPostgres({ say: () => {}, env: { PATH } });
-  if (server === undefined) return skip("no Postgres of our own can be started here");
+  if (server === undefined) return undefined;
   onTestFinished(() => server.close());
   const superuser = new pg.Client({ connectionString: server.url });
   await superuser.connect();
   onTestFinished(() => superuser.end());
-  await superuser.query("CREATE ROLE loader LOGIN PASSWORD 'loader' NOCREATEROLE");
+  await superuser.query(`CREATE ROLE loader LOGIN PASSWORD 'loader' ${mayCreateRoles ? "" : "NO"}CREATEROLE`);
   await superuser.query("CREATE DATABASE usage OWNER loader");
-  const url = new URL(server.url);
-  Object.assign(url, { username: "loader", password: "loader", pathname: "/usage" });
+  const loader = { username: "loader", password: "loader", pathname: "/usage" };
+  return { PATH, server, superuser, url: Object.assign(new URL(server.url), loader) };
+}
+
+test("migrate prints what a superuser must run if its role may not create roles, and goes on", async ({
+  skip,
+}) => {
+  const started = await startServer(false);
+  if (started === undefined) return skip("no Postgres of our own can be started here");
+  const { PATH, server, superuser, url } = started;
   // As managed servers limit sessions. Migrations go past the pooler, which here does not answer.
   await superuser.query("ALTER DATABASE usage SET idle_in_transaction_session_timeout = '1s'");
   const environment = { DATABASE_URL: "postgres://loader@127.0.0.1:1/usage", DATABASE_MIGRATE_URL: url.href };
@@ -98,20 +104,9 @@ test("migrate prints what a superuser must run if its role may not create roles,
 });
 
 test("a login that may create roles acts as the readers that it creates", async ({ skip }) => {
-  const { PATH = "" } = process.env;
-  const server = await startLocalPostgres({ say: () => {}, env: { PATH } });
-  if (server === undefined) return skip("no Postgres of our own can be started here");
-  onTestFinished(() => server.close());
-  const superuser = new pg.Client({ connectionString: server.url });
-  await superuser.connect();
-  onTestFinished(() => superuser.end());
-  await superuser.query("CREATE ROLE loader LOGIN PASSWORD 'loader' CREATEROLE");
-  await superuser.query("CREATE DATABASE usage OWNER loader");
-  const url = Object.assign(new URL(server.url), {
-    username: "loader",
-    password: "loader",
-    pathname: "/usage",
-  });
+  const started = await startServer(true);
+  if (started === undefined) return skip("no Postgres of our own can be started here");
+  const { url } = started;
   const { code, stdout, stderr } = await usageEtl(["migrate", "--json"], { DATABASE_URL: url.href });
   expect(code, stderr).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({ missingRoles: [] });
