@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { senderOn, setup } from "../../../support/source.ts";
-import { behindProxy, NAME } from "./bench.ts";
+import { behindProxy, NAME, PROJECTS, plus } from "./bench.ts";
 
 /** What the rows of an export say of names, ends of buckets and counts, beside the JSON. */
 
@@ -26,4 +26,20 @@ describe("names", () => {
     );
     expect(everything.map(({ line }) => line).join()).not.toContain("@example.com");
   });
+});
+
+test("the end of a bucket that is not its start plus a stride is a difference, after counts and before names", async () => {
+  const { change, reconcile, kept } = await behindProxy();
+  change((cells, row) =>
+    row === 0
+      ? cells.with(1, "2030-01-01T00:00:00Z").with(NAME, "Other")
+      : row === 1
+        ? plus(cells, 1).with(1, "2030-01-01T00:00:00Z")
+        : cells,
+  );
+  await reconcile(PROJECTS);
+  const both = await kept();
+  expect(both.map(({ kind }) => kind).sort()).toEqual(["bucket_end_differs", "traces_differ"]);
+  expect(both.find(({ kind }) => kind === "bucket_end_differs")?.says).toBe("2030-01-01T00:00:00Z");
+  expect(await reconcile()).toMatchObject({ open: 0, platformDisagrees: 2 });
 });
