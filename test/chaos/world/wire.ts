@@ -1,25 +1,19 @@
 import { connect, createServer, type Socket } from "node:net";
 import { listen } from "../../support/listen.ts";
 
-/** What one connection through a wire is: two sockets, and whether their bytes still arrive. */
+/** One connection through a wire. */
 interface Link {
-  readonly client: Socket;
-  readonly server: Socket;
   /** Half-open: nothing arrives any more in either direction, and neither side learns of it. */
   isSilent: boolean;
+  silence(): void;
+  /** Both sides see a reset. */
+  cut(): void;
 }
 
 /** Looks at the bytes of one connection. Returns what goes on: all, a part, or nothing. */
 interface Filter {
-  toServer(bytes: Buffer, link: LinkControl): Buffer;
-  toClient(bytes: Buffer, link: LinkControl): Buffer;
-}
-
-interface LinkControl {
-  /** Nothing more arrives, and neither side learns of it. */
-  silence(): void;
-  /** Both sides see a reset. */
-  cut(): void;
+  toServer(bytes: Buffer, link: Link): Buffer;
+  toClient(bytes: Buffer, link: Link): Buffer;
 }
 
 /** A TCP relay between one process and one server, with the faults of a network. */
@@ -45,24 +39,28 @@ export async function openWire(target: number, filterOf: () => Filter = () => PA
     if (wire.accepts === "none") return void client.resetAndDestroy();
     const upstream = connect(wire.target, "127.0.0.1");
     upstream.on("error", () => {});
-    const link: Link = { client, server: upstream, isSilent: wire.accepts === "silent" };
-    links.add(link);
-    const control: LinkControl = {
+    const link: Link = {
+      isSilent: wire.accepts === "silent",
       silence: () => {
         link.isSilent = true;
       },
-      cut: () => end(link),
+      cut: () => {
+        client.resetAndDestroy();
+        upstream.destroy();
+        links.delete(link);
+      },
     };
+    links.add(link);
     const filter = filterOf();
     const toServer = forward(link, {
       from: client,
       to: upstream,
-      change: (bytes) => filter.toServer(bytes, control),
+      change: (bytes) => filter.toServer(bytes, link),
     });
     const toClient = forward(link, {
       from: upstream,
       to: client,
-      change: (bytes) => filter.toClient(bytes, control),
+      change: (bytes) => filter.toClient(bytes, link),
       delay: () => wire.delayMs,
     });
     // What a side sent before it closed still arrives.
@@ -74,21 +72,16 @@ export async function openWire(target: number, filterOf: () => Filter = () => PA
     client.on("close", closed(upstream, toServer));
     upstream.on("close", closed(client, toClient));
   });
-  const end = (link: Link) => {
-    link.client.resetAndDestroy();
-    link.server.destroy();
-    links.delete(link);
-  };
   const wire: Wire = {
     port: await listen(server),
     target,
     delayMs: 0,
     accepts: "all",
     cut: () => {
-      for (const link of links) end(link);
+      for (const link of links) link.cut();
     },
     silence: () => {
-      for (const link of links) link.isSilent = true;
+      for (const link of links) link.silence();
     },
     close: async () => {
       wire.cut();
@@ -181,7 +174,7 @@ export function piecesOf(piece: () => void): Filter {
   };
 }
 
-function meets(fate: CommitFate, link: LinkControl): boolean {
+function meets(fate: CommitFate, link: Link): boolean {
   if (fate === "silent") link.silence();
   if (fate === "cut") link.cut();
   return fate === "pass";
