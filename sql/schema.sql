@@ -1271,14 +1271,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   read_at timestamp with time zone
 -- )
 
--- VIEW reporting_detail.dim_deployment (
---   source_id text,
---   deployment_id text,
---   deployment_name text,
---   first_seen_at timestamp with time zone,
---   last_seen_at timestamp with time zone
--- )
-
 -- VIEW reporting_detail.dim_deployment_tag (
 --   source_id text,
 --   workspace_id text,
@@ -1331,10 +1323,11 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_current boolean
 -- )
 
--- VIEW reporting_detail.dim_run_rule (
+-- VIEW reporting_detail.dim_resource (
 --   source_id text,
---   run_rule_id text,
---   run_rule_name text,
+--   group_by text,
+--   dimension_id text,
+--   dimension_name text,
 --   evaluator_id text,
 --   evaluator_name text,
 --   project_id text,
@@ -1342,13 +1335,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   dataset_id text,
 --   dataset_name text,
 --   weekly_limit_usd numeric(26,9),
---   first_seen_at timestamp with time zone,
---   last_seen_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.dim_sandbox (
---   source_id text,
---   sandbox_id text,
 --   first_seen_at timestamp with time zone,
 --   last_seen_at timestamp with time zone
 -- )
@@ -1484,212 +1470,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_invoiced boolean
 -- )
 
--- VIEW reporting_detail.fct_deployment_usage_api_key_daily (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   api_key_short_key text,
---   nodes_executed bigint,
---   agent_runs bigint,
---   agent_uptime_seconds bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone,
---   is_reconciled boolean,
---   reconciled_at timestamp with time zone,
---   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.fct_deployment_usage_api_key_monthly (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   api_key_short_key text,
---   nodes_executed bigint,
---   agent_runs bigint,
---   agent_uptime_seconds bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   coverage_status text,
---   is_month_over boolean
--- )
-
--- VIEW reporting_detail.fct_deployment_usage_deployment_daily (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   deployment_id text,
---   deployment_name text,
---   nodes_executed bigint,
---   agent_runs bigint,
---   agent_uptime_seconds bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone,
---   is_reconciled boolean,
---   reconciled_at timestamp with time zone,
---   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.fct_deployment_usage_deployment_monthly (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   deployment_id text,
---   deployment_name text,
---   nodes_executed bigint,
---   agent_runs bigint,
---   agent_uptime_seconds bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   coverage_status text,
---   is_month_over boolean
--- )
-
--- VIEW reporting_detail.fct_deployment_usage_user_daily (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   nodes_executed bigint,
---   agent_runs bigint,
---   agent_uptime_seconds bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone,
---   is_reconciled boolean,
---   reconciled_at timestamp with time zone,
---   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.fct_deployment_usage_user_monthly (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   nodes_executed bigint,
---   agent_runs bigint,
---   agent_uptime_seconds bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   coverage_status text,
---   is_month_over boolean
--- )
-
--- VIEW reporting_detail.fct_deployment_usage_workspace_daily (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   nodes_executed bigint,
---   agent_runs bigint,
---   agent_uptime_seconds bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone,
---   is_reconciled boolean,
---   reconciled_at timestamp with time zone,
---   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.fct_deployment_usage_workspace_monthly (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   nodes_executed bigint,
---   agent_runs bigint,
---   agent_uptime_seconds bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   coverage_status text,
---   is_month_over boolean
--- )
-
--- VIEW reporting_detail.fct_evaluator_spend_run_rule_daily (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   run_rule_id text,
---   run_rule_name text,
---   spend_usd numeric(26,9),
---   evaluated_traces bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone,
---   is_reconciled boolean,
---   reconciled_at timestamp with time zone,
---   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.fct_evaluator_spend_run_rule_monthly (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   run_rule_id text,
---   run_rule_name text,
---   spend_usd numeric(26,9),
---   evaluated_traces bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   coverage_status text,
---   is_month_over boolean
--- )
-
--- VIEW reporting_detail.fct_evaluator_spend_workspace_daily (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   spend_usd numeric(26,9),
---   evaluated_traces bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone,
---   is_reconciled boolean,
---   reconciled_at timestamp with time zone,
---   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.fct_evaluator_spend_workspace_monthly (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   spend_usd numeric(26,9),
---   evaluated_traces bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   coverage_status text,
---   is_month_over boolean
--- )
-
 -- VIEW reporting_detail.fct_month_close (
 --   source_id text,
 --   month_start date,
@@ -1735,14 +1515,16 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_invoiced boolean
 -- )
 
--- VIEW reporting_detail.fct_sandbox_usage_sandbox_daily (
+-- VIEW reporting_detail.fct_other_usage_daily (
 --   source_id text,
 --   usage_date date,
+--   meter text,
+--   measure text,
+--   group_by text,
 --   workspace_id text,
 --   workspace_name text,
---   sandbox_id text,
---   lcu numeric(26,6),
---   lsu numeric(26,6),
+--   dimension_id text,
+--   quantity numeric(26,9),
 --   is_final boolean,
 --   coverage_status text,
 --   fetched_at timestamp with time zone,
@@ -1750,53 +1532,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   reconciled_at timestamp with time zone,
 --   totals_matched_at timestamp with time zone,
 --   proved_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.fct_sandbox_usage_sandbox_monthly (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   sandbox_id text,
---   lcu numeric(26,6),
---   lsu numeric(26,6),
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   coverage_status text,
---   is_month_over boolean
--- )
-
--- VIEW reporting_detail.fct_sandbox_usage_workspace_daily (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   lcu numeric(26,6),
---   lsu numeric(26,6),
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone,
---   is_reconciled boolean,
---   reconciled_at timestamp with time zone,
---   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.fct_sandbox_usage_workspace_monthly (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   lcu numeric(26,6),
---   lsu numeric(26,6),
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   coverage_status text,
---   is_month_over boolean
 -- )
 
 -- VIEW reporting_detail.fct_usage_api_key_by_tier_daily (
@@ -2650,26 +2385,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   status text
 -- )
 
--- VIEW usage.deployment_day (
---   scope_id integer,
---   entity_id integer,
---   usage_date date,
---   nodes_executed bigint,
---   agent_runs bigint,
---   agent_uptime_seconds bigint,
---   group_by text
--- )
-
--- VIEW usage.deployment_month (
---   scope_id integer,
---   entity_id integer,
---   month_start date,
---   nodes_executed bigint,
---   agent_runs bigint,
---   agent_uptime_seconds bigint,
---   group_by text
--- )
-
 -- VIEW usage.divided_charge (
 --   source_id smallint,
 --   usage_date date,
@@ -3060,6 +2775,11 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   provider_differs datemultirange
 -- )
 
+-- VIEW usage.other_measure (
+--   meter text,
+--   measure text
+-- )
+
 -- VIEW usage.owned_cost (
 --   slug text,
 --   usage_date date,
@@ -3166,42 +2886,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   tag_value text,
 --   days datemultirange,
 --   entity_id integer
--- )
-
--- VIEW usage.run_rule_day (
---   scope_id integer,
---   entity_id integer,
---   usage_date date,
---   spend_usd numeric,
---   evaluated_traces numeric,
---   group_by text
--- )
-
--- VIEW usage.run_rule_month (
---   scope_id integer,
---   entity_id integer,
---   month_start date,
---   spend_usd numeric,
---   evaluated_traces numeric,
---   group_by text
--- )
-
--- VIEW usage.sandbox_day (
---   scope_id integer,
---   entity_id integer,
---   usage_date date,
---   lcu numeric,
---   lsu numeric,
---   group_by text
--- )
-
--- VIEW usage.sandbox_month (
---   scope_id integer,
---   entity_id integer,
---   month_start date,
---   lcu numeric,
---   lsu numeric,
---   group_by text
 -- )
 
 -- VIEW usage.shown_workspace (
@@ -3682,12 +3366,6 @@ COMMENT ON COLUMN reporting_detail.dim_billing_period.plan_started_on IS 'UTC da
 COMMENT ON COLUMN reporting_detail.dim_billing_period.plan_ends_on IS 'UTC day on which the plan ends; null: it does not.';
 COMMENT ON COLUMN reporting_detail.dim_billing_period.ends_at IS 'The instant at which the platform says that the period ends.';
 COMMENT ON COLUMN reporting_detail.dim_billing_period.read_at IS 'When the platform was last asked.';
-COMMENT ON VIEW reporting_detail.dim_deployment IS 'Each deployment with its current name. Grain: deployment (key: source_id, deployment_id). Names are not unique: join by the key. Never join it to projects: their ids are others.';
-COMMENT ON COLUMN reporting_detail.dim_deployment.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.dim_deployment.deployment_id IS E'The platform''s id of the deployment, in deployment usage. No id of a project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.dim_deployment.deployment_name IS 'Current name of the deployment; not unique.';
-COMMENT ON COLUMN reporting_detail.dim_deployment.first_seen_at IS 'Start of the earliest bucket that named it.';
-COMMENT ON COLUMN reporting_detail.dim_deployment.last_seen_at IS 'Start of the latest bucket that named it.';
 COMMENT ON VIEW reporting_detail.dim_deployment_tag IS 'Tags of each deployment, with the days on which they held. Grain: deployment x key of a tag x value in time (key: source_id, workspace_id, deployment_id, tag_key, valid_from). Choose ONE tag_key, then join facts by source_id, workspace_id and deployment_id, with usage_date >= valid_from AND usage_date < valid_to: at most one row for each. With a LEFT JOIN, so that usage without the tag is not lost.';
 COMMENT ON COLUMN reporting_detail.dim_deployment_tag.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.dim_deployment_tag.workspace_id IS 'The platform''s id of the workspace.';
@@ -3732,24 +3410,20 @@ COMMENT ON COLUMN reporting_detail.dim_project_tag.tag_value IS 'Value of the ta
 COMMENT ON COLUMN reporting_detail.dim_project_tag.valid_from IS 'First UTC day of this value, as of the nightly readings; 1900-01-01 for what the first day of readings found.';
 COMMENT ON COLUMN reporting_detail.dim_project_tag.valid_to IS 'UTC day on which it was found changed or gone: not included; 9999-12-31 for a current one.';
 COMMENT ON COLUMN reporting_detail.dim_project_tag.is_current IS 'Whether it was there when the tags were read last.';
-COMMENT ON VIEW reporting_detail.dim_run_rule IS 'Each rule that runs an evaluator, with its current name. Grain: rule that runs an evaluator (key: source_id, run_rule_id), as the newest answer tells it: which evaluator it runs, on which project or dataset, and what it may spend a week. Names are not unique: join by the key.';
-COMMENT ON COLUMN reporting_detail.dim_run_rule.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.dim_run_rule.run_rule_id IS 'The platform''s id of the rule that runs an evaluator; (none) where the platform gave none; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.dim_run_rule.run_rule_name IS 'Current name of the rule; not unique.';
-COMMENT ON COLUMN reporting_detail.dim_run_rule.evaluator_id IS 'The platform''s id of the evaluator that the rule runs. Several rules may run one.';
-COMMENT ON COLUMN reporting_detail.dim_run_rule.evaluator_name IS 'Its name, as of the newest answer.';
-COMMENT ON COLUMN reporting_detail.dim_run_rule.project_id IS 'The platform''s id of the project whose traces the rule looks at; null: a dataset.';
-COMMENT ON COLUMN reporting_detail.dim_run_rule.project_name IS 'Its name, as of the newest answer.';
-COMMENT ON COLUMN reporting_detail.dim_run_rule.dataset_id IS 'The platform''s id of the dataset that the rule looks at; null: a project.';
-COMMENT ON COLUMN reporting_detail.dim_run_rule.dataset_name IS 'Its name, as of the newest answer.';
-COMMENT ON COLUMN reporting_detail.dim_run_rule.weekly_limit_usd IS 'US dollars that the rule may spend a week, from Monday (UTC) on; null: no limit is told. Does not add up.';
-COMMENT ON COLUMN reporting_detail.dim_run_rule.first_seen_at IS 'Start of the earliest bucket that named it.';
-COMMENT ON COLUMN reporting_detail.dim_run_rule.last_seen_at IS 'Start of the latest bucket that named it.';
-COMMENT ON VIEW reporting_detail.dim_sandbox IS 'Each sandbox and snapshot. Grain: sandbox or snapshot (key: source_id, sandbox_id). The platform tells no names of them with their usage.';
-COMMENT ON COLUMN reporting_detail.dim_sandbox.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.dim_sandbox.sandbox_id IS 'The platform''s id of the sandbox or snapshot, in sandbox usage. No id of a project; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.dim_sandbox.first_seen_at IS 'Start of the earliest bucket that named it.';
-COMMENT ON COLUMN reporting_detail.dim_sandbox.last_seen_at IS 'Start of the latest bucket that named it.';
+COMMENT ON VIEW reporting_detail.dim_resource IS 'Each deployment, sandbox or snapshot, and rule that runs an evaluator, with its current name. Grain: resource (key: source_id, group_by, dimension_id). Names are not unique: join by the key. The platform tells no names of sandboxes. Of a rule, as the newest answer tells it: which evaluator it runs, on which project or dataset, and what it may spend a week. Never join it to projects of traces: their ids are others.';
+COMMENT ON COLUMN reporting_detail.dim_resource.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.dim_resource.group_by IS 'What it is: deployment, sandbox (or snapshot), or run_rule, a rule that runs an evaluator.';
+COMMENT ON COLUMN reporting_detail.dim_resource.dimension_id IS E'The platform''s id of it; (none) where the platform gave none, and \\(none) for an id of that spelling.';
+COMMENT ON COLUMN reporting_detail.dim_resource.dimension_name IS 'Current name; not unique.';
+COMMENT ON COLUMN reporting_detail.dim_resource.evaluator_id IS 'The platform''s id of the evaluator that the rule runs. Several rules may run one.';
+COMMENT ON COLUMN reporting_detail.dim_resource.evaluator_name IS 'Its name, as of the newest answer.';
+COMMENT ON COLUMN reporting_detail.dim_resource.project_id IS 'The platform''s id of the project whose traces the rule looks at; null: a dataset.';
+COMMENT ON COLUMN reporting_detail.dim_resource.project_name IS 'Its name, as of the newest answer.';
+COMMENT ON COLUMN reporting_detail.dim_resource.dataset_id IS 'The platform''s id of the dataset that the rule looks at; null: a project.';
+COMMENT ON COLUMN reporting_detail.dim_resource.dataset_name IS 'Its name, as of the newest answer.';
+COMMENT ON COLUMN reporting_detail.dim_resource.weekly_limit_usd IS 'US dollars that the rule may spend a week, from Monday (UTC) on; null: no limit is told. Does not add up.';
+COMMENT ON COLUMN reporting_detail.dim_resource.first_seen_at IS 'Start of the earliest bucket that named it.';
+COMMENT ON COLUMN reporting_detail.dim_resource.last_seen_at IS 'Start of the latest bucket that named it.';
 COMMENT ON VIEW reporting_detail.dim_sandbox_tag IS 'Tags of each sandbox, with the days on which they held. Grain: sandbox x key of a tag x value in time (key: source_id, workspace_id, sandbox_id, tag_key, valid_from). Choose ONE tag_key, then join facts by source_id, workspace_id and sandbox_id, with usage_date >= valid_from AND usage_date < valid_to: at most one row for each. With a LEFT JOIN, so that usage without the tag is not lost.';
 COMMENT ON COLUMN reporting_detail.dim_sandbox_tag.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.dim_sandbox_tag.workspace_id IS 'The platform''s id of the workspace.';
@@ -3865,188 +3539,6 @@ COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.coverage_status IS 'The f
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
-COMMENT ON VIEW reporting_detail.fct_deployment_usage_api_key_daily IS 'Deployment usage by API key and day. Grain: UTC day x workspace x API key (key: source_id, usage_date, workspace_id, api_key_short_key), days with deployment usage: nodes executed, agent runs, seconds of uptime. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting_detail.fct_deployment_usage_api_key_monthly IS 'Deployment usage by API key and month. Grain: calendar month (UTC) x workspace x API key (key: source_id, month_start, workspace_id, api_key_short_key), months with deployment usage: nodes executed, agent runs, seconds of uptime. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting_detail.fct_deployment_usage_deployment_daily IS 'Deployment usage by deployment and day. Grain: UTC day x workspace x deployment (key: source_id, usage_date, workspace_id, deployment_id), days with deployment usage: nodes executed, agent runs, seconds of uptime. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.deployment_id IS E'The platform''s id of the deployment, in deployment usage. No id of a project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.deployment_name IS 'Current name of the deployment; not unique.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting_detail.fct_deployment_usage_deployment_monthly IS 'Deployment usage by deployment and month. Grain: calendar month (UTC) x workspace x deployment (key: source_id, month_start, workspace_id, deployment_id), months with deployment usage: nodes executed, agent runs, seconds of uptime. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.deployment_id IS E'The platform''s id of the deployment, in deployment usage. No id of a project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.deployment_name IS 'Current name of the deployment; not unique.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting_detail.fct_deployment_usage_user_daily IS 'Deployment usage by user and day. Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with deployment usage: nodes executed, agent runs, seconds of uptime. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting_detail.fct_deployment_usage_user_monthly IS 'Deployment usage by user and month. Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with deployment usage: nodes executed, agent runs, seconds of uptime. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting_detail.fct_deployment_usage_workspace_daily IS 'Deployment usage by workspace and day. Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start or the beginning of deployment usage, the earlier of both, to today. Its measures add up over days and workspaces, each by itself. Null: not loaded, or before the beginning, which is not zero. No part of it is a part of traces.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting_detail.fct_deployment_usage_workspace_monthly IS 'Deployment usage by workspace and month. Grain: calendar month (UTC) x workspace (key: source_id, month_start, workspace_id). Its measures add up over months and workspaces, each by itself. Null: at least one expected day is not loaded. Expected is every day from the beginning of deployment usage on that has ended, and today once it is loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
-COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting_detail.fct_evaluator_spend_run_rule_daily IS 'What evaluators spent by run rule and day. Grain: UTC day x workspace x run rule (key: source_id, usage_date, workspace_id, run_rule_id), days with usage: what evaluators spent in US dollars, which the platform computes from model prices and which is NO INVOICE, and the traces they looked at. A day x workspace that is not loaded is one row with null id and null measures. Both add up over all of these, each by itself. Never add them to those of the view by workspace. Filter on usage_date: without it every record is read.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.run_rule_id IS 'The platform''s id of the rule that runs an evaluator; (none) where the platform gave none; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.run_rule_name IS 'Current name of the rule; not unique.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.spend_usd IS 'US dollars that evaluators spent on models, with nine digits after the point: computed by the platform from the configured model prices, not from an invoice, and charged by nobody here. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.evaluated_traces IS 'Traces that evaluators looked at; a trace counts once for each rule. Adds up as spend_usd does. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not tell this usage.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting_detail.fct_evaluator_spend_run_rule_monthly IS 'What evaluators spent by run rule and month. Grain: calendar month (UTC) x workspace x run rule (key: source_id, month_start, workspace_id, run_rule_id), months with usage: what evaluators spent in US dollars, which the platform computes from model prices and which is NO INVOICE, and the traces they looked at. A month x workspace with an expected day that is not loaded is one row with null id and null measures. Both add up over all of these, each by itself. Never add them to those of the view by workspace.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.run_rule_id IS 'The platform''s id of the rule that runs an evaluator; (none) where the platform gave none; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.run_rule_name IS 'Current name of the rule; not unique.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.spend_usd IS 'US dollars that evaluators spent on models, with nine digits after the point: computed by the platform from the configured model prices, not from an invoice, and charged by nobody here. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.evaluated_traces IS 'Traces that evaluators looked at; a trace counts once for each rule. Adds up as spend_usd does. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not tell this usage.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting_detail.fct_evaluator_spend_workspace_daily IS 'What evaluators spent by workspace and day. Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start to today: what evaluators spent in US dollars, which the platform computes from model prices and which is NO INVOICE, and the traces they looked at. Both add up over days and workspaces, each by itself. Null: not loaded, which is not zero.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_daily.spend_usd IS 'US dollars that evaluators spent on models, with nine digits after the point: computed by the platform from the configured model prices, not from an invoice, and charged by nobody here. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_daily.evaluated_traces IS 'Traces that evaluators looked at; a trace counts once for each rule. Adds up as spend_usd does. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not tell this usage.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting_detail.fct_evaluator_spend_workspace_monthly IS 'What evaluators spent by workspace and month. Grain: calendar month (UTC) x workspace (key: source_id, month_start, workspace_id). Both measures (what evaluators spent in US dollars, which the platform computes from model prices and which is NO INVOICE, and the traces they looked at) add up over months and workspaces, each by itself. Null: at least one expected day is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_monthly.spend_usd IS 'US dollars that evaluators spent on models, with nine digits after the point: computed by the platform from the configured model prices, not from an invoice, and charged by nobody here. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_monthly.evaluated_traces IS 'Traces that evaluators looked at; a trace counts once for each rule. Adds up as spend_usd does. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not tell this usage.';
-COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
 COMMENT ON VIEW reporting_detail.fct_month_close IS 'Closed months by workspace: traces when closed, and what changed since. Grain: closed calendar month x workspace (key: source_id, month_start, workspace_id). Its traces as they were closed, which never change, later changes as adjustment_traces, and current_traces, the sum of both; null where the workspace was left out. All add up over months and workspaces. By project, user and key: fct_month_close_by_dimension. Costs: fct_month_close_cost.';
 COMMENT ON COLUMN reporting_detail.fct_month_close.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_month_close.month_start IS 'First day of the month.';
@@ -4086,62 +3578,23 @@ COMMENT ON COLUMN reporting_detail.fct_month_close_cost.current_cost IS 'Estimat
 COMMENT ON COLUMN reporting_detail.fct_month_close_cost.closed_at IS 'When the month was closed.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_cost.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_cost.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
-COMMENT ON VIEW reporting_detail.fct_sandbox_usage_sandbox_daily IS 'Sandbox usage by sandbox and day. Grain: UTC day x workspace x sandbox (key: source_id, usage_date, workspace_id, sandbox_id), days with usage: compute and storage units of sandboxes and snapshots. A day x workspace that is not loaded is one row with null id and null measures. Both add up over all of these, each by itself. Never add them to those of the view by workspace. Filter on usage_date: without it every record is read.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.sandbox_id IS 'The platform''s id of the sandbox or snapshot, in sandbox usage. No id of a project; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.lcu IS 'Compute units of sandboxes, with six digits after the point, as the platform recorded them. Snapshots have none. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.lsu IS 'Storage units of sandboxes and snapshots. Adds up as lcu does. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not tell this usage.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting_detail.fct_sandbox_usage_sandbox_monthly IS 'Sandbox usage by sandbox and month. Grain: calendar month (UTC) x workspace x sandbox (key: source_id, month_start, workspace_id, sandbox_id), months with usage: compute and storage units of sandboxes and snapshots. A month x workspace with an expected day that is not loaded is one row with null id and null measures. Both add up over all of these, each by itself. Never add them to those of the view by workspace.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.sandbox_id IS 'The platform''s id of the sandbox or snapshot, in sandbox usage. No id of a project; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.lcu IS 'Compute units of sandboxes, with six digits after the point, as the platform recorded them. Snapshots have none. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.lsu IS 'Storage units of sandboxes and snapshots. Adds up as lcu does. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not tell this usage.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting_detail.fct_sandbox_usage_workspace_daily IS 'Sandbox usage by workspace and day. Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start to today: compute and storage units of sandboxes and snapshots. Both add up over days and workspaces, each by itself. Null: not loaded, which is not zero.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.lcu IS 'Compute units of sandboxes, with six digits after the point, as the platform recorded them. Snapshots have none. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.lsu IS 'Storage units of sandboxes and snapshots. Adds up as lcu does. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not tell this usage.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting_detail.fct_sandbox_usage_workspace_monthly IS 'Sandbox usage by workspace and month. Grain: calendar month (UTC) x workspace (key: source_id, month_start, workspace_id). Both measures (compute and storage units of sandboxes and snapshots) add up over months and workspaces, each by itself. Null: at least one expected day is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.lcu IS 'Compute units of sandboxes, with six digits after the point, as the platform recorded them. Snapshots have none. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.lsu IS 'Storage units of sandboxes and snapshots. Adds up as lcu does. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not tell this usage.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting_detail.fct_other_usage_daily IS 'Usage of deployments, sandboxes and evaluators by day. Grain: UTC day x measure x dimension x workspace x id (key: source_id, usage_date, measure, group_by, workspace_id, dimension_id). Choose ONE measure and ONE group_by: quantities add up over the rest, and never over two measures or dimensions. By workspace every day from the data start or the beginning of the usage, the earlier of both, to today; by another dimension days with usage, and one row with null id and null quantity for a day x workspace that is not loaded. Null quantity: not loaded, or before the beginning, which is not zero. No part of it is a part of traces. What evaluators spent is the platform''s estimate from model prices and NO INVOICE. Filter on usage_date: without it every record is read.';
+COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.meter IS 'What is counted: deployments, sandboxes or evaluators.';
+COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.measure IS 'What the quantity counts. nodes_executed: nodes of graphs that were executed. agent_runs: runs of agents. agent_uptime_seconds: a RAW SUM OVER ALL REPLICAS; the invoice counts deduplicated standby minutes instead, so never multiply it by an invoice price. lcu, lsu: compute and storage units of sandboxes and snapshots. spend_usd: US dollars that evaluators spent on models, computed by the platform from the configured model prices, NO INVOICE. evaluated_traces: traces that evaluators looked at, once for each rule.';
+COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.group_by IS 'What dimension_id names: workspace, deployment, sandbox, run_rule, user or api_key.';
+COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.dimension_id IS E'The platform''s id of the workspace, deployment, sandbox or snapshot, rule, user or API key; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the day is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.quantity IS 'In units of measure. Adds up over days, workspaces and ids, within one measure and one group_by. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count this usage, or not yet on that day.';
+COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
+COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
+COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
+COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
 COMMENT ON VIEW reporting_detail.fct_usage_api_key_by_tier_daily IS 'Long-lived and short-lived traces by API key and day. Grain: UTC day x workspace x API key x retention tier, longlived or shortlived (key: source_id, usage_date, workspace_id, api_key_short_key, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
 COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.usage_date IS 'UTC day.';

@@ -87,9 +87,12 @@ ORDER BY longlived_change DESC NULLS LAST, longlived_traces DESC
 LIMIT 10;
 
 -- What did deployments use? Uptime is a raw sum over replicas.
-SELECT workspace_name, deployment_name, sum(nodes_executed) AS nodes, sum(agent_runs) AS runs,
-       sum(agent_uptime_seconds) AS uptime_seconds, bool_and(is_final) AS all_final
-FROM reporting_detail.fct_deployment_usage_deployment_daily
-WHERE usage_date >= '2026-03-01' AND usage_date < '2026-04-01' AND deployment_id IS NOT NULL
-GROUP BY workspace_id, workspace_name, deployment_id, deployment_name
+SELECT workspace_name, dimension_id, dimension_name AS deployment,
+       sum(quantity) FILTER (WHERE measure = 'nodes_executed') AS nodes,
+       sum(quantity) FILTER (WHERE measure = 'agent_runs') AS runs,
+       sum(quantity) FILTER (WHERE measure = 'agent_uptime_seconds') AS uptime_seconds, bool_and(is_final) AS all_final
+FROM reporting_detail.fct_other_usage_daily
+JOIN reporting_detail.dim_resource USING (source_id, group_by, dimension_id)
+WHERE group_by = 'deployment' AND usage_date >= '2026-03-01' AND usage_date < '2026-04-01'
+GROUP BY workspace_id, workspace_name, dimension_id, dimension_name
 ORDER BY runs DESC;

@@ -63,17 +63,10 @@ SELECT d.trace_tier AS meter, d.trace_tier AS measure, d.source_id AS slug, d.us
 FROM reporting_detail.fct_usage_workspace_by_tier_daily d
 WHERE d.coverage_status <> 'not_available' AND d.trace_tier = ANY (ARRAY(SELECT p.meter FROM usage.priced_meter p))
 UNION ALL
-SELECT 'deployments', m.measure, d.source_id, d.usage_date, d.workspace_id, d.workspace_name, m.quantity, d.is_final, d.coverage_status
-FROM reporting_detail.fct_deployment_usage_workspace_daily d
-CROSS JOIN LATERAL (
-  VALUES ('nodes_executed', d.nodes_executed), ('agent_runs', d.agent_runs), ('agent_uptime_seconds', d.agent_uptime_seconds)
-) m (measure, quantity)
-WHERE d.coverage_status <> 'not_available' AND 'deployments' = ANY (ARRAY(SELECT p.meter FROM usage.priced_meter p))
-UNION ALL
-SELECT 'sandboxes', m.measure, d.source_id, d.usage_date, d.workspace_id, d.workspace_name, m.quantity, d.is_final, d.coverage_status
-FROM reporting_detail.fct_sandbox_usage_workspace_daily d
-CROSS JOIN LATERAL (VALUES ('lcu', d.lcu), ('lsu', d.lsu)) m (measure, quantity)
-WHERE d.coverage_status <> 'not_available' AND 'sandboxes' = ANY (ARRAY(SELECT p.meter FROM usage.priced_meter p));
+SELECT d.meter, d.measure, d.source_id, d.usage_date, d.workspace_id, d.workspace_name, trim_scale(d.quantity), d.is_final, d.coverage_status
+FROM reporting_detail.fct_other_usage_daily d
+WHERE d.group_by = 'workspace' AND d.coverage_status <> 'not_available' AND d.meter IN ('deployments', 'sandboxes')
+  AND d.meter = ANY (ARRAY(SELECT p.meter FROM usage.priced_meter p));
 
 -- Months whose costs were closed, by workspace. One that the close left out has none of it.
 CREATE OR REPLACE VIEW usage.charged_month AS

@@ -198,7 +198,7 @@ FROM (
   SELECT slug, usage_date, workspace_id, workspace_name, dimension_id, dimension_name, sku, meter, measure, currency, quantity, cost,
          is_closed, is_final, coverage_status
   FROM usage.divided_cost
-  WHERE group_by = '{dimension}' AND CASE meter WHEN 'sandboxes' THEN false WHEN 'deployments' THEN '{dimension}' = '{deployment_dimension}' ELSE true END
+  WHERE group_by = '{dimension}' AND CASE meter WHEN 'sandboxes' THEN false WHEN 'deployments' THEN '{dimension}' <> 'project' ELSE true END
   UNION ALL
   -- A sandbox is no {dimension}, and belongs to none. Nor is a deployment a project.
   SELECT w.slug, c.usage_date, w.workspace_id, w.workspace_name, '(none)', NULL, c.sku, usage.meter_of_measure(c.measure), c.measure, c.currency,
@@ -206,7 +206,7 @@ FROM (
   FROM usage.charge c
   JOIN usage.shown_workspace w ON w.entity_id = c.workspace_id
   WHERE c.is_booked AND c.day_traces IS NOT NULL AND CASE usage.meter_of_measure(c.measure)
-      WHEN 'sandboxes' THEN true WHEN 'deployments' THEN '{dimension}' <> '{deployment_dimension}' END
+      WHEN 'sandboxes' THEN true WHEN 'deployments' THEN '{dimension}' = 'project' END
 ) d
 WHERE EXISTS (SELECT FROM usage.priced_meter);
 COMMENT ON VIEW reporting_detail.fct_cost_{dimension}_daily IS 'What usage costs, by {title} and day. Grain: UTC day x workspace x {title} x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, {id_column}, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';

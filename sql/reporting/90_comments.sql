@@ -68,14 +68,12 @@ BEGIN
         ('is_final', $$Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.$$, ''),
         ('coverage_status', $$The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).$$, ''),
         ('status', $$The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).$$, ''),
-        -- Retention tiers, and usage of deployments.
+        -- Retention tiers.
         ('trace_tier', $$Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.$$, ''),
         ('trace_tier', $$Tier that was asked for: all, longlived or shortlived. Short-lived traces need no answer of their own: they are all less the long-lived ones.$$, 'usage_coverage_by_kind_daily'),
         ('kind', $$Kind of usage: traces, langsmith_deployments, sandboxes or evaluators.$$, 'usage_coverage_by_kind_daily'),
         ('traces', $$Number of traces of this tier. Adds up over time, over tiers and over the view's own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.$$, 'by_tier'),
         ('coverage_status', $$The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.$$, 'by_tier'),
-        ('coverage_status', $$The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.$$, 'deployment'),
-        ('coverage_status', $$The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not tell this usage.$$, 'by_workspace'),
         ('is_complete', $$Whether every expected day is loaded. False where one of them is not available.$$, 'figure_monthly'),
         ('days_expected', $$Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.$$, 'figure_monthly'),
         ('days_loaded', $$Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.$$, 'figure_monthly'),
@@ -84,22 +82,23 @@ BEGIN
         ('deployment_id', $$The platform's id of the deployment, in deployment usage. No id of a project; (none) where the platform gave none, and \(none) for an id of that spelling; null where the period is not loaded.$$, ''),
         ('deployment_name', $$Current name of the deployment; not unique.$$, ''),
         ('sandbox_id', $$The platform's id of the sandbox or snapshot, in sandbox usage. No id of a project; null where the period is not loaded.$$, ''),
-        ('lcu', $$Compute units of sandboxes, with six digits after the point, as the platform recorded them. Snapshots have none. Adds up over time and over the view's own key, never across dimensions. Null: not loaded.$$, ''),
-        ('lsu', $$Storage units of sandboxes and snapshots. Adds up as lcu does. Null: not loaded.$$, ''),
-        ('spend_usd', $$US dollars that evaluators spent on models, with nine digits after the point: computed by the platform from the configured model prices, not from an invoice, and charged by nobody here. Adds up over time and over the view's own key, never across dimensions. Null: not loaded.$$, ''),
-        ('evaluated_traces', $$Traces that evaluators looked at; a trace counts once for each rule. Adds up as spend_usd does. Null: not loaded.$$, ''),
-        ('run_rule_id', $$The platform's id of the rule that runs an evaluator; (none) where the platform gave none; null where the period is not loaded.$$, ''),
-        ('run_rule_name', $$Current name of the rule; not unique.$$, ''),
+        -- Usage of deployments, sandboxes and evaluators.
+        ('meter', $$What is counted: deployments, sandboxes or evaluators.$$, 'fct_other_usage_daily'),
+        ('measure', $$What the quantity counts. nodes_executed: nodes of graphs that were executed. agent_runs: runs of agents. agent_uptime_seconds: a RAW SUM OVER ALL REPLICAS; the invoice counts deduplicated standby minutes instead, so never multiply it by an invoice price. lcu, lsu: compute and storage units of sandboxes and snapshots. spend_usd: US dollars that evaluators spent on models, computed by the platform from the configured model prices, NO INVOICE. evaluated_traces: traces that evaluators looked at, once for each rule.$$, 'fct_other_usage_daily'),
+        ('group_by', $$What dimension_id names: workspace, deployment, sandbox, run_rule, user or api_key.$$, 'fct_other_usage_daily'),
+        ('dimension_id', $$The platform's id of the workspace, deployment, sandbox or snapshot, rule, user or API key; (none) where the platform gave none, and \(none) for an id of that spelling; null where the day is not loaded.$$, 'fct_other_usage_daily'),
+        ('quantity', $$In units of measure. Adds up over days, workspaces and ids, within one measure and one group_by. Null: not loaded.$$, 'fct_other_usage_daily'),
+        ('coverage_status', $$The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count this usage, or not yet on that day.$$, 'fct_other_usage_daily'),
+        ('group_by', $$What it is: deployment, sandbox (or snapshot), or run_rule, a rule that runs an evaluator.$$, 'dim_resource'),
+        ('dimension_id', $$The platform's id of it; (none) where the platform gave none, and \(none) for an id of that spelling.$$, 'dim_resource'),
+        ('dimension_name', $$Current name; not unique.$$, 'dim_resource'),
         ('evaluator_id', $$The platform's id of the evaluator that the rule runs. Several rules may run one.$$, ''),
         ('evaluator_name', $$Its name, as of the newest answer.$$, ''),
-        ('project_id', $$The platform's id of the project whose traces the rule looks at; null: a dataset.$$, 'dim_run_rule'),
-        ('project_name', $$Its name, as of the newest answer.$$, 'dim_run_rule'),
+        ('project_id', $$The platform's id of the project whose traces the rule looks at; null: a dataset.$$, 'dim_resource'),
+        ('project_name', $$Its name, as of the newest answer.$$, 'dim_resource'),
         ('dataset_id', $$The platform's id of the dataset that the rule looks at; null: a project.$$, ''),
         ('dataset_name', $$Its name, as of the newest answer.$$, ''),
         ('weekly_limit_usd', $$US dollars that the rule may spend a week, from Monday (UTC) on; null: no limit is told. Does not add up.$$, ''),
-        ('nodes_executed', $$Nodes of graphs that were executed. Adds up over time and over the view's own key, never across dimensions. Null: not loaded.$$, ''),
-        ('agent_runs', $$Runs of agents. Adds up over time and over the view's own key, never across dimensions. Null: not loaded.$$, ''),
-        ('agent_uptime_seconds', $$Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.$$, ''),
         ('traces', $$Traces of the project in the month, of both tiers. Adds up over months, workspaces and projects. Null: more long-lived traces than traces.$$, 'usage_upgrade_project_monthly'),
         ('longlived_traces', $$Long-lived traces of the month. Adds up over months, workspaces and projects.$$, ''),
         ('longlived_share', $$longlived_traces divided by traces, from 0 to 1. Does not add up. Null: no traces.$$, ''),
@@ -388,9 +387,7 @@ BEGIN
       OR (words.of = 'tag' AND c.relname LIKE 'dim\_%\_tag')
       OR (words.of = 'monthly' AND c.relname LIKE 'fct\_usage\_%\_monthly' AND c.relname NOT LIKE '%\_by\_tier\_%')
       OR (words.of = 'by_tier' AND c.relname LIKE '%\_by\_tier\_%')
-      OR (words.of = 'deployment' AND c.relname LIKE 'fct\_deployment\_usage\_%')
-      OR (words.of = 'by_workspace' AND c.relname SIMILAR TO 'fct\_(sandbox\_usage|evaluator\_spend)\_%')
-      OR (words.of = 'figure_monthly' AND c.relname SIMILAR TO '(%\_by\_tier|fct\_(deployment\_usage|sandbox\_usage|evaluator\_spend)\_%)\_monthly')
+      OR (words.of = 'figure_monthly' AND c.relname LIKE '%\_by\_tier\_monthly')
     )
     -- A comment that names a key marks the views that are ours.
     WHERE c.relnamespace IN ('reporting'::regnamespace, 'reporting_detail'::regnamespace) AND c.relkind = 'v' AND obj_description(c.oid) LIKE '%(key: %'

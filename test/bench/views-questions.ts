@@ -94,7 +94,7 @@ const QUICK: Readonly<Record<string, string>> = {
     ]),
     ...["workspace", "deployment", "user", "api_key"].map((dimension) => [
       `deployment usage by ${dimension}, a week`,
-      `SELECT * FROM reporting_detail.fct_deployment_usage_${dimension}_daily WHERE ${WEEK}`,
+      `SELECT * FROM reporting_detail.fct_other_usage_daily WHERE meter = 'deployments' AND group_by = '${dimension}' AND ${WEEK}`,
     ]),
   ]),
 };

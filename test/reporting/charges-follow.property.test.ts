@@ -190,7 +190,8 @@ const NOT_DIVIDED = `
     UNION ALL
     SELECT usage_date, workspace_id, user_id, trace_tier, traces, coverage_status FROM reporting_detail.fct_usage_user_by_tier_daily
     UNION ALL
-    SELECT usage_date, workspace_id, user_id, 'agent_runs', agent_runs, coverage_status FROM reporting_detail.fct_deployment_usage_user_daily
+    SELECT usage_date, workspace_id, dimension_id, measure, quantity, coverage_status FROM reporting_detail.fct_other_usage_daily
+    WHERE group_by = 'user' AND measure = 'agent_runs'
   ), whole AS (
     SELECT usage_date, workspace_id, sku, measure, bool_and(is_final) AS is_final, min(coverage_status) AS coverage_status,
            sum(estimated_cost) AS cost

@@ -22,7 +22,10 @@ const load = (groupBy: GroupBy, [from, to]: readonly [string, string], rows: rea
     rows,
   });
 
-const MEASURES = "nodes_executed, agent_runs, agent_uptime_seconds";
+/** Amounts of all measures of a day and id, or one of them null. */
+const MEASURES = `string_agg(coalesce(trim_scale(quantity)::text, '-'), ' ' ORDER BY array_position(
+  ARRAY['nodes_executed', 'agent_runs', 'agent_uptime_seconds'], measure))`;
+const VIEW = "reporting_detail.fct_other_usage_daily";
 
 test("deployment usage begins where its own history begins, and is zero only where it is loaded", async () => {
   await learnMeter(store.db, {
@@ -41,8 +44,9 @@ test("deployment usage begins where its own history begins, and is zero only whe
     ],
   );
   const daily = await lines(`
-    SELECT usage_date, ${MEASURES}, coverage_status, is_final FROM reporting_detail.fct_deployment_usage_workspace_daily
-    WHERE workspace_id = '${WORKSPACE}' AND usage_date BETWEEN '2026-03-03' AND '2026-03-07' ORDER BY 1`);
+    SELECT usage_date, ${MEASURES}, max(coverage_status), bool_and(is_final) FROM ${VIEW}
+    WHERE group_by = 'workspace' AND workspace_id = '${WORKSPACE}' AND usage_date BETWEEN '2026-03-03' AND '2026-03-07'
+      AND meter = 'deployments' GROUP BY 1 ORDER BY 1`);
   expect(daily).toEqual([
     "2026-03-03 - - - not_available f",
     "2026-03-04 100 5 86400 ok t",
@@ -56,7 +60,7 @@ test("deployment usage begins where its own history begins, and is zero only whe
   await client.query(`INSERT INTO usage.reconciliation_difference (scope_id, bucket_start, external_id, measure, kind, state, stored_traces, export_traces, fetch_number)
     SELECT scope_id, '2026-03-05Z', 'x', 'agent_runs', 'traces_differ', 'open', 1, 2, 999 FROM usage.scope WHERE kind = 'langsmith_deployments'`);
   const views = [
-    "fct_deployment_usage_workspace_daily",
+    "fct_other_usage_daily WHERE group_by = 'workspace' AND measure = 'agent_runs'",
     "usage_coverage_by_kind_daily WHERE group_by = 'workspace' AND kind <> 'traces'",
   ];
   for (const view of views) {
@@ -67,18 +71,6 @@ test("deployment usage begins where its own history begins, and is zero only whe
       view,
     ).toEqual(["03 f", "04 t", "05 f", "06 t", "07 f"]);
   }
-  await load("workspace", ["2026-03-07", "2026-04-01"], []);
-  await load("workspace", ["2026-04-01", "2026-05-01"], [["2026-04-09", WORKSPACE, [1, 1, 1]]]);
-  const monthly = await lines(`
-    SELECT month_start, ${MEASURES}, days_expected, days_loaded, is_complete, coverage_status, is_final
-    FROM reporting_detail.fct_deployment_usage_workspace_monthly
-    WHERE workspace_id = '${WORKSPACE}' AND month_start < '2026-06-01' ORDER BY 1`);
-  expect(monthly).toEqual([
-    // Nothing is lacking before the beginning.
-    "2026-03-01 100 5 259200 28 28 t ok t",
-    "2026-04-01 1 1 1 30 30 t ok t",
-    "2026-05-01 - - - 31 0 f missing f",
-  ]);
 });
 
 test("it may begin before the traces of its source", async () => {
@@ -95,13 +87,9 @@ test("it may begin before the traces of its source", async () => {
     [["2026-01-20", ADA as string, [3, 2, 60], "ada@example.test"]],
   );
   expect(
-    await lines(`SELECT usage_date, user_id, ${MEASURES}, coverage_status FROM reporting_detail.fct_deployment_usage_user_daily
-                 WHERE usage_date < '2026-02-02' AND workspace_id = '${WORKSPACE}' ORDER BY 1`),
+    await lines(`SELECT usage_date, dimension_id, ${MEASURES}, max(coverage_status) FROM ${VIEW}
+                 WHERE group_by = 'user' AND usage_date < '2026-02-02' AND workspace_id = '${WORKSPACE}' GROUP BY 1, 2 ORDER BY 1`),
   ).toEqual([`2026-01-20 ${ADA} 3 2 60 ok`, "2026-02-01 - - - - missing"]);
-  expect(
-    await lines(`SELECT month_start, days_expected, is_complete FROM reporting_detail.fct_deployment_usage_user_monthly
-                 WHERE month_start = '2026-01-01' AND workspace_id = '${WORKSPACE}'`),
-  ).toEqual(["2026-01-01 12 t"]);
 });
 
 test("a deployment is no project, whatever its id; users and keys are those of traces", async () => {
@@ -129,11 +117,11 @@ test("a deployment is no project, whatever its id; users and keys are those of t
     ["2026-03-02", BOB as string, [1, 0, 0], "bob@example.test"],
   ]);
   expect(
-    await lines(`SELECT usage_date, deployment_id, deployment_name, ${MEASURES}
-                 FROM reporting_detail.fct_deployment_usage_deployment_daily WHERE deployment_id IS NOT NULL ORDER BY 1`),
-  ).toEqual([`2026-03-01 ${SHARED_ID} a deployment 9 1 30`, "2026-03-02 (none) - 1 0 0"]);
+    await lines(`SELECT usage_date, dimension_id, ${MEASURES} FROM ${VIEW}
+                 WHERE group_by = 'deployment' AND dimension_id IS NOT NULL GROUP BY 1, 2 ORDER BY 1`),
+  ).toEqual([`2026-03-01 ${SHARED_ID} 9 1 30`, "2026-03-02 (none) 1 0 0"]);
   expect(
-    await lines("SELECT deployment_id, deployment_name FROM reporting_detail.dim_deployment ORDER BY 1"),
+    await lines("SELECT dimension_id, dimension_name FROM reporting_detail.dim_resource ORDER BY 1"),
   ).toEqual(["(none) -", `${SHARED_ID} a deployment`]);
   expect(await lines("SELECT project_id, project_name, workspace_count FROM reporting.dim_project")).toEqual([
     `${SHARED_ID} a project 1`,

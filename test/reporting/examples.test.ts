@@ -99,6 +99,6 @@ test("each question of questions.sql runs, and finds what was loaded", async () 
   expect(withoutRows).toEqual([
     "usage_restatement",
     "usage_upgrade_project_monthly",
-    "fct_deployment_usage_deployment_daily",
+    "fct_other_usage_daily",
   ]);
 });

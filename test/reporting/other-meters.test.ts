@@ -18,7 +18,8 @@ import { loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
 import { inSchema } from "../support/views.ts";
 
 /** Views that were there before other kinds and tiers were loaded: what reads them still means traces of all tiers. */
-const ABOUT_OTHERS = /_by_tier_|_deployment|_by_kind_|_upgrade_|^dim_name|^usage_bill_|^usage_late_change/;
+const ABOUT_OTHERS =
+  /_by_tier_|_deployment|_other_usage_|^dim_resource|_by_kind_|_upgrade_|^dim_name|^usage_bill_|^usage_late_change/;
 
 const [WORKSPACE] = WORKSPACES;
 const MARCH = ["2026-03-01", "2026-04-01"] as const;

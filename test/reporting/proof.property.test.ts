@@ -133,7 +133,7 @@ test("a query of a daily view reads how days were proved only if it asks for it"
   const views = [
     "usage_coverage_daily",
     "usage_coverage_by_kind_daily",
-    "fct_deployment_usage_deployment_daily",
+    "fct_other_usage_daily",
     ...GROUPINGS.flatMap((groupBy) => [`fct_usage_${groupBy}_daily`, `fct_usage_${groupBy}_by_tier_daily`]),
   ];
   for (const view of views) {

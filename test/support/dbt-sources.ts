@@ -1,7 +1,7 @@
 import { STATUSES } from "../../src/domain/coverage/coverage-grid.ts";
 import { DIFFERENCE_KINDS } from "../../src/domain/proof/difference.ts";
 import { STRIDES } from "../../src/domain/time/stride.ts";
-import { METER } from "../../src/domain/usage/meter.ts";
+import { MEASURES, METER } from "../../src/domain/usage/meter.ts";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { DIMENSIONS } from "../../src/store/db/dimensions.ts";
 import { keyOf, timeColumnOf, type View, type ViewColumn } from "../../src/store/export/views.ts";
@@ -102,6 +102,7 @@ const NULL_WHERE_MISSING = Object.values(DIMENSIONS)
 /** Columns of keys that are null in what has no resource, or is the rest of a workspace. */
 const NULL_OF_THE_REST: readonly string[] = [
   "owner_assignment.group_by",
+  "fct_other_usage_daily.dimension_id",
   ...["ResourceType", "ResourceId", "AllocatedMethodDetails"].map(
     (column) => `focus_1_4_cost_and_usage_by_resource.${column}`,
   ),
@@ -121,6 +122,9 @@ const ACCEPTED: Readonly<Record<string, readonly string[]>> = {
   status: STATUSES,
   group_by: GROUPINGS,
   "dim_name.group_by": Object.keys(DIMENSIONS),
+  "fct_other_usage_daily.group_by": Object.keys(DIMENSIONS).filter((one) => one !== "project"),
+  "fct_other_usage_daily.measure": MEASURES.filter((one) => one !== "traces"),
+  "dim_resource.group_by": ["deployment", "sandbox", "run_rule"],
   stride: STRIDES,
   // Restatements have a view of their own.
   kind: Object.keys(DIFFERENCE_KINDS).filter((kind) => kind !== "restated"),
@@ -160,8 +164,7 @@ function dbtTestsOf(view: View, { name }: ViewColumn, views: readonly View[]): s
 /** The view with one row for each value of a column of facts. */
 function parentOf(view: View, column: string): string | undefined {
   // Deployment usage may begin before the first day of dim_date.
-  const isOfDeployments = view.name.startsWith("fct_deployment_usage_");
-  if (column === "usage_date") return isOfDeployments ? undefined : "dim_date";
+  if (column === "usage_date") return view.name === "fct_other_usage_daily" ? undefined : "dim_date";
   const found = Object.entries(DIMENSIONS).find(([, { id }]) => id === column);
   return found && `dim_${found[0]}`;
 }

@@ -39,10 +39,14 @@ export function inLedger(bench: Bench, by: "workspace" | "sandbox"): string[] {
   return [...sums].map(([key, [lcu, lsu]]) => `${key} ${lcu} ${lsu}`).sort();
 }
 
+const millionths = (measure: string) =>
+  `trim_scale(coalesce(sum(quantity) FILTER (WHERE measure = '${measure}'), 0) * 1000000)`;
+
 export async function inViews({ sql }: Bench, by: "workspace" | "sandbox"): Promise<string[]> {
   const rows = await sql<{ line: string }>(
-    `SELECT concat_ws(' ', usage_date, workspace_id, ${by}_id, trim_scale(lcu * 1000000), trim_scale(lsu * 1000000)) AS line
-     FROM reporting_detail.fct_sandbox_usage_${by}_daily WHERE greatest(lcu, lsu) > 0`,
+    `SELECT concat_ws(' ', usage_date, workspace_id, dimension_id, ${millionths("lcu")}, ${millionths("lsu")}) AS line
+     FROM reporting_detail.fct_other_usage_daily WHERE group_by = '${by}' AND meter = 'sandboxes'
+     GROUP BY usage_date, workspace_id, dimension_id HAVING sum(quantity) > 0`,
   );
   return rows.map(({ line }) => line).sort();
 }

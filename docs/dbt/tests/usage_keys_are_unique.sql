@@ -34,11 +34,6 @@ FROM {{ source('usage_detail', 'dim_billing_period') }}
 GROUP BY source_id, period_end
 HAVING count(*) > 1
 UNION ALL
-SELECT 'dim_deployment' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'dim_deployment') }}
-GROUP BY source_id, deployment_id
-HAVING count(*) > 1
-UNION ALL
 SELECT 'dim_deployment_tag' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'dim_deployment_tag') }}
 GROUP BY source_id, workspace_id, deployment_id, tag_key, valid_from
@@ -64,14 +59,9 @@ FROM {{ source('usage_detail', 'dim_project_tag') }}
 GROUP BY source_id, workspace_id, project_id, tag_key, valid_from
 HAVING count(*) > 1
 UNION ALL
-SELECT 'dim_run_rule' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'dim_run_rule') }}
-GROUP BY source_id, run_rule_id
-HAVING count(*) > 1
-UNION ALL
-SELECT 'dim_sandbox' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'dim_sandbox') }}
-GROUP BY source_id, sandbox_id
+SELECT 'dim_resource' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'dim_resource') }}
+GROUP BY source_id, group_by, dimension_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'dim_sandbox_tag' AS view_name, count(*) AS rows_of_one_key
@@ -137,72 +127,6 @@ WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, sku, volume_tier
 HAVING count(*) > 1
 UNION ALL
-SELECT 'fct_deployment_usage_api_key_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_deployment_usage_api_key_daily') }}
-WHERE usage_date >= current_date - 45
-GROUP BY source_id, usage_date, workspace_id, api_key_short_key
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_deployment_usage_api_key_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_deployment_usage_api_key_monthly') }}
-GROUP BY source_id, month_start, workspace_id, api_key_short_key
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_deployment_usage_deployment_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_deployment_usage_deployment_daily') }}
-WHERE usage_date >= current_date - 45
-GROUP BY source_id, usage_date, workspace_id, deployment_id
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_deployment_usage_deployment_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_deployment_usage_deployment_monthly') }}
-GROUP BY source_id, month_start, workspace_id, deployment_id
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_deployment_usage_user_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_deployment_usage_user_daily') }}
-WHERE usage_date >= current_date - 45
-GROUP BY source_id, usage_date, workspace_id, user_id
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_deployment_usage_user_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_deployment_usage_user_monthly') }}
-GROUP BY source_id, month_start, workspace_id, user_id
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_deployment_usage_workspace_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_deployment_usage_workspace_daily') }}
-WHERE usage_date >= current_date - 45
-GROUP BY source_id, usage_date, workspace_id
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_deployment_usage_workspace_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_deployment_usage_workspace_monthly') }}
-GROUP BY source_id, month_start, workspace_id
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_evaluator_spend_run_rule_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_evaluator_spend_run_rule_daily') }}
-WHERE usage_date >= current_date - 45
-GROUP BY source_id, usage_date, workspace_id, run_rule_id
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_evaluator_spend_run_rule_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_evaluator_spend_run_rule_monthly') }}
-GROUP BY source_id, month_start, workspace_id, run_rule_id
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_evaluator_spend_workspace_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_evaluator_spend_workspace_daily') }}
-WHERE usage_date >= current_date - 45
-GROUP BY source_id, usage_date, workspace_id
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_evaluator_spend_workspace_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_evaluator_spend_workspace_monthly') }}
-GROUP BY source_id, month_start, workspace_id
-HAVING count(*) > 1
-UNION ALL
 SELECT 'fct_month_close' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'fct_month_close') }}
 GROUP BY source_id, month_start, workspace_id
@@ -218,26 +142,10 @@ FROM {{ source('usage_detail', 'fct_month_close_cost') }}
 GROUP BY source_id, month_start, workspace_id, sku, unit_price, currency
 HAVING count(*) > 1
 UNION ALL
-SELECT 'fct_sandbox_usage_sandbox_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_sandbox_usage_sandbox_daily') }}
+SELECT 'fct_other_usage_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'fct_other_usage_daily') }}
 WHERE usage_date >= current_date - 45
-GROUP BY source_id, usage_date, workspace_id, sandbox_id
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_sandbox_usage_sandbox_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_sandbox_usage_sandbox_monthly') }}
-GROUP BY source_id, month_start, workspace_id, sandbox_id
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_sandbox_usage_workspace_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_sandbox_usage_workspace_daily') }}
-WHERE usage_date >= current_date - 45
-GROUP BY source_id, usage_date, workspace_id
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_sandbox_usage_workspace_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_sandbox_usage_workspace_monthly') }}
-GROUP BY source_id, month_start, workspace_id
+GROUP BY source_id, usage_date, measure, group_by, workspace_id, dimension_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_api_key_by_tier_daily' AS view_name, count(*) AS rows_of_one_key

@@ -223,7 +223,7 @@ const BESIDE_FACTS = [
   "dim_project",
   "dim_user",
   "dim_api_key",
-  "dim_deployment",
+  "dim_resource",
   "usage_bill_monthly",
 ];
 

@@ -25,44 +25,21 @@ export const DIMENSIONS: Readonly<Record<Dimension, DimensionColumns>> = {
   run_rule: { id: "run_rule_id", name: "run_rule_name", title: "run rule" },
 };
 
-/** Part of the views' names, such as `fct_sandbox_usage_workspace_daily`. Views of traces are `fct_usage_`. */
-const USAGE_VIEWS: Readonly<Partial<Record<Meter, string>>> = {
-  deployments: "deployment_usage",
-  sandboxes: "sandbox_usage",
-  evaluators: "evaluator_spend",
-};
-
 export function coreSchemaOf(view: string): "reporting" | "reporting_detail" {
   const isCore =
     /^fct_(usage_[a-z_]+|cost_(workspace|owner))_daily$/.test(view) && !view.includes("_by_tier_");
   return isCore ? "reporting" : "reporting_detail";
 }
 
-const ABOUT: Readonly<Partial<Record<Meter, { readonly subject: string; readonly about: string }>>> = {
-  sandboxes: { subject: "Sandbox usage", about: "compute and storage units of sandboxes and snapshots" },
-  evaluators: {
-    subject: "What evaluators spent",
-    about:
-      "what evaluators spent in US dollars, which the platform computes from model prices and which is NO INVOICE, and the traces they looked at",
-  },
-};
-
 type Placeholders = Readonly<Record<string, string>>;
 
 const EACH: Readonly<Record<string, () => readonly Placeholders[]>> = {
   dimension: () => GROUPINGS.map(placeholdersOf),
   "dimension but workspace": () => GROUPINGS.filter((one) => one !== "workspace").map(placeholdersOf),
-  "meter and dimension": () =>
-    METERS.flatMap((meter) => {
-      const { kind, tier, groupings } = METER[meter];
-      return groupings.map((group_by) => ({
-        meter,
-        kind,
-        tier,
-        group_by,
-        dimension: dimensionOf(meter, group_by),
-      }));
-    }),
+  "meter and dimension": () => METERS.flatMap(placeholdersOfMeter),
+  "other meter": () => OTHERS.map((meter) => ({ meter })),
+  "other meter and dimension": () =>
+    OTHERS.flatMap(placeholdersOfMeter).filter(({ group_by }) => group_by !== "workspace"),
   measure: () =>
     MEASURES.filter((one) => one !== "traces").map((measure) => ({
       measure,
@@ -82,9 +59,21 @@ const EACH: Readonly<Record<string, () => readonly Placeholders[]>> = {
     { view: "focus_1_4_cost_and_usage", charges: "usage.billed_charge" },
     { view: "focus_1_4_cost_and_usage_by_resource", charges: "usage.divided_charge" },
   ],
-  "meter by workspace": () =>
-    METERS.filter((meter) => METER[meter].isByWorkspace).map(placeholdersByWorkspace),
 };
+
+/** Meters that count no traces. */
+const OTHERS = METERS.filter((meter) => METER[meter].kind !== "traces");
+
+function placeholdersOfMeter(meter: Meter) {
+  const { kind, tier, groupings } = METER[meter];
+  return groupings.map((group_by) => ({
+    meter,
+    kind,
+    tier,
+    group_by,
+    dimension: dimensionOf(meter, group_by),
+  }));
+}
 
 const BLOCK = /^ *-- each ([a-z ]+)\n(.*?)^ *-- end\n/gms;
 
@@ -102,32 +91,8 @@ export function expandDimensions(sql: string): string {
   });
 }
 
-/** Two measures, such as `{first}`; their digits are those of the platform. */
-function placeholdersByWorkspace(meter: Meter): Placeholders {
-  const { measures, project } = METER[meter];
-  const [first = "", second = ""] = measures;
-  const [first_type = "", second_type = ""] = measures.map((measure) =>
-    MEASURE_DIGITS[measure] === 0 ? "bigint" : `numeric(26, ${MEASURE_DIGITS[measure]})`,
-  );
-  const { title, id } = DIMENSIONS[project];
-  return {
-    meter,
-    first,
-    second,
-    first_type,
-    second_type,
-    views: USAGE_VIEWS[meter] ?? "",
-    ...ABOUT[meter],
-    dimension: project,
-    title,
-    id_column: id,
-    columns: columnsOf(DIMENSIONS[project]),
-  };
-}
-
 function placeholdersOf(groupBy: GroupBy): Placeholders {
   const { id, name, title } = DIMENSIONS[groupBy];
-  const ofDeployments = DIMENSIONS[dimensionOf("deployments", groupBy)];
   return {
     dimension: groupBy,
     position: String(GROUPINGS.indexOf(groupBy) + 1),
@@ -142,11 +107,6 @@ function placeholdersOf(groupBy: GroupBy): Placeholders {
         ? "d.dimension_id AS user_id, d.dimension_name AS user_email"
         : columnsOf(DIMENSIONS[groupBy]),
     column_types: [id, ...(name === undefined ? [] : [name])].map((one) => `${one} text`).join(", "),
-    deployment_dimension: dimensionOf("deployments", groupBy),
-    deployment_title: ofDeployments.title,
-    deployment_id_column: ofDeployments.id,
-    deployment_name_column: ofDeployments.name === undefined ? "NULL::text" : `d.${ofDeployments.name}`,
-    deployment_columns: columnsOf(ofDeployments),
   };
 }
 

@@ -40,10 +40,14 @@ function inLedger(bench: Bench, by: By): string[] {
   return [...sums].map(([key, [spend, traces]]) => `${key} ${spend} ${traces}`).sort();
 }
 
+const sumOf = (measure: string) => `sum(quantity) FILTER (WHERE measure = '${measure}')`;
+
 async function inViews({ sql }: Bench, by: By): Promise<string[]> {
   const rows = await sql<{ line: string }>(
-    `SELECT concat_ws(' ', usage_date, workspace_id, ${by}_id, trim_scale(spend_usd * 1000000000), evaluated_traces) AS line
-     FROM reporting_detail.fct_evaluator_spend_${by}_daily WHERE greatest(spend_usd, evaluated_traces) > 0`,
+    `SELECT concat_ws(' ', usage_date, workspace_id, dimension_id, trim_scale(${sumOf("spend_usd")} * 1000000000),
+                      trim_scale(coalesce(${sumOf("evaluated_traces")}, 0))) AS line
+     FROM reporting_detail.fct_other_usage_daily WHERE group_by = '${by}' AND meter = 'evaluators'
+     GROUP BY usage_date, workspace_id, dimension_id HAVING sum(quantity) > 0`,
   );
   return rows.map(({ line }) => line).sort();
 }
@@ -76,20 +80,15 @@ test("days by workspace and rule are those of the platform, to the last digit", 
   });
   await bench.sync(ALL);
   expect(await inViews(bench, "run_rule")).toEqual(inLedger(bench, "run_rule"));
-  const [month] = await bench.sql<{ spend: string }>(
-    "SELECT sum(spend_usd)::text AS spend FROM reporting_detail.fct_evaluator_spend_run_rule_monthly",
-  );
-  const spend = ledgerOf(bench).reduce((sum, one) => sum + one.spend_usd, 0);
-  expect(Math.round(Number(month?.spend) * 1e9)).toBe(spend);
 });
 
 test("each rule is known with its evaluator, what it looks at, and its limit", async () => {
   const bench = await setupEvaluators();
   await bench.sync(ALL);
   const rows = await bench.sql<{ line: string }>(
-    `SELECT concat_ws(' | ', run_rule_id, run_rule_name, evaluator_id, evaluator_name, project_id, project_name, dataset_id, dataset_name,
+    `SELECT concat_ws(' | ', dimension_id, dimension_name, evaluator_id, evaluator_name, project_id, project_name, dataset_id, dataset_name,
                       trim_scale(weekly_limit_usd)) AS line
-     FROM reporting_detail.dim_run_rule`,
+     FROM reporting_detail.dim_resource WHERE group_by = 'run_rule'`,
   );
   const used = new Set(ledgerOf(bench).map(({ rule }) => rule.id));
   const expected = bench.standin.organisation.evaluators.flatMap(({ id, name, rules }) =>
@@ -124,7 +123,9 @@ test("no spend is stored whose rule is not: a final day is not asked for again",
   await bench.passTime();
   await bench.sync(ALL);
   expect(await inViews(bench, "run_rule")).toEqual(inLedger(bench, "run_rule"));
-  const unknown = await bench.sql("SELECT FROM reporting_detail.dim_run_rule WHERE evaluator_id IS NULL");
+  const unknown = await bench.sql(
+    "SELECT FROM reporting_detail.dim_resource WHERE group_by = 'run_rule' AND evaluator_id IS NULL",
+  );
   expect(unknown).toEqual([]);
 });
 
@@ -149,11 +150,13 @@ test("spend of a rule that is not named is that of none, and is not lost", async
   const bench = await setupEvaluators({ workspaces: [0] });
   bench.standin.faults.script(fault("no-rule", 1000));
   await bench.sync(ALL);
-  const sumOf = async (by: By) =>
-    bench.sql(`SELECT sum(spend_usd)::text AS spend FROM reporting_detail.fct_evaluator_spend_${by}_daily`);
-  expect(await sumOf("run_rule")).toEqual(await sumOf("workspace"));
+  const spendBy = async (by: By) =>
+    bench.sql(
+      `SELECT ${sumOf("spend_usd")}::text AS spend FROM reporting_detail.fct_other_usage_daily WHERE group_by = '${by}'`,
+    );
+  expect(await spendBy("run_rule")).toEqual(await spendBy("workspace"));
   const none = await bench.sql(
-    "SELECT DISTINCT run_rule_id FROM reporting_detail.fct_evaluator_spend_run_rule_daily WHERE run_rule_id = '(none)'",
+    "SELECT DISTINCT dimension_id FROM reporting_detail.fct_other_usage_daily WHERE group_by = 'run_rule' AND dimension_id = '(none)'",
   );
   expect(none).toHaveLength(1);
 });

@@ -308,18 +308,31 @@ async function loadMeasures(bench: UsageBench): Promise<void> {
   }
 }
 
+const OTHER = "quantity FROM reporting_detail.fct_other_usage_daily";
+
 test.each([
-  ["longlived", "workspace", "fct_usage_workspace_by_tier_daily", "traces"],
-  ["longlived", "user", "fct_usage_user_by_tier_daily", "traces"],
-  ["nodes_executed", "project", "fct_deployment_usage_deployment_daily", "nodes_executed"],
-  ["agent_runs", "user", "fct_deployment_usage_user_daily", "agent_runs"],
-  ["agent_uptime_seconds", "workspace", "fct_deployment_usage_workspace_daily", "agent_uptime_seconds"],
-] as const)("%s by %s is counted by itself, as in its view", async (measure, by, view, column) => {
+  [
+    "longlived",
+    "workspace",
+    "traces FROM reporting_detail.fct_usage_workspace_by_tier_daily WHERE trace_tier = 'longlived'",
+  ],
+  [
+    "longlived",
+    "user",
+    "traces FROM reporting_detail.fct_usage_user_by_tier_daily WHERE trace_tier = 'longlived'",
+  ],
+  ["nodes_executed", "project", `${OTHER} WHERE measure = 'nodes_executed' AND group_by = 'deployment'`],
+  ["agent_runs", "user", `${OTHER} WHERE measure = 'agent_runs' AND group_by = 'user'`],
+  [
+    "agent_uptime_seconds",
+    "workspace",
+    `${OTHER} WHERE measure = 'agent_uptime_seconds' AND group_by = 'workspace'`,
+  ],
+] as const)("%s by %s is counted by itself, as in its view", async (measure, by, figures) => {
   const { client, pages, from, to } = await setupTen(measured());
-  const where = measure === "longlived" ? "AND trace_tier = 'longlived'" : "";
   const { rows } = await client.query<{ total: string; whole: boolean }>(
-    `SELECT sum(${column})::text AS total, bool_and(${column} IS NOT NULL) AS whole FROM ${inSchema(view)}
-     WHERE usage_date >= $1::date AND usage_date < $2::date ${where}`,
+    `SELECT trim_scale(sum(amount))::text AS total, bool_and(amount IS NOT NULL) AS whole FROM (SELECT usage_date, ${figures}) f (usage_date, amount)
+     WHERE usage_date >= $1::date AND usage_date < $2::date`,
     [from, to],
   );
   const query = `measure=${measure}&by=${by}&from=${from}&to=${to}&per=day`;
