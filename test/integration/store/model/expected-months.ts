@@ -72,7 +72,7 @@ function cellRows(model: Model, cell: Cell, { firstDay, now }: { firstDay: numbe
     const sum = loaded.length > 0 ? [...traces.values()].reduce((a, b) => a + b, 0) : undefined;
     if (cell.groupBy === "workspace") return [row([], isComplete ? sum : undefined, isFinal, sum)];
     if (!isComplete) return [row([null, null], undefined, false, sum)];
-    const name = (id: string) => (cell.groupBy === "api_key" ? null : model.nameOf(cell.groupBy, id));
+    const name = (id: string) => (cell.groupBy === "project" ? model.nameOf(cell.groupBy, id) : null);
     return [...traces].map(([id, n]) => row([label(id), name(id)], n, isFinal));
   });
 }

@@ -189,7 +189,7 @@ function capabilityRows(model: Model, { groupBy, workspaceId }: Cell, figure: Fi
   if (traces === undefined) return [row([null, null], undefined, status)];
   return [...traces].map(([id, n]) =>
     row(
-      [label(id), groupBy === "api_key" ? null : model.nameOf(groupBy, id)],
+      [label(id), groupBy === "project" ? model.nameOf(groupBy, id) : null],
       n,
       status === "ok" && n === 0 ? "empty" : status,
     ),

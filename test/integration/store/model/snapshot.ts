@@ -71,7 +71,7 @@ export async function takeSnapshot(
   const dimensions = {
     workspace: "",
     project: "project_id, project_name,",
-    user: "user_id, user_email,",
+    user: "user_id, NULL,",
     api_key: "api_key_short_key, NULL,",
   };
   for (const [groupBy, dimension] of Object.entries(dimensions)) {
