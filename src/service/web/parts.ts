@@ -141,11 +141,9 @@ export function dimensionTitle(groupBy: GroupBy, meter: Meter = "traces"): strin
 }
 
 export function legend(): Html {
-  return html`<dl class="legend">${STATUS_ORDER.map(
-    (one) => html`<div><dt>${badge(one)}</dt><dd>${STATUSES[one].about}</dd></div>`,
-  )}
-    <div><dt>${sign("unproved", UNPROVED.glyph, UNPROVED.word)}</dt><dd>${UNPROVED.about}</dd></div>
-    <div><dt>${sign("differs", "≠", "differs")}</dt><dd>loaded, and the platform's export has another number</dd></div>
+  return html`<dl class="legend">${STATUS_ORDER.map((one) => fact(badge(one), STATUSES[one].about))}
+    ${fact(sign("unproved", UNPROVED.glyph, UNPROVED.word), UNPROVED.about)}
+    ${fact(sign("differs", "≠", "differs"), "loaded, and the platform's export has another number")}
   </dl>`;
 }
 
@@ -168,6 +166,11 @@ export function table({ caption, label = caption, heads, rows, foot, kind = "" }
 }
 
 export type Cell = readonly [column: string, cell: Html | string, kind?: string];
+
+/** One of a list of facts, `<dl class="facts">`. */
+export function fact(label: Html | string, value: Html | string): Html {
+  return html`<div><dt>${label}</dt><dd>${value}</dd></div>`;
+}
 
 /** A row of a table of the kind `cards`: on a phone each cell is a line that begins with the name of its column. */
 export function card(first: Html | string, cells: readonly Cell[]): Html {

@@ -23,6 +23,7 @@ import { MOST_PARTS, timeChart, UNUSUAL_NOTE } from "../chart.ts";
 import {
   address,
   count,
+  fact,
   type Html,
   html,
   instant,
@@ -160,7 +161,7 @@ function chartNotes(used: RecentUsage["workspaces"], source: string, isUnusual: 
 function monthFigures({ days: all, months, before, costs }: RecentUsage, source: string): Html[] {
   const current = months.find((one) => one.source === source);
   const last = before.find((one) => one.source === source);
-  const fact = (
+  const ofMonth = (
     { month, traces, least: loaded }: Pick<RecentUsage["months"][number], "month" | "traces" | "least">,
     { state, stateOfCost }: { state: string; stateOfCost: (cost: Standing) => string },
     more: Html | string = "",
@@ -189,7 +190,7 @@ function monthFigures({ days: all, months, before, costs }: RecentUsage, source:
       change === null
         ? ""
         : html`<br><small>${change} in ${days} days, against the same days of the month before</small>`;
-    facts.push(fact(current, { state: "so far", stateOfCost: () => "so far" }, html`${open}${since}`));
+    facts.push(ofMonth(current, { state: "so far", stateOfCost: () => "so far" }, html`${open}${since}`));
     const own = all.filter((one) => one.source === source);
     const amounts = own.map(({ date, traces, isFinal }) => ({ day: date, amount: traces, isFinal }));
     const forecast = monthForecast(amounts, own.at(-1)?.date ?? "");
@@ -197,7 +198,7 @@ function monthFigures({ days: all, months, before, costs }: RecentUsage, source:
       facts.push(html`<div><dt>${titleOf(month)}, forecast</dt>
         <dd><strong class="headline">${count(Math.round(forecast))}</strong> traces<br><small title="${FORECAST_METHOD}">if weekdays go on as in the last four weeks</small></dd></div>`);
   }
-  if (last !== undefined) facts.push(fact(last, { state: standing(last), stateOfCost: standing }));
+  if (last !== undefined) facts.push(ofMonth(last, { state: standing(last), stateOfCost: standing }));
   return facts;
 }
 
@@ -229,16 +230,16 @@ function loading(report: SourceReport, now: number): Html {
   const { status, trust, progress, lastSync, nextSync, budget, neverRead } = report;
   const { source } = status;
   return html`<details id="loading-${source}" ${trust.gapDays > 0 || status.failures.length > 0 ? "open" : ""}><summary>Loading and comparing</summary><dl class="facts">
-      <div><dt>Not loaded</dt><dd><a href="${address("/coverage", { source })}">${trust.gapDays === 0 ? "nothing is missing" : html`${count(trust.gapDays)} daily ${trust.gapDays === 1 ? "figure" : "figures"}`}</a></dd></div>
-      ${neverRead.length === 0 ? "" : html`<div><dt>Not known</dt><dd>${namesOf(neverRead)}: no response ever named ${neverRead.length === 1 ? "it" : "them"}</dd></div>`}
-      <div><dt>Differences</dt><dd><a href="${address("/differences", { source })}">${count(status.openDifferences)} open, ${count(status.platformDisagrees)} where the platform contradicts itself</a>${describeOtherDifferences(status.otherDifferences)}</dd></div>
-      <div><dt>Restated</dt><dd><a href="${address("/differences", { source, says: "restatement" })}">${describeRestatements(status.restatements)}</a></dd></div>
-      <div><dt>Failed ranges</dt><dd>${failures(status.failures)}</dd></div>
-      <div><dt>Requests</dt><dd>${describeBudget(budget)}</dd></div>
-      <div><dt>Fetch tasks</dt><dd>${count(progress.waiting)} wait, ${count(progress.queued)} are queued${budget?.putOff && budget.problem === undefined ? `. ${describePutOff(budget.putOff)}` : ""}</dd></div>
-      <div><dt>Last sync</dt><dd>${lastSync === null ? "none is recorded" : html`${instant(lastSync.startedAt)}: ${lastSync.outcome.replace("_", " ")}${lastSync.reason === null ? "" : html`. ${prose(lastSync.reason)}`}`}</dd></div>
-      <div><dt>Next sync</dt><dd>${next(nextSync, now)}</dd></div>
-      <div><dt>Compared</dt><dd>with the export: ${at(progress.lastReconciledAt)}; with totals: ${at(progress.lastTotalsAt)}</dd></div>
+      ${fact("Not loaded", html`<a href="${address("/coverage", { source })}">${trust.gapDays === 0 ? "nothing is missing" : html`${count(trust.gapDays)} daily ${trust.gapDays === 1 ? "figure" : "figures"}`}</a>`)}
+      ${neverRead.length === 0 ? "" : fact("Not known", html`${namesOf(neverRead)}: no response ever named ${neverRead.length === 1 ? "it" : "them"}`)}
+      ${fact("Differences", html`<a href="${address("/differences", { source })}">${count(status.openDifferences)} open, ${count(status.platformDisagrees)} where the platform contradicts itself</a>${describeOtherDifferences(status.otherDifferences)}`)}
+      ${fact("Restated", html`<a href="${address("/differences", { source, says: "restatement" })}">${describeRestatements(status.restatements)}</a>`)}
+      ${fact("Failed ranges", failures(status.failures))}
+      ${fact("Requests", describeBudget(budget))}
+      ${fact("Fetch tasks", html`${count(progress.waiting)} wait, ${count(progress.queued)} are queued${budget?.putOff && budget.problem === undefined ? `. ${describePutOff(budget.putOff)}` : ""}`)}
+      ${fact("Last sync", lastSync === null ? "none is recorded" : html`${instant(lastSync.startedAt)}: ${lastSync.outcome.replace("_", " ")}${lastSync.reason === null ? "" : html`. ${prose(lastSync.reason)}`}`)}
+      ${fact("Next sync", next(nextSync, now))}
+      ${fact("Compared", html`with the export: ${at(progress.lastReconciledAt)}; with totals: ${at(progress.lastTotalsAt)}`)}
     </dl></details>`;
 }
 

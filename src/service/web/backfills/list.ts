@@ -10,6 +10,7 @@ import {
   choice,
   count,
   dimensionTitle,
+  fact,
   type Html,
   html,
   instant,
@@ -108,10 +109,10 @@ export function bar({ backfillId, total, done, failed, waiting, state }: Backfil
 export function counts({ total, done, failed, waiting }: Backfill): Html {
   const cancelled = total - done - failed - waiting;
   return html`<dl class="facts">
-    <div><dt>Fetch tasks</dt><dd>${count(total)}</dd></div>
-    <div><dt>Done</dt><dd>${count(done)}</dd></div>
-    <div><dt>Failed</dt><dd>${count(failed)}</dd></div>
-    <div><dt>Waiting or at work</dt><dd>${count(waiting)}</dd></div>
-    ${cancelled > 0 ? html`<div><dt>Cancelled</dt><dd>${count(cancelled)}</dd></div>` : ""}
+    ${fact("Fetch tasks", count(total))}
+    ${fact("Done", count(done))}
+    ${fact("Failed", count(failed))}
+    ${fact("Waiting or at work", count(waiting))}
+    ${cancelled > 0 ? fact("Cancelled", count(cancelled)) : ""}
   </dl>`;
 }

@@ -22,6 +22,7 @@ import {
   capital,
   count,
   dimensionTitle,
+  fact,
   type Html,
   html,
   instant,
@@ -97,12 +98,12 @@ async function onePage(context: Of, said: Html = html``): Promise<Page> {
     title: `Backfill ${id}`,
     body: html`${said}
       <dl class="facts">
-        <div><dt>Range</dt><dd>${rangeOf(backfill)} by ${stride} (<a href="${coverage}">coverage</a>)</dd></div>
-        <div><dt>Source</dt><dd>${source}</dd></div>
-        <div><dt>Dimensions</dt><dd>${dimensionsOf(groupings)}</dd></div>
-        <div><dt>Workspaces</dt><dd>${await workspacesOf(context, backfill)}</dd></div>
-        <div><dt>Fetches</dt><dd>${reprocess === "all" ? "everything again" : "only what was missing or not final"}</dd></div>
-        <div><dt>Started</dt><dd>${instant(backfill.createdAt)}; who did it is in the <a href="/timeline?source=${encodeURIComponent(source)}">timeline</a></dd></div>
+        ${fact("Range", html`${rangeOf(backfill)} by ${stride} (<a href="${coverage}">coverage</a>)`)}
+        ${fact("Source", source)}
+        ${fact("Dimensions", dimensionsOf(groupings))}
+        ${fact("Workspaces", await workspacesOf(context, backfill))}
+        ${fact("Fetches", reprocess === "all" ? "everything again" : "only what was missing or not final")}
+        ${fact("Started", html`${instant(backfill.createdAt)}; who did it is in the <a href="/timeline?source=${encodeURIComponent(source)}">timeline</a>`)}
       </dl>
       ${who.role === "operator" ? html`<form id="steer" method="post"><input type="hidden" name="_csrf" value="${csrf()}"></form>` : ""}
       <div data-live="/backfills/${id}/live">${await fragment(context, backfill)}</div>`,
@@ -151,13 +152,19 @@ async function underWay(context: Of, backfill: Backfill): Promise<Html> {
       ${
         state === "paused" || budget === undefined
           ? ""
-          : html`<div><dt>Time left</dt><dd>about ${count(minutes)} ${minutes === 1 ? "minute" : "minutes"} at the ${count(Math.floor(budget.leftPerMinute))} requests a minute that routine syncs leave</dd></div>`
+          : fact(
+              "Time left",
+              html`about ${count(minutes)} ${minutes === 1 ? "minute" : "minutes"} at the ${count(Math.floor(budget.leftPerMinute))} requests a minute that routine syncs leave`,
+            )
       }
-      <div><dt>Before it</dt><dd>Routine syncs go first: ${count(beside.routine)} of their fetch tasks wait or are at work${
-        beside.others === 0
-          ? ""
-          : html`, and ${count(beside.others)} of other backfills, the newest time first`
-      }</dd></div>
+      ${fact(
+        "Before it",
+        html`Routine syncs go first: ${count(beside.routine)} of their fetch tasks wait or are at work${
+          beside.others === 0
+            ? ""
+            : html`, and ${count(beside.others)} of other backfills, the newest time first`
+        }`,
+      )}
     </dl>`;
 }
 

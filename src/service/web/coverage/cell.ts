@@ -20,6 +20,7 @@ import {
   count,
   dimensionTitle,
   type Fields,
+  fact,
   type Html,
   html,
   name,
@@ -154,10 +155,10 @@ function about({ coverage, cells, range }: Shown, { group_by: groupBy }: Query):
   const target = { source, stride, workspaceId, groupBy };
   const month = monthsOf(range)[0];
   return html`<dl class="facts">
-      <div><dt>Source</dt><dd>${name(source)}</dd></div>
-      <div><dt>Workspace</dt><dd>${name(workspaceName ?? workspaceId)} <code>${name(workspaceId)}</code>${access === "read" ? "" : html` <strong>No sync loads it: it ${access === "unlisted" ? "left the listing" : "is not configured any more"}.</strong>`}</dd></div>
-      <div><dt>Dimension</dt><dd>${groupBy === undefined ? "all" : dimensionTitle(groupBy)}</dd></div>
-      <div><dt>Loaded by</dt><dd>${stride}</dd></div>
+      ${fact("Source", name(source))}
+      ${fact("Workspace", html`${name(workspaceName ?? workspaceId)} <code>${name(workspaceId)}</code>${access === "read" ? "" : html` <strong>No sync loads it: it ${access === "unlisted" ? "left the listing" : "is not configured any more"}.</strong>`}`)}
+      ${fact("Dimension", groupBy === undefined ? "all" : dimensionTitle(groupBy))}
+      ${fact("Loaded by", stride)}
     </dl>
     <p><a href="${addressOf("/coverage", { ...target, range: month })}">Coverage of its month</a></p>`;
 }

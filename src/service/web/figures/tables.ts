@@ -10,6 +10,7 @@ import {
   badge,
   capital,
   count,
+  fact,
   type Html,
   html,
   idBeside,
@@ -41,7 +42,10 @@ export function headline(report: Report, { asClosed = false } = {}): Html {
   const change = total.isComparable
     ? html`<br><small>${changeOf(total)} ${without}against ${daysText(before)}</small>`
     : "";
-  return html`<div><dt>${measureOf(report)}</dt><dd><strong class="headline">${figureShown(total.sum, report)}</strong> ${asClosed && total.sum.isComplete ? AS_CLOSED : stateBadge(total.sum)}${change}</dd></div>`;
+  return fact(
+    measureOf(report),
+    html`<strong class="headline">${figureShown(total.sum, report)}</strong> ${asClosed && total.sum.isComplete ? AS_CLOSED : stateBadge(total.sum)}${change}`,
+  );
 }
 
 const AS_CLOSED = sign("ok", "■", "as closed");
