@@ -122,7 +122,7 @@ export const UNPROVED = {
 };
 
 export function joined(pieces: readonly (Html | string)[], between: Html | string = ", "): Html {
-  return html`${pieces.map((one, n) => html`${n === 0 ? "" : between}${one}`)}`;
+  return html`${pieces.map((one, n) => html`${n !== 0 && between}${one}`)}`;
 }
 
 export function sign(kind: string, glyph: string, word: string): Html {
@@ -161,7 +161,7 @@ export function table({ caption, label = caption, heads, rows, foot, kind = "" }
     <caption>${caption}</caption>
     <thead><tr>${heads.map((head) => (typeof head === "string" ? html`<th scope="col">${head}</th>` : head))}</tr></thead>
     <tbody>${rows}</tbody>
-    ${foot === undefined ? "" : html`<tfoot>${foot}</tfoot>`}
+    ${foot !== undefined && html`<tfoot>${foot}</tfoot>`}
   </table></div>`;
 }
 
@@ -176,7 +176,7 @@ export function fact(label: Html | string, value: Html | string): Html {
 export function card(first: Html | string, cells: readonly Cell[]): Html {
   return html`<tr><th scope="row">${first}</th>${cells.map(
     ([column, cell, kind]) =>
-      html`<td data-column="${column}" ${kind === undefined ? "" : html`class="${kind}"`}>${cell}</td>`,
+      html`<td data-column="${column}" ${kind !== undefined && html`class="${kind}"`}>${cell}</td>`,
   )}</tr>`;
 }
 
@@ -227,7 +227,7 @@ export function choice(
       .map((option) => (typeof option === "string" ? { value: option, text: option } : option))
       .map(
         ({ value, text }) =>
-          html`<option value="${value}" ${value === chosen ? "selected" : ""}>${text}</option>`,
+          html`<option value="${value}" ${value === chosen && "selected"}>${text}</option>`,
       )}</select>
   </label>`;
 }

@@ -37,10 +37,10 @@ export function addBackfillList(web: Web): void {
     const slugs = config.sources.map(({ slug }) => slug);
     return {
       title: "Backfills",
-      body: html`${who.role === "operator" ? html`<p><a class="button" href="${address("/backfills/new", { source })}">New backfill</a></p>` : ""}
-        ${slugs.length > 1 ? filter(slugs, source) : ""}
-        ${shown.length === 0 ? html`<p class="quiet">There is no backfill${before === undefined ? "" : " before that one"}.</p>` : tableOf(shown)}
-        ${found.length > PAGE ? html`<p><a href="${older}" rel="next">Older backfills</a></p>` : ""}`,
+      body: html`${who.role === "operator" && html`<p><a class="button" href="${address("/backfills/new", { source })}">New backfill</a></p>`}
+        ${slugs.length > 1 && filter(slugs, source)}
+        ${shown.length === 0 ? html`<p class="quiet">There is no backfill${before !== undefined && " before that one"}.</p>` : tableOf(shown)}
+        ${found.length > PAGE && html`<p><a href="${older}" rel="next">Older backfills</a></p>`}`,
     };
   });
 }
@@ -102,7 +102,7 @@ export function bar({ backfillId, total, done, failed, waiting, state }: Backfil
   const label = `Backfill ${backfillId}: ${ended} of ${total} fetch tasks ended`;
   return html`<progress max="${Math.max(total, 1)}" value="${total === 0 ? 1 : ended}" aria-label="${label}"></progress>
     <span class="number">${percent} %</span>
-    ${total === 0 && state === "done" ? html`<span class="quiet">without fetch tasks</span>` : ""}
+    ${total === 0 && state === "done" && html`<span class="quiet">without fetch tasks</span>`}
     <span class="visually-hidden">${done} done, ${failed} failed, ${waiting} waiting</span>`;
 }
 
@@ -113,6 +113,6 @@ export function counts({ total, done, failed, waiting }: Backfill): Html {
     ${fact("Done", count(done))}
     ${fact("Failed", count(failed))}
     ${fact("Waiting or at work", count(waiting))}
-    ${cancelled > 0 ? fact("Cancelled", count(cancelled)) : ""}
+    ${cancelled > 0 && fact("Cancelled", count(cancelled))}
   </dl>`;
 }

@@ -105,7 +105,7 @@ async function onePage(context: Of, said: Html = html``): Promise<Page> {
         ${fact("Fetches", reprocess === "all" ? "everything again" : "only what was missing or not final")}
         ${fact("Started", html`${instant(backfill.createdAt)}; who did it is in the <a href="/timeline?source=${encodeURIComponent(source)}">timeline</a>`)}
       </dl>
-      ${who.role === "operator" ? html`<form id="steer" method="post"><input type="hidden" name="_csrf" value="${csrf()}"></form>` : ""}
+      ${who.role === "operator" && html`<form id="steer" method="post"><input type="hidden" name="_csrf" value="${csrf()}"></form>`}
       <div data-live="/backfills/${id}/live">${await fragment(context, backfill)}</div>`,
   };
 }
@@ -124,13 +124,13 @@ async function fragment(context: Of, backfill: Backfill): Promise<Html> {
     failed === 0
       ? []
       : await failureGroups(db, { backfillId, mostGroups: MOST_GROUPS, mostRanges: MOST_RANGES });
-  return html`${isOver ? html`<span data-live-ended></span>` : ""}
+  return html`${isOver && html`<span data-live-ended></span>`}
     <p>${stateOf(backfill)} ${bar(backfill)}</p>
     ${counts(backfill)}
     ${isOver ? html`<p>${state === "cancelled" ? "Cancelled" : "Finished"}: ${instant(finishedAt)}.</p>` : await underWay(context, backfill)}
-    ${who.role === "operator" ? buttons(backfill) : ""}
-    ${groups.length === 0 ? "" : failures(groups, failed, who.role === "viewer")}
-    ${isOver ? await outcome(context, backfill) : ""}`;
+    ${who.role === "operator" && buttons(backfill)}
+    ${groups.length > 0 && failures(groups, failed, who.role === "viewer")}
+    ${isOver && (await outcome(context, backfill))}`;
 }
 
 async function underWay(context: Of, backfill: Backfill): Promise<Html> {
@@ -144,25 +144,23 @@ async function underWay(context: Of, backfill: Backfill): Promise<Html> {
   ]);
   const budget = found && known && backfillBudget(known, { config: found, settings: config, now });
   const minutes = budget === undefined ? 0 : minutesOf(waiting + beside.others, budget);
-  return html`${refused === null ? "" : notice("bad", html`<p>The platform refuses the key, so nothing of it is fetched: ${prose(context.who.role === "viewer" ? withoutAddresses(refused) : refused)}</p><p>${prose("Correct the key. The backfill goes on once it is accepted; `usage-etl doctor` tries it.")}</p>`)}
-    ${state === "paused" ? notice("info", html`<p>It is paused: its fetch tasks wait until it is resumed. A task that a worker holds runs to its end.</p>`) : ""}
-    ${found === undefined ? notice("warn", html`<p>Its source is not configured in this process.</p>`) : ""}
-    ${held === undefined ? "" : notice("bad", html`<p>${prose(held)}</p>`)}
+  return html`${refused !== null && notice("bad", html`<p>The platform refuses the key, so nothing of it is fetched: ${prose(context.who.role === "viewer" ? withoutAddresses(refused) : refused)}</p><p>${prose("Correct the key. The backfill goes on once it is accepted; `usage-etl doctor` tries it.")}</p>`)}
+    ${state === "paused" && notice("info", html`<p>It is paused: its fetch tasks wait until it is resumed. A task that a worker holds runs to its end.</p>`)}
+    ${found === undefined && notice("warn", html`<p>Its source is not configured in this process.</p>`)}
+    ${held !== undefined && notice("bad", html`<p>${prose(held)}</p>`)}
     <dl class="facts">
       ${
-        state === "paused" || budget === undefined
-          ? ""
-          : fact(
-              "Time left",
-              html`about ${count(minutes)} ${minutes === 1 ? "minute" : "minutes"} at the ${count(Math.floor(budget.leftPerMinute))} requests a minute that routine syncs leave`,
-            )
+        state !== "paused" &&
+        budget !== undefined &&
+        fact(
+          "Time left",
+          html`about ${count(minutes)} ${minutes === 1 ? "minute" : "minutes"} at the ${count(Math.floor(budget.leftPerMinute))} requests a minute that routine syncs leave`,
+        )
       }
       ${fact(
         "Before it",
         html`Routine syncs go first: ${count(beside.routine)} of their fetch tasks wait or are at work${
-          beside.others === 0
-            ? ""
-            : html`, and ${count(beside.others)} of other backfills, the newest time first`
+          beside.others !== 0 && html`, and ${count(beside.others)} of other backfills, the newest time first`
         }`,
       )}
     </dl>`;
@@ -190,7 +188,7 @@ function buttons({ backfillId, state, failed }: Backfill): Html {
     cancel: "Cancel this backfill",
   };
   return html`<ul class="orders">${actions.map((action) => {
-    const button = html`<button id="order-${action}" form="steer" formaction="/backfills/${backfillId}/${action}" class="${action === "cancel" ? "danger" : ""}">${labels[action] ?? capital(action)}</button>`;
+    const button = html`<button id="order-${action}" form="steer" formaction="/backfills/${backfillId}/${action}" class="${action === "cancel" && "danger"}">${labels[action] ?? capital(action)}</button>`;
     if (action !== "cancel") return html`<li>${button}</li>`;
     return html`<li><details id="ask-cancel"><summary>Cancel…</summary>
       <p>What is loaded stays. What waits is not fetched by this backfill any more, and it cannot be resumed.</p>${button}</details></li>`;
@@ -221,7 +219,7 @@ function failures(groups: Awaited<ReturnType<typeof failureGroups>>, failed: num
         })}
       </article>`,
     )}
-    ${told < failed ? html`<p>${count(failed - told)} more failed with other codes.</p>` : ""}
+    ${told < failed && html`<p>${count(failed - told)} more failed with other codes.</p>`}
   </section>`;
 }
 
@@ -229,6 +227,6 @@ async function outcome({ db }: Of, backfill: Backfill): Promise<Html> {
   const { sentence, open } = rangeSentence(await rangeOfBackfill(db, backfill));
   return html`<section aria-labelledby="range"><h2 id="range">Its range now</h2>
     <p>${sentence}</p>
-    ${open.length === 0 ? "" : rangeTable(open, "What is not loaded")}
+    ${open.length > 0 && rangeTable(open, "What is not loaded")}
   </section>`;
 }

@@ -30,14 +30,13 @@ export function previewOf({ checked, preview, budget }: Shown): Html {
   const where = new URLSearchParams({ source: checked.source.slug });
   return html`<dl class="facts">
       ${fact("Requests", html`${count(tasks.length)} in ${count(windows.length)} windows: ${joined(byDimension)}`)}
-      ${withoutTraces === 0 ? "" : fact("Not sent", html`up to ${count(withoutTraces)} of them: the workspace had no traces in that time so far, and answers by workspace come first`)}
-      ${sent === 0 ? "" : fact("Time", time(sent, budget))}
-      ${facts === undefined || facts.routineTasks + facts.backfillTasks === 0 ? "" : fact("Before it", html`${count(facts.routineTasks)} fetch tasks of syncs and ${count(facts.backfillTasks)} of other backfills wait already. Syncs go first.`)}
-      ${inFlight === 0 ? "" : fact("Under way", html`${count(inFlight)} of the requests are tasks of a sync or another backfill too. Nothing is fetched twice.`)}
+      ${withoutTraces !== 0 && fact("Not sent", html`up to ${count(withoutTraces)} of them: the workspace had no traces in that time so far, and answers by workspace come first`)}
+      ${sent !== 0 && fact("Time", time(sent, budget))}
+      ${facts !== undefined && facts.routineTasks + facts.backfillTasks !== 0 && fact("Before it", html`${count(facts.routineTasks)} fetch tasks of syncs and ${count(facts.backfillTasks)} of other backfills wait already. Syncs go first.`)}
+      ${inFlight !== 0 && fact("Under way", html`${count(inFlight)} of the requests are tasks of a sync or another backfill too. Nothing is fetched twice.`)}
       ${
-        facts === undefined
-          ? ""
-          : html`${fact("Replaced", html`${facts.hasMoreRecords ? "more than " : ""}${count(facts.records)} stored records are fetched again`)}
+        facts !== undefined &&
+        html`${fact("Replaced", html`${facts.hasMoreRecords && "more than "}${count(facts.records)} stored records are fetched again`)}
         ${fact(
           "Closed months",
           facts.closedMonths.length === 0
@@ -81,9 +80,9 @@ export function rangeTable(lines: readonly RangeLine[], caption: string): Html {
       (
         line,
       ) => html`<tr><th scope="row">${dimensionTitle(line.groupBy)}</th><td>${line.stride}</td><td>${badge(line.status === "final" ? "ok" : line.status)}</td>
-        <td>${line.code === null ? "" : html`<code>${line.code}</code>`}</td><td>${count(line.buckets)}</td>
+        <td>${line.code !== null && html`<code>${line.code}</code>`}</td><td>${count(line.buckets)}</td>
         <td>${rangeText({ start: line.first, end: line.end })}</td>
-        <td>${line.retryAt === null ? "" : instant(line.retryAt)}</td></tr>`,
+        <td>${line.retryAt !== null && instant(line.retryAt)}</td></tr>`,
     ),
   });
 }

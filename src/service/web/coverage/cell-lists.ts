@@ -25,7 +25,7 @@ function list(
 ): Html {
   if (rows.length === 0) return html`<p class="quiet">${none}</p>`;
   const lines = rows.map((cells) => html`<tr>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`);
-  return html`${table({ caption, heads, rows: lines })}${rows.length < MOST ? "" : html`<p class="quiet">Only ${MOST} are listed here. Choose a shorter range to see others.</p>`}`;
+  return html`${table({ caption, heads, rows: lines })}${rows.length >= MOST && html`<p class="quiet">Only ${MOST} are listed here. Choose a shorter range to see others.</p>`}`;
 }
 
 export function failureList(
@@ -91,7 +91,7 @@ export function answerList(answers: readonly StandingAnswer[]): Html {
 function requestOf({ request }: StandingAnswer): Html {
   if (request === null) return html`<span class="quiet">no longer in the ledger of requests</span>`;
   const { groupBy, stride, workspaces, records, traces, runId } = request;
-  return html`${span(request)} by ${dimensionTitle(groupBy)} and ${stride}, ${count(workspaces)} ${workspaces === 1 ? "workspace" : "workspaces"}: ${count(records)} records, ${count(traces)} traces${runId === null ? "" : html`; run ${count(runId)}`}`;
+  return html`${span(request)} by ${dimensionTitle(groupBy)} and ${stride}, ${count(workspaces)} ${workspaces === 1 ? "workspace" : "workspaces"}: ${count(records)} records, ${count(traces)} traces${runId !== null && html`; run ${count(runId)}`}`;
 }
 
 export function proofList(proofs: readonly CellProof[]): Html {

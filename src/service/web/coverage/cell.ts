@@ -156,7 +156,7 @@ function about({ coverage, cells, range }: Shown, { group_by: groupBy }: Query):
   const month = monthsOf(range)[0];
   return html`<dl class="facts">
       ${fact("Source", name(source))}
-      ${fact("Workspace", html`${name(workspaceName ?? workspaceId)} <code>${name(workspaceId)}</code>${access === "read" ? "" : html` <strong>No sync loads it: it ${access === "unlisted" ? "left the listing" : "is not configured any more"}.</strong>`}`)}
+      ${fact("Workspace", html`${name(workspaceName ?? workspaceId)} <code>${name(workspaceId)}</code>${access !== "read" && html` <strong>No sync loads it: it ${access === "unlisted" ? "left the listing" : "is not configured any more"}.</strong>`}`)}
       ${fact("Dimension", groupBy === undefined ? "all" : dimensionTitle(groupBy))}
       ${fact("Loaded by", stride)}
     </dl>
@@ -203,13 +203,13 @@ function tracesOf(
     ...(loadedMs < length ? ["of what is loaded"] : []),
     ...(hoursMs > 0 ? ["the sum of the hours"] : []),
   ].join(", ");
-  return html`${count(found?.traces ?? 0)}${note === "" ? "" : html` <span class="quiet">${note}</span>`}`;
+  return html`${count(found?.traces ?? 0)}${note !== "" && html` <span class="quiet">${note}</span>`}`;
 }
 
 function loadAgain(target: Target, refusal: string | undefined, failed: readonly GroupBy[]): Html {
   if (refusal !== undefined) return html`<p class="quiet">Nothing of it can be loaded: ${refusal}.</p>`;
   const link = (label: string, fields: Fields) =>
     html`<li><a href="${addressOf("/backfills/new", target, fields)}">${label}</a></li>`;
-  return html`<ul>${failed.length === 0 ? "" : link("What failed or is missing", { group_by: failed })}
+  return html`<ul>${failed.length > 0 && link("What failed or is missing", { group_by: failed })}
     ${link("All of it, also what is final", { reprocess: "all" })}</ul>`;
 }

@@ -36,7 +36,7 @@ export function budgetTable(budgets: readonly MonthBudget[], month: CalendarMont
             : html`<br><small>billing period ${one.period.from} to ${addDays(one.period.to, -1)}${time}</small>`;
         const share = Math.max(0, Math.min(100, one.percent));
         return card(html`${name(of)}${period}`, [
-          ["Budget", html`${shown(amountOf(one.amount))}${one.currency === null ? " traces" : ""}`, "number"],
+          ["Budget", html`${shown(amountOf(one.amount))}${one.currency === null && " traces"}`, "number"],
           ["Spent", one.period === null ? "–" : html`${leastOf(one)}${shown(one.spent)}`, "number"],
           ...(isOver
             ? []

@@ -115,7 +115,7 @@ function monthForm(
       months.map((one) => ({ value: one.name, text: monthTitle(one) })),
       month.name,
     )}
-    ${query.owner === undefined ? "" : html`<input type="hidden" name="owner" value="${query.owner}">`}
+    ${query.owner !== undefined && html`<input type="hidden" name="owner" value="${query.owner}">`}
     <button>Show</button>
   </form>`;
 }

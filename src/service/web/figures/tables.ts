@@ -71,8 +71,8 @@ export function idTable(report: Report, beside: readonly Report[] = [], { asClos
   const isAlike = total.sum.isFinal && lines.every(({ sum }) => stateWord(sum) === word);
   const ofUnit = beside.length === 0 ? "" : ` of ${unitOf(report)}`;
   const isFound = find === undefined || lines.some(({ kind }) => kind === "id");
-  return html`${hasRest || find !== undefined ? findForm(question, one) : ""}
-  ${isFound ? "" : notice("info", `No ${one} has “${find}” in its name.`)}${table({
+  return html`${(hasRest || find !== undefined) && findForm(question, one)}
+  ${!isFound && notice("info", `No ${one} has “${find}” in its name.`)}${table({
     kind: "usage-ids",
     label: `By ${one}`,
     caption: `By ${one}, ${daysText(range)}${isAlike ? `. All of it: ${word}` : ""}`,
@@ -103,7 +103,7 @@ function idRow(
   { isAlike, n, beside }: { isAlike: boolean; n?: number; beside: readonly Report[] },
 ): Html {
   const colour = n === undefined ? "" : html`<span class="swatch ${colourOf(line, n)}"></span> `;
-  const figure = html`${numberCell(line.sum, report)}${isAlike ? "" : html`<td>${stateBadge(line.sum)}</td>`}`;
+  const figure = html`${numberCell(line.sum, report)}${!isAlike && html`<td>${stateBadge(line.sum)}</td>`}`;
   return html`<tr><th scope="row">${colour}${titleOf(line, report)}</th>${figure}${beside.map((one) => html`<td class="number">${besideShown(line, report, one)}</td>`)}<td class="number spare">${percent(line.share)}</td><td class="number">${growthOf(line, report)}${changeOf(line)}</td>
     <td class="course">${sparkline(pointsOf(line.course, report))}</td></tr>`;
 }
@@ -145,7 +145,7 @@ function titleOf(line: Line, report: Report): Html {
       owner: line.id,
     });
     // The name is the cost centre.
-    return html`<a href="${to}">${name(line.id)}</a>${line.name === null ? "" : html` <small>${name(line.name)}</small>`}`;
+    return html`<a href="${to}">${name(line.id)}</a>${line.name !== null && html` <small>${name(line.name)}</small>`}`;
   }
   if (question.by !== "workspace") return html`${shown}${id}`;
   return html`<a href="${addressOf(question, { workspace: line.id, by: "project", find: undefined })}">${shown}</a>${id}`;
@@ -232,7 +232,7 @@ export function course(report: Report): Html {
     ...(courseBefore.length === 0
       ? []
       : [
-          html`<li><span class="swatch ghost"></span> grey line: ${daysText(before)}${shift === 0 ? "" : `, moved by ${Math.abs(shift)} ${Math.abs(shift) === 1 ? "day" : "days"} so that weekdays match`}</li>`,
+          html`<li><span class="swatch ghost"></span> grey line: ${daysText(before)}${shift !== 0 && `, moved by ${Math.abs(shift)} ${Math.abs(shift) === 1 ? "day" : "days"} so that weekdays match`}</li>`,
         ]),
   ];
   return html`<p class="quiet">${label}</p><div class="scroll" role="region" tabindex="0" aria-label="${label}">
@@ -256,7 +256,7 @@ export function course(report: Report): Html {
         isMoney: question.measure === "cost",
       })}
     </div>
-    ${notes.length === 0 ? "" : html`<ul class="chart-notes">${notes}</ul>`}
+    ${notes.length > 0 && html`<ul class="chart-notes">${notes}</ul>`}
     <details class="figures"><summary>The figures of this chart</summary>
     ${table({
       label: "Figures of the chart",
@@ -289,7 +289,7 @@ export function lineTitle({ kind, ids }: Line, question: Pick<Question, "by" | "
 /** A sum in words: what is loaded of it where a part is missing, never zero in its place. */
 export function figureShown(figure: Figure, { question }: Report): Html {
   const shown = question.measure === "cost" ? money(figure.amount) : html`${amountShown(figure.amount)}`;
-  if (figure.isComplete) return html`${shown}${figure.isUnderWay ? " so far" : ""}`;
+  if (figure.isComplete) return html`${shown}${figure.isUnderWay && " so far"}`;
   if (figure.amount === 0n) return html`${figure.isUnpriced ? "no price" : "not loaded"}`;
   return html`at least ${shown}`;
 }

@@ -100,7 +100,7 @@ async function show({ db, query, now, who }: Context<UsageQuery, unknown>): Prom
   const body = html`${form}
       <dl class="facts">${headline(report)}</dl>
       ${(await notesOf(db, report)).map(noteShown)}
-      ${measure === "cost" ? withoutCost((await billOf(db, question))?.lines ?? []) : ""}
+      ${measure === "cost" && withoutCost((await billOf(db, question))?.lines ?? [])}
       ${course(report)}
       ${idTable(report)}
       ${downloads(question)}`;

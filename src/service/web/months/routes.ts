@@ -164,26 +164,25 @@ function beforeDataStart(month: CalendarMonth, { dataStart }: Pick<ListedSource,
 
 function otherUsage(others: readonly KnownUsage[]): Html {
   const days = (one: KnownUsage, number: number) =>
-    html`<td class="number">${one.state === "checked" || number > 0 ? count(number) : ""}</td>`;
+    html`<td class="number">${(one.state === "checked" || number > 0) && count(number)}</td>`;
   const rows = withFigures(others);
   return html`<h2>Other usage</h2>${describeAbsent(others).map((one) => html`<p>${prose(one)}</p>`)}${
-    rows.length === 0
-      ? ""
-      : table({
-          label: "Other usage",
-          caption: "What a close of the month has to do with it. In daily figures.",
-          heads: [
-            "Usage",
-            "A close",
-            numberHead("Final days"),
-            numberHead("Compared with the export"),
-            numberHead("Differences"),
-          ],
-          rows: rows.map(
-            (one) => html`<tr><th scope="row">${capital(METER_NAME[one.meter])}</th><td>${closeDoes(one)}</td>
+    rows.length > 0 &&
+    table({
+      label: "Other usage",
+      caption: "What a close of the month has to do with it. In daily figures.",
+      heads: [
+        "Usage",
+        "A close",
+        numberHead("Final days"),
+        numberHead("Compared with the export"),
+        numberHead("Differences"),
+      ],
+      rows: rows.map(
+        (one) => html`<tr><th scope="row">${capital(METER_NAME[one.meter])}</th><td>${closeDoes(one)}</td>
         ${[one.finalDays, one.reconciledDays, one.differences].map((number) => days(one, number))}</tr>`,
-          ),
-        })
+      ),
+    })
   }`;
 }
 
