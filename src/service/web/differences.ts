@@ -62,7 +62,7 @@ type Query = z.output<typeof query>;
 
 export function addDifferences(web: Web): void {
   web.page("/differences", { query }, async (context) => {
-    const { db, who } = context;
+    const { db, masked } = context;
     const { source, sources } = await chosenSource(context, context.query.source);
     const asked = { ...context.query, source: source.source };
     const sourceFlags = sourceFlagsOf(context.config, source.source);
@@ -77,7 +77,7 @@ export function addDifferences(web: Web): void {
       meter: asked.meter,
       before: asked.before,
       most: ON_A_PAGE + 1,
-      masked: who.role === "viewer",
+      masked,
     });
     const shown = rows.slice(0, ON_A_PAGE);
     const last = rows.length > ON_A_PAGE ? shown.at(-1) : undefined;

@@ -48,7 +48,7 @@ export function addOverview(web: Web): void {
   web.live("/overview/live", { oneInstant: true, everyMs: 15_000 }, overview);
 }
 
-type Asked = Context<unknown, unknown>;
+type Asked = Context;
 
 async function overview(context: Asked): Promise<Html> {
   const { db, config, now } = context;
@@ -63,7 +63,7 @@ async function overview(context: Asked): Promise<Html> {
     config,
     now,
     queues: asAdvised,
-    masked: context.who.role === "viewer",
+    masked: context.masked,
   });
   const queues = await looking;
   const known = new Set(reports.map(({ status }) => status.source));
@@ -230,7 +230,7 @@ function loading(report: SourceReport, now: number): Html {
   const { status, trust, progress, lastSync, nextSync, budget, neverRead } = report;
   const { source } = status;
   return html`<details id="loading-${source}" ${(trust.gapDays > 0 || status.failures.length > 0) && "open"}><summary>Loading and comparing</summary><dl class="facts">
-      ${fact("Not loaded", html`<a href="${address("/coverage", { source })}">${trust.gapDays === 0 ? "nothing is missing" : html`${count(trust.gapDays)} daily ${trust.gapDays === 1 ? "figure" : "figures"}`}</a>`)}
+      ${fact("Not loaded", html`<a href="${address("/coverage", { source })}">${trust.gapDays === 0 ? "nothing is missing" : counted(trust.gapDays, "daily figure")}</a>`)}
       ${neverRead.length > 0 && fact("Not known", html`${namesOf(neverRead)}: no response ever named ${neverRead.length === 1 ? "it" : "them"}`)}
       ${fact("Differences", html`<a href="${address("/differences", { source })}">${count(status.openDifferences)} open, ${count(status.platformDisagrees)} where the platform contradicts itself</a>${describeOtherDifferences(status.otherDifferences)}`)}
       ${fact("Restated", html`<a href="${address("/differences", { source, says: "restatement" })}">${describeRestatements(status.restatements)}</a>`)}

@@ -42,7 +42,7 @@ const query = z.object({
 });
 
 export function addTimeline(web: Web): void {
-  web.page("/timeline", { query }, async ({ db, query: { source, kind, before }, who }) => {
+  web.page("/timeline", { query }, async ({ db, query: { source, kind, before }, masked }) => {
     const sources = (await listSources(db)).map((one) => one.source);
     if (source !== undefined && !sources.includes(source)) throw sourceUnknown(source, sources);
     const kinds = kind === undefined ? TIMELINE_KINDS : [kind];
@@ -56,7 +56,7 @@ export function addTimeline(web: Web): void {
     const last = moments.length > ON_A_PAGE ? shown.at(-1) : undefined;
     const older = last && cursorText([last.at, last.kind, last.id]);
     const body = html`${filterForm(sources, source, kind)}
-      ${shown.length === 0 ? html`<p>Nothing of this is recorded${before !== undefined && " before this place in the list"}.</p>` : list(shown, { byId, masked: who.role === "viewer", hasSources: sources.length > 1 && source === undefined })}
+      ${shown.length === 0 ? html`<p>Nothing of this is recorded${before !== undefined && " before this place in the list"}.</p>` : list(shown, { byId, masked, hasSources: sources.length > 1 && source === undefined })}
       ${older !== undefined && html`<p><a href="${address("/timeline", { source, kind, before: older })}">Older entries</a></p>`}
       ${before !== undefined && html`<p><a href="${address("/timeline", { source, kind })}">The newest entries</a></p>`}`;
     return { title: "Timeline", body };

@@ -29,7 +29,7 @@ const query = z.object({
 
 export function addBackfillList(web: Web): void {
   web.page("/backfills", { query }, async (context) => {
-    const { db, config, who } = context;
+    const { db, config, isOperator } = context;
     const { source, before } = context.query;
     const found = await listBackfills(db, { source, before, most: PAGE + 1 });
     const shown = found.slice(0, PAGE);
@@ -37,7 +37,7 @@ export function addBackfillList(web: Web): void {
     const slugs = config.sources.map(({ slug }) => slug);
     return {
       title: "Backfills",
-      body: html`${who.role === "operator" && html`<p><a class="button" href="${address("/backfills/new", { source })}">New backfill</a></p>`}
+      body: html`${isOperator && html`<p><a class="button" href="${address("/backfills/new", { source })}">New backfill</a></p>`}
         ${slugs.length > 1 && filter(slugs, source)}
         ${shown.length === 0 ? html`<p class="quiet">There is no backfill${before !== undefined && " before that one"}.</p>` : tableOf(shown)}
         ${found.length > PAGE && html`<p><a href="${older}" rel="next">Older backfills</a></p>`}`,

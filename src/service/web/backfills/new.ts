@@ -65,7 +65,7 @@ const STARTED = ASKED.extend({
   shown_at: z.coerce.number().int().positive().max(8.64e15),
 });
 
-type Of = Pick<Context<unknown, unknown>, "config" | "db" | "now" | "who" | "csrf">;
+type Of = Pick<Context, "config" | "db" | "now" | "isOperator" | "csrf">;
 
 export function addNewBackfill(web: Web): void {
   web.page("/backfills/new", { query: ASKED }, (context) => newPage(context, context.query));
@@ -146,11 +146,11 @@ async function previewSection(
 
 /** Starts what the preview shows: the digest is that of its requests. */
 function startForm(
-  { who, csrf, now }: Of,
+  { isOperator, csrf, now }: Of,
   { asked, known, preview }: { asked: Asked; known: PreviewedSource; preview: BackfillPreview },
 ): Html {
   const { tasks, digest } = preview;
-  if (who.role !== "operator") return html`<p class="quiet">Operators can start it.</p>`;
+  if (!isOperator) return html`<p class="quiet">Operators can start it.</p>`;
   if (known.stored === undefined) return html``;
   if (tasks.length === 0)
     return notice(

@@ -4,7 +4,7 @@ import { rangeSentence } from "../../../domain/coverage/range-status.ts";
 import { dayOf } from "../../../domain/time/days.ts";
 import { ceilToGrid, DAY_MS } from "../../../domain/time/stride.ts";
 import { UsageError } from "../../../errors.ts";
-import { backfillBudget, minutesOf, previewedSource } from "../../../pipeline/backfill/plan-backfill.ts";
+import { backfillBudget, previewedSource } from "../../../pipeline/backfill/plan-backfill.ts";
 import { rangeOfBackfill } from "../../../pipeline/sync/asked-range.ts";
 import { withoutAddresses } from "../../../printable.ts";
 import { namedWorkspaces } from "../../../store/activity/reader-login.ts";
@@ -35,7 +35,7 @@ import {
 import { seeQueues } from "../queues-seen.ts";
 import type { Context, Web } from "../routes.ts";
 import { bar, counts, dimensionsOf, rangeOf, stateOf } from "./list.ts";
-import { rangeTable } from "./preview.ts";
+import { rangeTable, timeOf } from "./preview.ts";
 
 const MOST_GROUPS = 20;
 const MOST_RANGES = 10;
@@ -86,7 +86,7 @@ async function steer(context: Of, action: Steering): Promise<Page | { readonly r
 async function onePage(context: Of, said: Html = html``): Promise<Page> {
   const {
     db,
-    who,
+    isOperator,
     csrf,
     params: { id },
   } = context;
@@ -105,7 +105,7 @@ async function onePage(context: Of, said: Html = html``): Promise<Page> {
         ${fact("Fetches", reprocess === "all" ? "everything again" : "only what was missing or not final")}
         ${fact("Started", html`${instant(backfill.createdAt)}; who did it is in the <a href="/timeline?source=${encodeURIComponent(source)}">timeline</a>`)}
       </dl>
-      ${who.role === "operator" && html`<form id="steer" method="post"><input type="hidden" name="_csrf" value="${csrf()}"></form>`}
+      ${isOperator && html`<form id="steer" method="post"><input type="hidden" name="_csrf" value="${csrf()}"></form>`}
       <div data-live="/backfills/${id}/live">${await fragment(context, backfill)}</div>`,
   };
 }
@@ -117,7 +117,7 @@ async function workspacesOf({ db }: Of, { workspaceIds }: Backfill): Promise<Htm
 }
 
 async function fragment(context: Of, backfill: Backfill): Promise<Html> {
-  const { db, who } = context;
+  const { db, isOperator, masked } = context;
   const { backfillId, finishedAt, state, failed } = backfill;
   const isOver = finishedAt !== null;
   const groups =
@@ -128,13 +128,13 @@ async function fragment(context: Of, backfill: Backfill): Promise<Html> {
     <p>${stateOf(backfill)} ${bar(backfill)}</p>
     ${counts(backfill)}
     ${isOver ? html`<p>${state === "cancelled" ? "Cancelled" : "Finished"}: ${instant(finishedAt)}.</p>` : await underWay(context, backfill)}
-    ${who.role === "operator" && buttons(backfill)}
-    ${groups.length > 0 && failures(groups, failed, who.role === "viewer")}
+    ${isOperator && buttons(backfill)}
+    ${groups.length > 0 && failures(groups, failed, masked)}
     ${isOver && (await outcome(context, backfill))}`;
 }
 
 async function underWay(context: Of, backfill: Backfill): Promise<Html> {
-  const { db, config, now } = context;
+  const { db, config, now, masked } = context;
   const { backfillId, source, state, waiting, refused } = backfill;
   const found = config.sources.find(({ slug }) => slug === source);
   const [beside, known, held] = await Promise.all([
@@ -143,20 +143,12 @@ async function underWay(context: Of, backfill: Backfill): Promise<Html> {
     heldUp(context, source),
   ]);
   const budget = found && known && backfillBudget(known, { config: found, settings: config, now });
-  const minutes = budget === undefined ? 0 : minutesOf(waiting + beside.others, budget);
-  return html`${refused !== null && notice("bad", html`<p>The platform refuses the key, so nothing of it is fetched: ${prose(context.who.role === "viewer" ? withoutAddresses(refused) : refused)}</p><p>${prose("Correct the key. The backfill goes on once it is accepted; `usage-etl doctor` tries it.")}</p>`)}
+  return html`${refused !== null && notice("bad", html`<p>The platform refuses the key, so nothing of it is fetched: ${prose(masked ? withoutAddresses(refused) : refused)}</p><p>${prose("Correct the key. The backfill goes on once it is accepted; `usage-etl doctor` tries it.")}</p>`)}
     ${state === "paused" && notice("info", html`<p>It is paused: its fetch tasks wait until it is resumed. A task that a worker holds runs to its end.</p>`)}
     ${found === undefined && notice("warn", html`<p>Its source is not configured in this process.</p>`)}
     ${held !== undefined && notice("bad", html`<p>${prose(held)}</p>`)}
     <dl class="facts">
-      ${
-        state !== "paused" &&
-        budget !== undefined &&
-        fact(
-          "Time left",
-          html`about ${count(minutes)} ${minutes === 1 ? "minute" : "minutes"} at the ${count(Math.floor(budget.leftPerMinute))} requests a minute that routine syncs leave`,
-        )
-      }
+      ${state !== "paused" && budget !== undefined && fact("Time left", timeOf(waiting + beside.others, budget))}
       ${fact(
         "Before it",
         html`Routine syncs go first: ${count(beside.routine)} of their fetch tasks wait or are at work${

@@ -1,9 +1,13 @@
 import type { SourceConfig } from "../../../config/config.ts";
 import type { RangeLine } from "../../../domain/coverage/range-status.ts";
 import { LEFT_OUT, requestsByDimension, windowsOf } from "../../../domain/planning/planned-windows.ts";
-import type { BackfillPreview } from "../../../pipeline/backfill/plan-backfill.ts";
-import { type BackfillBudget, minutesOf } from "../../../pipeline/backfill/plan-backfill.ts";
+import {
+  type BackfillBudget,
+  type BackfillPreview,
+  minutesOf,
+} from "../../../pipeline/backfill/plan-backfill.ts";
 import type { Wish } from "../../../pipeline/backfill/wish.ts";
+import { counted } from "../../../printable.ts";
 import { rangeText } from "../coverage/query.ts";
 import { badge, count, dimensionTitle, fact, type Html, html, instant, joined, table } from "../parts.ts";
 
@@ -31,7 +35,7 @@ export function previewOf({ checked, preview, budget }: Shown): Html {
   return html`<dl class="facts">
       ${fact("Requests", html`${count(tasks.length)} in ${count(windows.length)} windows: ${joined(byDimension)}`)}
       ${withoutTraces !== 0 && fact("Not sent", html`up to ${count(withoutTraces)} of them: the workspace had no traces in that time so far, and answers by workspace come first`)}
-      ${sent !== 0 && fact("Time", time(sent, budget))}
+      ${sent !== 0 && fact("Time", timeOf(sent, budget))}
       ${facts !== undefined && facts.routineTasks + facts.backfillTasks !== 0 && fact("Before it", html`${count(facts.routineTasks)} fetch tasks of syncs and ${count(facts.backfillTasks)} of other backfills wait already. Syncs go first.`)}
       ${inFlight !== 0 && fact("Under way", html`${count(inFlight)} of the requests are tasks of a sync or another backfill too. Nothing is fetched twice.`)}
       ${
@@ -49,9 +53,9 @@ export function previewOf({ checked, preview, budget }: Shown): Html {
     ${loaded(preview.loaded)}`;
 }
 
-function time(sent: number, budget: BackfillBudget): Html {
-  const minutes = minutesOf(sent, budget);
-  return html`about ${count(minutes)} ${minutes === 1 ? "minute" : "minutes"} at the ${count(Math.floor(budget.leftPerMinute))} requests a minute that routine syncs leave of ${count(budget.perMinute)}`;
+export function timeOf(requests: number, budget: BackfillBudget): Html {
+  const minutes = minutesOf(requests, budget);
+  return html`about ${counted(minutes, "minute")} at the ${count(Math.floor(budget.leftPerMinute))} requests a minute that routine syncs leave of ${count(budget.perMinute)}`;
 }
 
 function leftOut(parts: BackfillPreview["leftOut"]): Html {

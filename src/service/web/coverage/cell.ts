@@ -26,20 +26,13 @@ import {
   name,
   STATUSES,
   type Status,
+  sourceUnknown,
   table,
   UNPROVED,
 } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
 import { answerList, failureList, proofList, taskList } from "./cell-lists.ts";
-import {
-  addressOf,
-  checkedRange,
-  rangeText,
-  TARGET,
-  type Target,
-  unknownSource,
-  workspaceUnknown,
-} from "./query.ts";
+import { addressOf, checkedRange, rangeText, TARGET, type Target, workspaceUnknown } from "./query.ts";
 import { described, signOf } from "./table.ts";
 
 const QUERY = z.object(TARGET);
@@ -59,7 +52,7 @@ interface Shown {
   readonly facts: CellFacts;
 }
 
-async function show({ db, query, who }: Context<Query, unknown>): Promise<Page> {
+async function show({ db, query, masked }: Context<Query>): Promise<Page> {
   const { workspace: workspaceId, group_by: groupBy, stride = "day" } = query;
   const source = query.source ?? (await listSources(db))[0]?.source ?? "default";
   if (workspaceId === undefined) throw incomplete("workspace");
@@ -73,7 +66,7 @@ async function show({ db, query, who }: Context<Query, unknown>): Promise<Page> 
   });
   if (coverage === undefined) {
     const known = await listSources(db);
-    throw unknownSource(
+    throw sourceUnknown(
       source,
       known.map((one) => one.source),
     );
@@ -109,7 +102,7 @@ async function show({ db, query, who }: Context<Query, unknown>): Promise<Page> 
     title: `Coverage of ${rangeText(range)}`,
     body: html`${about(shown, query)}
     <h2>State</h2>${stateTable(shown)}
-    <h2>Failures</h2>${failureList(facts.failures, { who, isAsked: refusal === undefined })}
+    <h2>Failures</h2>${failureList(facts.failures, { masked, isAsked: refusal === undefined })}
     ${taskList(facts)}
     <h2>Load again</h2>${loadAgain(
       { source, stride, range, groupBy, workspaceId },

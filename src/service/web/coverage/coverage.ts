@@ -18,6 +18,7 @@ import { dayOf } from "../../../domain/time/days.ts";
 import { ceilToGrid, DAY_MS, floorToGrid } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { GROUPINGS } from "../../../domain/usage/record.ts";
+import { counted } from "../../../printable.ts";
 import { listSources } from "../../../store/activity/overview.ts";
 import {
   type CoverageCell,
@@ -72,7 +73,7 @@ export function addCoverage(web: Web): void {
   web.page("/coverage", { query: QUERY, oneInstant: true }, show);
 }
 
-async function show({ db, query, now }: Context<Query, unknown>): Promise<Page> {
+async function show({ db, query, now }: Context<Query>): Promise<Page> {
   const title = "Coverage";
   const sources = await listSources(db);
   const source = chosenSource(sources, query.source)?.source;
@@ -248,7 +249,7 @@ function gaps(
   const note =
     left === 0
       ? ""
-      : html`<p class="quiet">Not looked at here: ${count(left)} ${left === 1 ? "workspace that no sync loads: it" : "workspaces that no sync loads: they"} left the listing or the configuration.</p>`;
+      : html`<p class="quiet">Not looked at here: ${counted(left, "workspace")} that no sync loads: ${left === 1 ? "it" : "they"} left the listing or the configuration.</p>`;
   if (cells.length === 0) return html`${note}`;
   const found = gapsOf(cells);
   const [first] = found;

@@ -3,6 +3,7 @@ import { daysBetween } from "../../../domain/time/days.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { amountDrawn, amountShown, percentOf } from "../../../domain/usage/amount.ts";
 import { bucketShown } from "../../../pipeline/export/table-file.ts";
+import { counted } from "../../../printable.ts";
 import { type ChartPoint, MOST_PARTS, sparkline, timeChart, UNUSUAL_NOTE } from "../chart.ts";
 import { rangeText } from "../coverage/query.ts";
 import {
@@ -232,7 +233,7 @@ export function course(report: Report): Html {
     ...(courseBefore.length === 0
       ? []
       : [
-          html`<li><span class="swatch ghost"></span> grey line: ${daysText(before)}${shift !== 0 && `, moved by ${Math.abs(shift)} ${Math.abs(shift) === 1 ? "day" : "days"} so that weekdays match`}</li>`,
+          html`<li><span class="swatch ghost"></span> grey line: ${daysText(before)}${shift !== 0 && `, moved by ${counted(Math.abs(shift), "day")} so that weekdays match`}</li>`,
         ]),
   ];
   return html`<p class="quiet">${label}</p><div class="scroll" role="region" tabindex="0" aria-label="${label}">
@@ -282,7 +283,7 @@ export function lineTitle({ kind, ids }: Line, question: Pick<Question, "by" | "
   if (kind === "none") return `Without ${one === "API key" || one === "owner" ? "an" : "a"} ${one}`;
   if (kind === "adjustment") return "Changed since the close";
   if (kind === "unloaded") return `Not loaded by ${one}`;
-  if (kind === "rest") return `The rest: ${ids.toLocaleString("en-US")} ${one}${ids === 1 ? "" : "s"}`;
+  if (kind === "rest") return `The rest: ${counted(ids, one)}`;
   return kind === "total" ? "Total" : "";
 }
 

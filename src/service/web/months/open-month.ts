@@ -56,7 +56,7 @@ export function openPage(given: OpenMonth): Html {
     open.length > 0
       ? html`${notice("warn", html`<p>${monthTitle(month)} is open: ${count(open.length)} daily figures keep it so.</p>`)}
         ${openDaysList(open, asked, source.source, behind)}`
-      : html`${notice("good", html`<p>${monthTitle(month)} is open, and nothing keeps it open: every day is loaded, final and reconciled${accepted !== 0 && html`, but for ${count(accepted)} daily ${accepted === 1 ? "figure" : "figures"} that ${accepted === 1 ? "is" : "are"} accepted`}.</p>`)}
+      : html`${notice("good", html`<p>${monthTitle(month)} is open, and nothing keeps it open: every day is loaded, final and reconciled${accepted !== 0 && html`, but for ${counted(accepted, "daily figure")} that ${accepted === 1 ? "is" : "are"} accepted`}.</p>`)}
         ${mayClose ? html`<p><a class="button" href="${address(`/months/${month.name}/close`, fields)}">Close ${monthTitle(month)} …</a></p>` : html`<p>An operator can close it.</p>`}`;
   return html`${state}
     ${without.length === 0 && !accepts ? "" : html`<p>${conditions(given)} <a href="${address(`/months/${month.name}`, { source: source.source })}">Look at all of it</a></p>`}
@@ -133,7 +133,7 @@ export async function confirmation(
       <dt>Traces</dt><dd>${count(traces)}</dd>
       <dt>Totals</dt><dd><ul>${totals.dimensions.map(
         (one) =>
-          html`<li>${dimensionTitle(one.groupBy)}: ${count(one.totals)} ${one.totals === 1 ? "id" : "ids"}, ${count(one.traces)} traces</li>`,
+          html`<li>${dimensionTitle(one.groupBy)}: ${counted(one.totals, "id")}, ${count(one.traces)} traces</li>`,
       )}</ul></dd>
       <dt>Estimated costs</dt><dd>${
         totals.costs.length === 0

@@ -72,7 +72,7 @@ export function addMonths(web: Web): void {
       source,
       newest,
       now: context.now,
-      masked: context.who.role === "viewer",
+      masked: context.masked,
     });
     return { title: "Months", body: html`${sourceForm("/months", sources, source.source)}${list}` };
   });
@@ -84,7 +84,7 @@ export function addMonths(web: Web): void {
 }
 
 async function monthPage(context: Context<Asked, Params>): Promise<Page> {
-  const { db, query, who, now } = context;
+  const { db, query, isOperator, masked, now } = context;
   const { source, sources } = await chosenSource(context, query.source);
   const named = monthNamed(context.params.month);
   if (named?.name === monthAt(now).name) {
@@ -93,7 +93,6 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
   }
   const look = await lookFor(context, source, query);
   const { month, closed, provider, others } = look;
-  const isOperator = who.role === "operator";
   const state =
     closed === undefined
       ? openPage({
@@ -107,14 +106,14 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
           month,
           source,
           closed,
-          masked: who.role === "viewer",
+          masked,
           csrf: isOperator ? context.csrf() : undefined,
         });
   return pageOf(
     context,
     { month, source, sources },
     {
-      closed: closed && closedLine(closed, who.role === "viewer"),
+      closed: closed && closedLine(closed, masked),
       provider: providerLine(provider, source),
       state,
       others: others.length === 0 ? undefined : otherUsage(others),
@@ -130,12 +129,12 @@ interface MonthParts {
 }
 
 async function pageOf(
-  { db, now, who }: Context<Asked, Params>,
+  { db, now, masked }: Context<Asked, Params>,
   { month, source: of, sources }: { month: CalendarMonth } & Awaited<ReturnType<typeof chosenSource>>,
   { closed, provider, state, others }: MonthParts,
 ): Promise<Page> {
   const { source, dataStart } = of;
-  const asked = { source, month: month.name, now, masked: who.role === "viewer" };
+  const asked = { source, month: month.name, now, masked };
   const statement = await statementOf(db, asked);
   const bill = await monthBill(db, { source, monthStart: month.start });
   return {
@@ -187,7 +186,7 @@ function otherUsage(others: readonly KnownUsage[]): Html {
 }
 
 async function confirmPage(context: Context<unknown, Params>, wanted: Asked): Promise<Page> {
-  const { db, who } = context;
+  const { db, isOperator } = context;
   const { source } = await chosenSource(context, wanted.source);
   const look = await lookFor(context, source, wanted);
   const { month, closed, open } = look;
@@ -205,7 +204,7 @@ async function confirmPage(context: Context<unknown, Params>, wanted: Asked): Pr
     );
     return { title: `${monthTitle(month)} cannot be closed yet`, body: html`${list}${back}`, status: 409 };
   }
-  if (who.role !== "operator") {
+  if (!isOperator) {
     return {
       title: `Close ${monthTitle(month)}`,
       body: html`<p>An operator can close it.</p>${back}`,
@@ -278,7 +277,7 @@ function lookFor(
 }
 
 function askedOf(
-  { config }: Pick<Context<unknown, unknown>, "config">,
+  { config }: Pick<Context, "config">,
   { month, lacksPrice }: Pick<MonthLook, "month" | "lacksPrice">,
   { source, without }: Pick<AskedClose, "without"> & { readonly source: string },
 ): AskedClose {
@@ -288,7 +287,7 @@ function askedOf(
 }
 
 export async function chosenSource(
-  { db, config }: Pick<Context<unknown, unknown>, "db" | "config">,
+  { db, config }: Pick<Context, "db" | "config">,
   slug: string | undefined,
 ): Promise<{ source: SourceWithWorkspaces; sources: readonly SourceWithWorkspaces[] }> {
   const sources = await sourcesToClose(
