@@ -216,7 +216,7 @@ export function course(report: Report): Html {
   const isOpen = total.course.some(({ isComplete, isFinal }) => isComplete && !isFinal);
   const notes = [
     ...(isOpen
-      ? [html`<li><span class="swatch open"></span> hatched: provisional, it may still change</li>`]
+      ? [html`<li><span class="swatch s1 open"></span> hatched: provisional, it may still change</li>`]
       : []),
     ...(total.course.some(({ isComplete, amount }) => !isComplete && amount !== 0n)
       ? [html`<li><span aria-hidden="true">▵</span> at least: a part is not loaded</li>`]
