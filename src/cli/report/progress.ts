@@ -1,5 +1,4 @@
-import type { Clock } from "../../clock.ts";
-import { describeDuration, systemClock } from "../../clock.ts";
+import { type Clock, describeDuration, systemClock } from "../../clock.ts";
 import { printable } from "../../printable.ts";
 
 /** Without a total only `done` is shown. `paused`: nothing is to be done now. */

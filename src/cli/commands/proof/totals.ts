@@ -1,11 +1,9 @@
 import { type Command, Option } from "commander";
 import { METER_WORDS, PROVIDER_OUTCOMES, type ProviderOutcome } from "../../../domain/bill/provider.ts";
-import type { Reach } from "../../../domain/planning/windows.ts";
-import { REACHES } from "../../../domain/planning/windows.ts";
+import { REACHES, type Reach } from "../../../domain/planning/windows.ts";
 import { METER, METER_NAME, meterFlags, numberName } from "../../../domain/usage/meter.ts";
 import { shownId } from "../../../domain/usage/record.ts";
-import type { ProviderResult } from "../../../pipeline/bill/read-bill.ts";
-import { type ReadBill, readBill } from "../../../pipeline/bill/read-bill.ts";
+import { type ProviderResult, type ReadBill, readBill } from "../../../pipeline/bill/read-bill.ts";
 import type { ReadPart } from "../../../pipeline/bill/read-terms.ts";
 import { checkTotals, type TotalsResult } from "../../../pipeline/proof/check-totals.ts";
 import { dimensionText } from "../../report/load-report.ts";
