@@ -63,11 +63,9 @@ export function addTimeline(web: Web): void {
   });
 }
 
-function isRunKind(kind: TimelineKind): boolean {
+function isRun({ kind }: Moment): boolean {
   return (RUN_KINDS as readonly TimelineKind[]).includes(kind);
 }
-
-const isRun = ({ kind }: Moment) => isRunKind(kind);
 
 function filterForm(sources: readonly string[], source: string | undefined, kind: string | undefined): Html {
   const kinds = TIMELINE_KINDS.map((value) => ({ value, text: KIND_WORDS[value] }));

@@ -32,7 +32,15 @@ import {
 } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
 import { answerList, failureList, proofList, taskList } from "./cell-lists.ts";
-import { addressOf, checkedRange, rangeText, TARGET, type Target, workspaceUnknown } from "./query.ts";
+import {
+  addressOf,
+  checkedRange,
+  namedSource,
+  rangeText,
+  TARGET,
+  type Target,
+  workspaceUnknown,
+} from "./query.ts";
 import { described, signOf } from "./table.ts";
 
 const QUERY = z.object(TARGET);
@@ -54,7 +62,7 @@ interface Shown {
 
 async function show({ db, query, masked }: Context<Query>): Promise<Page> {
   const { workspace: workspaceId, group_by: groupBy, stride = "day" } = query;
-  const source = query.source ?? (await listSources(db))[0]?.source ?? "default";
+  const source = namedSource(await listSources(db), query.source)?.source ?? "default";
   if (workspaceId === undefined) throw incomplete("workspace");
   const range = rangeOf(query);
   const coverage = await sourceCoverage(db, {
@@ -64,13 +72,7 @@ async function show({ db, query, masked }: Context<Query>): Promise<Page> {
     ...(groupBy && { groupBy }),
     tracedIn: range,
   });
-  if (coverage === undefined) {
-    const known = await listSources(db);
-    throw sourceUnknown(
-      source,
-      known.map((one) => one.source),
-    );
-  }
+  if (coverage === undefined) throw sourceUnknown(source, []);
   const { cells } = coverage;
   const [first] = cells;
   if (first === undefined) throw workspaceUnknown(source, workspaceId);

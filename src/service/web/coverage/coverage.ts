@@ -49,7 +49,7 @@ import { calendar, firstOf, lastMonthsOf } from "./calendar.ts";
 import {
   addressOf,
   checkedRange,
-  chosenSource,
+  namedSource,
   rangeText,
   TARGET,
   type Target,
@@ -76,7 +76,7 @@ export function addCoverage(web: Web): void {
 async function show({ db, query, now }: Context<Query>): Promise<Page> {
   const title = "Coverage";
   const sources = await listSources(db);
-  const source = chosenSource(sources, query.source)?.source;
+  const source = namedSource(sources, query.source)?.source;
   if (source === undefined) return { title, body: nothingYet() };
   const stride = query.stride ?? "day";
   const isChosen = query.from !== undefined || query.to !== undefined;

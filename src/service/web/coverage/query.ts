@@ -70,7 +70,7 @@ export function checkedRange(range: Interval): Interval {
 }
 
 /** Errors: `source_unknown`. The first source where none is named; undefined where there is none at all. */
-export function chosenSource<S extends { readonly source: string }>(
+export function namedSource<S extends { readonly source: string }>(
   sources: readonly S[],
   named: string | undefined,
 ): S | undefined {

@@ -97,7 +97,7 @@ interface Row {
 
 const PAGE = 25;
 
-export interface RowsAsked {
+interface RowsAsked {
   readonly length: ColumnLength;
   readonly columns: readonly Interval[];
   readonly cells: readonly CellParts<CoverageCell>[];

@@ -215,27 +215,17 @@ export function course(report: Report): Html {
   const shift = isWeeks ? toSameWeekday(before.from, range.from) : 0;
   const isOpen = total.course.some(({ isComplete, isFinal }) => isComplete && !isFinal);
   const notes = [
-    ...(isOpen
-      ? [html`<li><span class="swatch s1 open"></span> hatched: provisional, it may still change</li>`]
-      : []),
-    ...(total.course.some(({ isComplete, amount }) => !isComplete && amount !== 0n)
-      ? [html`<li><span aria-hidden="true">▵</span> at least: a part is not loaded</li>`]
-      : []),
-    ...(lines.some((line, n) => colourOf(line, n) === "rest" && line.sum.amount !== 0n)
-      ? [html`<li><span class="swatch rest"></span> all others</li>`]
-      : []),
-    ...(restated.size === 0
-      ? []
-      : [
-          html`<li><span class="restated" aria-hidden="true">▾</span> a count of it changed when it was final (<a href="${address("/differences", { source: question.source.slug, says: "restatement" })}">which</a>)</li>`,
-        ]),
-    ...(buckets.some(({ at }) => unusual.has(at)) ? [UNUSUAL_NOTE] : []),
-    ...(courseBefore.length === 0
-      ? []
-      : [
-          html`<li><span class="swatch ghost"></span> grey line: ${daysText(before)}${shift !== 0 && `, moved by ${counted(Math.abs(shift), "day")} so that weekdays match`}</li>`,
-        ]),
-  ];
+    isOpen && html`<li><span class="swatch s1 open"></span> hatched: provisional, it may still change</li>`,
+    total.course.some(({ isComplete, amount }) => !isComplete && amount !== 0n) &&
+      html`<li><span aria-hidden="true">▵</span> at least: a part is not loaded</li>`,
+    lines.some((line, n) => colourOf(line, n) === "rest" && line.sum.amount !== 0n) &&
+      html`<li><span class="swatch rest"></span> all others</li>`,
+    restated.size > 0 &&
+      html`<li><span class="restated" aria-hidden="true">▾</span> a count of it changed when it was final (<a href="${address("/differences", { source: question.source.slug, says: "restatement" })}">which</a>)</li>`,
+    buckets.some(({ at }) => unusual.has(at)) && UNUSUAL_NOTE,
+    courseBefore.length > 0 &&
+      html`<li><span class="swatch ghost"></span> grey line: ${daysText(before)}${shift !== 0 && `, moved by ${counted(Math.abs(shift), "day")} so that weekdays match`}</li>`,
+  ].filter((note) => note !== false);
   return html`<p class="quiet">${label}</p><div class="scroll" role="region" tabindex="0" aria-label="${label}">
       ${timeChart({
         points: pointsOf(total.course, report).map((point) => ({

@@ -16,27 +16,13 @@ import { type Cell, card, type Html, html, money, name, notice, numberHead, tabl
 const IS_APART: ReadonlySet<BillLine["line"]> = new Set(["not_charged", "not_invoiced"]);
 const IN_MONEY = "spend_usd";
 
-export function withoutCost(bill: readonly BillLine[]): Html[] {
+export function withoutCost(bill: readonly BillLine[]): Html {
   const names = namesWithoutCost(bill);
-  const corrects = bill.some(({ line }) => line === "correction");
-  return [
-    ...(names.length === 0 || billTotals(bill).length === 0
-      ? []
-      : [
-          notice(
-            "info",
-            `Not in the cost, in whole or in part: ${names.join(", ")}. The bill of the month says why.`,
-          ),
-        ]),
-    ...(corrects
-      ? [
-          notice(
-            "info",
-            "The total of the bill has corrections of closed months too, which this month's cost has not.",
-          ),
-        ]
-      : []),
-  ];
+  const left = `Not in the cost, in whole or in part: ${names.join(", ")}. The bill of the month says why.`;
+  const corrected =
+    "The total of the bill has corrections of closed months too, which this month's cost has not.";
+  return html`${names.length > 0 && billTotals(bill).length > 0 && notice("info", left)}
+    ${bill.some(({ line }) => line === "correction") && notice("info", corrected)}`;
 }
 
 export function billTable(

@@ -18,6 +18,7 @@ import { monthBill } from "../../../store/bill/bill-lines.ts";
 import { inSnapshot } from "../../../store/db/snapshot.ts";
 import { CLOSE_ACTION } from "../../../store/months/closed-months.ts";
 import { recordAction } from "../../../store/work/operator-actions.ts";
+import { namedSource } from "../coverage/query.ts";
 import type { Page } from "../layout.ts";
 import {
   address,
@@ -294,12 +295,9 @@ export async function chosenSource(
     db,
     config.sources.map((one) => one.slug),
   );
-  const source = slug === undefined ? sources[0] : sources.find((one) => one.source === slug);
-  if (source !== undefined) return { source, sources };
-  throw sourceUnknown(
-    slug ?? "",
-    sources.map((one) => one.source),
-  );
+  const source = namedSource(sources, slug);
+  if (source === undefined) throw sourceUnknown("", []);
+  return { source, sources };
 }
 
 function sourceForm(path: string, sources: readonly ListedSource[], chosen: string): Html | "" {
