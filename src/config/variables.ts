@@ -48,7 +48,7 @@ export function readVariable(environment: Environment, name: string, problems: s
 }
 
 /** Each is a secret or its file. */
-export function readRouteSecrets(environment: Environment, problems: string[]): ReadonlyMap<string, Secret> {
+export function readRouteSecrets(environment: Environment, problems: string[]): Map<string, Secret> {
   const names = new Set(Object.keys(environment).map((name) => name.replace(/_FILE$/, "")));
   const found = [...names].filter(isRouteSetting).flatMap((name): [string, Secret][] => {
     const secret = readVariable(environment, name, problems);

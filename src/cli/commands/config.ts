@@ -68,7 +68,7 @@ function lineOf(setting: string, value: string, from: string): string {
   return `${setting.padEnd(WIDTHS.setting)}  ${value.padEnd(WIDTHS.value)}  ${from}`.trimEnd();
 }
 
-export interface DescribedSetting {
+interface DescribedSetting {
   readonly setting: SettingName;
   /** Without secrets; null: not set and no default. */
   readonly value: string | null;

@@ -59,7 +59,7 @@ export function createBar(terminal: Terminal, clock: Pick<Clock, "now"> = system
   };
 }
 
-export interface Pace {
+interface Pace {
   readonly rate: () => number | undefined;
 }
 

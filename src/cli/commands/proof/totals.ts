@@ -140,7 +140,7 @@ const NOT_COMPARED: readonly ProviderOutcome[] = [
 type Total = ProviderResult["months"][number]["totals"][number];
 
 /** A key that may not read limits and periods does not fail the comparison. */
-export function exitOfBill({ provider, failed: parts }: ReadBill): number {
+function exitOfBill({ provider, failed: parts }: ReadBill): number {
   if (provider === undefined || parts.length > 0) return EXIT.partlyFailed;
   const { refusal, failed, findings } = provider;
   if (refusal !== null) return EXIT.refused;
@@ -152,7 +152,7 @@ export function exitOfBill({ provider, failed: parts }: ReadBill): number {
     : EXIT.done;
 }
 
-export function billToData({ provider, limits, period, failed: parts }: ReadBill) {
+function billToData({ provider, limits, period, failed: parts }: ReadBill) {
   const terms = { usageLimits: limits ?? null, billingPeriod: period ?? null, failedParts: parts };
   if (provider === undefined) return terms;
   const { refusal, months, findings, failed, requests, restated } = provider;
