@@ -46,15 +46,15 @@ export const RECEIVER_FAULTS: readonly FaultOf[] = [
       return async () => {
         await stop();
         world.receiver.manner = "well";
-        // If another fault stops this job, the schedule sends the message a minute later.
-        let isQueued = false;
+        // A message under way keeps the others back, and once it fails the route waits for up to an hour.
         const isSent = async () => {
-          if (isQueued) return (await world.sql(IS_SENT)).length > 0;
           await sendAlerts(world);
-          isQueued = true;
-          return false;
+          return poll(async () => (await world.sql(IS_SENT)).length > 0, {
+            deadlineMs: 10_000,
+            everyMs: 500,
+          });
         };
-        await poll(isSent, { deadlineMs: SENT_WITHIN_MS, everyMs: 500 });
+        await poll(isSent, { deadlineMs: SENT_WITHIN_MS });
       };
     },
   },
