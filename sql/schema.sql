@@ -1219,28 +1219,10 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   meter text
 -- )
 
--- VIEW reporting_detail.bridge_api_key_workspace (
+-- VIEW reporting_detail.bridge_workspace (
 --   source_id text,
---   api_key_short_key text,
---   workspace_id text,
---   workspace_name text,
---   first_seen_at timestamp with time zone,
---   last_seen_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.bridge_project_workspace (
---   source_id text,
---   project_id text,
---   project_name text,
---   workspace_id text,
---   workspace_name text,
---   first_seen_at timestamp with time zone,
---   last_seen_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.bridge_user_workspace (
---   source_id text,
---   user_id text,
+--   group_by text,
+--   dimension_id text,
 --   workspace_id text,
 --   workspace_name text,
 --   first_seen_at timestamp with time zone,
@@ -1269,17 +1251,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   plan_ends_on date,
 --   ends_at timestamp with time zone,
 --   read_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.dim_deployment_tag (
---   source_id text,
---   workspace_id text,
---   deployment_id text,
---   tag_key text,
---   tag_value text,
---   valid_from date,
---   valid_to date,
---   is_current boolean
 -- )
 
 -- VIEW reporting_detail.dim_name (
@@ -1312,17 +1283,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   measure text
 -- )
 
--- VIEW reporting_detail.dim_project_tag (
---   source_id text,
---   workspace_id text,
---   project_id text,
---   tag_key text,
---   tag_value text,
---   valid_from date,
---   valid_to date,
---   is_current boolean
--- )
-
 -- VIEW reporting_detail.dim_resource (
 --   source_id text,
 --   group_by text,
@@ -1339,10 +1299,11 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   last_seen_at timestamp with time zone
 -- )
 
--- VIEW reporting_detail.dim_sandbox_tag (
+-- VIEW reporting_detail.dim_tag (
 --   source_id text,
+--   group_by text,
 --   workspace_id text,
---   sandbox_id text,
+--   dimension_id text,
 --   tag_key text,
 --   tag_value text,
 --   valid_from date,
@@ -1381,83 +1342,14 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_final boolean
 -- )
 
--- VIEW reporting_detail.fct_cost_api_key_daily (
+-- VIEW reporting_detail.fct_cost_by_id_daily (
 --   source_id text,
 --   usage_date date,
+--   group_by text,
 --   workspace_id text,
 --   workspace_name text,
---   api_key_short_key text,
---   sku text,
---   currency text,
---   traces bigint,
---   estimated_cost numeric(38,10),
---   is_closed boolean,
---   is_final boolean,
---   coverage_status text,
---   measure text,
---   quantity numeric(26,6),
---   is_invoiced boolean
--- )
-
--- VIEW reporting_detail.fct_cost_deployment_daily (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   deployment_id text,
---   deployment_name text,
---   sku text,
---   measure text,
---   currency text,
---   quantity numeric(26,6),
---   estimated_cost numeric(38,10),
---   is_closed boolean,
---   is_final boolean,
---   coverage_status text,
---   is_invoiced boolean
--- )
-
--- VIEW reporting_detail.fct_cost_project_daily (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   project_id text,
---   project_name text,
---   sku text,
---   currency text,
---   traces bigint,
---   estimated_cost numeric(38,10),
---   is_closed boolean,
---   is_final boolean,
---   coverage_status text,
---   measure text,
---   quantity numeric(26,6),
---   is_invoiced boolean
--- )
-
--- VIEW reporting_detail.fct_cost_sandbox_daily (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   sandbox_id text,
---   sku text,
---   measure text,
---   currency text,
---   quantity numeric(26,6),
---   estimated_cost numeric(38,10),
---   is_closed boolean,
---   is_final boolean,
---   coverage_status text
--- )
-
--- VIEW reporting_detail.fct_cost_user_daily (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
+--   dimension_id text,
+--   dimension_name text,
 --   sku text,
 --   currency text,
 --   traces bigint,
@@ -1579,12 +1471,14 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   fetched_at timestamp with time zone
 -- )
 
--- VIEW reporting_detail.fct_usage_api_key_monthly (
+-- VIEW reporting_detail.fct_usage_monthly (
 --   source_id text,
 --   month_start date,
+--   group_by text,
 --   workspace_id text,
 --   workspace_name text,
---   api_key_short_key text,
+--   dimension_id text,
+--   dimension_name text,
 --   traces bigint,
 --   days_expected integer,
 --   days_loaded integer,
@@ -1642,22 +1536,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   fetched_at timestamp with time zone
 -- )
 
--- VIEW reporting_detail.fct_usage_project_monthly (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   project_id text,
---   project_name text,
---   traces bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   traces_loaded bigint,
---   is_month_over boolean
--- )
-
 -- VIEW reporting_detail.fct_usage_user_by_tier_daily (
 --   source_id text,
 --   usage_date date,
@@ -1703,21 +1581,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   fetched_at timestamp with time zone
 -- )
 
--- VIEW reporting_detail.fct_usage_user_monthly (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   traces bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   traces_loaded bigint,
---   is_month_over boolean
--- )
-
 -- VIEW reporting_detail.fct_usage_workspace_by_tier_daily (
 --   source_id text,
 --   usage_date date,
@@ -1758,20 +1621,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_final boolean,
 --   coverage_status text,
 --   fetched_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.fct_usage_workspace_monthly (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   traces bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   traces_loaded bigint,
---   is_month_over boolean
 -- )
 
 -- VIEW reporting_detail.focus_1_4_billing_period (
@@ -3324,28 +3173,14 @@ COMMENT ON COLUMN reporting_detail.backfill_status.total IS 'All fetch tasks, wa
 COMMENT ON COLUMN reporting_detail.backfill_status.created_at IS 'When the backfill was requested.';
 COMMENT ON COLUMN reporting_detail.backfill_status.finished_at IS 'When it was done or cancelled; null before.';
 COMMENT ON COLUMN reporting_detail.backfill_status.meter IS 'What is loaded: traces (of all retention tiers), longlived, shortlived, deployments, sandboxes or evaluators.';
-COMMENT ON VIEW reporting_detail.bridge_api_key_workspace IS 'In which workspaces each API key has usage. Grain: API key x workspace in which it has stored usage (key: source_id, api_key_short_key, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double.';
-COMMENT ON COLUMN reporting_detail.bridge_api_key_workspace.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.bridge_api_key_workspace.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.bridge_api_key_workspace.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.bridge_api_key_workspace.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.bridge_api_key_workspace.first_seen_at IS 'Start of the earliest stored day or hour of it in this workspace.';
-COMMENT ON COLUMN reporting_detail.bridge_api_key_workspace.last_seen_at IS 'Start of the latest stored day or hour of it in this workspace.';
-COMMENT ON VIEW reporting_detail.bridge_project_workspace IS 'In which workspaces each project has usage. Grain: project x workspace in which it has stored usage (key: source_id, project_id, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double.';
-COMMENT ON COLUMN reporting_detail.bridge_project_workspace.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.bridge_project_workspace.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.bridge_project_workspace.project_name IS 'Current name of the project; not unique.';
-COMMENT ON COLUMN reporting_detail.bridge_project_workspace.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.bridge_project_workspace.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.bridge_project_workspace.first_seen_at IS 'Start of the earliest stored day or hour of it in this workspace.';
-COMMENT ON COLUMN reporting_detail.bridge_project_workspace.last_seen_at IS 'Start of the latest stored day or hour of it in this workspace.';
-COMMENT ON VIEW reporting_detail.bridge_user_workspace IS 'In which workspaces each user has usage. Grain: user x workspace in which it has stored usage (key: source_id, user_id, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double.';
-COMMENT ON COLUMN reporting_detail.bridge_user_workspace.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.bridge_user_workspace.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.bridge_user_workspace.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.bridge_user_workspace.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.bridge_user_workspace.first_seen_at IS 'Start of the earliest stored day or hour of it in this workspace.';
-COMMENT ON COLUMN reporting_detail.bridge_user_workspace.last_seen_at IS 'Start of the latest stored day or hour of it in this workspace.';
+COMMENT ON VIEW reporting_detail.bridge_workspace IS 'In which workspaces each project, user and API key has usage. Grain: id of a dimension x workspace in which it has stored usage (key: source_id, group_by, dimension_id, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double.';
+COMMENT ON COLUMN reporting_detail.bridge_workspace.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.bridge_workspace.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
+COMMENT ON COLUMN reporting_detail.bridge_workspace.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
+COMMENT ON COLUMN reporting_detail.bridge_workspace.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.bridge_workspace.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.bridge_workspace.first_seen_at IS 'Start of the earliest stored day or hour of it in this workspace.';
+COMMENT ON COLUMN reporting_detail.bridge_workspace.last_seen_at IS 'Start of the latest stored day or hour of it in this workspace.';
 COMMENT ON VIEW reporting_detail.dim_api_key IS 'Each API key with usage. Grain: API key (key: source_id, api_key_short_key). Names are the current ones, earlier ones are in dim_name, and not unique: join by the key.';
 COMMENT ON COLUMN reporting_detail.dim_api_key.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.dim_api_key.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
@@ -3366,15 +3201,6 @@ COMMENT ON COLUMN reporting_detail.dim_billing_period.plan_started_on IS 'UTC da
 COMMENT ON COLUMN reporting_detail.dim_billing_period.plan_ends_on IS 'UTC day on which the plan ends; null: it does not.';
 COMMENT ON COLUMN reporting_detail.dim_billing_period.ends_at IS 'The instant at which the platform says that the period ends.';
 COMMENT ON COLUMN reporting_detail.dim_billing_period.read_at IS 'When the platform was last asked.';
-COMMENT ON VIEW reporting_detail.dim_deployment_tag IS 'Tags of each deployment, with the days on which they held. Grain: deployment x key of a tag x value in time (key: source_id, workspace_id, deployment_id, tag_key, valid_from). Choose ONE tag_key, then join facts by source_id, workspace_id and deployment_id, with usage_date >= valid_from AND usage_date < valid_to: at most one row for each. With a LEFT JOIN, so that usage without the tag is not lost.';
-COMMENT ON COLUMN reporting_detail.dim_deployment_tag.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.dim_deployment_tag.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.dim_deployment_tag.deployment_id IS E'The platform''s id of the deployment, in deployment usage. No id of a project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.dim_deployment_tag.tag_key IS 'Key of a tag, such as Application. Choose one: a resource has a row for each of its keys.';
-COMMENT ON COLUMN reporting_detail.dim_deployment_tag.tag_value IS 'Value of the tag; several that the platform tells of one key are one text, with commas.';
-COMMENT ON COLUMN reporting_detail.dim_deployment_tag.valid_from IS 'First UTC day of this value, as of the nightly readings; 1900-01-01 for what the first day of readings found.';
-COMMENT ON COLUMN reporting_detail.dim_deployment_tag.valid_to IS 'UTC day on which it was found changed or gone: not included; 9999-12-31 for a current one.';
-COMMENT ON COLUMN reporting_detail.dim_deployment_tag.is_current IS 'Whether it was there when the tags were read last.';
 COMMENT ON VIEW reporting_detail.dim_name IS 'Names over time: what was renamed, and when. Grain: id of a dimension but users x name in time (key: source_id, group_by, dimension_id, valid_from). A UTC day has the name that was valid at its end. Facts have the current name. To name a fact as it was called on its day, join by the id and usage_date >= valid_from AND usage_date < valid_to: one name for each day. An id with more than one row was renamed.';
 COMMENT ON COLUMN reporting_detail.dim_name.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.dim_name.group_by IS 'What was named: a dimension, deployment, sandbox or run_rule.';
@@ -3401,15 +3227,6 @@ COMMENT ON COLUMN reporting_detail.dim_price.counted_over IS 'Whose traces fill 
 COMMENT ON COLUMN reporting_detail.dim_price.is_valid_today IS 'Whether the price is valid on the current UTC day.';
 COMMENT ON COLUMN reporting_detail.dim_price.imported_at IS 'When the price was imported.';
 COMMENT ON COLUMN reporting_detail.dim_price.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
-COMMENT ON VIEW reporting_detail.dim_project_tag IS 'Tags of each project, with the days on which they held. Grain: project x key of a tag x value in time (key: source_id, workspace_id, project_id, tag_key, valid_from). Choose ONE tag_key, then join facts by source_id, workspace_id and project_id, with usage_date >= valid_from AND usage_date < valid_to: at most one row for each. With a LEFT JOIN, so that usage without the tag is not lost.';
-COMMENT ON COLUMN reporting_detail.dim_project_tag.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.dim_project_tag.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.dim_project_tag.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.dim_project_tag.tag_key IS 'Key of a tag, such as Application. Choose one: a resource has a row for each of its keys.';
-COMMENT ON COLUMN reporting_detail.dim_project_tag.tag_value IS 'Value of the tag; several that the platform tells of one key are one text, with commas.';
-COMMENT ON COLUMN reporting_detail.dim_project_tag.valid_from IS 'First UTC day of this value, as of the nightly readings; 1900-01-01 for what the first day of readings found.';
-COMMENT ON COLUMN reporting_detail.dim_project_tag.valid_to IS 'UTC day on which it was found changed or gone: not included; 9999-12-31 for a current one.';
-COMMENT ON COLUMN reporting_detail.dim_project_tag.is_current IS 'Whether it was there when the tags were read last.';
 COMMENT ON VIEW reporting_detail.dim_resource IS 'Each deployment, sandbox or snapshot, and rule that runs an evaluator, with its current name. Grain: resource (key: source_id, group_by, dimension_id). Names are not unique: join by the key. The platform tells no names of sandboxes. Of a rule, as the newest answer tells it: which evaluator it runs, on which project or dataset, and what it may spend a week. Never join it to projects of traces: their ids are others.';
 COMMENT ON COLUMN reporting_detail.dim_resource.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.dim_resource.group_by IS 'What it is: deployment, sandbox (or snapshot), or run_rule, a rule that runs an evaluator.';
@@ -3424,15 +3241,16 @@ COMMENT ON COLUMN reporting_detail.dim_resource.dataset_name IS 'Its name, as of
 COMMENT ON COLUMN reporting_detail.dim_resource.weekly_limit_usd IS 'US dollars that the rule may spend a week, from Monday (UTC) on; null: no limit is told. Does not add up.';
 COMMENT ON COLUMN reporting_detail.dim_resource.first_seen_at IS 'Start of the earliest bucket that named it.';
 COMMENT ON COLUMN reporting_detail.dim_resource.last_seen_at IS 'Start of the latest bucket that named it.';
-COMMENT ON VIEW reporting_detail.dim_sandbox_tag IS 'Tags of each sandbox, with the days on which they held. Grain: sandbox x key of a tag x value in time (key: source_id, workspace_id, sandbox_id, tag_key, valid_from). Choose ONE tag_key, then join facts by source_id, workspace_id and sandbox_id, with usage_date >= valid_from AND usage_date < valid_to: at most one row for each. With a LEFT JOIN, so that usage without the tag is not lost.';
-COMMENT ON COLUMN reporting_detail.dim_sandbox_tag.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.dim_sandbox_tag.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.dim_sandbox_tag.sandbox_id IS 'The platform''s id of the sandbox or snapshot, in sandbox usage. No id of a project; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.dim_sandbox_tag.tag_key IS 'Key of a tag, such as Application. Choose one: a resource has a row for each of its keys.';
-COMMENT ON COLUMN reporting_detail.dim_sandbox_tag.tag_value IS 'Value of the tag; several that the platform tells of one key are one text, with commas.';
-COMMENT ON COLUMN reporting_detail.dim_sandbox_tag.valid_from IS 'First UTC day of this value, as of the nightly readings; 1900-01-01 for what the first day of readings found.';
-COMMENT ON COLUMN reporting_detail.dim_sandbox_tag.valid_to IS 'UTC day on which it was found changed or gone: not included; 9999-12-31 for a current one.';
-COMMENT ON COLUMN reporting_detail.dim_sandbox_tag.is_current IS 'Whether it was there when the tags were read last.';
+COMMENT ON VIEW reporting_detail.dim_tag IS 'Tags of each project, deployment and sandbox, with the days on which they held. Grain: resource x key of a tag x value in time (key: source_id, group_by, workspace_id, dimension_id, tag_key, valid_from). Choose ONE group_by and ONE tag_key, then join facts by source_id, workspace_id and the id, with usage_date >= valid_from AND usage_date < valid_to: at most one row for each. With a LEFT JOIN, so that usage without the tag is not lost.';
+COMMENT ON COLUMN reporting_detail.dim_tag.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.dim_tag.group_by IS 'What has the tag: project, deployment or sandbox.';
+COMMENT ON COLUMN reporting_detail.dim_tag.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.dim_tag.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
+COMMENT ON COLUMN reporting_detail.dim_tag.tag_key IS 'Key of a tag, such as Application. Choose one: a resource has a row for each of its keys.';
+COMMENT ON COLUMN reporting_detail.dim_tag.tag_value IS 'Value of the tag; several that the platform tells of one key are one text, with commas.';
+COMMENT ON COLUMN reporting_detail.dim_tag.valid_from IS 'First UTC day of this value, as of the nightly readings; 1900-01-01 for what the first day of readings found.';
+COMMENT ON COLUMN reporting_detail.dim_tag.valid_to IS 'UTC day on which it was found changed or gone: not included; 9999-12-31 for a current one.';
+COMMENT ON COLUMN reporting_detail.dim_tag.is_current IS 'Whether it was there when the tags were read last.';
 COMMENT ON VIEW reporting_detail.dim_user IS 'Each user with usage. Grain: user (key: source_id, user_id). Names are the current ones, earlier ones are in dim_name, and not unique: join by the key.';
 COMMENT ON COLUMN reporting_detail.dim_user.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.dim_user.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
@@ -3460,85 +3278,24 @@ COMMENT ON COLUMN reporting_detail.fct_budget_daily.even_pace IS 'What would be 
 COMMENT ON COLUMN reporting_detail.fct_budget_daily.is_complete IS 'Whether all that the budget counts is loaded on the day and, of money, has a price.';
 COMMENT ON COLUMN reporting_detail.fct_budget_daily.is_unpriced IS 'Whether a price is missing: usage of a workspace that has prices on other days, but none on this.';
 COMMENT ON COLUMN reporting_detail.fct_budget_daily.is_final IS 'Whether spent is complete and final.';
-COMMENT ON VIEW reporting_detail.fct_cost_api_key_daily IS 'What usage costs, by API key and day. Grain: UTC day x workspace x API key x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, api_key_short_key, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
-COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.sku IS 'SKU of the imported price.';
-COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
-COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.traces IS 'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has. In row (adjustment): the month was closed with other counts.';
-COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
-COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.is_closed IS 'Whether the month is closed: then its sum by workspace stays, and the row (adjustment) takes up what an id has more or less since.';
-COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
-COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
-COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
-COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
-COMMENT ON VIEW reporting_detail.fct_cost_deployment_daily IS 'What deployments cost, by deployment and day. Grain: UTC day x workspace x deployment x SKU of deployment usage, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, deployment_id, sku). An ESTIMATE: the quantity times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where deployments are not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily for these SKUs. Costs add up over all of these within one currency; quantity adds up within one sku. Never add them to those of another dimension: those have them too.';
-COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.deployment_id IS E'The platform''s id of the deployment, in deployment usage. No id of a project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.deployment_name IS 'Current name of the deployment; not unique.';
-COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.sku IS 'SKU of the imported price.';
-COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
-COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
-COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
-COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
-COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_month_close_cost.';
-COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
-COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
-COMMENT ON VIEW reporting_detail.fct_cost_project_daily IS 'What usage costs, by project and day. Grain: UTC day x workspace x project x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, project_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
-COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.project_name IS 'Current name of the project; not unique.';
-COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.sku IS 'SKU of the imported price.';
-COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
-COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.traces IS 'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has. In row (adjustment): the month was closed with other counts.';
-COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
-COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.is_closed IS 'Whether the month is closed: then its sum by workspace stays, and the row (adjustment) takes up what an id has more or less since.';
-COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
-COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
-COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
-COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
-COMMENT ON VIEW reporting_detail.fct_cost_sandbox_daily IS 'What sandboxes cost, by sandbox and day. Grain: UTC day x workspace x sandbox x SKU of sandbox usage, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, sandbox_id, sku). An ESTIMATE: the quantity times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where sandboxes are not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily for these SKUs. Costs add up over all of these within one currency; quantity adds up within one sku. Never add them to those of another dimension: those have them too.';
-COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.sandbox_id IS 'The platform''s id of the sandbox or snapshot, in sandbox usage. No id of a project; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.sku IS 'SKU of the imported price.';
-COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
-COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
-COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
-COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
-COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_month_close_cost.';
-COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
-COMMENT ON VIEW reporting_detail.fct_cost_user_daily IS 'What usage costs, by user and day. Grain: UTC day x workspace x user x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, user_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.sku IS 'SKU of the imported price.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.traces IS 'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has. In row (adjustment): the month was closed with other counts.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.is_closed IS 'Whether the month is closed: then its sum by workspace stays, and the row (adjustment) takes up what an id has more or less since.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
+COMMENT ON VIEW reporting_detail.fct_cost_by_id_daily IS 'What usage costs, by project, user, API key, deployment or sandbox and day. Grain: UTC day x dimension x workspace x id x SKU, days with usage on which a price is valid (key: source_id, usage_date, group_by, workspace_id, dimension_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. Choose ONE group_by: costs add up over the rest within one currency, traces and quantity within one sku, and never over two dimensions. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So by project, user and API key the sum is that of fct_cost_workspace_daily, and by deployment or sandbox that of their SKUs there. Empty without prices.';
+COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.group_by IS 'What dimension_id names: project, user, api_key, deployment or sandbox.';
+COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
+COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.dimension_name IS 'Current name in this dimension. Null for users: their addresses are in dim_user.';
+COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.sku IS 'SKU of the imported price.';
+COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
+COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
+COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_month_close_cost.';
+COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
+COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
+COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
+COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
 COMMENT ON VIEW reporting_detail.fct_month_close IS 'Closed months by workspace: traces when closed, and what changed since. Grain: closed calendar month x workspace (key: source_id, month_start, workspace_id). Its traces as they were closed, which never change, later changes as adjustment_traces, and current_traces, the sum of both; null where the workspace was left out. All add up over months and workspaces. By project, user and key: fct_month_close_by_dimension. Costs: fct_month_close_cost.';
 COMMENT ON COLUMN reporting_detail.fct_month_close.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_month_close.month_start IS 'First day of the month.';
@@ -3634,19 +3391,21 @@ COMMENT ON COLUMN reporting_detail.fct_usage_api_key_hourly.traces IS 'Number of
 COMMENT ON COLUMN reporting_detail.fct_usage_api_key_hourly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_usage_api_key_hourly.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
 COMMENT ON COLUMN reporting_detail.fct_usage_api_key_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON VIEW reporting_detail.fct_usage_api_key_monthly IS 'Traces by API key and month. Grain: calendar month (UTC) x workspace x API key (key: source_id, month_start, workspace_id, api_key_short_key), months with usage. A month x workspace with an expected day that is not loaded is one row with null id and null traces: take days for it. Traces add up over all of these. Never add them to those of another dimension.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.days_expected IS 'Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting_detail.fct_usage_monthly IS 'Traces by month. Grain: calendar month (UTC) x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). Choose ONE group_by: traces add up over the rest, never over two dimensions. By workspace every month from the data start on, and null traces where at least one expected day is not loaded; by another dimension months with usage, and one row with null id and null traces for a month x workspace that is not complete: take days for it. Expected is every day that has ended, and today once it is loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_usage_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.fct_usage_monthly.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
+COMMENT ON COLUMN reporting_detail.fct_usage_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_monthly.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
+COMMENT ON COLUMN reporting_detail.fct_usage_monthly.dimension_name IS 'Current name in this dimension. Null for users: their addresses are in dim_user.';
+COMMENT ON COLUMN reporting_detail.fct_usage_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_monthly.days_expected IS 'Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
+COMMENT ON COLUMN reporting_detail.fct_usage_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_usage_monthly.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
+COMMENT ON COLUMN reporting_detail.fct_usage_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
 COMMENT ON VIEW reporting_detail.fct_usage_project_by_tier_daily IS 'Long-lived and short-lived traces by project and day. Grain: UTC day x workspace x project x retention tier, longlived or shortlived (key: source_id, usage_date, workspace_id, project_id, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
 COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.usage_date IS 'UTC day.';
@@ -3689,20 +3448,6 @@ COMMENT ON COLUMN reporting_detail.fct_usage_project_hourly.traces IS 'Number of
 COMMENT ON COLUMN reporting_detail.fct_usage_project_hourly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_usage_project_hourly.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
 COMMENT ON COLUMN reporting_detail.fct_usage_project_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON VIEW reporting_detail.fct_usage_project_monthly IS 'Traces by project and month. Grain: calendar month (UTC) x workspace x project (key: source_id, month_start, workspace_id, project_id), months with usage. A month x workspace with an expected day that is not loaded is one row with null id and null traces: take days for it. Traces add up over all of these. Never add them to those of another dimension.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.project_name IS 'Current name of the project; not unique.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.days_expected IS 'Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
 COMMENT ON VIEW reporting_detail.fct_usage_user_by_tier_daily IS 'Long-lived and short-lived traces by user and day. Grain: UTC day x workspace x user x retention tier, longlived or shortlived (key: source_id, usage_date, workspace_id, user_id, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.usage_date IS 'UTC day.';
@@ -3742,19 +3487,6 @@ COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.traces IS 'Number of tr
 COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON VIEW reporting_detail.fct_usage_user_monthly IS 'Traces by user and month. Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with usage. A month x workspace with an expected day that is not loaded is one row with null id and null traces: take days for it. Traces add up over all of these. Never add them to those of another dimension.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.days_expected IS 'Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
 COMMENT ON VIEW reporting_detail.fct_usage_workspace_by_tier_daily IS 'Long-lived and short-lived traces by workspace and day. Grain: UTC day x workspace x retention tier, longlived or shortlived (key: source_id, usage_date, workspace_id, trace_tier), every day from the data start to today. Traces add up over all of these; both tiers together are the traces of fct_usage_workspace_daily. Null traces: not loaded, which is not zero.';
 COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.usage_date IS 'UTC day.';
@@ -3791,18 +3523,6 @@ COMMENT ON COLUMN reporting_detail.fct_usage_workspace_hourly.traces IS 'Number 
 COMMENT ON COLUMN reporting_detail.fct_usage_workspace_hourly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_usage_workspace_hourly.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
 COMMENT ON COLUMN reporting_detail.fct_usage_workspace_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON VIEW reporting_detail.fct_usage_workspace_monthly IS 'Traces by workspace and month. Grain: calendar month (UTC) x workspace (key: source_id, month_start, workspace_id), every month from the data start on. Traces add up over months and workspaces. Null traces: at least one expected day is not loaded. Expected is every day that has ended, and today once it is loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_monthly.days_expected IS 'Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_monthly.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
 COMMENT ON VIEW reporting_detail.focus_1_4_billing_period IS 'Which months are closed, in the columns of FOCUS 1.4. Grain: calendar month (UTC) x issuer of invoices, from the data start on (key: InvoiceIssuerName, x_BillingMonth). Joins focus_1_4_cost_and_usage by BillingPeriodStart and InvoiceIssuerName. Closed: every source of the issuer closed the month.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_billing_period."BillingPeriodCreated" IS 'Start of the month, or when the first source of the issuer was entered, the later of both.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_billing_period."BillingPeriodEnd" IS 'End of the UTC calendar month, not included.';

@@ -58,11 +58,11 @@ GROUP BY 1, workspace_id, workspace_name, currency
 ORDER BY 1, total_cost DESC;
 
 -- What does each user cost? This divides the same cost.
-SELECT coalesce(user_email, user_id, 'not loaded by user') AS "user", currency, sum(estimated_cost) AS total_cost
-FROM reporting_detail.fct_cost_user_daily
-LEFT JOIN reporting_detail.dim_user USING (source_id, user_id)
-WHERE usage_date >= '2026-03-01' AND usage_date < '2026-04-01'
-GROUP BY user_id, user_email, currency
+SELECT coalesce(user_email, dimension_id, 'not loaded by user') AS "user", currency, sum(estimated_cost) AS total_cost
+FROM reporting_detail.fct_cost_by_id_daily c
+LEFT JOIN reporting_detail.dim_user u ON u.source_id = c.source_id AND u.user_id = c.dimension_id
+WHERE group_by = 'user' AND usage_date >= '2026-03-01' AND usage_date < '2026-04-01'
+GROUP BY dimension_id, user_email, currency
 ORDER BY total_cost DESC;
 
 -- Which price is valid on a day?

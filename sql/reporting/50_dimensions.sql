@@ -28,10 +28,9 @@ JOIN usage.source src USING (source_id)
 JOIN usage.workspace w USING (entity_id);
 COMMENT ON VIEW reporting.dim_workspace IS 'Each workspace with its current name. Grain: workspace (key: source_id, workspace_id). Earlier names are in dim_name.';
 
--- each dimension but workspace
 -- A pair has one series of days and one of hours. Their ends are looked up only by a query that reads them.
-CREATE OR REPLACE VIEW reporting_detail.bridge_{dimension}_workspace AS
-SELECT src.slug AS source_id, {columns}, w.dimension_id AS workspace_id, w.dimension_name AS workspace_name,
+CREATE OR REPLACE VIEW reporting_detail.bridge_workspace AS
+SELECT src.slug AS source_id, p.group_by, d.dimension_id, w.dimension_id AS workspace_id, w.dimension_name AS workspace_name,
        least(
          (SELECT min(r.bucket_start) FROM usage.dated_record r WHERE r.series_id = p.day_series)::timestamp AT TIME ZONE 'UTC',
          (SELECT min(r.bucket_start) FROM usage.hourly_record r WHERE r.series_id = p.hour_series)
@@ -41,48 +40,47 @@ SELECT src.slug AS source_id, {columns}, w.dimension_id AS workspace_id, w.dimen
          (SELECT max(r.bucket_start) FROM usage.hourly_record r WHERE r.series_id = p.hour_series)
        ) AS last_seen_at
 FROM (
-  SELECT s.entity_id, c.workspace_id, max(s.series_id) FILTER (WHERE c.stride = 'day') AS day_series,
+  SELECT c.group_by, s.entity_id, c.workspace_id, max(s.series_id) FILTER (WHERE c.stride = 'day') AS day_series,
          max(s.series_id) FILTER (WHERE c.stride = 'hour') AS hour_series
   FROM usage.trace_scope c
   JOIN usage.series s USING (scope_id)
-  WHERE c.group_by = '{dimension}' AND c.stride IN ('day', 'hour')
-  GROUP BY s.entity_id, c.workspace_id
+  WHERE c.group_by <> 'workspace' AND c.stride IN ('day', 'hour')
+  GROUP BY c.group_by, s.entity_id, c.workspace_id
 ) p
 JOIN usage.labelled_entity d ON d.entity_id = p.entity_id
 JOIN usage.labelled_entity w ON w.entity_id = p.workspace_id
 JOIN usage.source src ON src.source_id = d.source_id
 WHERE EXISTS (SELECT FROM usage.dated_record r WHERE r.series_id = p.day_series)
    OR EXISTS (SELECT FROM usage.hourly_record r WHERE r.series_id = p.hour_series);
-COMMENT ON VIEW reporting_detail.bridge_{dimension}_workspace IS 'In which workspaces each {title} has usage. Grain: {title} x workspace in which it has stored usage (key: source_id, {id_column}, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double.';
+COMMENT ON VIEW reporting_detail.bridge_workspace IS 'In which workspaces each project, user and API key has usage. Grain: id of a dimension x workspace in which it has stored usage (key: source_id, group_by, dimension_id, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double.';
 
+-- each dimension but workspace
 CREATE OR REPLACE VIEW {schema_of_project}.dim_{dimension} AS
 SELECT src.slug AS source_id, {dim_columns}, d.first_seen_at, d.last_seen_at, coalesce(b.workspaces, 0) AS workspace_count,
        b.workspace_id AS sole_workspace_id, b.workspace_name AS sole_workspace_name
 FROM usage.labelled_entity d
 JOIN usage.source src USING (source_id)
 LEFT JOIN (
-  SELECT source_id, {id_column} AS id, count(*)::integer AS workspaces,
+  SELECT source_id, dimension_id AS id, count(*)::integer AS workspaces,
          CASE WHEN count(*) = 1 THEN min(workspace_id) END AS workspace_id,
          CASE WHEN count(*) = 1 THEN min(workspace_name) END AS workspace_name
-  FROM reporting_detail.bridge_{dimension}_workspace
-  GROUP BY source_id, {id_column}
+  FROM reporting_detail.bridge_workspace
+  WHERE group_by = '{dimension}'
+  GROUP BY source_id, dimension_id
 ) b ON b.source_id = src.slug AND b.id = d.dimension_id
 WHERE d.dimension = '{dimension}';
 COMMENT ON VIEW {schema_of_project}.dim_{dimension} IS 'Each {title} with usage. Grain: {title} (key: source_id, {id_column}). Names are the current ones, earlier ones are in dim_name, and not unique: join by the key.';
 
 -- end
 
--- each tagged dimension
-CREATE OR REPLACE VIEW reporting_detail.dim_{dimension}_tag AS
-SELECT src.slug AS source_id, usage.shown_id(w.external_id) AS workspace_id, usage.shown_id(t.external_id) AS {id_column}, t.tag_key, t.tag_value,
-       t.valid_from, coalesce(t.valid_to, '9999-12-31') AS valid_to, t.valid_to IS NULL AS is_current
+CREATE OR REPLACE VIEW reporting_detail.dim_tag AS
+SELECT src.slug AS source_id, t.dimension AS group_by, usage.shown_id(w.external_id) AS workspace_id, usage.shown_id(t.external_id) AS dimension_id,
+       t.tag_key, t.tag_value, t.valid_from, coalesce(t.valid_to, '9999-12-31') AS valid_to, t.valid_to IS NULL AS is_current
 FROM usage.resource_tag t
 JOIN usage.entity w ON w.entity_id = t.workspace_id
-JOIN usage.source src USING (source_id)
-WHERE t.dimension = '{dimension}';
-COMMENT ON VIEW reporting_detail.dim_{dimension}_tag IS 'Tags of each {title}, with the days on which they held. Grain: {title} x key of a tag x value in time (key: source_id, workspace_id, {id_column}, tag_key, valid_from). Choose ONE tag_key, then join facts by source_id, workspace_id and {id_column}, with usage_date >= valid_from AND usage_date < valid_to: at most one row for each. With a LEFT JOIN, so that usage without the tag is not lost.';
+JOIN usage.source src USING (source_id);
+COMMENT ON VIEW reporting_detail.dim_tag IS 'Tags of each project, deployment and sandbox, with the days on which they held. Grain: resource x key of a tag x value in time (key: source_id, group_by, workspace_id, dimension_id, tag_key, valid_from). Choose ONE group_by and ONE tag_key, then join facts by source_id, workspace_id and the id, with usage_date >= valid_from AND usage_date < valid_to: at most one row for each. With a LEFT JOIN, so that usage without the tag is not lost.';
 
--- end
 -- Names in time: the one place that says which name a UTC day has, for dim_name, the rules of owners and FOCUS. A day has the name that was
 -- valid at its end, and today the current one. So a rename changes its own day and later ones, never a day that has ended. A day is that
 -- of the fetch, by Postgres's clock; where that clock was set back, days follow the numbers of the fetches.

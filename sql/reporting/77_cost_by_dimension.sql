@@ -188,41 +188,37 @@ JOIN usage.source s ON s.source_id = w.source_id
 -- A part of nothing is no row.
 WHERE d.ends <> d.starts;
 
--- each dimension but workspace
-CREATE OR REPLACE VIEW reporting_detail.fct_cost_{dimension}_daily AS
-SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.workspace_name, {columns}, d.sku, d.currency,
+-- A part for each dimension: so a query that names one reads no other.
+CREATE OR REPLACE VIEW reporting_detail.fct_cost_by_id_daily AS
+SELECT d.slug AS source_id, d.usage_date, d.group_by, d.workspace_id, d.workspace_name, d.dimension_id, d.dimension_name, d.sku, d.currency,
        CASE WHEN d.meter NOT IN ('deployments', 'sandboxes') THEN d.quantity::bigint END AS traces, d.cost AS estimated_cost, d.is_closed,
        d.is_final, d.coverage_status, d.measure, d.quantity::numeric(26, 6) AS quantity,
        NOT usage.is_on_no_invoice(d.measure, d.usage_date) AS is_invoiced
 FROM (
-  SELECT slug, usage_date, workspace_id, workspace_name, dimension_id, dimension_name, sku, meter, measure, currency, quantity, cost,
+  SELECT slug, 'deployment' AS group_by, usage_date, workspace_id, workspace_name, dimension_id, dimension_name, sku, meter, measure, currency,
+         quantity, cost, is_closed, is_final, coverage_status
+  FROM usage.divided_cost
+  WHERE group_by = 'project' AND meter = 'deployments'
+  UNION ALL
+  SELECT slug, 'sandbox', usage_date, workspace_id, workspace_name, dimension_id, dimension_name, sku, meter, measure, currency, quantity, cost,
          is_closed, is_final, coverage_status
+  FROM usage.divided_cost
+  WHERE group_by = 'project' AND meter = 'sandboxes'
+  -- each dimension but workspace
+  UNION ALL
+  SELECT slug, '{dimension}', usage_date, workspace_id, workspace_name, dimension_id, {name_of_part}, sku, meter, measure, currency, quantity,
+         cost, is_closed, is_final, coverage_status
   FROM usage.divided_cost
   WHERE group_by = '{dimension}' AND CASE meter WHEN 'sandboxes' THEN false WHEN 'deployments' THEN '{dimension}' <> 'project' ELSE true END
   UNION ALL
   -- A sandbox is no {dimension}, and belongs to none. Nor is a deployment a project.
-  SELECT w.slug, c.usage_date, w.workspace_id, w.workspace_name, '(none)', NULL, c.sku, usage.meter_of_measure(c.measure), c.measure, c.currency,
-         c.day_traces, c.day_cost, c.is_closed, c.is_final, c.coverage_status
+  SELECT w.slug, '{dimension}', c.usage_date, w.workspace_id, w.workspace_name, '(none)', NULL, c.sku, usage.meter_of_measure(c.measure), c.measure,
+         c.currency, c.day_traces, c.day_cost, c.is_closed, c.is_final, c.coverage_status
   FROM usage.charge c
   JOIN usage.shown_workspace w ON w.entity_id = c.workspace_id
   WHERE c.is_booked AND c.day_traces IS NOT NULL AND CASE usage.meter_of_measure(c.measure)
       WHEN 'sandboxes' THEN true WHEN 'deployments' THEN '{dimension}' = 'project' END
+  -- end
 ) d
 WHERE EXISTS (SELECT FROM usage.priced_meter);
-COMMENT ON VIEW reporting_detail.fct_cost_{dimension}_daily IS 'What usage costs, by {title} and day. Grain: UTC day x workspace x {title} x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, {id_column}, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
-
--- end
-CREATE OR REPLACE VIEW reporting_detail.fct_cost_deployment_daily AS
-SELECT slug AS source_id, usage_date, workspace_id, workspace_name, dimension_id AS deployment_id, dimension_name AS deployment_name, sku,
-       measure, currency, quantity::numeric(26, 6) AS quantity, cost AS estimated_cost, is_closed, is_final, coverage_status,
-       NOT usage.is_on_no_invoice(measure, usage_date) AS is_invoiced
-FROM usage.divided_cost
-WHERE group_by = 'project' AND meter = 'deployments' AND EXISTS (SELECT FROM usage.priced_meter);
-COMMENT ON VIEW reporting_detail.fct_cost_deployment_daily IS 'What deployments cost, by deployment and day. Grain: UTC day x workspace x deployment x SKU of deployment usage, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, deployment_id, sku). An ESTIMATE: the quantity times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where deployments are not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily for these SKUs. Costs add up over all of these within one currency; quantity adds up within one sku. Never add them to those of another dimension: those have them too.';
-
-CREATE OR REPLACE VIEW reporting_detail.fct_cost_sandbox_daily AS
-SELECT slug AS source_id, usage_date, workspace_id, workspace_name, dimension_id AS sandbox_id, sku,
-       measure, currency, quantity::numeric(26, 6) AS quantity, cost AS estimated_cost, is_closed, is_final, coverage_status
-FROM usage.divided_cost
-WHERE group_by = 'project' AND meter = 'sandboxes' AND EXISTS (SELECT FROM usage.priced_meter);
-COMMENT ON VIEW reporting_detail.fct_cost_sandbox_daily IS 'What sandboxes cost, by sandbox and day. Grain: UTC day x workspace x sandbox x SKU of sandbox usage, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, sandbox_id, sku). An ESTIMATE: the quantity times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where sandboxes are not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily for these SKUs. Costs add up over all of these within one currency; quantity adds up within one sku. Never add them to those of another dimension: those have them too.';
+COMMENT ON VIEW reporting_detail.fct_cost_by_id_daily IS 'What usage costs, by project, user, API key, deployment or sandbox and day. Grain: UTC day x dimension x workspace x id x SKU, days with usage on which a price is valid (key: source_id, usage_date, group_by, workspace_id, dimension_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. Choose ONE group_by: costs add up over the rest within one currency, traces and quantity within one sku, and never over two dimensions. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So by project, user and API key the sum is that of fct_cost_workspace_daily, and by deployment or sandbox that of their SKUs there. Empty without prices.';

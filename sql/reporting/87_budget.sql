@@ -83,8 +83,8 @@ FROM (
     UNION ALL
     SELECT b.budget_number, u.source_id, u.usage_date, u.estimated_cost, false
     FROM budget b
-    JOIN reporting_detail.fct_cost_project_daily u
-      ON u.project_id = b.project AND u.currency = b.currency AND coalesce(u.source_id = b.source, true)
+    JOIN reporting_detail.fct_cost_by_id_daily u
+      ON u.group_by = 'project' AND u.dimension_id = b.project AND u.currency = b.currency AND coalesce(u.source_id = b.source, true)
     WHERE b.budget_number NOT IN (SELECT budget_number FROM project)
       AND EXISTS (SELECT FROM budget WHERE project IS NOT NULL AND currency IS NOT NULL AND budget_number NOT IN (SELECT budget_number FROM project))
     UNION ALL

@@ -42,8 +42,8 @@ BEGIN
         ('workspace_count', $$Workspaces in which it has stored usage by day or hour: see the bridge view. Does not add up.$$, ''),
         ('sole_workspace_id', $$The workspace, if workspace_count is 1; else null.$$, ''),
         ('sole_workspace_name', $$Its current name.$$, ''),
-        ('first_seen_at', $$Start of the earliest stored day or hour of it in this workspace.$$, 'bridge'),
-        ('last_seen_at', $$Start of the latest stored day or hour of it in this workspace.$$, 'bridge'),
+        ('first_seen_at', $$Start of the earliest stored day or hour of it in this workspace.$$, 'bridge_workspace'),
+        ('last_seen_at', $$Start of the latest stored day or hour of it in this workspace.$$, 'bridge_workspace'),
         ('period_start', $$Start of the time bucket.$$, ''),
         ('period_end', $$End of the time bucket, not included.$$, ''),
         ('period_start', $$Start of the requested range.$$, 'backfill_status'),
@@ -56,9 +56,9 @@ BEGIN
         ('is_current', $$Whether it is the name of now.$$, 'dim_name'),
         ('tag_key', $$Key of a tag, such as Application. Choose one: a resource has a row for each of its keys.$$, ''),
         ('tag_value', $$Value of the tag; several that the platform tells of one key are one text, with commas.$$, ''),
-        ('valid_from', $$First UTC day of this value, as of the nightly readings; 1900-01-01 for what the first day of readings found.$$, 'tag'),
-        ('valid_to', $$UTC day on which it was found changed or gone: not included; 9999-12-31 for a current one.$$, 'tag'),
-        ('is_current', $$Whether it was there when the tags were read last.$$, 'tag'),
+        ('valid_from', $$First UTC day of this value, as of the nightly readings; 1900-01-01 for what the first day of readings found.$$, 'dim_tag'),
+        ('valid_to', $$UTC day on which it was found changed or gone: not included; 9999-12-31 for a current one.$$, 'dim_tag'),
+        ('is_current', $$Whether it was there when the tags were read last.$$, 'dim_tag'),
         ('first_seen_at', $$Start of the earliest bucket that named it.$$, ''),
         ('last_seen_at', $$Start of the latest bucket that named it.$$, ''),
         ('is_deleted', $$Whether the platform lists it as deleted. Its past usage stays.$$, ''),
@@ -82,6 +82,8 @@ BEGIN
         ('deployment_id', $$The platform's id of the deployment, in deployment usage. No id of a project; (none) where the platform gave none, and \(none) for an id of that spelling; null where the period is not loaded.$$, ''),
         ('deployment_name', $$Current name of the deployment; not unique.$$, ''),
         ('sandbox_id', $$The platform's id of the sandbox or snapshot, in sandbox usage. No id of a project; null where the period is not loaded.$$, ''),
+        ('group_by', $$What dimension_id names: project, user, api_key, deployment or sandbox.$$, 'fct_cost_by_id_daily'),
+        ('group_by', $$What has the tag: project, deployment or sandbox.$$, 'dim_tag'),
         -- Usage of deployments, sandboxes and evaluators.
         ('meter', $$What is counted: deployments, sandboxes or evaluators.$$, 'fct_other_usage_daily'),
         ('measure', $$What the quantity counts. nodes_executed: nodes of graphs that were executed. agent_runs: runs of agents. agent_uptime_seconds: a RAW SUM OVER ALL REPLICAS; the invoice counts deduplicated standby minutes instead, so never multiply it by an invoice price. lcu, lsu: compute and storage units of sandboxes and snapshots. spend_usd: US dollars that evaluators spent on models, computed by the platform from the configured model prices, NO INVOICE. evaluated_traces: traces that evaluators looked at, once for each rule.$$, 'fct_other_usage_daily'),
@@ -130,7 +132,7 @@ BEGIN
         ('days_expected', $$Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.$$, ''),
         ('days_loaded', $$Expected days that are loaded. Adds up over months of one workspace.$$, ''),
         ('is_complete', $$Whether every expected day is loaded. The current month is complete up to its last ended day.$$, ''),
-        ('is_final', $$Whether the month is over and each of its days is final. Later changes are kept as restatements.$$, 'monthly'),
+        ('is_final', $$Whether the month is over and each of its days is final. Later changes are kept as restatements.$$, 'fct_usage_monthly'),
         ('traces_loaded', $$Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.$$, ''),
         ('is_month_over', $$Whether the calendar month has ended (UTC).$$, ''),
         -- The month under way.
@@ -383,9 +385,6 @@ BEGIN
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
     JOIN words ON words.name = a.attname AND (
       words.of IN ('', c.relname)
-      OR (words.of = 'bridge' AND c.relname LIKE 'bridge\_%')
-      OR (words.of = 'tag' AND c.relname LIKE 'dim\_%\_tag')
-      OR (words.of = 'monthly' AND c.relname LIKE 'fct\_usage\_%\_monthly' AND c.relname NOT LIKE '%\_by\_tier\_%')
       OR (words.of = 'by_tier' AND c.relname LIKE '%\_by\_tier\_%')
       OR (words.of = 'figure_monthly' AND c.relname LIKE '%\_by\_tier\_monthly')
     )

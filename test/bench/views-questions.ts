@@ -28,9 +28,9 @@ const QUICK: Readonly<Record<string, string>> = {
       WHERE project_id = (SELECT min(project_id) FROM reporting.dim_project) AND usage_date >= current_date - 365
       GROUP BY usage_date`,
   "month totals by user, a year": `
-      SELECT month_start, user_id, max(user_email), sum(traces) FROM reporting_detail.fct_usage_user_monthly
-      LEFT JOIN reporting_detail.dim_user USING (source_id, user_id)
-      WHERE month_start >= ${MONTH} - interval '11 months' GROUP BY month_start, user_id`,
+      SELECT month_start, user_id, max(user_email), sum(traces) FROM reporting_detail.fct_usage_monthly m
+      LEFT JOIN reporting_detail.dim_user u ON u.source_id = m.source_id AND u.user_id = m.dimension_id
+      WHERE group_by = 'user' AND month_start >= ${MONTH} - interval '11 months' GROUP BY month_start, user_id`,
   "hourly by key, last 31 days": `
       SELECT usage_hour, api_key_short_key, traces FROM reporting_detail.fct_usage_api_key_hourly
       WHERE usage_hour >= now() - interval '31 days'`,
@@ -38,8 +38,8 @@ const QUICK: Readonly<Record<string, string>> = {
       SELECT workspace_id, workspace_name, sum(traces), bool_and(is_final) FROM reporting.fct_usage_workspace_daily
       WHERE usage_date >= current_date - 1095 GROUP BY workspace_id, workspace_name`,
   "workspace totals, three years, of months": `
-      SELECT workspace_id, workspace_name, sum(traces), bool_and(is_final) FROM reporting_detail.fct_usage_workspace_monthly
-      WHERE month_start >= ${MONTH} - interval '35 months' GROUP BY workspace_id, workspace_name`,
+      SELECT workspace_id, workspace_name, sum(traces), bool_and(is_final) FROM reporting_detail.fct_usage_monthly
+      WHERE group_by = 'workspace' AND month_start >= ${MONTH} - interval '35 months' GROUP BY workspace_id, workspace_name`,
   "owners of a month, by 2,000 rules": `SELECT owner, cost_center, sum(traces) FROM reporting.fct_usage_owner_daily
            WHERE usage_date >= (${MONTH} - interval '1 month')::date AND usage_date < ${MONTH} GROUP BY 1, 2`,
   "the bill of a month": `SELECT * FROM reporting.usage_bill_monthly WHERE month_start = (${MONTH} - interval '1 month')::date`,

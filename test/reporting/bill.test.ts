@@ -157,7 +157,10 @@ test("deployment usage is a line of each measure, until one of them is priced; f
   expect((await bench.bill("2026-10"))[1]).toBe(
     "estimate | deployments | agent_runs | runs | 0.1 | USD | - | 2 | 0.2 | final",
   );
-  for (const view of ["reporting.fct_cost_workspace_daily", "reporting_detail.fct_cost_deployment_daily"]) {
+  for (const view of [
+    "reporting.fct_cost_workspace_daily",
+    "reporting_detail.fct_cost_by_id_daily WHERE group_by = 'deployment'",
+  ]) {
     const marks = await bench.owner.query(
       `SELECT DISTINCT to_char(usage_date, 'YYYY-MM') AS month, is_invoiced FROM ${view} ORDER BY 1`,
     );

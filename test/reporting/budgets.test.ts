@@ -59,7 +59,7 @@ test("what is spent of a budget is what the views say, and a day that is not loa
     `SELECT sum(estimated_cost) FROM reporting.fct_cost_workspace_daily WHERE workspace_id = '${WORKSPACE}' AND ${isApril}`,
     `SELECT sum(traces) FROM reporting.fct_usage_workspace_daily WHERE workspace_id = '${OTHER}' AND ${isApril}`,
     `SELECT sum(traces) FROM reporting.fct_usage_project_daily WHERE project_id = 'a' AND ${isApril}`,
-    `SELECT sum(estimated_cost) FROM ${inSchema("fct_cost_project_daily")} WHERE project_id = 'a' AND ${isApril}`,
+    `SELECT sum(estimated_cost) FROM ${inSchema("fct_cost_by_id_daily")} WHERE group_by = 'project' AND dimension_id = 'a' AND ${isApril}`,
     `SELECT sum(traces) FROM reporting.fct_usage_workspace_daily WHERE ${isApril}`,
     "SELECT 0",
     "SELECT 0",

@@ -204,11 +204,12 @@ const NOT_DIVIDED = `
     CROSS JOIN LATERAL (SELECT u.coverage_status IN ('ok', 'empty') AS is_final) f
     WHERE u.quantity > 0 AND u.user_id <> '(none)'
   ), divided AS (
-    SELECT usage_date, workspace_id, user_id, sku, quantity, is_final, coverage_status
-    FROM reporting_detail.fct_cost_user_daily
-    WHERE user_id NOT IN ('(none)', '(adjustment)')
+    SELECT usage_date, workspace_id, dimension_id, sku, quantity, is_final, coverage_status
+    FROM reporting_detail.fct_cost_by_id_daily
+    WHERE group_by = 'user' AND dimension_id NOT IN ('(none)', '(adjustment)')
   ), summed AS (
-    SELECT usage_date, workspace_id, sku, sum(estimated_cost) AS cost FROM reporting_detail.fct_cost_user_daily GROUP BY 1, 2, 3
+    SELECT usage_date, workspace_id, sku, sum(estimated_cost) AS cost FROM reporting_detail.fct_cost_by_id_daily
+    WHERE group_by = 'user' GROUP BY 1, 2, 3
   )
   SELECT 'missing' AS what, to_jsonb(x)::text AS it FROM (SELECT * FROM expected EXCEPT ALL SELECT * FROM divided) x
   UNION ALL SELECT 'too much', to_jsonb(x)::text FROM (SELECT * FROM divided EXCEPT ALL SELECT * FROM expected) x
@@ -356,7 +357,7 @@ test(`stored charges are those that usage, prices and closes say, after each ste
           expect((await client.query(query)).rows, JSON.stringify(one)).toEqual([]);
         }
         const { rows } = await client.query(
-          "SELECT count(*) AS n, count(user_id) AS ids FROM reporting_detail.fct_cost_user_daily",
+          "SELECT count(*) AS n, count(dimension_id) AS ids FROM reporting_detail.fct_cost_by_id_daily WHERE group_by = 'user'",
         );
         seen += Number(rows[0].n);
         ids += Number(rows[0].ids);

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import type pg from "pg";
 import { expect, test } from "vitest";
+import type { GroupBy } from "../../src/domain/usage/record.ts";
 import { anyPrices, anyUsage, clearUsage } from "../support/any-charges.ts";
 import {
   CLOSE_MARCH,
@@ -15,14 +16,14 @@ import {
 } from "../support/charges.ts";
 import { seed } from "../support/drawn.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
-import { inSchema } from "../support/views.ts";
+import { costsBy } from "../support/views.ts";
 
 const [WORKSPACE, OTHER] = WORKSPACES;
 const [A, B] = ["00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000000b"];
 
-const COSTS = (dimension: string) => `SELECT usage_date AS day, workspace_id AS workspace, sku, currency,
+const COSTS = (dimension: GroupBy) => `SELECT usage_date AS day, workspace_id AS workspace, sku, currency,
   sum(traces) AS traces, sum(estimated_cost) AS cost
-  FROM ${inSchema(`fct_cost_${dimension}_daily`)} GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`;
+  FROM ${costsBy(dimension)} GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`;
 
 type Row = Record<string, string | null>;
 
@@ -77,14 +78,14 @@ test("the costs of each dimension, with the unattributed row, are those by works
         expect(sumOf(whole.map((row) => row.cost))).toBe(
           sumOf(charges.map(([, , , , , cost]) => cost ?? "0")),
         );
-        for (const dimension of ["project", "user"]) {
+        for (const dimension of ["project", "user"] as const) {
           expect(await rowsOf(client, COSTS(dimension)), dimension).toEqual(whole);
         }
         // Each id has the average price of its workspace, day and SKU, to the last digit but one: rounding leaves nothing.
         const attributed = await rowsOf(
           client,
           `SELECT usage_date AS day, workspace_id AS workspace, sku, traces, estimated_cost AS cost
-         FROM reporting_detail.fct_cost_project_daily WHERE project_id <> '(none)'`,
+         FROM reporting_detail.fct_cost_by_id_daily WHERE group_by = 'project' AND dimension_id <> '(none)'`,
         );
         for (const row of attributed) {
           const of = charges.filter(
@@ -110,13 +111,13 @@ test("the costs of each dimension, with the unattributed row, are those by works
         const march = (rows: Row[]) => rows.filter((row) => (row.day ?? "") < "2026-04-01");
         const changed = await rowsOf(client, COSTS("workspace"));
         expect(march(changed)).toEqual(march(whole));
-        for (const dimension of ["project", "user"]) {
+        for (const dimension of ["project", "user"] as const) {
           expect(await rowsOf(client, COSTS(dimension)), `${dimension}, closed`).toEqual(changed);
           // What changed since the close is called that, whatever has an id.
           const adjusted = await rowsOf(
             client,
-            `SELECT a.usage_date AS day, a.workspace_id AS workspace, a.sku, a.traces
-           FROM ${inSchema(`fct_cost_${dimension}_daily`)} a WHERE a.${dimension}_id = '(adjustment)'`,
+            `SELECT usage_date AS day, workspace_id AS workspace, sku, traces
+           FROM ${costsBy(dimension)} WHERE ${dimension}_id = '(adjustment)'`,
           );
           const inOrder = (rows: Row[]) => rows.map((row) => Object.values(row).join(" ")).sort();
           const expected = march(whole).flatMap(({ day, workspace, sku, traces }) => {
@@ -158,9 +159,9 @@ test("the row of what has no id says why: no id, or a day that is not loaded by 
   await enterPrices(bench.store, [{ unitPrice: "0.5" }]);
   const rows = await rowsOf(
     client,
-    `SELECT to_char(usage_date, 'DD') AS day, right(project_id, 6) AS id, traces, estimated_cost AS cost, is_final AS final,
+    `SELECT to_char(usage_date, 'DD') AS day, right(dimension_id, 6) AS id, traces, estimated_cost AS cost, is_final AS final,
             coverage_status AS status
-     FROM reporting_detail.fct_cost_project_daily ORDER BY 1, 2`,
+     FROM reporting_detail.fct_cost_by_id_daily WHERE group_by = 'project' ORDER BY 1, 2`,
   );
   expect(rows.map((row) => Object.values(row).join(" "))).toEqual([
     "01 (none) 4 2.0000000000 t ok",

@@ -81,8 +81,9 @@ test("a bridge names the workspaces of each id, and a day is final once all that
   );
 
   const { rows: bridge } = await client.query(
-    `SELECT concat_ws(' ', project_id, project_name, workspace_name, first_seen_at, last_seen_at) AS line
-     FROM reporting_detail.bridge_project_workspace ORDER BY project_id, workspace_name`,
+    `SELECT concat_ws(' ', project_id, project_name, b.workspace_name, b.first_seen_at, b.last_seen_at) AS line
+     FROM reporting_detail.bridge_workspace b JOIN reporting.dim_project p ON p.project_id = b.dimension_id
+     WHERE group_by = 'project' ORDER BY project_id, b.workspace_name`,
   );
   const at = (day: string, hour = "00") => `2026-03-0${day} ${hour}:00:00+00`;
   expect(bridge.map(({ line }) => line)).toEqual([

@@ -90,7 +90,7 @@ test("a filter on source, dimension or workspace leaves out other cells before a
   for (const [view, question] of [
     ["fct_usage_workspace_daily", workspace],
     ["fct_usage_workspace_hourly", workspace],
-    ["fct_usage_workspace_monthly", workspace],
+    ["fct_usage_monthly", `${workspace} AND group_by = 'workspace'`],
     ["usage_coverage_daily", `${workspace} AND group_by = 'project'`],
     ["usage_month_to_date", "workspace_id IS NOT NULL"],
   ] as const) {

@@ -4,7 +4,6 @@ import { DAYS, dayOf, enterPrices, type GivenPrice } from "../support/charges.ts
 import { client, lines, setUpEachSource, sourceId, store } from "../support/each-source.ts";
 import { WORKSPACES } from "../support/reporting.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
-import { inSchema } from "../support/views.ts";
 
 const [WORKSPACE] = WORKSPACES;
 
@@ -100,10 +99,10 @@ test("costs of tiers and deployments belong to who used them, by user, project a
     { sku: "extended", unitPrice: "4.5", measure: "longlived" },
     { sku: "runs", unitPrice: "0.01", measure: "agent_runs" },
   ]);
-  const shown = (dimension: string, id: string) =>
-    lines(`SELECT sku, right(${id}, 6), trim_scale(quantity), trim_scale(estimated_cost), is_final, coverage_status
-           FROM ${inSchema(`fct_cost_${dimension}_daily`)} ORDER BY 1, 2`);
-  expect(await shown("user", "user_id")).toEqual([
+  const shown = (dimension: string) =>
+    lines(`SELECT sku, right(dimension_id, 6), trim_scale(quantity), trim_scale(estimated_cost), is_final, coverage_status
+           FROM reporting_detail.fct_cost_by_id_daily WHERE group_by = '${dimension}' ORDER BY 1, 2`);
+  expect(await shown("user")).toEqual([
     "extended (none) 12 54 t ok",
     "extended 00000a 18 81 t ok",
     "runs (none) 3 0.03 t ok",
@@ -114,12 +113,12 @@ test("costs of tiers and deployments belong to who used them, by user, project a
     "short 00000b 25 12.5 t ok",
   ]);
   // A day that is not loaded by project.
-  expect(await shown("project", "project_id")).toEqual([
+  expect(await shown("project")).toEqual([
     "extended - 30 135 f missing",
     "runs (none) 10 0.1 t ok",
     "short - 70 35 f missing",
   ]);
-  expect(await shown("deployment", "deployment_id")).toEqual(["runs - 10 0.1 f missing"]);
+  expect(await shown("deployment")).toEqual(["runs - 10 0.1 f missing"]);
 });
 
 test("an import refuses prices that would charge a trace twice, and a SKU that counts two things", async () => {

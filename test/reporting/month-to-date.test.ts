@@ -107,7 +107,7 @@ test("the month to date names its final and provisional part, the same days befo
   // To the trace what the monthly view says, which sums the loaded part of each month.
   const { rows: months } = await client.query(
     `SELECT m.workspace_id, m.month_start, m.traces, m.traces_loaded, m.is_complete, m.is_month_over, d.traces AS daily
-     FROM reporting_detail.fct_usage_workspace_monthly m
+     FROM (SELECT * FROM reporting_detail.fct_usage_monthly WHERE group_by = 'workspace') m
      JOIN (SELECT workspace_id, date_trunc('month', usage_date)::date AS month_start, sum(traces) AS traces
            FROM reporting.fct_usage_workspace_daily GROUP BY 1, 2) d USING (workspace_id, month_start)`,
   );

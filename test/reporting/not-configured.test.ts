@@ -51,8 +51,8 @@ async function setup() {
           ["usage_unattributed_daily", "usage_date", "AND group_by = 'user'"],
           ["fct_usage_workspace_hourly", "usage_hour", ""],
           ["fct_usage_user_hourly", "usage_hour", ""],
-          ["fct_usage_workspace_monthly", "month_start", ""],
-          ["fct_usage_user_monthly", "month_start", ""],
+          ["fct_usage_monthly", "month_start", "AND group_by = 'workspace'"],
+          ["fct_usage_monthly", "month_start", "AND group_by = 'user'"],
           ["usage_month_to_date", "month_start", ""],
         ]
           .map(
@@ -98,8 +98,8 @@ test("a workspace that is no longer configured is expected in the months in whic
     "fct_usage_project_daily 03-20 03-31 12",
     "usage_coverage_daily 03-01 03-31 124",
     "usage_unattributed_daily 03-01 03-31 31",
-    "fct_usage_workspace_monthly 03-01 03-01 1",
-    "fct_usage_user_monthly 03-01 03-01 1",
+    "fct_usage_monthly 03-01 03-01 1",
+    "fct_usage_monthly 03-01 03-01 1",
   ]);
   expect(await bench.required("2026-03-01", "2026-04-01")).toEqual(["1 read", "2 not_configured"]);
   expect(await bench.required("2026-04-01", "2026-05-01")).toEqual(["1 read"]);

@@ -143,12 +143,13 @@ async function checkOwners(client: pg.Client, rules: readonly OwnerRule[], divid
   );
   const costs = await rowsOf(
     `SELECT usage_date::text AS day, workspace_id AS workspace, sku, currency,
-            CASE WHEN ${column} IN ('(none)', '(adjustment)') OR ${column} IS NULL THEN '' ELSE ${column} END AS id, sum(estimated_cost)::text AS cost
-     FROM reporting_detail.fct_cost_${divideBy}_daily WHERE measure = 'traces' GROUP BY 1, 2, 3, 4, 5
+            CASE WHEN dimension_id IN ('(none)', '(adjustment)') OR dimension_id IS NULL THEN '' ELSE dimension_id END AS id,
+            sum(estimated_cost)::text AS cost
+     FROM reporting_detail.fct_cost_by_id_daily WHERE group_by = '${divideBy}' AND measure = 'traces' GROUP BY 1, 2, 3, 4, 5
      UNION ALL
      SELECT usage_date::text, workspace_id, sku, currency,
-            CASE WHEN deployment_id IN ('(none)', '(adjustment)') OR deployment_id IS NULL THEN '' ELSE 'd' END, sum(estimated_cost)::text
-     FROM reporting_detail.fct_cost_deployment_daily GROUP BY 1, 2, 3, 4, 5`,
+            CASE WHEN dimension_id IN ('(none)', '(adjustment)') OR dimension_id IS NULL THEN '' ELSE 'd' END, sum(estimated_cost)::text
+     FROM reporting_detail.fct_cost_by_id_daily WHERE group_by = 'deployment' GROUP BY 1, 2, 3, 4, 5`,
   );
   // Days on which the workspace is not loaded are divided no further.
   const loaded = new Set(whole.map(({ day, workspace }) => `${day} ${workspace}`));

@@ -20,7 +20,7 @@ import {
 } from "../support/charges.ts";
 import { seed, times } from "../support/drawn.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
-import { inSchema } from "../support/views.ts";
+import { costsBy } from "../support/views.ts";
 
 const [, OTHER] = WORKSPACES;
 const TOP = 2;
@@ -93,7 +93,7 @@ async function compare(store: Store, client: pg.Client, of: UsageCells, range: D
       (
         await client.query<{ day: string; id: string | null; cost: string; final: string }>(
           `SELECT usage_date::text AS day, ${DIMENSIONS[of.by].id} AS id, sum(estimated_cost) AS cost, bool_and(is_final)::text AS final
-           FROM ${inSchema(`fct_cost_${of.by}_daily`)} WHERE usage_date >= $1::date AND usage_date < $2::date AND currency = $3
+           FROM ${costsBy(of.by)} WHERE usage_date >= $1::date AND usage_date < $2::date AND currency = $3
            GROUP BY 1, 2`,
           [from, to, currency],
         )

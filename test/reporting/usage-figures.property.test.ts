@@ -15,7 +15,7 @@ import { DAYS, dayOf } from "../support/charges.ts";
 import { seed, times } from "../support/drawn.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
-import { inSchema } from "../support/views.ts";
+import { inSchema, monthsBy } from "../support/views.ts";
 
 /** With the 55 days before it: a month is whole on both sides, and the one between is divided. */
 const SPLIT: Days = { from: dayOf(15), to: dayOf(DAYS) };
@@ -287,7 +287,7 @@ async function compareMonths(client: pg.Client, by: GroupBy): Promise<void> {
       CROSS JOIN LATERAL (SELECT CASE WHEN w.is_complete THEN d.id END AS id) c GROUP BY 1, 2, 3, 5, 6
     ), shown AS (
       SELECT month_start, workspace_id, ${id}, traces, is_complete, is_final
-      FROM ${inSchema(`fct_usage_${by}_monthly`)} WHERE month_start < '${dayOf(DAYS)}'
+      FROM ${monthsBy(by)} WHERE month_start < '${dayOf(DAYS)}'
     )
     (TABLE expected EXCEPT ALL TABLE shown) UNION ALL (TABLE shown EXCEPT ALL TABLE expected)`);
   expect(rows, `months by ${by}`).toEqual([]);

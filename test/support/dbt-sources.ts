@@ -102,7 +102,9 @@ const NULL_WHERE_MISSING = Object.values(DIMENSIONS)
 /** Columns of keys that are null in what has no resource, or is the rest of a workspace. */
 const NULL_OF_THE_REST: readonly string[] = [
   "owner_assignment.group_by",
-  "fct_other_usage_daily.dimension_id",
+  ...["fct_other_usage_daily", "fct_usage_monthly", "fct_cost_by_id_daily"].map(
+    (view) => `${view}.dimension_id`,
+  ),
   ...["ResourceType", "ResourceId", "AllocatedMethodDetails"].map(
     (column) => `focus_1_4_cost_and_usage_by_resource.${column}`,
   ),
@@ -124,6 +126,12 @@ const ACCEPTED: Readonly<Record<string, readonly string[]>> = {
   "dim_name.group_by": Object.keys(DIMENSIONS),
   "fct_other_usage_daily.group_by": Object.keys(DIMENSIONS).filter((one) => one !== "project"),
   "fct_other_usage_daily.measure": MEASURES.filter((one) => one !== "traces"),
+  "fct_cost_by_id_daily.group_by": [
+    ...GROUPINGS.filter((one) => one !== "workspace"),
+    "deployment",
+    "sandbox",
+  ],
+  "dim_tag.group_by": ["project", "deployment", "sandbox"],
   "dim_resource.group_by": ["deployment", "sandbox", "run_rule"],
   stride: STRIDES,
   // Restatements have a view of their own.

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { expandDimensions } from "../../src/store/db/dimensions.ts";
+import type { GroupBy } from "../../src/domain/usage/record.ts";
+import { DIMENSIONS, expandDimensions } from "../../src/store/db/dimensions.ts";
 
 const SQL = new URL("../../sql/reporting/", import.meta.url);
 
@@ -14,4 +15,19 @@ const CORE_VIEWS: ReadonlySet<string> = new Set(
 
 export function inSchema(view: string): string {
   return `${CORE_VIEWS.has(view) ? "reporting" : "reporting_detail"}.${view}`;
+}
+
+/** What usage costs by a dimension and day, as a table expression with a column for the id. */
+export function costsBy(by: GroupBy): string {
+  return by === "workspace" ? "reporting.fct_cost_workspace_daily" : one("fct_cost_by_id_daily", by);
+}
+
+/** Traces by a dimension and month, as a table expression with a column for the id. */
+export function monthsBy(by: GroupBy): string {
+  return one("fct_usage_monthly", by);
+}
+
+function one(view: string, by: GroupBy): string {
+  const id = by === "workspace" ? "" : `, dimension_id AS ${DIMENSIONS[by].id}`;
+  return `(SELECT *${id} FROM reporting_detail.${view} WHERE group_by = '${by}') by_${by}`;
 }

@@ -47,7 +47,7 @@ test(`files hold what the views show, and a killed writer leaves the last set wh
     expect(shown).toEqual(await readViews(url, manifest));
   }
   expect(isKilledBeforeEnd).toBeGreaterThan(0);
-  expect(shown.get("fct_cost_project_daily")?.length).toBeGreaterThan(0);
+  expect(shown.get("fct_cost_by_id_daily")?.length).toBeGreaterThan(0);
   expect(shown.size).toBeGreaterThan(15);
 });
 

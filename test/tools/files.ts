@@ -13,12 +13,7 @@ export const FIRST = new Date(now() - 6 * DAY_MS).toISOString().slice(0, 10);
 export const SECOND = nextDay(FIRST);
 export const PROJECTS = [1, 2, 3].map((n) => `00000000-0000-4000-8000-00000000000${n}`);
 /** Few, so that many writes take seconds. */
-const SOME = [
-  "fct_usage_workspace_daily",
-  "fct_usage_project_daily",
-  "fct_cost_project_daily",
-  "dim_project",
-];
+const SOME = ["fct_usage_workspace_daily", "fct_usage_project_daily", "fct_cost_by_id_daily", "dim_project"];
 export const { signal } = new AbortController();
 
 /** A database with one source, a folder for its files, and what loads and writes them. */

@@ -4,8 +4,8 @@
 select '{{ group_by }}' as group_by, month.source_id, month.month_start, month.workspace_id, month.traces, mart.traces as mart_traces
 from (
   select source_id, month_start, workspace_id, sum(traces) as traces
-  from {{ source('usage_detail', 'fct_usage_' ~ group_by ~ '_monthly') }}
-  where is_final and {{ usage_etl.only_sources() }}
+  from {{ source('usage_detail', 'fct_usage_monthly') }}
+  where group_by = '{{ group_by }}' and is_final and {{ usage_etl.only_sources() }}
   group by source_id, month_start, workspace_id
 ) month
 left join (

@@ -4,19 +4,9 @@ FROM {{ source('usage_detail', 'backfill_status') }}
 GROUP BY source_id, backfill_id
 HAVING count(*) > 1
 UNION ALL
-SELECT 'bridge_api_key_workspace' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'bridge_api_key_workspace') }}
-GROUP BY source_id, api_key_short_key, workspace_id
-HAVING count(*) > 1
-UNION ALL
-SELECT 'bridge_project_workspace' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'bridge_project_workspace') }}
-GROUP BY source_id, project_id, workspace_id
-HAVING count(*) > 1
-UNION ALL
-SELECT 'bridge_user_workspace' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'bridge_user_workspace') }}
-GROUP BY source_id, user_id, workspace_id
+SELECT 'bridge_workspace' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'bridge_workspace') }}
+GROUP BY source_id, group_by, dimension_id, workspace_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'data_freshness' AS view_name, count(*) AS rows_of_one_key
@@ -34,11 +24,6 @@ FROM {{ source('usage_detail', 'dim_billing_period') }}
 GROUP BY source_id, period_end
 HAVING count(*) > 1
 UNION ALL
-SELECT 'dim_deployment_tag' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'dim_deployment_tag') }}
-GROUP BY source_id, workspace_id, deployment_id, tag_key, valid_from
-HAVING count(*) > 1
-UNION ALL
 SELECT 'dim_name' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'dim_name') }}
 GROUP BY source_id, group_by, dimension_id, valid_from
@@ -54,19 +39,14 @@ FROM {{ source('usage', 'dim_project') }}
 GROUP BY source_id, project_id
 HAVING count(*) > 1
 UNION ALL
-SELECT 'dim_project_tag' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'dim_project_tag') }}
-GROUP BY source_id, workspace_id, project_id, tag_key, valid_from
-HAVING count(*) > 1
-UNION ALL
 SELECT 'dim_resource' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'dim_resource') }}
 GROUP BY source_id, group_by, dimension_id
 HAVING count(*) > 1
 UNION ALL
-SELECT 'dim_sandbox_tag' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'dim_sandbox_tag') }}
-GROUP BY source_id, workspace_id, sandbox_id, tag_key, valid_from
+SELECT 'dim_tag' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'dim_tag') }}
+GROUP BY source_id, group_by, workspace_id, dimension_id, tag_key, valid_from
 HAVING count(*) > 1
 UNION ALL
 SELECT 'dim_user' AS view_name, count(*) AS rows_of_one_key
@@ -85,40 +65,16 @@ WHERE usage_date >= current_date - 45
 GROUP BY budget_number, source_id, usage_date
 HAVING count(*) > 1
 UNION ALL
-SELECT 'fct_cost_api_key_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_cost_api_key_daily') }}
+SELECT 'fct_cost_by_id_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'fct_cost_by_id_daily') }}
 WHERE usage_date >= current_date - 45
-GROUP BY source_id, usage_date, workspace_id, api_key_short_key, sku
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_cost_deployment_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_cost_deployment_daily') }}
-WHERE usage_date >= current_date - 45
-GROUP BY source_id, usage_date, workspace_id, deployment_id, sku
+GROUP BY source_id, usage_date, group_by, workspace_id, dimension_id, sku
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_cost_owner_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'fct_cost_owner_daily') }}
 WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, owner, cost_center, sku
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_cost_project_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_cost_project_daily') }}
-WHERE usage_date >= current_date - 45
-GROUP BY source_id, usage_date, workspace_id, project_id, sku
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_cost_sandbox_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_cost_sandbox_daily') }}
-WHERE usage_date >= current_date - 45
-GROUP BY source_id, usage_date, workspace_id, sandbox_id, sku
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_cost_user_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_cost_user_daily') }}
-WHERE usage_date >= current_date - 45
-GROUP BY source_id, usage_date, workspace_id, user_id, sku
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_cost_workspace_daily' AS view_name, count(*) AS rows_of_one_key
@@ -171,9 +127,9 @@ WHERE usage_hour >= now() - interval '3 days'
 GROUP BY source_id, usage_hour, workspace_id, api_key_short_key
 HAVING count(*) > 1
 UNION ALL
-SELECT 'fct_usage_api_key_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_usage_api_key_monthly') }}
-GROUP BY source_id, month_start, workspace_id, api_key_short_key
+SELECT 'fct_usage_monthly' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'fct_usage_monthly') }}
+GROUP BY source_id, month_start, group_by, workspace_id, dimension_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_owner_daily' AS view_name, count(*) AS rows_of_one_key
@@ -205,11 +161,6 @@ WHERE usage_hour >= now() - interval '3 days'
 GROUP BY source_id, usage_hour, workspace_id, project_id
 HAVING count(*) > 1
 UNION ALL
-SELECT 'fct_usage_project_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_usage_project_monthly') }}
-GROUP BY source_id, month_start, workspace_id, project_id
-HAVING count(*) > 1
-UNION ALL
 SELECT 'fct_usage_user_by_tier_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'fct_usage_user_by_tier_daily') }}
 WHERE usage_date >= current_date - 45
@@ -233,11 +184,6 @@ WHERE usage_hour >= now() - interval '3 days'
 GROUP BY source_id, usage_hour, workspace_id, user_id
 HAVING count(*) > 1
 UNION ALL
-SELECT 'fct_usage_user_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_usage_user_monthly') }}
-GROUP BY source_id, month_start, workspace_id, user_id
-HAVING count(*) > 1
-UNION ALL
 SELECT 'fct_usage_workspace_by_tier_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'fct_usage_workspace_by_tier_daily') }}
 WHERE usage_date >= current_date - 45
@@ -259,11 +205,6 @@ SELECT 'fct_usage_workspace_hourly' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'fct_usage_workspace_hourly') }}
 WHERE usage_hour >= now() - interval '3 days'
 GROUP BY source_id, usage_hour, workspace_id
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_usage_workspace_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_usage_workspace_monthly') }}
-GROUP BY source_id, month_start, workspace_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'focus_1_4_billing_period' AS view_name, count(*) AS rows_of_one_key

@@ -260,13 +260,7 @@ async function wait(
     status = seen;
   };
   try {
-    if (revisionId === null) {
-      throw new UsageError({
-        code: "revision_missing",
-        message: `Deployment ${deploymentId} has no revision.`,
-        next: "Update it with a source, then wait again.",
-      });
-    }
+    if (revisionId === null) throw revisionMissing(deploymentId);
     const of = { deploymentId, revisionId };
     const revision = await client.waitForRevision(of, { withinMs, signal, onStatus });
     return hasFailed(revision) ? EXIT.partlyFailed : EXIT.done;
@@ -274,6 +268,14 @@ async function wait(
     // A created deployment has an id, however the wait ends.
     output.data({ ...deployment, status }, describeDeployment);
   }
+}
+
+function revisionMissing(deploymentId: string): UsageError {
+  return new UsageError({
+    code: "revision_missing",
+    message: `Deployment ${deploymentId} has no revision.`,
+    next: "Update it with a source, then wait again.",
+  });
 }
 
 /** Errors: `body_missing`, `body_invalid`. */

@@ -1,4 +1,5 @@
-import { type Clock, describeDuration, systemClock } from "../../clock.ts";
+import type { Clock } from "../../clock.ts";
+import { describeDuration, systemClock } from "../../clock.ts";
 import { printable } from "../../printable.ts";
 
 /** Without a total only `done` is shown. `paused`: nothing is to be done now. */
@@ -59,7 +60,7 @@ export function createBar(terminal: Terminal, clock: Pick<Clock, "now"> = system
   };
 }
 
-interface Pace {
+export interface Pace {
   readonly rate: () => number | undefined;
 }
 

@@ -37,13 +37,7 @@ export function inSession<O extends object>(
     const output = createOutput(options);
     const abort = new AbortController();
     const stop = () => {
-      abort.abort(
-        new InterruptedError({
-          code: "interrupted",
-          message: "Interrupted.",
-          next: "Run it again to continue. What was loaded stays.",
-        }),
-      );
+      abort.abort(interrupted());
       endInTime(output);
     };
     for (const signal of STOPS) process.once(signal, stop);
@@ -113,6 +107,14 @@ function watchNpm(stop: () => void): () => void {
     stop();
   }, 1_000).unref();
   return () => clearInterval(timer);
+}
+
+function interrupted(): InterruptedError {
+  return new InterruptedError({
+    code: "interrupted",
+    message: "Interrupted.",
+    next: "Run it again to continue. What was loaded stays.",
+  });
 }
 
 export function createSession(given: Pick<Session, "config" | "output" | "signal" | "onClose">): Session {

@@ -95,7 +95,7 @@ export function columnStates(
 }
 
 /**
- * Removes the current day or hour while it is not loaded, because it is not late yet. `fct_usage_workspace_monthly`
+ * Removes the current day or hour while it is not loaded, because it is not late yet. `fct_usage_monthly`
  * does the same.
  */
 export function withoutRunning(parts: Parts, stride: GridStride, now: number): Parts {

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { type Database, queryValues } from "../db/query.ts";
+import type { Database } from "../db/database.ts";
 
 /** Ends a session in all processes. `until`: when it would have expired, epoch milliseconds. */
 export async function endSession(
@@ -18,8 +18,8 @@ export async function forgetExpired(db: Database): Promise<void> {
 }
 
 export async function endedAmong(db: Database, sessions: readonly string[]): Promise<ReadonlySet<string>> {
-  const ended = await queryValues<string>(db)`
+  const { rows } = await sql<{ session: string }>`
     select session from usage.ended_session where session = any(${sessions}::uuid[])
-  `;
-  return new Set(ended);
+  `.execute(db);
+  return new Set(rows.map(({ session }) => session));
 }

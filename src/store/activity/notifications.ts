@@ -1,7 +1,6 @@
 import { sql } from "kysely";
 import type { AlertKind } from "../../domain/bill/alert-route.ts";
-import { iso } from "../db/instants.ts";
-import { type Database, query } from "../db/query.ts";
+import type { Database } from "../db/database.ts";
 
 export interface Notification {
   readonly source: string;
@@ -19,20 +18,23 @@ export interface Notification {
   readonly endedAt: string | null;
 }
 
+const ISO = sql.lit(`YYYY-MM-DD"T"HH24:MI:SS"Z"`);
+
 export async function listNotifications(
   db: Database,
   { sourceId, route }: { sourceId?: number; route?: string } = {},
 ): Promise<Notification[]> {
-  return query<Notification>(db)`
+  const { rows } = await sql<Notification>`
     select slug as source, route, kind, nullif(owner, '') as owner, count, newest,
            floor(extract(epoch from since) * 1000)::float8 as since,
-           ${iso("notified_at")} as "notifiedAt",
-           ${iso("ended_at")} as "endedAt"
+           to_char(notified_at at time zone 'UTC', ${ISO}) as "notifiedAt",
+           to_char(ended_at at time zone 'UTC', ${ISO}) as "endedAt"
     from usage.notification join usage.source using (source_id)
     where ${sourceId === undefined ? sql`true` : sql`source_id = ${sourceId}`}
       and ${route === undefined ? sql`true` : sql`route = ${route}`}
     order by slug, route, kind, owner
-  `;
+  `.execute(db);
+  return rows;
 }
 
 /** The right to send to a route of a source. A process that lost it can store nothing about the route. */
@@ -50,7 +52,7 @@ export async function claimRoute(
   db: Database,
   { sourceId, route, claim, readAt, forMs }: Claim & { readAt: string; forMs: number },
 ): Promise<boolean> {
-  const rows = await query(db)`
+  const { rows } = await sql`
     insert into usage.route_state as s (source_id, route, claim, claimed_until, read_at)
     values (${sourceId}, ${route}, ${claim}, now() + make_interval(secs => ${forMs / 1000}), ${readAt})
     on conflict (source_id, route) do update
@@ -59,7 +61,7 @@ export async function claimRoute(
       and (s.read_at is null or s.read_at <= excluded.read_at)
       and (s.next_try_at is null or s.next_try_at <= now())
     returning route
-  `;
+  `.execute(db);
   return rows.length > 0;
 }
 
@@ -110,11 +112,12 @@ export interface RouteState {
 }
 
 export async function routeStates(db: Database): Promise<RouteState[]> {
-  return query<RouteState>(db)`
+  const { rows } = await sql<RouteState>`
     select slug as source, route, failures, problem,
-           ${iso("case when next_try_at > now() then next_try_at end")} as "nextTryAt"
+           to_char(case when next_try_at > now() then next_try_at end at time zone 'UTC', ${ISO}) as "nextTryAt"
     from usage.route_state join usage.source using (source_id) order by slug, route
-  `;
+  `.execute(db);
+  return rows;
 }
 
 type Key = Pick<Notification, "kind" | "owner">;

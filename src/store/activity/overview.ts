@@ -1,8 +1,7 @@
 import { sql } from "kysely";
 import type { RestatementCount } from "../../domain/proof/restatement.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
-import { iso } from "../db/instants.ts";
-import { type Database, query, queryOne } from "../db/query.ts";
+import type { Database } from "../db/database.ts";
 import { restatementCounts } from "../proof/restatement-counts.ts";
 
 /** Instants are ISO texts in UTC. */
@@ -41,7 +40,7 @@ interface FailureGroup {
 }
 
 export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
-  return query<SourceStatus>(db)`
+  const { rows } = await sql<SourceStatus>`
     select s.slug as source, s.base_url as "baseUrl", s.organization_id as "organizationId",
            s.data_start::text as "dataStart", s.refused_message as refused,
            (select count(*)::integer from usage.workspace w join usage.entity e using (entity_id)
@@ -52,8 +51,11 @@ export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
                       count(*) filter (where c.stride = 'hour')::integer as "byHour",
                       count(*) filter (where a.is_asked and f.retry_at <= now())::integer as due,
                       count(*) filter (where not a.is_asked)::integer as "notAsked",
-                      ${iso("case when bool_or(a.is_asked) then greatest(now(), min(f.retry_at) filter (where a.is_asked)) end")}
-                        as "nextRetry"
+                      to_char(
+                        case when bool_or(a.is_asked)
+                          then greatest(now(), min(f.retry_at) filter (where a.is_asked))
+                        end at time zone 'UTC', ${ISO}
+                      ) as "nextRetry"
                from usage.failure f join usage.scope c using (scope_id)
                join usage.entity e on e.entity_id = c.workspace_id
                left join usage.source_fact n on n.source_id = c.source_id and n.fact = 'no_' || c.stride
@@ -83,8 +85,11 @@ export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
       ) m
     ) d
     order by s.slug
-  `;
+  `.execute(db);
+  return rows;
 }
+
+const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
 
 export interface Freshness {
   readonly groupBy: string;
@@ -95,14 +100,15 @@ export interface Freshness {
 
 export async function freshnessOf(db: Database, source: string): Promise<Freshness[]> {
   // A day under way is loaded until it was requested, not until it ends.
-  return query<Freshness>(db)`
+  const { rows } = await sql<Freshness>`
     select group_by as "groupBy", stride,
-           ${iso("least(loaded_until, fetched_at)")} as "loadedUntil",
-           ${iso("final_until")} as "finalUntil"
+           to_char(least(loaded_until, fetched_at) at time zone 'UTC', ${ISO}) as "loadedUntil",
+           to_char(final_until at time zone 'UTC', ${ISO}) as "finalUntil"
     from reporting.data_freshness
     where source_id = ${source}
     order by usage.dimension_position(group_by), array_position(array['day', 'hour'], stride)
-  `;
+  `.execute(db);
+  return rows;
 }
 
 export interface ListedSource {
@@ -112,9 +118,10 @@ export interface ListedSource {
 }
 
 export async function listSources(db: Database): Promise<ListedSource[]> {
-  return query<ListedSource>(db)`
+  const { rows } = await sql<ListedSource>`
     select source_id as "sourceId", slug as source, data_start as "dataStart" from usage.source order by slug
-  `;
+  `.execute(db);
+  return rows;
 }
 
 export interface SourceWithWorkspaces extends ListedSource {
@@ -123,19 +130,21 @@ export interface SourceWithWorkspaces extends ListedSource {
 }
 
 export async function sourcesWithWorkspaces(db: Database): Promise<SourceWithWorkspaces[]> {
-  return query<SourceWithWorkspaces>(db)`
+  const { rows } = await sql<SourceWithWorkspaces>`
     select s.source_id as "sourceId", s.slug as source, s.data_start::text as "dataStart",
            array(select e.external_id from usage.workspace w join usage.entity e using (entity_id)
                  where e.source_id = s.source_id order by 1) as "workspaceIds"
     from usage.source s order by s.slug
-  `;
+  `.execute(db);
+  return rows;
 }
 
 export async function serverCapabilities(db: Database) {
-  return queryOne<ServerCapabilities>(db)`
+  const { rows } = await sql<ServerCapabilities>`
     select current_setting('server_version') as version, current_setting('server_version_num')::integer as number,
            (select count(*) = 2 from pg_roles where rolname in ('usage_reader', 'usage_reader_masked')) as "hasReaders"
-  `;
+  `.execute(db);
+  return rows[0] as ServerCapabilities;
 }
 
 type ServerCapabilities = { readonly version: string; readonly number: number; readonly hasReaders: boolean };
@@ -153,11 +162,11 @@ export interface SourceProgress {
 }
 
 export async function sourceProgress(db: Database): Promise<SourceProgress[]> {
-  return query<SourceProgress>(db)`
+  const { rows } = await sql<SourceProgress>`
     select s.slug as source, w.*,
-           (select ${iso("max(r.reconciled_at)")}
+           (select to_char(max(r.reconciled_at) at time zone 'UTC', ${ISO})
             from usage.reconciled r join usage.trace_scope c using (scope_id) where c.source_id = s.source_id) as "lastReconciledAt",
-           (select ${iso("max(k.checked_at)")}
+           (select to_char(max(k.checked_at) at time zone 'UTC', ${ISO})
             from usage.control_check k where k.source_id = s.source_id and k.failures = 0) as "lastTotalsAt"
     from usage.source s
     cross join lateral (
@@ -168,5 +177,6 @@ export async function sourceProgress(db: Database): Promise<SourceProgress[]> {
       where w.source_id = s.source_id and w.state in ('waiting', 'queued') and b.state is distinct from 'paused'
     ) w
     order by s.slug
-  `;
+  `.execute(db);
+  return rows;
 }

@@ -1,7 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import { UsageError } from "../../errors.ts";
-import { iso } from "../db/instants.ts";
-import { type Database, query } from "../db/query.ts";
+import type { Database } from "../db/database.ts";
 import { RUN_KINDS, type RunKind } from "../work/runs.ts";
 
 /**
@@ -42,6 +41,8 @@ export interface Run {
 const LOST_AFTER = sql`interval '5 minutes'`;
 /** Limit for a process that sends no signs of life, since its last request: no pause takes so long. */
 const SILENT_AFTER = sql`interval '30 minutes'`;
+const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
+
 export async function listRuns(
   db: Database,
   wanted: { source?: string | undefined; kind?: RunKind | undefined; most: number },
@@ -83,7 +84,7 @@ export async function runsById(db: Database, runIds: readonly number[]): Promise
 
 /** Outcomes of the chosen rows of `usage.run`, each with the `slug` of its source. */
 async function judged(db: Database, chosen: RawBuilder<unknown>): Promise<Run[]> {
-  const rows = await query<Run>(db)`
+  const { rows } = await sql<Run>`
     with chosen as (${chosen}), known as (
       select r.*, f.requests, f.last_at, t.state_left, t.state_failed, b.state as backfill_state,
              b.finished_at as backfill_finished, t.code as task_code, t.message as task_message
@@ -130,8 +131,8 @@ async function judged(db: Database, chosen: RawBuilder<unknown>): Promise<Run[]>
       from judged j
     )
     select run_id as "runId", slug as source, kind, backfill_id as "backfillId",
-           ${iso("started_at")} as "startedAt",
-           ${iso("ended_at")} as "finishedAt",
+           to_char(started_at at time zone 'UTC', ${ISO}) as "startedAt",
+           to_char(ended_at at time zone 'UTC', ${ISO}) as "finishedAt",
            round(extract(epoch from coalesce(ended_at, now()) - started_at)::numeric, 1)::float8 as seconds,
            nullif(requests, 0) as requests,
            judgement as outcome, state_left as left, all_failed as failed,
@@ -139,7 +140,7 @@ async function judged(db: Database, chosen: RawBuilder<unknown>): Promise<Run[]>
            case when judgement not in ('done', 'running', 'paused') then coalesce(nullif(task_message, ''), nullif(message, '')) end
              as reason
     from ended order by started_at desc, run_id desc
-  `;
+  `.execute(db);
   return rows.map(withReason);
 }
 
@@ -179,11 +180,12 @@ interface RunRequests {
 }
 
 export async function requestsOfRun(db: Database, runId: number): Promise<RunRequests[]> {
-  return query<RunRequests>(db)`
+  const { rows } = await sql<RunRequests>`
     select group_by as "groupBy", stride, outcome, code, count(*)::integer as requests,
            coalesce(sum(records), 0)::bigint as records
     from usage.fetch where run_id = ${runId}
     group by group_by, stride, outcome, code
     order by usage.dimension_position(group_by), stride, outcome, code
-  `;
+  `.execute(db);
+  return rows;
 }

@@ -1,7 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import type { RestatementCount } from "../../domain/proof/restatement.ts";
-import { iso } from "../db/instants.ts";
-import { type Database, query } from "../db/query.ts";
+import type { Database } from "../db/database.ts";
 import { CLOSE_ACTION, CLOSED_BY } from "../months/closed-months.ts";
 import { restatementCounts } from "../proof/restatement-counts.ts";
 import { RUN_KINDS, type RunKind } from "../work/runs.ts";
@@ -63,6 +62,7 @@ interface Wanted {
   readonly most: number;
 }
 
+const ISO = 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"';
 /** After every entry, and a year that a `timestamptz` can hold. */
 const NEWEST: TimelineCursor = ["9999-01-01T00:00:00.000000Z", "configuration", 0];
 
@@ -75,15 +75,16 @@ export async function listMoments(db: Database, wanted: Wanted): Promise<Moment[
     ...(runKinds.length === 0 ? [] : [runs(wanted, runKinds)]),
     ...others.map((kind) => PARTS[kind](wanted)),
   ];
-  return query<Moment>(db)`
-    select m.kind, ${iso("m.at", "US")} as at, m.id::bigint, m.source, m.details
+  const { rows } = await sql<Moment>`
+    select m.kind, to_char(m.at at time zone 'UTC', ${ISO}) as at, m.id::bigint, m.source, m.details
     from (${sql.join(
       parts.map((part) => sql`(select * from (${part}) p (kind, at, id, source, details) limit ${most})`),
       sql` union all `,
     )}) m
     order by m.at desc, array_position(${[...TIMELINE_KINDS]}::text[], m.kind), m.id desc
     limit ${most}
-  `;
+  `.execute(db);
+  return rows;
 }
 
 /** An index can use the first comparison alone. */

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import type { ProviderMonth } from "../../domain/bill/provider.ts";
-import { iso } from "../db/instants.ts";
+
+const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
 
 interface Asked {
   readonly sourceId: number;
@@ -17,7 +18,7 @@ export function providerMonthIn({ sourceId, monthStart }: Asked): RawBuilder<Pro
     with kept as (
       select * from usage.provider_total where source_id = ${sourceId} and month_start = ${monthStart}::date and meter is not null
     )
-    select ${iso("max(k.read_at)")} as "readAt",
+    select to_char(max(k.read_at) at time zone 'UTC', ${ISO}) as "readAt",
            (select b.refusal from usage.bill_part b where b.source_id = ${sourceId} and b.part = 'provider_totals') as refusal,
            coalesce((
              select json_agg(x order by x.meter desc, x.workspaces desc, x.outcome) from (

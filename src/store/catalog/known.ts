@@ -1,5 +1,5 @@
-import { iso } from "../db/instants.ts";
-import { type Database, query } from "../db/query.ts";
+import { sql } from "kysely";
+import type { Database } from "../db/database.ts";
 import { isConfigured, isNeverRead } from "./workspaces.ts";
 
 /** The first that applies. `never_shown`: no listing and no response ever named it. `never_read`: no response did. */
@@ -24,8 +24,10 @@ export interface KnownWorkspace {
   readonly lastProvenAt: string | null;
 }
 
+const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
+
 export async function listWorkspaces(db: Database): Promise<KnownWorkspace[]> {
-  return query<KnownWorkspace>(db)`
+  const { rows } = await sql<KnownWorkspace>`
     select s.slug as source, s.source_id as "sourceId", e.external_id as "workspaceId", d.workspace_name as name,
            case
              when w.readable_at is null and e.first_seen_at is null
@@ -43,13 +45,14 @@ export async function listWorkspaces(db: Database): Promise<KnownWorkspace[]> {
            (select sum(t.traces)::bigint
             from usage.trace_scope c join usage.series x using (scope_id) join usage.monthly_total t using (series_id)
             where c.workspace_id = e.entity_id and c.group_by = 'workspace' and c.stride = 'day') as traces,
-           ${iso("w.readable_at")} as "lastProvenAt"
+           to_char(w.readable_at at time zone 'UTC', ${ISO}) as "lastProvenAt"
     from usage.workspace w
     join usage.entity e using (entity_id)
     join usage.source s using (source_id)
     left join reporting.dim_workspace d on d.source_id = s.slug and d.workspace_id = e.external_id
     order by s.slug, e.external_id
-  `;
+  `.execute(db);
+  return rows;
 }
 
 export interface KnownSourceRow {
@@ -64,14 +67,15 @@ export interface KnownSourceRow {
 }
 
 export async function listKnownSources(db: Database): Promise<KnownSourceRow[]> {
-  return query<KnownSourceRow>(db)`
+  const { rows } = await sql<KnownSourceRow>`
     select s.slug as source, s.source_id as "sourceId", s.base_url as "baseUrl",
            coalesce(s.organization_name, s.organization_id) as organization, s.data_start::text as "dataStart",
            (select count(*)::integer from usage.workspace w join usage.entity e using (entity_id)
             where e.source_id = s.source_id) as workspaces,
            (select count(*)::integer from usage.month_close m where m.source_id = s.source_id) as "closedMonths",
-           ${iso("(select max(f.fetched_at) from usage.fetch f where f.source_id = s.source_id)")}
+           to_char((select max(f.fetched_at) from usage.fetch f where f.source_id = s.source_id) at time zone 'UTC', ${ISO})
              as "lastRequestAt"
     from usage.source s order by s.slug
-  `;
+  `.execute(db);
+  return rows;
 }

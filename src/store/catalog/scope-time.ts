@@ -1,8 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import type { LoadedInterval } from "../../domain/coverage/finality.ts";
 import type { Interval } from "../../domain/time/window.ts";
-import { epochMs } from "../db/instants.ts";
-import { type Database, query } from "../db/query.ts";
+import type { Database } from "../db/database.ts";
 
 export interface ScopeTime {
   readonly scopeIds: readonly number[];
@@ -39,7 +38,7 @@ export function multirangeText(parts: readonly Interval[]): string {
 export function partsAsJson(multirange: RawBuilder<unknown>): RawBuilder<JsonParts> {
   return sql<JsonParts>`(
     select json_agg(json_build_array(
-      ${epochMs("lower(p)")}, ${epochMs("upper(p)")}
+      (extract(epoch from lower(p)) * 1000)::bigint, (extract(epoch from upper(p)) * 1000)::bigint
     ) order by p) from unnest(${multirange}) p
   )`;
 }
@@ -81,7 +80,7 @@ export async function clearTime<Table extends keyof typeof COLUMNS>(
           sql`, traced * tstzmultirange(part), usage.digest_part(digest, tstzrange(period_start, period_end), part)`,
         ]
       : [sql``, sql``];
-  return query<Cleared[Table]>(db)`
+  const { rows } = await sql<Cleared[Table]>`
     with removed as (
       delete from ${name}
       where ${overlaps(cleared)} ${olderThan === undefined ? sql`` : sql`and fetch_number < ${olderThan}`}
@@ -95,7 +94,8 @@ export async function clearTime<Table extends keyof typeof COLUMNS>(
       ) part
     )
     select * from removed
-  `;
+  `.execute(db);
+  return rows;
 }
 
 export function toLoadedInterval(row: CoverageRow): LoadedInterval & { scopeId: number } {

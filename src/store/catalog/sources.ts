@@ -1,8 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Meter } from "../../domain/usage/meter.ts";
 import { UsageError } from "../../errors.ts";
-import type { Store } from "../db/database.ts";
-import { type Database, query, queryOne, queryValues } from "../db/query.ts";
+import type { Database, Store } from "../db/database.ts";
 import { dataStartAfterContact, expectNoNames } from "./data-start.ts";
 import { forgetAnswers } from "./source-meters.ts";
 
@@ -40,22 +39,23 @@ export async function registerSource(store: Store, settings: SourceSettings): Pr
     };
     // Table before row, like bindOrganization in another process: the other order could deadlock.
     await sql`lock table usage.source in row exclusive mode`.execute(db);
-    const [before] = await query<{ id: number; digest: string; dataStart: string }>(db)`
+    const { rows: known } = await sql<{ id: number; digest: string; dataStart: string }>`
       select source_id as id, configuration_digest as digest, data_start as "dataStart"
       from usage.source where slug = ${slug} for update
-    `;
+    `.execute(db);
+    const [before] = known;
     if (before === undefined) {
-      const [id] = await queryValues<number>(db)`
+      const { rows } = await sql<{ id: number }>`
         insert into usage.source (${sql.join(Object.keys(values).map((column) => sql.id(column)))})
         values (${sql.join(Object.values(values))})
         on conflict (slug) do update set ${assigned(values)} returning source_id as id
-      `;
-      return id as number;
+      `.execute(db);
+      return rows[0]?.id as number;
     }
     const moved = { ...values, data_start: dataStartAfterContact(before.id, dataStart) };
-    const after = await query<{ dataStart: string }>(db)`
+    const { rows: after } = await sql<{ dataStart: string }>`
       update usage.source set ${assigned(moved)} where source_id = ${before.id} returning data_start as "dataStart"
-    `;
+    `.execute(db);
     if ((after[0]?.dataStart ?? "") > before.dataStart) await expectNoNames(db, before.id);
     if (before.digest !== configurationDigest) await clearRefusals(db, before.id);
     return before.id;
@@ -75,10 +75,10 @@ async function clearRefusals(db: Database, sourceId: number): Promise<void> {
 }
 
 export async function wasRefusedWithin(db: Database, sourceId: number, ms: number): Promise<boolean> {
-  const rows = await query(db)`
+  const { rows } = await sql`
     select from usage.source
     where source_id = ${sourceId} and refused_at > now() - make_interval(secs => ${ms / 1000})
-  `;
+  `.execute(db);
   return rows.length > 0;
 }
 
@@ -114,9 +114,10 @@ export async function bindOrganization(
   await store.transaction(async ({ db }) => {
     // Two sources that bind at once must see each other.
     await sql`lock table usage.source in share row exclusive mode`.execute(db);
-    const { slug, bound } = await queryOne<{ slug: string; bound: string | null }>(db)`
+    const { rows } = await sql<{ slug: string; bound: string | null }>`
       select slug, organization_id as bound from usage.source where source_id = ${binding.sourceId}
-    `;
+    `.execute(db);
+    const { slug, bound } = rows[0] as { slug: string; bound: string | null };
     if (bound !== null && bound !== binding.organizationId) {
       throw new UsageError({
         code: "organization_changed",
@@ -138,12 +139,13 @@ async function refuseSharedWorkspace(
   slug: string,
   binding: { sourceId: number; organizationId: string; workspaceIds: readonly string[] },
 ): Promise<void> {
-  const [shared] = await query<{ slug: string; external_id: string }>(db)`
+  const { rows } = await sql<{ slug: string; external_id: string }>`
     select s.slug, e.external_id from usage.source s join usage.entity e using (source_id)
     where s.organization_id = ${binding.organizationId} and s.source_id <> ${binding.sourceId}
       and e.dimension = 'workspace' and e.external_id = any (${[...binding.workspaceIds]}::text[])
     limit 1
-  `;
+  `.execute(db);
+  const [shared] = rows;
   if (shared === undefined) return;
   throw new UsageError({
     code: "workspace_shared",

@@ -1,8 +1,7 @@
 import { sql } from "kysely";
 import type { Interval } from "../../domain/time/window.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
-import { iso } from "../db/instants.ts";
-import { type Database, queryOne } from "../db/query.ts";
+import type { Database } from "../db/database.ts";
 
 /** A list ends after this many entries. Instants are ISO texts in UTC. */
 
@@ -65,6 +64,8 @@ export interface CellFacts {
   readonly traces: readonly { readonly groupBy: GroupBy; readonly stride: string; readonly traces: number }[];
 }
 
+const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
+
 interface Asked {
   readonly source: string;
   readonly workspaceId: string;
@@ -76,6 +77,7 @@ export async function cellFacts(
   db: Database,
   { source, workspaceId, scopeIds, range }: Asked,
 ): Promise<CellFacts> {
+  const iso = (column: string) => sql.raw(`to_char(${column} at time zone 'UTC', '${ISO}')`);
   const [start, end] = [sql`${new Date(range.start)}::timestamptz`, sql`${new Date(range.end)}::timestamptz`];
   const overlaps = (row: string) => sql`
     ${sql.raw(`${row}.scope_id`)} = any (${[...scopeIds]}::integer[])
@@ -84,7 +86,7 @@ export async function cellFacts(
   const part = (row: string) => sql`
     c.group_by as "groupBy", c.stride, ${iso(`${row}.period_start`)} as "from", ${iso(`${row}.period_end`)} as "to"
   `;
-  return queryOne<CellFacts>(db)`
+  const { rows } = await sql<CellFacts>`
     select
       (select coalesce(json_agg(x), '[]') from (
         select ${part("v")}, v.final as "isFinal", v.fetch_number as "fetchNumber", ${iso("v.fetched_at")} as "fetchedAt",
@@ -152,5 +154,6 @@ export async function cellFacts(
         where c.scope_id = any (${[...scopeIds]}::integer[])
         group by c.group_by, c.stride
       ) x) as traces
-  `;
+  `.execute(db);
+  return rows[0] as CellFacts;
 }

@@ -1,10 +1,10 @@
+import { sql } from "kysely";
 import type { RangeLine } from "../../domain/coverage/range-status.ts";
 import { STRIDES, type Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
-import { epochMs } from "../db/instants.ts";
-import { type Database, query } from "../db/query.ts";
+import type { Database } from "../db/database.ts";
 
 interface AskedRange {
   readonly sourceId: number;
@@ -30,7 +30,7 @@ export async function rangeStatus(
 ): Promise<RangeLine[]> {
   if (wanted.length === 0) return [];
   const rankOf = (stride: Stride) => STRIDES.indexOf(stride) + 1;
-  return query<RangeLine>(db)`
+  const { rows } = await sql<RangeLine>`
     with wanted as (
       select n, stride, rank, is_unavailable, tstzrange(starts, ends) as range
       from unnest(
@@ -118,14 +118,15 @@ export async function rangeStatus(
     select ${meter}::text as meter, c.group_by as "groupBy", c.stride, p.status, p.code,
            sum(ceil(extract(epoch from upper(u.part) - lower(u.part)) / case c.stride when 'hour' then 3600 else 86400 end))::integer
              as buckets,
-           ${epochMs("min(lower(u.part))")} as first,
-           ${epochMs("max(upper(u.part))")} as "end",
-           ${epochMs("min(p.retry_at)")} as "retryAt"
+           (extract(epoch from min(lower(u.part))) * 1000)::bigint as first,
+           (extract(epoch from max(upper(u.part))) * 1000)::bigint as "end",
+           (extract(epoch from min(p.retry_at)) * 1000)::bigint as "retryAt"
     from part p
     join cell c using (n, scope_id)
     cross join lateral unnest(p.parts) u (part)
     group by c.stride, c.rank, c.group_by, p.status, p.code
     order by min(c.n), usage.dimension_position(c.group_by),
              array_position(array['not_available', 'failed', 'unverified', 'final', 'provisional', 'missing'], p.status), p.code
-  `;
+  `.execute(db);
+  return rows;
 }

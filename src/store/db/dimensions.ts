@@ -25,12 +25,6 @@ export const DIMENSIONS: Readonly<Record<Dimension, DimensionColumns>> = {
   run_rule: { id: "run_rule_id", name: "run_rule_name", title: "run rule" },
 };
 
-export function coreSchemaOf(view: string): "reporting" | "reporting_detail" {
-  const isCore =
-    /^fct_(usage_[a-z_]+|cost_(workspace|owner))_daily$/.test(view) && !view.includes("_by_tier_");
-  return isCore ? "reporting" : "reporting_detail";
-}
-
 type Placeholders = Readonly<Record<string, string>>;
 
 const EACH: Readonly<Record<string, () => readonly Placeholders[]>> = {
@@ -50,11 +44,6 @@ const EACH: Readonly<Record<string, () => readonly Placeholders[]>> = {
       measure,
       unit: `0.${"1".padStart(MEASURE_DIGITS[measure], "0")}`,
     })),
-  "tagged dimension": () =>
-    (["project", "deployment", "sandbox"] as const).map((dimension) => {
-      const { id, title } = DIMENSIONS[dimension];
-      return { dimension, title, id_column: id };
-    }),
   "list of charges": () => [
     { view: "focus_1_4_cost_and_usage", charges: "usage.billed_charge" },
     { view: "focus_1_4_cost_and_usage_by_resource", charges: "usage.divided_charge" },
@@ -100,12 +89,12 @@ function placeholdersOf(groupBy: GroupBy): Placeholders {
     /** A newcomer needs only projects. */
     schema_of_project: groupBy === "project" ? "reporting" : "reporting_detail",
     id_column: id,
-    name_column: name ?? "NULL::text",
     columns: columnsOf(DIMENSIONS[groupBy]),
     dim_columns:
       groupBy === "user"
         ? "d.dimension_id AS user_id, d.dimension_name AS user_email"
         : columnsOf(DIMENSIONS[groupBy]),
+    name_of_part: name === undefined ? "NULL::text" : "dimension_name",
     column_types: [id, ...(name === undefined ? [] : [name])].map((one) => `${one} text`).join(", "),
   };
 }

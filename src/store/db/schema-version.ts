@@ -1,6 +1,7 @@
 import { readdir } from "node:fs/promises";
+import { sql } from "kysely";
 import { ROOT } from "../../root.ts";
-import { type Database, query, queryValues } from "./query.ts";
+import type { Database } from "./database.ts";
 
 export const MIGRATIONS = new URL("sql/migrations/", ROOT);
 
@@ -17,13 +18,14 @@ export async function newerMigrations(db: Database): Promise<string[]> {
 
 /** Every command and readiness check calls this. Kysely's Migrator would read every column of the database. */
 async function appliedMigrations(db: Database): Promise<string[]> {
-  const found = await query<{ there: boolean }>(db)`
+  const { rows: found } = await sql<{ there: boolean }>`
     select to_regclass('usage.kysely_migration') is not null as there
-  `;
+  `.execute(db);
   if (found[0]?.there !== true) return [];
-  return queryValues<string>(db)`
+  const { rows } = await sql<{ name: string }>`
     select name from usage.kysely_migration order by name
-  `;
+  `.execute(db);
+  return rows.map(({ name }) => name);
 }
 
 /** Each migration is a file of SQL, or a folder of such files. */

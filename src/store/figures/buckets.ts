@@ -1,6 +1,5 @@
 import { sql } from "kysely";
-import { iso } from "../db/instants.ts";
-import { type Database, query, queryValues } from "../db/query.ts";
+import type { Database } from "../db/database.ts";
 import {
   cellsOf,
   isCounted,
@@ -18,12 +17,13 @@ export interface BucketSum {
 }
 
 export async function bucketTotals(db: Database, of: UsageOf, range: UsageRange): Promise<BucketSum[]> {
-  return query<BucketSum>(db)`
+  const { rows } = await sql<BucketSum>`
     with ${cellsOf(of)}
     select ${bucketText(range)} as bucket, p.traces
     from (select bucket, sum(traces)::bigint as traces from (${recordsIn(of, range)}) r group by bucket) p
     order by 1
-  `;
+  `.execute(db);
+  return rows;
 }
 
 export async function bucketsOfIds(
@@ -31,7 +31,7 @@ export async function bucketsOfIds(
   of: UsageOf,
   { range, keys }: { range: UsageRange; keys: readonly number[] },
 ): Promise<(BucketSum & { readonly key: number })[]> {
-  return query<BucketSum & { key: number }>(db)`
+  const { rows } = await sql<BucketSum & { key: number }>`
     with ${cellsOf(of)}
     select p.key, ${bucketText(range)} as bucket, p.traces
     from (
@@ -39,13 +39,14 @@ export async function bucketsOfIds(
       where key = any (${[...keys]}::integer[]) group by key, bucket
     ) p
     order by 1, 2
-  `;
+  `.execute(db);
+  return rows;
 }
 
 export async function restatedBuckets(db: Database, of: UsageOf, range: UsageRange): Promise<string[]> {
   const { per, from, to } = range;
   const at = per === "hour" ? sql`t.bucket_start` : sql`(t.bucket_start at time zone 'UTC')::date`;
-  return queryValues<string>(db)`
+  const { rows } = await sql<{ bucket: string }>`
     with ${cellsOf(of)}
     select ${bucketText(range)} as bucket
     from (
@@ -56,9 +57,12 @@ export async function restatedBuckets(db: Database, of: UsageOf, range: UsageRan
       where t.bucket_start >= ${midnight(from)} and t.bucket_start < ${midnight(to)} and ${isCounted(of)}
     ) p
     order by 1
-  `;
+  `.execute(db);
+  return rows.map(({ bucket }) => bucket);
 }
 
 function bucketText({ per }: UsageRange) {
-  return per === "hour" ? sql`${iso("p.bucket")}` : sql`to_char(p.bucket, 'YYYY-MM-DD')`;
+  return per === "hour"
+    ? sql`to_char(p.bucket at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
+    : sql`to_char(p.bucket, 'YYYY-MM-DD')`;
 }

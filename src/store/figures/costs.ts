@@ -4,8 +4,7 @@ import type { UnpricedDay } from "../../domain/bill/price.ts";
 import { type Days, joined } from "../../domain/time/days.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { labelOf } from "../catalog/entity-names.ts";
-import { coreSchemaOf, DIMENSIONS } from "../db/dimensions.ts";
-import { type Database, query, queryValues } from "../db/query.ts";
+import type { Database } from "../db/database.ts";
 import { contains, monthOf, type UsageCells } from "./records.ts";
 import type { Listing } from "./sums.ts";
 
@@ -29,11 +28,12 @@ export interface ViewLine {
 }
 
 export async function currenciesOf(db: Database, sourceId: number): Promise<string[]> {
-  return queryValues<string>(db)`
+  const { rows } = await sql<{ currency: string }>`
     select currency from usage.price where source_id is null or source_id = ${sourceId}
     union select c.currency from usage.closed_charge c join usage.month_close m using (close_id) where m.source_id = ${sourceId}
     order by 1
-  `;
+  `.execute(db);
+  return rows.map(({ currency }) => currency);
 }
 
 interface ViewRange extends Days {
@@ -47,19 +47,15 @@ interface ViewPer {
 /**
  * Costs of ids in one currency, or amounts of owners, the most first, for the range, each of its buckets and an earlier range.
  * Costs include everything that is priced. The lines of a range add up to the sum of the view of days that they are read from,
- * `fct_cost_..._daily` or `fct_usage_owner_daily`, and so to that of the workspaces.
+ * `fct_cost_by_id_daily` or `fct_usage_owner_daily`, and so to that of the workspaces.
  */
 export async function viewLines(
   db: Database,
   of: Omit<UsageCells, "by"> & { readonly by: GroupBy | "owner" },
   { per, before, top, find, masked, sort, ...range }: ViewRange & ViewPer & Listing,
 ): Promise<ViewLine[]> {
-  const id =
-    of.by === "owner"
-      ? sql`jsonb_build_array(owner, cost_center)::text`
-      : sql`${sql.ref(DIMENSIONS[of.by].id)}`;
+  const { view, id } = viewOf(of.by, range.currency);
   const none = of.by === "owner" ? sql`owner = ${UNALLOCATED}` : sql`${id} = '(none)'`;
-  const view = `fct_${range.currency === undefined ? "usage" : "cost"}_${of.by}_daily`;
   const amount = range.currency === undefined ? sql`traces` : sql`estimated_cost`;
   const isNow = sql`usage_date >= ${range.from}::date`;
   const read = joined([before, range]).map(
@@ -67,14 +63,14 @@ export async function viewLines(
       select case when ${id} is null then 'unloaded' when ${none} then 'none'
                   when ${id} = '(adjustment)' then 'adjustment' else 'id' end as kind,
              ${id} as id, ${isNow} as is_now, ${bucketOf(per)} as bucket, ${amount} as amount
-      from ${sql.id(coreSchemaOf(view), view)}
+      from ${view}
       where ${isOf(of, { ...days, currency: range.currency })} ${range.currency === undefined ? sql`and traces is not null` : sql``}`,
   );
   const isFound =
     of.by === "owner"
       ? sql`exists (select from jsonb_array_elements_text(id::jsonb) x (part) where ${contains(sql`x.part`, find ?? "")})`
       : sql`id in (select id from named where ${contains(sql`id`, find ?? "")} or ${contains(sql`name`, find ?? "")})`;
-  return query<ViewLine>(db)`
+  const { rows } = await sql<ViewLine>`
     with part as materialized (${sql.join(read, sql` union all `)}),
     named as (
       select dimension_id as id, ${labelOf(masked)} as name
@@ -109,7 +105,18 @@ export async function viewLines(
     from folded f
     left join (select id, name from named where id in (select id from placed where place <= ${top})) n using (id)
     order by f.bucket nulls first, array_position('{id,none,unloaded,adjustment,rest,total,before}', f.kind), f.place
-  `;
+  `.execute(db);
+  return rows;
+}
+
+function viewOf(by: GroupBy | "owner", currency: string | undefined) {
+  if (by === "owner") {
+    const view = currency === undefined ? "fct_usage_owner_daily" : "fct_cost_owner_daily";
+    return { view: sql.id("reporting", view), id: sql`jsonb_build_array(owner, cost_center)::text` };
+  }
+  if (by === "workspace") return { view: sql`reporting.fct_cost_workspace_daily`, id: sql`workspace_id` };
+  const view = sql`(select * from reporting_detail.fct_cost_by_id_daily where group_by = ${by}) costs`;
+  return { view, id: sql`dimension_id` };
 }
 
 /** A share may have more digits than an amount, so the amounts of owners do not add up to the total to the last digit. */
@@ -126,11 +133,11 @@ export async function openCosts(
   of: UsageCells,
   { per, ...range }: ViewRange & ViewPer,
 ): Promise<ReadonlySet<string>> {
-  const buckets = await queryValues<string>(db)`
+  const { rows } = await sql<{ bucket: string }>`
     select distinct to_char(${bucketOf(per)}, 'YYYY-MM-DD') as bucket from reporting.fct_cost_workspace_daily
     where ${isOf(of, range)} and not is_final
-  `;
-  return new Set(buckets);
+  `.execute(db);
+  return new Set(rows.map(({ bucket }) => bucket));
 }
 
 function bucketOf(per: "day" | "month"): RawBuilder<unknown> {
@@ -151,12 +158,13 @@ export async function unpricedIn(
   db: Database,
   { source, workspaceId, range }: { source: string; workspaceId: string | null; range: Days },
 ): Promise<UnpricedDay[]> {
-  return query<UnpricedDay>(db)`
+  const { rows } = await sql<UnpricedDay>`
     select usage_date::text as day, workspace_id as "workspaceId", traces
     from reporting_detail.usage_unpriced_daily
     where source_id = ${source} and not has_other_price
       and usage_date >= ${range.from}::date and usage_date < ${range.to}::date
       and ${workspaceId === null ? sql`true` : sql`workspace_id = ${workspaceId}`}
     order by 1, 2
-  `;
+  `.execute(db);
+  return rows;
 }

@@ -1,5 +1,6 @@
+import { sql } from "kysely";
 import { MEASURES, METER, type Measure, type Meter, meterOfMeasure } from "../../domain/usage/meter.ts";
-import { type Database, queryValues } from "../db/query.ts";
+import type { Database } from "../db/database.ts";
 
 /** Each has records of its own. Short-lived traces are a difference and have none. */
 export type Counted = Measure | "longlived";
@@ -21,12 +22,12 @@ export async function meterStart(
   { sourceId, counted }: { sourceId: number; counted: Counted },
 ): Promise<string | undefined> {
   const { kind, tier } = seriesTermsOf(counted);
-  const [start] = await queryValues<string>(db)`
+  const { rows } = await sql<{ start: string }>`
     select coalesce(m.starts_on, s.data_start)::text as start
     from usage.source s
     left join usage.source_meter m on m.source_id = s.source_id and m.meter = ${meterOfCounted(counted)}
     where s.source_id = ${sourceId}
       and exists (select from usage.scope c where c.source_id = s.source_id and c.kind = ${kind} and c.trace_tier = ${tier})
-  `;
-  return start;
+  `.execute(db);
+  return rows[0]?.start;
 }

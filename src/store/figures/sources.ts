@@ -1,4 +1,5 @@
-import { type Database, query } from "../db/query.ts";
+import { sql } from "kysely";
+import type { Database } from "../db/database.ts";
 
 export interface UsageSource {
   readonly sourceId: number;
@@ -14,7 +15,7 @@ export interface UsageWorkspace {
 }
 
 export async function usageSources(db: Database): Promise<UsageSource[]> {
-  return query<UsageSource>(db)`
+  const { rows } = await sql<UsageSource>`
     select s.source_id as "sourceId", s.slug, s.data_start::text as "dataStart",
            (
              select coalesce(json_agg(json_build_object('key', w.entity_id, 'id', w.dimension_id, 'name', w.dimension_name)
@@ -24,5 +25,6 @@ export async function usageSources(db: Database): Promise<UsageSource[]> {
                and exists (select from usage.trace_scope c where c.workspace_id = w.entity_id)
            ) as workspaces
     from usage.source s order by s.slug collate "C"
-  `;
+  `.execute(db);
+  return rows;
 }

@@ -1,6 +1,5 @@
 import { sql } from "kysely";
-import { iso } from "../db/instants.ts";
-import { type Database, query } from "../db/query.ts";
+import type { Database } from "../db/database.ts";
 
 /** Action of a close. Its detail begins with the month and a colon. */
 export const CLOSE_ACTION = "month.close";
@@ -34,11 +33,11 @@ export async function closedMonths(
   db: Database,
   { sourceId, from, to }: { sourceId: number; from: string; to: string },
 ): Promise<ClosedMonth[]> {
-  return query<ClosedMonth>(db)`
+  const { rows } = await sql<ClosedMonth>`
     select m.close_id as "closeId", to_char(m.month_start, 'YYYY-MM') as month,
-           ${iso("m.closed_at", "MS")} as "closedAt",
+           to_char(m.closed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "closedAt",
            case when a.via is not null then json_build_object('name', a.actor, 'via', a.via) end as by,
-           ${iso("m.costs_closed_at", "MS")} as "costsClosedAt",
+           to_char(m.costs_closed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "costsClosedAt",
            m.accepted_disagreements as accepted, m.settle_after_seconds as "settleAfterSeconds",
            array(select e.external_id from usage.closed_workspace w join usage.entity e on e.entity_id = w.workspace_id
                  where w.close_id = m.close_id and w.is_left_out order by 1) as without,
@@ -52,7 +51,8 @@ export async function closedMonths(
     left join ${CLOSED_BY} on true
     where m.source_id = ${sourceId} and m.month_start >= ${from}::date and m.month_start < ${to}::date
     order by m.month_start desc
-  `;
+  `.execute(db);
+  return rows;
 }
 
 export async function closedMonth(

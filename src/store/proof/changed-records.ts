@@ -5,9 +5,7 @@ import type { Interval } from "../../domain/time/window.ts";
 import { DIGEST_BYTES, WindowDigest } from "../../domain/usage/digest.ts";
 import { clearTime, multirange, overlaps, type ScopeTime } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
-import type { Store, Transaction } from "../db/database.ts";
-import { epochMs } from "../db/instants.ts";
-import { type Database, query } from "../db/query.ts";
+import type { Database, Store, Transaction } from "../db/database.ts";
 
 interface ScopeMonth extends Interval {
   readonly scopeId: number;
@@ -22,10 +20,10 @@ const BATCH = 5000;
  * found: a change of days that leaves count and sum of each series and month as they were.
  */
 export async function doubtChanged(store: Store, sourceId: number): Promise<number> {
-  const scopes = await query<{ scope_id: number; stride: string }>(store.db)`
+  const { rows: scopes } = await sql<{ scope_id: number; stride: string }>`
     select scope_id, stride from usage.scope
     where source_id = ${sourceId} and stride in ('day', 'hour') order by scope_id
-  `;
+  `.execute(store.db);
   const ofStride = (stride: string) =>
     scopes.filter((scope) => scope.stride === stride).map((scope) => scope.scope_id);
   const miscounted = await miscountedMonths(store.db, ofStride("day"));
@@ -69,9 +67,9 @@ async function doubt(db: Database, time: ScopeTime): Promise<void> {
 
 async function miscountedMonths(db: Database, scopeIds: readonly number[]): Promise<ScopeMonth[]> {
   const ids = sql`any (${[...scopeIds]}::integer[])`;
-  return query<ScopeMonth>(db)`
-    select m.scope_id as "scopeId", ${epochMs("m.month_start")} as start,
-           ${epochMs("m.month_start + interval '1 month'")} as "end"
+  const { rows } = await sql<ScopeMonth>`
+    select m.scope_id as "scopeId", (extract(epoch from m.month_start) * 1000)::bigint as start,
+           (extract(epoch from m.month_start + interval '1 month') * 1000)::bigint as "end"
     from (
       select distinct x.scope_id, month_start
       from (
@@ -86,7 +84,8 @@ async function miscountedMonths(db: Database, scopeIds: readonly number[]): Prom
       where (r.traces, r.records) is distinct from (t.traces, t.records)
     ) m
     order by 1, 2
-  `;
+  `.execute(db);
+  return rows;
 }
 
 async function recount(db: Database, scopeId: number): Promise<void> {
@@ -102,16 +101,17 @@ async function recount(db: Database, scopeId: number): Promise<void> {
 }
 
 async function monthsOfHours(db: Database, scopeIds: readonly number[]): Promise<ScopeMonth[]> {
-  return query<ScopeMonth>(db)`
-    select distinct c.scope_id as "scopeId", ${epochMs("m")} as start,
-           ${epochMs("(m at time zone 'UTC' + interval '1 month') at time zone 'UTC'")} as "end"
+  const { rows } = await sql<ScopeMonth>`
+    select distinct c.scope_id as "scopeId", (extract(epoch from m) * 1000)::bigint as start,
+           (extract(epoch from (m at time zone 'UTC' + interval '1 month') at time zone 'UTC') * 1000)::bigint as "end"
     from usage.coverage c
     cross join lateral generate_series(
       date_trunc('month', c.period_start, 'UTC'), c.period_end - interval '1 microsecond', interval '1 month'
     ) m
     where c.scope_id = any (${[...scopeIds]}::integer[]) and c.digest is not null
     order by 1, 2
-  `;
+  `.execute(db);
+  return rows;
 }
 
 /**
@@ -119,14 +119,14 @@ async function monthsOfHours(db: Database, scopeIds: readonly number[]): Promise
  * still says what was loaded.
  */
 async function otherHours({ db, client }: Transaction, { scopeId, ...month }: ScopeMonth): Promise<number[]> {
-  const loaded = await query<{ start: number; digest: Buffer }>(db)`
-    select ${epochMs("lower(part)")} as start, usage.digest_part(digest, whole, part) as digest
+  const { rows: loaded } = await sql<{ start: number; digest: Buffer }>`
+    select (extract(epoch from lower(part)) * 1000)::bigint as start, usage.digest_part(digest, whole, part) as digest
     from (
       select digest, tstzrange(period_start, period_end) as whole,
              tstzrange(period_start, period_end) * tstzrange(${new Date(month.start)}::timestamptz, ${new Date(month.end)}::timestamptz) as part
       from usage.coverage where ${overlaps({ scopeIds: [scopeId], period: month })} and digest is not null
     ) c
-  `;
+  `.execute(db);
   const stored = new WindowDigest({ stride: "hour", ...month });
   await client.query(
     `DECLARE hours NO SCROLL CURSOR FOR

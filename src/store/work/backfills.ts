@@ -6,9 +6,7 @@ import type { Interval } from "../../domain/time/window.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { UsageError } from "../../errors.ts";
-import type { Store } from "../db/database.ts";
-import { iso } from "../db/instants.ts";
-import { type Database, query, queryOne, queryValues } from "../db/query.ts";
+import type { Database, Store } from "../db/database.ts";
 import { type Actor, recordAction } from "./operator-actions.ts";
 import { beginRun } from "./runs.ts";
 import { enterTasks } from "./tasks.ts";
@@ -62,13 +60,14 @@ export async function createBackfill(store: Store, wanted: NewBackfill): Promise
     const isDone = tasks.length === 0;
     // The transaction began earlier and may have waited for an equal backfill.
     const now = sql`clock_timestamp()`;
-    const { backfillId } = await queryOne<{ backfillId: number }>(db)`
+    const { rows } = await sql<{ backfillId: number }>`
       insert into usage.backfill (source_id, meter, stride, groupings, reprocess, workspace_ids, period_start, period_end,
                                   created_at, state, finished_at)
       values (${sourceId}, ${meter}, ${stride}, ${[...groupings]}, ${reprocess}, ${[...workspaceIds]}, ${new Date(range.start)},
               ${new Date(range.end)}, ${now}, ${isDone ? "done" : "running"}, ${isDone ? now : null})
       returning backfill_id as "backfillId"
-    `;
+    `.execute(db);
+    const { backfillId } = rows[0] as { backfillId: number };
     const runId = await beginRun(db, { sourceId, kind: "backfill", backfillId });
     await enterTasks(db, { sourceId, backfillId, runId, tasks });
     const detail = `backfill ${backfillId}: ${describeAsked(wanted)}`;
@@ -90,7 +89,7 @@ export async function startedSince(
 ): Promise<number | undefined> {
   const { sourceId, meter, range, stride, groupings, workspaceIds, reprocess, shownAt } = wanted;
   const [wantedGroupings, wantedIds] = [sql`${[...groupings]}::text[]`, sql`${[...workspaceIds]}::text[]`];
-  const [backfill_id] = await queryValues<number>(db)`
+  const { rows } = await sql<{ backfill_id: number }>`
     select backfill_id from usage.backfill
     where source_id = ${sourceId} and created_at >= ${new Date(shownAt)} and meter = ${meter} and stride = ${stride}
       and reprocess = ${reprocess}
@@ -98,8 +97,8 @@ export async function startedSince(
       and groupings @> ${wantedGroupings} and groupings <@ ${wantedGroupings}
       and workspace_ids @> ${wantedIds} and workspace_ids <@ ${wantedIds}
     order by backfill_id desc limit 1
-  `;
-  return backfill_id;
+  `.execute(db);
+  return rows[0]?.backfill_id;
 }
 
 interface Listed {
@@ -113,12 +112,12 @@ interface Listed {
 /** The newest comes first. Progress is counted from the tasks. */
 export async function listBackfills(db: Database, listed: Listed = {}): Promise<Backfill[]> {
   const { backfillId = null, source = null, states = null, before = null, most = null } = listed;
-  return query<Backfill>(db)`
+  const { rows } = await sql<Backfill>`
     select b.backfill_id as "backfillId", b.slug as source, b.meter, b.stride, b.groupings, b.reprocess, b.state,
            cardinality(b.workspace_ids) as workspaces, b.workspace_ids as "workspaceIds", b.refused_message as refused,
-           ${iso("b.period_start")} as "from", ${iso("b.period_end")} as "to",
-           ${iso("b.created_at")} as "createdAt",
-           ${iso("b.finished_at")} as "finishedAt", w.*
+           to_char(b.period_start at time zone 'UTC', ${ISO}) as "from", to_char(b.period_end at time zone 'UTC', ${ISO}) as "to",
+           to_char(b.created_at at time zone 'UTC', ${ISO}) as "createdAt",
+           to_char(b.finished_at at time zone 'UTC', ${ISO}) as "finishedAt", w.*
     from (
       select b.*, s.slug, s.refused_message
       from usage.backfill b join usage.source s using (source_id)
@@ -135,8 +134,11 @@ export async function listBackfills(db: Database, listed: Listed = {}): Promise<
       from usage.fetch_task w where w.backfill_id = b.backfill_id
     ) w
     order by b.backfill_id desc
-  `;
+  `.execute(db);
+  return rows;
 }
+
+const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
 
 export async function backfillOf(db: Database, backfillId: number): Promise<Backfill> {
   const [backfill] = await listBackfills(db, { backfillId });
@@ -159,11 +161,12 @@ export interface FailedTask {
 }
 
 export async function failedTasks(db: Database, backfillId: number): Promise<FailedTask[]> {
-  return query<FailedTask>(db)`
-    select group_by as "groupBy", stride, ${iso("period_start")} as "from",
-           ${iso("period_end")} as "to", workspace_ids as "workspaceIds", code, message
+  const { rows } = await sql<FailedTask>`
+    select group_by as "groupBy", stride, to_char(period_start at time zone 'UTC', ${ISO}) as "from",
+           to_char(period_end at time zone 'UTC', ${ISO}) as "to", workspace_ids as "workspaceIds", code, message
     from usage.fetch_task where backfill_id = ${backfillId} and state = 'failed' order by task_id
-  `;
+  `.execute(db);
+  return rows;
 }
 
 /**
@@ -187,14 +190,15 @@ export async function finishBackfills(store: Store): Promise<number[]> {
 }
 
 async function unfinishedWithoutWork(db: Database, among?: readonly number[]): Promise<number[]> {
-  return queryValues<number>(db)`
+  const { rows } = await sql<{ backfill_id: number }>`
     select b.backfill_id from usage.backfill b
     where b.state = 'running' and (${among === undefined} or b.backfill_id = any (${[...(among ?? [])]}::integer[]))
       and not exists (
         select from usage.fetch_task s where s.backfill_id = b.backfill_id and s.state in ('waiting', 'queued')
       )
     order by 1
-  `;
+  `.execute(db);
+  return rows.map((row) => row.backfill_id);
 }
 
 export type Steering = "pause" | "resume" | "cancel" | "retry";
@@ -209,9 +213,10 @@ export async function steerBackfill(
 ): Promise<Backfill> {
   const { backfillId, action, by } = order;
   await store.transaction(async ({ db }) => {
-    const [row] = await query<{ state: string; source_id: number }>(db)`
+    const { rows } = await sql<{ state: string; source_id: number }>`
       select state, source_id from usage.backfill where backfill_id = ${backfillId} for update
-    `;
+    `.execute(db);
+    const [row] = rows;
     if (row === undefined) return;
     if (row.state === "cancelled" || (row.state === "done" && action !== "retry")) {
       throw new UsageError({
@@ -259,11 +264,11 @@ async function moveTo(
   db: Database,
   { backfillId, state }: { backfillId: number; state: "paused" | "running" },
 ): Promise<number> {
-  const [tasks] = await queryValues<number>(db)`
+  const { rows } = await sql<{ tasks: number }>`
     with moved as (update usage.backfill set state = ${state} where backfill_id = ${backfillId})
     select count(*)::integer as tasks from usage.fetch_task where backfill_id = ${backfillId} and state in ('waiting', 'queued')
-  `;
-  return tasks ?? 0;
+  `.execute(db);
+  return rows[0]?.tasks ?? 0;
 }
 
 function countOf({ numAffectedRows }: QueryResult<unknown>): number {
@@ -311,7 +316,7 @@ export async function failureGroups(
   wanted: { backfillId: number; mostGroups: number; mostRanges: number },
 ): Promise<FailureGroup[]> {
   const { backfillId, mostGroups, mostRanges } = wanted;
-  return query<FailureGroup>(db)`
+  const { rows } = await sql<FailureGroup>`
     with failed as materialized (
       select coalesce(code, 'failed') as code, coalesce(message, '') as message, group_by, stride, period_start, period_end,
              workspace_ids, finished_at, task_id,
@@ -323,10 +328,11 @@ export async function failureGroups(
              as message,
            json_agg(json_build_object(
              'groupBy', group_by, 'stride', stride, 'workspaceIds', workspace_ids,
-             'from', ${iso("period_start")}, 'to', ${iso("period_end")}
+             'from', to_char(period_start at time zone 'UTC', ${ISO}), 'to', to_char(period_end at time zone 'UTC', ${ISO})
            ) order by n) filter (where n <= ${mostRanges}) as ranges
     from failed group by code order by count(*) desc, code limit ${mostGroups}
-  `;
+  `.execute(db);
+  return rows;
 }
 
 /** Fetch tasks that wait or run: of syncs, of this backfill, and of other unpaused ones. */
@@ -336,13 +342,13 @@ interface TasksAhead {
 }
 
 export async function tasksBeside(db: Database, backfillId: number): Promise<TasksAhead> {
-  const rows = await query<TasksAhead>(db)`
+  const { rows } = await sql<TasksAhead>`
     select count(*) filter (where s.backfill_id is null)::integer as routine,
            count(*) filter (where s.backfill_id <> ${backfillId} and o.state <> 'paused')::integer as others
     from usage.backfill b
     join usage.fetch_task s on s.source_id = b.source_id and s.state in ('waiting', 'queued')
     left join usage.backfill o on o.backfill_id = s.backfill_id
     where b.backfill_id = ${backfillId}
-  `;
+  `.execute(db);
   return rows[0] ?? { routine: 0, others: 0 };
 }

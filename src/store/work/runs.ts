@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { type Database, queryValues } from "../db/query.ts";
+import type { Database } from "../db/database.ts";
 
 export const RUN_KINDS = ["sync", "backfill", "reconcile", "totals", "files"] as const;
 export type RunKind = (typeof RUN_KINDS)[number];
@@ -19,13 +19,13 @@ export async function beginRun(
   db: Database,
   run: { sourceId: number; kind: RunKind; backfillId?: number },
 ): Promise<number> {
-  const [id] = await queryValues<number>(db)`
+  const { rows } = await sql<{ id: number }>`
     insert into usage.run (source_id, kind, backfill_id, seen_at)
     values (
       ${run.sourceId}, ${run.kind}, ${run.backfillId ?? null}, ${run.backfillId === undefined ? sql`clock_timestamp()` : null}
     ) returning run_id as id
-  `;
-  return id as number;
+  `.execute(db);
+  return rows[0]?.id as number;
 }
 
 /**

@@ -139,7 +139,8 @@ test("compute and storage units are charged to the last digit, by workspace, san
   }, 0n);
   const costs = {
     workspace: "SELECT sum(estimated_cost) AS cost FROM reporting.fct_cost_workspace_daily",
-    sandbox: "SELECT sum(estimated_cost) AS cost FROM reporting_detail.fct_cost_sandbox_daily",
+    sandbox:
+      "SELECT sum(estimated_cost) AS cost FROM reporting_detail.fct_cost_by_id_daily WHERE group_by = 'sandbox'",
     bill: "SELECT sum(estimated_cost) AS cost FROM reporting.usage_bill_monthly WHERE service = 'sandboxes'",
     focus: `SELECT sum("BilledCost") AS cost FROM reporting_detail.focus_1_4_cost_and_usage WHERE "ServiceName" LIKE '%sandboxes'`,
   };

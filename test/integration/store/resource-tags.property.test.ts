@@ -91,8 +91,8 @@ test(`each day has the tags of its last reading, and all time before the first h
           ["project", "deployment"]
             .map(
               (dimension) =>
-                `SELECT concat_ws(' ', '${dimension}', ${dimension}_id, tag_key) AS line, tag_value AS value
-                 FROM reporting_detail.dim_${dimension}_tag WHERE valid_from <= ${day} AND valid_to > ${day}`,
+                `SELECT concat_ws(' ', '${dimension}', dimension_id, tag_key) AS line, tag_value AS value
+                 FROM reporting_detail.dim_tag WHERE group_by = '${dimension}' AND valid_from <= ${day} AND valid_to > ${day}`,
             )
             .join(" UNION ALL "),
         );

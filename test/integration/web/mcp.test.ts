@@ -4,6 +4,7 @@ import { createInterface } from "node:readline";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import pg from "pg";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { GROUPINGS } from "../../../src/domain/usage/record.ts";
 import { openStory } from "../../support/browser/site.ts";
 import { enterPrices } from "../../support/charges.ts";
 import { environment, usageEtl } from "../../support/cli.ts";
@@ -11,7 +12,7 @@ import { answer, call, connected, overHttp, refusal, rowsOf } from "../../suppor
 import { TOKENS } from "../../support/pages.ts";
 import { poll } from "../../support/poll.ts";
 import { iso, storyOf } from "../../support/story.ts";
-import { inSchema } from "../../support/views.ts";
+import { costsBy, inSchema } from "../../support/views.ts";
 
 /** A month that is closed and restated, a gap, a refused day, a difference from the export, and names as no platform should give them. */
 let site: Awaited<ReturnType<typeof openStory>>;
@@ -58,12 +59,15 @@ test("each way to connect offers the same tools, and a query gives the figures o
       ["list_views", "describe_view", "query", "bill", "why_changed", "status"].sort(),
     );
     expect(tools.every(({ annotations }) => annotations?.readOnlyHint === true)).toBe(true);
-    for (const by of ["workspace", "project", "user", "api_key"]) {
+    for (const by of GROUPINGS) {
       for (const [view, figures] of [
-        [`fct_usage_${by}_daily`, "sum(traces) AS figure, count(*) FILTER (WHERE traces IS NULL) AS missing"],
-        [`fct_cost_${by}_daily`, "sum(estimated_cost) AS figure, count(*) AS lines"],
+        [
+          inSchema(`fct_usage_${by}_daily`),
+          "sum(traces) AS figure, count(*) FILTER (WHERE traces IS NULL) AS missing",
+        ],
+        [costsBy(by), "sum(estimated_cost) AS figure, count(*) AS lines"],
       ] as const) {
-        const text = `SELECT usage_date, workspace_id, ${figures} FROM ${inSchema(view)} GROUP BY 1, 2 ORDER BY 1 DESC, 2 LIMIT 400`;
+        const text = `SELECT usage_date, workspace_id, ${figures} FROM ${view} GROUP BY 1, 2 ORDER BY 1 DESC, 2 LIMIT 400`;
         const expected = await sql(`SELECT json_agg(q) AS rows FROM (${text}) q`);
         expect(expected[0].rows.length, view).toBeGreaterThan(10);
         expect(await rowsOf(client, text), view).toEqual(expected[0].rows);

@@ -15,7 +15,7 @@ import { connect } from "../../support/reporting.ts";
 import { senderOn, setup } from "../../support/source.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../../support/store.ts";
 import { setupUsage, shareUsage, type UsageBench } from "../../support/usage-bench.ts";
-import { inSchema } from "../../support/views.ts";
+import { costsBy } from "../../support/views.ts";
 
 const DAYS = 10;
 const WORDS = { workspace: "workspace", project: "project", user: "user", api_key: "API key" } as const;
@@ -223,7 +223,7 @@ test.each([
     const query = `by=${by}&from=${from}&to=${to}&measure=cost&currency=${currency}`;
     const page = await pages.read(`/usage?${query}`);
     const { rows } = await client.query<{ total: string }>(
-      `SELECT trim_scale(sum(estimated_cost))::text AS total FROM ${inSchema(`fct_cost_${by}_daily`)}
+      `SELECT trim_scale(sum(estimated_cost))::text AS total FROM ${costsBy(by)}
      WHERE source_id = 'default' AND usage_date >= $1::date AND usage_date < $2::date AND currency = $3`,
       [from, to, currency],
     );
@@ -240,7 +240,7 @@ test.each([
     );
     expect(first?.state).toBe("no price");
     const ids = await client.query<{ cost: string }>(
-      `SELECT sum(estimated_cost)::text AS cost FROM ${inSchema(`fct_cost_${by}_daily`)}
+      `SELECT sum(estimated_cost)::text AS cost FROM ${costsBy(by)}
        WHERE source_id = 'default' AND usage_date >= $1::date AND usage_date < $2::date AND currency = $3
        GROUP BY ${by}_id`,
       [from, to, currency],

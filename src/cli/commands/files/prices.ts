@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { TieredPrice } from "../../../domain/bill/price.ts";
 import {
   describeUnpriced,
   isForSame,
@@ -6,7 +7,6 @@ import {
   measureOf,
   overlaps,
   type Price,
-  type TieredPrice,
 } from "../../../domain/bill/price.ts";
 import { UsageError } from "../../../errors.ts";
 import { importPrices } from "../../../pipeline/bill/import-prices.ts";

@@ -18,7 +18,6 @@ import { monthBill } from "../../../store/bill/bill-lines.ts";
 import { inSnapshot } from "../../../store/db/snapshot.ts";
 import { CLOSE_ACTION } from "../../../store/months/closed-months.ts";
 import { recordAction } from "../../../store/work/operator-actions.ts";
-import { namedSource } from "../coverage/query.ts";
 import type { Page } from "../layout.ts";
 import {
   address,
@@ -73,7 +72,7 @@ export function addMonths(web: Web): void {
       source,
       newest,
       now: context.now,
-      masked: context.masked,
+      masked: context.who.role === "viewer",
     });
     return { title: "Months", body: html`${sourceForm("/months", sources, source.source)}${list}` };
   });
@@ -85,7 +84,7 @@ export function addMonths(web: Web): void {
 }
 
 async function monthPage(context: Context<Asked, Params>): Promise<Page> {
-  const { db, query, isOperator, masked, now } = context;
+  const { db, query, who, now } = context;
   const { source, sources } = await chosenSource(context, query.source);
   const named = monthNamed(context.params.month);
   if (named?.name === monthAt(now).name) {
@@ -94,6 +93,7 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
   }
   const look = await lookFor(context, source, query);
   const { month, closed, provider, others } = look;
+  const isOperator = who.role === "operator";
   const state =
     closed === undefined
       ? openPage({
@@ -107,14 +107,14 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
           month,
           source,
           closed,
-          masked,
+          masked: who.role === "viewer",
           csrf: isOperator ? context.csrf() : undefined,
         });
   return pageOf(
     context,
     { month, source, sources },
     {
-      closed: closed && closedLine(closed, masked),
+      closed: closed && closedLine(closed, who.role === "viewer"),
       provider: providerLine(provider, source),
       state,
       others: others.length === 0 ? undefined : otherUsage(others),
@@ -130,12 +130,12 @@ interface MonthParts {
 }
 
 async function pageOf(
-  { db, now, masked }: Context<Asked, Params>,
+  { db, now, who }: Context<Asked, Params>,
   { month, source: of, sources }: { month: CalendarMonth } & Awaited<ReturnType<typeof chosenSource>>,
   { closed, provider, state, others }: MonthParts,
 ): Promise<Page> {
   const { source, dataStart } = of;
-  const asked = { source, month: month.name, now, masked };
+  const asked = { source, month: month.name, now, masked: who.role === "viewer" };
   const statement = await statementOf(db, asked);
   const bill = await monthBill(db, { source, monthStart: month.start });
   return {
@@ -164,30 +164,31 @@ function beforeDataStart(month: CalendarMonth, { dataStart }: Pick<ListedSource,
 
 function otherUsage(others: readonly KnownUsage[]): Html {
   const days = (one: KnownUsage, number: number) =>
-    html`<td class="number">${(one.state === "checked" || number > 0) && count(number)}</td>`;
+    html`<td class="number">${one.state === "checked" || number > 0 ? count(number) : ""}</td>`;
   const rows = withFigures(others);
   return html`<h2>Other usage</h2>${describeAbsent(others).map((one) => html`<p>${prose(one)}</p>`)}${
-    rows.length > 0 &&
-    table({
-      label: "Other usage",
-      caption: "What a close of the month has to do with it. In daily figures.",
-      heads: [
-        "Usage",
-        "A close",
-        numberHead("Final days"),
-        numberHead("Compared with the export"),
-        numberHead("Differences"),
-      ],
-      rows: rows.map(
-        (one) => html`<tr><th scope="row">${capital(METER_NAME[one.meter])}</th><td>${closeDoes(one)}</td>
+    rows.length === 0
+      ? ""
+      : table({
+          label: "Other usage",
+          caption: "What a close of the month has to do with it. In daily figures.",
+          heads: [
+            "Usage",
+            "A close",
+            numberHead("Final days"),
+            numberHead("Compared with the export"),
+            numberHead("Differences"),
+          ],
+          rows: rows.map(
+            (one) => html`<tr><th scope="row">${capital(METER_NAME[one.meter])}</th><td>${closeDoes(one)}</td>
         ${[one.finalDays, one.reconciledDays, one.differences].map((number) => days(one, number))}</tr>`,
-      ),
-    })
+          ),
+        })
   }`;
 }
 
 async function confirmPage(context: Context<unknown, Params>, wanted: Asked): Promise<Page> {
-  const { db, isOperator } = context;
+  const { db, who } = context;
   const { source } = await chosenSource(context, wanted.source);
   const look = await lookFor(context, source, wanted);
   const { month, closed, open } = look;
@@ -205,7 +206,7 @@ async function confirmPage(context: Context<unknown, Params>, wanted: Asked): Pr
     );
     return { title: `${monthTitle(month)} cannot be closed yet`, body: html`${list}${back}`, status: 409 };
   }
-  if (!isOperator) {
+  if (who.role !== "operator") {
     return {
       title: `Close ${monthTitle(month)}`,
       body: html`<p>An operator can close it.</p>${back}`,
@@ -278,7 +279,7 @@ function lookFor(
 }
 
 function askedOf(
-  { config }: Pick<Context, "config">,
+  { config }: Pick<Context<unknown, unknown>, "config">,
   { month, lacksPrice }: Pick<MonthLook, "month" | "lacksPrice">,
   { source, without }: Pick<AskedClose, "without"> & { readonly source: string },
 ): AskedClose {
@@ -288,16 +289,19 @@ function askedOf(
 }
 
 export async function chosenSource(
-  { db, config }: Pick<Context, "db" | "config">,
+  { db, config }: Pick<Context<unknown, unknown>, "db" | "config">,
   slug: string | undefined,
 ): Promise<{ source: SourceWithWorkspaces; sources: readonly SourceWithWorkspaces[] }> {
   const sources = await sourcesToClose(
     db,
     config.sources.map((one) => one.slug),
   );
-  const source = namedSource(sources, slug);
-  if (source === undefined) throw sourceUnknown("", []);
-  return { source, sources };
+  const source = slug === undefined ? sources[0] : sources.find((one) => one.source === slug);
+  if (source !== undefined) return { source, sources };
+  throw sourceUnknown(
+    slug ?? "",
+    sources.map((one) => one.source),
+  );
 }
 
 function sourceForm(path: string, sources: readonly ListedSource[], chosen: string): Html | "" {

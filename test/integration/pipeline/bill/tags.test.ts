@@ -28,8 +28,8 @@ function inStandin({ standin, workspaceIds }: Bench, type: keyof typeof TYPES): 
 
 async function inViews({ sql }: Bench, type: keyof typeof TYPES): Promise<string[]> {
   const rows = await sql<{ line: string }>(
-    `SELECT concat_ws(' ', workspace_id, ${TYPES[type]}_id, tag_key, tag_value) AS line
-     FROM reporting_detail.dim_${TYPES[type]}_tag WHERE is_current`,
+    `SELECT concat_ws(' ', workspace_id, dimension_id, tag_key, tag_value) AS line
+     FROM reporting_detail.dim_tag WHERE group_by = '${TYPES[type]}' AND is_current`,
   );
   return rows.map(({ line }) => line).sort();
 }
@@ -46,8 +46,9 @@ test("tags are those of the platform, and usage by a tag adds up to all usage", 
     SELECT (SELECT sum(traces) FROM reporting.fct_usage_project_daily)::integer AS all, sum(traces)::integer AS tagged,
            count(DISTINCT t.tag_value)::integer AS values
     FROM reporting.fct_usage_project_daily f
-    LEFT JOIN reporting_detail.dim_project_tag t
-      ON (t.source_id, t.workspace_id, t.project_id) = (f.source_id, f.workspace_id, f.project_id) AND t.tag_key = 'Application'
+    LEFT JOIN reporting_detail.dim_tag t
+      ON (t.source_id, t.group_by, t.workspace_id, t.dimension_id) = (f.source_id, 'project', f.workspace_id, f.project_id)
+     AND t.tag_key = 'Application'
      AND f.usage_date >= t.valid_from AND f.usage_date < t.valid_to`);
   expect(sums?.tagged).toBe(sums?.all);
   expect(sums?.values).toBeGreaterThan(1);

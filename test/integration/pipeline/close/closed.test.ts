@@ -72,7 +72,8 @@ test("a later change becomes an adjustment and leaves the closed totals as they 
   );
   const inView = await bench.sql(
     `SELECT group_by AS "groupBy", workspace_id AS "workspaceId", workspace_name AS "workspaceName",
-            dimension_id AS "dimensionId", dimension_name AS "dimensionName",
+            dimension_id AS "dimensionId",
+            coalesce(dimension_name, (SELECT user_email FROM reporting_detail.dim_user WHERE user_id = dimension_id)) AS "dimensionName",
             closed_traces::bigint AS "closedTraces", current_traces::bigint AS "currentTraces"
      FROM reporting_detail.fct_month_close_by_dimension WHERE adjustment_traces <> 0 ORDER BY usage.dimension_position(group_by)`,
   );
@@ -157,7 +158,8 @@ test("a close keeps the prices it was made with; a later price is an adjustment"
     bench.sql(
       `SELECT v.of, sum(v.cost)::float AS cost, bool_and(v.is_closed) AS is_closed
        FROM (SELECT 'workspace' AS of, estimated_cost AS cost, is_closed, usage_date FROM reporting.fct_cost_workspace_daily
-             UNION ALL SELECT 'user', estimated_cost, is_closed, usage_date FROM reporting_detail.fct_cost_user_daily) v
+             UNION ALL SELECT 'user', estimated_cost, is_closed, usage_date FROM reporting_detail.fct_cost_by_id_daily
+             WHERE group_by = 'user') v
        WHERE usage_date >= $1::date AND usage_date < $2::date GROUP BY 1 ORDER BY 1`,
       [month.start, month.end].map((ms) => new Date(ms).toISOString().slice(0, 10)),
     );
@@ -207,7 +209,7 @@ test("a month without a price closes without costs only if asked, and has none a
     const rows = await bench.sql<{ of: string; cost: number | null }>(
       `WITH cost AS (
          SELECT 'workspace' AS of, usage_date, estimated_cost AS cost FROM reporting.fct_cost_workspace_daily
-         UNION ALL SELECT 'project', usage_date, estimated_cost FROM reporting_detail.fct_cost_project_daily
+         UNION ALL SELECT 'project', usage_date, estimated_cost FROM reporting_detail.fct_cost_by_id_daily WHERE group_by = 'project'
          UNION ALL
          SELECT 'focus ' || coalesce("ChargeClass", "x_BillingMonth"::text), "x_UsageDate", "BilledCost"
          FROM reporting_detail.focus_1_4_cost_and_usage

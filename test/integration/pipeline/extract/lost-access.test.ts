@@ -31,7 +31,7 @@ const zeros = async (bench: Bench, index: number) => {
   const [row] = await bench.sql<Record<string, number>>(
     `SELECT (SELECT count(*) FROM reporting.fct_usage_workspace_daily WHERE workspace_id = $1 AND traces = 0)::integer AS days,
             (SELECT count(*) FROM reporting_detail.fct_usage_workspace_hourly WHERE workspace_id = $1 AND traces = 0)::integer AS hours,
-            (SELECT count(*) FROM reporting_detail.fct_usage_workspace_monthly WHERE workspace_id = $1 AND traces = 0)::integer AS months,
+            (SELECT count(*) FROM reporting_detail.fct_usage_monthly WHERE group_by = 'workspace' AND workspace_id = $1 AND traces = 0)::integer AS months,
             (SELECT count(*) FROM reporting_detail.usage_coverage_daily WHERE workspace_id = $1 AND status = 'empty')::integer AS empty`,
     [id],
   );

@@ -88,7 +88,7 @@ test("moved later by command, nothing before it is expected, stored or asked for
   );
   const totals = () =>
     bench.sql(
-      "SELECT month_start, project_id, traces, is_complete FROM reporting_detail.fct_usage_project_monthly ORDER BY 1, 2",
+      "SELECT month_start, dimension_id, traces, is_complete FROM reporting_detail.fct_usage_monthly WHERE group_by = 'project' ORDER BY 1, 2",
     );
   const before = await totals();
   await moveDataStart(bench.store, { sourceId, to: later, by: BY });

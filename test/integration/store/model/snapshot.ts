@@ -1,5 +1,7 @@
 import type pg from "pg";
 import { STRIDE_MS, type Stride } from "../../../../src/domain/time/stride.ts";
+import type { GroupBy } from "../../../../src/domain/usage/record.ts";
+import { monthsBy } from "../../../support/views.ts";
 import { type Lines, line, type Value } from "./lines.ts";
 
 /** The days whose hours are in the snapshot. All of them are past. */
@@ -84,7 +86,7 @@ export async function takeSnapshot(
     queries[`view fct_usage_${groupBy}_monthly`] = `
       SELECT month_start, workspace_id, workspace_name, ${dimension} traces, days_expected, days_loaded, is_complete, is_final,
              traces_loaded
-      FROM reporting_detail.fct_usage_${groupBy}_monthly`;
+      FROM ${monthsBy(groupBy as GroupBy)}`;
   }
   await reader.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
   // Prepared, because planning the views takes several times as long as running them.
