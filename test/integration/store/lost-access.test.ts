@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
+import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
 import { applyListing } from "../../../src/store/catalog/workspaces.ts";
 import {
@@ -8,7 +8,6 @@ import {
   provedByStatistics,
 } from "../../../src/store/coverage/withdrawn-zeros.ts";
 import { beginFetch, drawStamp, finishFetch } from "../../../src/store/load/fetch-ledger.ts";
-import { now } from "../../support/clock.ts";
 import { poll } from "../../support/poll.ts";
 import { type AnswerRow, loadDeploymentRows, loadRows } from "../../support/store.ts";
 import { intercepted } from "./model/statements.ts";
@@ -63,22 +62,6 @@ const shown = async () =>
   )[0];
 const UNVERIFIED = { traces: null, coverage_status: "unverified", is_final: false };
 const EMPTY = { traces: "0", coverage_status: "empty", is_final: true };
-
-test.each([
-  ["its own statistics", true],
-  ["an answer over all of time", false],
-])("zeros stay if %s named the workspace before and after they were loaded", async (_, isStatistics) => {
-  if (isStatistics) {
-    await forget();
-    await name([WORKSPACE, OTHER], true);
-  }
-  await load([]);
-  expect(await name([WORKSPACE, OTHER], isStatistics)).toEqual([]);
-  // Proof before and after: what is lost later is not doubted.
-  expect(await list([OTHER])).toEqual([{ workspaceId: WORKSPACE, isNewlyUnlisted: true, zeros: 0 }]);
-  expect(await shown()).toEqual(EMPTY);
-  expect(await list([OTHER])).toEqual([]);
-});
 
 test("usage that is no trace proves access, but no response about traces must name its workspace for ever", async () => {
   await forget();
@@ -143,47 +126,6 @@ test("a proof that was asked for before an answer had come does not confirm its 
   expect(left).toEqual([{ group_by: "project" }, { group_by: "project" }]);
 });
 
-test("an answer from before access came back proves no zero, one from after it does", async () => {
-  const { sourceId, store } = bundle;
-  await list([OTHER]);
-  const before = { sourceId, asked: [], named: [WORKSPACE], at: now() - 60_000 };
-  await noteAccess(store, before);
-  expect((await load([])).outcome).toBe("unverified");
-  const asked = await drawStamp(store.db);
-  await list([WORKSPACE, OTHER]);
-  await name([WORKSPACE]);
-  const late = {
-    sourceId,
-    groupBy: "workspace" as const,
-    workspaceId: WORKSPACE,
-    rows: [],
-    window: { stride: "day" as const, start: FIRST_DAY, end: FIRST_DAY + DAY_MS },
-  };
-  // A millisecond may hold both.
-  const stamp = { ...asked, fetchedAt: asked.fetchedAt - 1 };
-  expect((await loadRows(store, { ...late, stamp })).outcome).toBe("unverified");
-  expect((await loadRows(store, late)).outcome).toBe("loaded");
-  expect(await shown()).toEqual(EMPTY);
-});
-
-test("an answer from before an answer over all of time took access away restores none", async () => {
-  const { sourceId, store } = bundle;
-  const at = now();
-  expect(await noteAccess(store, { sourceId, asked: [WORKSPACE], named: [], at })).toEqual([
-    { workspaceId: WORKSPACE, isNewlyUnlisted: false, zeros: 0 },
-  ]);
-  const stamp = { ...(await drawStamp(store.db)), fetchedAt: at - 1 };
-  const named = { sourceId, groupBy: "workspace" as const, workspaceId: WORKSPACE, stamp };
-  const days = (from: number) => ({
-    stride: "day" as const,
-    start: FIRST_DAY + from * DAY_MS,
-    end: FIRST_DAY + (from + 1) * DAY_MS,
-  });
-  const rows: AnswerRow[] = [[new Date(FIRST_DAY + DAY_MS).toISOString(), WORKSPACE, 5]];
-  expect((await loadRows(store, { ...named, rows, window: days(1) })).outcome).toBe("loaded");
-  expect((await load([])).outcome).toBe("unverified");
-});
-
 test("a comparison with an export of that time is withdrawn with the zeros", async () => {
   await load([]);
   await rowsOf(
@@ -224,42 +166,6 @@ test("a zero withdrawn from a closed month is named, and becomes an adjustment",
       "SELECT closed_traces, adjustment_traces, current_traces FROM reporting_detail.fct_month_close_by_dimension",
     ),
   ).toEqual(Array(2).fill({ closed_traces: "0", adjustment_traces: "180", current_traces: "180" }));
-});
-
-test("hours do not stand in for a day whose zero was withdrawn", async () => {
-  const { sourceId, store } = bundle;
-  const hours = { sourceId, groupBy: "workspace" as const, workspaceId: WORKSPACE, rows: [] };
-  await loadRows(store, {
-    ...hours,
-    window: { stride: "hour", start: FIRST_DAY, end: FIRST_DAY + DAY_MS },
-  });
-  expect(await shown()).toEqual(EMPTY);
-  await list([WORKSPACE, OTHER]);
-  await load([]);
-  await list([OTHER]);
-  expect(await shown()).toEqual(UNVERIFIED);
-});
-
-test("an answer over all of time takes access away from what it should have named, and from nothing else", async () => {
-  const { sourceId, store } = bundle;
-  const hour = Math.floor(now() / HOUR_MS) * HOUR_MS;
-  const usedBefore = (at: string) => rowsOf("UPDATE usage.workspace SET used_before = $1", [at]);
-  const proven = (at: number) => rowsOf("UPDATE usage.workspace SET readable_at = $1", [new Date(at)]);
-  const answer = async () =>
-    (await noteAccess(store, { sourceId, asked: [WORKSPACE], named: [], at: now(), until: hour })).length;
-  await rowsOf("UPDATE usage.workspace SET used_before = NULL");
-  expect(await answer()).toBe(0);
-  // Named by a shorter answer alone, in time that this one may not be about.
-  await usedBefore("infinity");
-  await proven(hour - HOUR_MS + 1);
-  expect(await answer()).toBe(0);
-  await proven(hour - HOUR_MS);
-  expect(await answer()).toBe(1);
-  await usedBefore(new Date(hour + 1).toISOString());
-  await proven(now());
-  expect(await answer()).toBe(0);
-  await usedBefore(new Date(hour).toISOString());
-  expect(await answer()).toBe(1);
 });
 
 test("zeros of a workspace that no usage ever named rest on its statistics", async () => {

@@ -51,6 +51,8 @@ export type Command<Q = Question> =
       /** Their own statistics name them, not a response over all of time. */
       readonly isStatistics: boolean;
     }
+  /** Another value of `USAGE_SETTLE_AFTER` from now on. */
+  | { readonly do: "settle"; readonly afterMs: number }
   | { readonly do: "capability"; readonly stride: "hour" | "day"; readonly known: boolean };
 
 export interface Question {

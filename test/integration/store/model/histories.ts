@@ -80,6 +80,13 @@ const command: fc.Arbitrary<Aimed> = fc.oneof(
   {
     weight: 1,
     arbitrary: fc.record({
+      do: fc.constant("settle" as const),
+      afterMs: fc.constantFrom(0, DAY_MS, 30 * DAY_MS),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
       do: fc.constant("capability" as const),
       stride: fc.constantFrom("hour" as const, "day" as const),
       known: fc.boolean(),

@@ -128,6 +128,9 @@ export class History {
       }
       case "name":
         return this.name(workspacesOf({ workspaces: command.named }), command.advance, command);
+      case "settle":
+        this.model.settleAfterMs = command.afterMs;
+        return;
       case "capability": {
         const capability = `no_${command.stride}` as const;
         const { db } = this.#bundle.store;
@@ -219,7 +222,7 @@ export class History {
       receivedAt: fetchedAt,
       scopeIds: this.#scopesOf(answer),
       answer: collect(answer),
-      settleAfterMs: SETTLE_AFTER_MS,
+      settleAfterMs: this.model.settleAfterMs,
       confirms: confirms && {
         since: confirms.since,
         fullyDeleted: this.#scopesOf({ ...answer, workspaceIds: confirms.fullyDeleted }),

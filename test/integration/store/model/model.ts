@@ -116,12 +116,12 @@ export class Model {
   readonly entities = new Map<string, Entity>();
   readonly restatements: Restated[] = [];
   readonly capabilities = new Set<string>();
-  readonly #settleAfterMs: number;
+  settleAfterMs: number;
   readonly #zerosDelete: boolean;
 
   /** `zerosDelete`: a zero says as little as a record that is not there. So it is of all meters but traces. */
   constructor(known: { workspaceIds: readonly string[]; settleAfterMs: number; zerosDelete?: boolean }) {
-    this.#settleAfterMs = known.settleAfterMs;
+    this.settleAfterMs = known.settleAfterMs;
     this.#zerosDelete = known.zerosDelete ?? false;
     for (const id of known.workspaceIds) {
       this.workspaces.set(id, {
@@ -226,8 +226,8 @@ export class Model {
             this.restatements.push({ scope, id, bucket: t, before, after, fetchNumber });
           }
         }
-        const finalUntil = Math.floor((fetchedAt - this.#settleAfterMs) / DAY_MS) * DAY_MS;
-        const final = t + STRIDE_MS[scope.stride] <= finalUntil;
+        const finalUntil = Math.floor((fetchedAt - this.settleAfterMs) / DAY_MS) * DAY_MS;
+        const final = old?.final === true || t + STRIDE_MS[scope.stride] <= finalUntil;
         scope.buckets.set(t, { fetchNumber, fetchedAt, final, traces });
         if ((scope.failures.get(t)?.fetchNumber ?? fetchNumber) < fetchNumber) scope.failures.delete(t);
       }

@@ -1,0 +1,212 @@
+import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
+import type { Meter } from "../../../../src/domain/usage/meter.ts";
+import type { Command, Question, Row } from "./commands.ts";
+
+/** Bits of the workspaces. */
+const [A, B, ALL] = [1, 2, 7];
+const BY_WORKSPACE = { groupBy: "workspace" } as const;
+const FROM_FIRST_DAY = { groupBy: "project", stride: "day", at: 0, length: 2 } as const;
+
+/** What only answers hold that name the same few records in the same three days. */
+const row = (workspace: number, bucket: number, id: string, traces: number): Row => ({
+  workspace,
+  bucket,
+  id,
+  name: null,
+  traces,
+});
+type Asked = Partial<Question> & { readonly advance?: number };
+const about = (workspaces: number, rows: readonly Row[], { advance = 1_000, ...asked }: Asked) => ({
+  advance,
+  question: { ...FROM_FIRST_DAY, workspaces, ...asked },
+  rows,
+});
+const load = (workspaces: number, rows: readonly Row[], asked: Asked = {}): Command => ({
+  do: "load",
+  fault: null,
+  ...about(workspaces, rows, asked),
+});
+const ask = (workspaces: number, rows: readonly Row[], asked: Asked = {}): Command => ({
+  do: "ask",
+  ...about(workspaces, rows, asked),
+});
+type Naming = Partial<Extract<Command, { do: "name" }>>;
+const name = (named: number, how: Naming = {}): Command => ({
+  do: "name",
+  advance: 1_000,
+  late: 0,
+  named,
+  isStatistics: false,
+  ...how,
+});
+const list = (listed: number): Command => ({
+  do: "list",
+  advance: 1_000,
+  late: 0,
+  listed,
+  names: [3, 3, 3],
+  deleted: false,
+});
+const deliver = (pick: number, again = false): Command => ({ do: "deliver", pick, again, fault: null });
+const fail: Command = { do: "fail", pick: 0 };
+const confirm = (rows: readonly Row[] | "same", listed = ALL): Command => ({
+  do: "confirm",
+  advance: 1_000,
+  pick: 0,
+  listed,
+  rows,
+});
+const settle = (afterMs: number): Command => ({ do: "settle", afterMs });
+
+const FIRST = [row(0, 0, "p1", 5), row(0, 1, "p1", 6), row(0, 2, "p2", 7), row(1, 0, "", 8)];
+const SECOND = [
+  row(0, 0, "p1", 5),
+  row(0, 1, "p1", 9),
+  row(0, 2, "p1", 1),
+  row(0, 1, "", 2),
+  row(1, 1, "", 0),
+  row(1, 0, "", 8),
+];
+
+const OF_TRACES: Command[][] = [
+  // Final and provisional days change, and then do not.
+  [
+    name(ALL),
+    load(A | B, FIRST, { advance: DAY_MS }),
+    load(A | B, SECOND),
+    load(A | B, SECOND),
+    load(A | B, FIRST, { advance: 2 * DAY_MS }),
+    load(A | B, SECOND),
+  ],
+  // An answer about more time and workspaces comes after a newer one, and one comes twice.
+  [
+    name(ALL),
+    ask(A | B, FIRST),
+    ask(A, [row(0, 0, "p1", 6)], { at: 1, length: 0 }),
+    deliver(1, true),
+    deliver(1),
+    deliver(0),
+    load(A | B, FIRST),
+  ],
+  // Final time is loaded again by a process that lets it settle later.
+  [
+    name(ALL),
+    settle(0),
+    load(A, [row(0, 0, "p1", 5)], { length: 1 }),
+    load(B, [row(0, 0, "", 8)], { length: 0 }),
+    settle(30 * DAY_MS),
+    load(A | B, FIRST),
+    load(A | B, SECOND),
+  ],
+  // A failure is newer than the answer that comes next, and time fails again.
+  [
+    name(ALL),
+    ask(A, [], { length: 0 }),
+    fail,
+    ask(A, FIRST),
+    ask(A, [], { at: 1, length: 0 }),
+    { do: "fail", pick: 1 },
+    deliver(0),
+    ask(A | B, [], { advance: HOUR_MS }),
+    fail,
+    ask(A, [], { length: 0 }),
+    fail,
+    ask(A | B, []),
+    fail,
+    load(A | B, FIRST),
+  ],
+  // All of a workspace goes, and the second answer says so of another one.
+  [
+    name(ALL),
+    load(A | B, [row(0, 0, "p1", 5), row(1, 1, "", 8)]),
+    load(A | B, [row(1, 1, "", 9)]),
+    confirm([row(0, 0, "p1", 5)]),
+    confirm("same"),
+    load(A | B, [row(1, 1, "", 9)]),
+    confirm("same"),
+    load(A | B, []),
+    confirm("same", 0),
+  ],
+  // A workspace is lost, its zeros go, and it comes back.
+  [
+    name(ALL),
+    load(A | B, [row(1, 1, "", 8)]),
+    load(A | B, [row(1, 1, "", 8)], { advance: 600_001 }),
+    name(ALL),
+    load(A | B, [row(1, 1, "", 8)]),
+    list(B),
+    load(A | B, [row(1, 1, "", 9)]),
+    load(A, []),
+    list(A | B),
+    name(ALL),
+    load(A | B, [row(0, 0, "p1", 4), row(1, 1, "", 9)], { advance: DAY_MS }),
+  ],
+  // An answer that is too old is the first to name a workspace.
+  [
+    ask(A | B, [row(0, 0, "p1", 5), row(1, 1, "", 8)]),
+    load(A, [row(0, 0, "p1", 6)]),
+    deliver(0),
+    load(B, []),
+  ],
+  // Zeros have proof from before and after, of each kind.
+  ...[true, false].map((isStatistics) => [
+    name(ALL, { isStatistics }),
+    load(A, [], BY_WORKSPACE),
+    name(ALL, { isStatistics }),
+    list(B),
+    list(B),
+  ]),
+  // Hours and then the day are zeros without proof from after them.
+  [
+    name(ALL),
+    load(A, [], { ...BY_WORKSPACE, stride: "hour" }),
+    load(A, [], { ...BY_WORKSPACE, stride: "hour", at: 3, length: 0 }),
+    list(ALL),
+    load(A, [], BY_WORKSPACE),
+    list(B),
+  ],
+  // Answers from before access was lost, and from before it came back.
+  [
+    name(ALL),
+    ask(A, [row(0, 0, "p1", 5)]),
+    name(0),
+    deliver(0),
+    load(A, []),
+    list(B),
+    name(A, { late: 60_000 }),
+    load(A, []),
+    ask(A, []),
+    list(A | B),
+    name(A),
+    deliver(0),
+    load(A, []),
+  ],
+  // A workspace that a shorter answer named is missing in one over all of time.
+  [
+    load(A, [row(0, 0, "p1", 5)]),
+    name(0),
+    name(0, { advance: HOUR_MS }),
+    name(0, { advance: HOUR_MS }),
+    load(A, [row(0, 0, "p1", 6)]),
+    name(A, { advance: HOUR_MS }),
+    name(0, { isStatistics: true }),
+    name(0),
+  ],
+];
+
+/** Of traces these are counts, of other usage they delete it. */
+const ZEROS_ALONE: Command[] = [
+  name(ALL),
+  load(A | B, [row(0, 0, "p1", 5), row(0, 0, "p2", 2), row(1, 1, "", 8)]),
+  load(A | B, [row(0, 0, "p1", 0), row(0, 0, "p2", 0), row(1, 1, "", 8)]),
+  load(A | B, [row(0, 0, "p1", 1), row(0, 0, "p2", 0), row(1, 1, "", 8)]),
+  load(A | B, [row(0, 0, "p1", 0), row(0, 0, "p2", 0), row(1, 1, "", 8)]),
+  confirm("same"),
+];
+
+/** What the drawn histories meet too rarely. */
+export const FIXED: [Command[], Meter][] = [
+  ...OF_TRACES.map((commands): [Command[], Meter] => [commands, "traces"]),
+  [ZEROS_ALONE, "traces"],
+  [ZEROS_ALONE, "longlived"],
+];
