@@ -1,11 +1,11 @@
 import type { RootOperationNode } from "kysely";
 import { expect, onTestFinished, test } from "vitest";
 import { Secret } from "../../../src/config/secret.ts";
-import { type AlertKind, type Route, SEVERITIES, takes } from "../../../src/domain/bill/alert-route.ts";
+import { type AlertKind, type Route, SEVERITIES } from "../../../src/domain/bill/alert-route.ts";
 import { dice } from "../../../src/local/standin/engine/random.ts";
 import type { Condition } from "../../../src/pipeline/alerts/conditions.ts";
 import { notifyRoutes } from "../../../src/pipeline/alerts/send-alerts.ts";
-import { replaceRoutes } from "../../../src/store/activity/alert-routes.ts";
+import { listRoutes, replaceRoutes } from "../../../src/store/activity/alert-routes.ts";
 import type { Database, Store } from "../../../src/store/db/database.ts";
 import { seed, times } from "../../support/drawn.ts";
 import { type Manner, openReceivers } from "../../support/receivers.ts";
@@ -46,6 +46,12 @@ const ROUTES = [
     recipients: ["finance@example.com"],
   }),
 ];
+const TAKES: Readonly<Record<string, (incident: Condition) => boolean>> = {
+  all: () => true,
+  search: ({ owner }) => owner === "search",
+  oncall: ({ severity }) => severity === "critical",
+  finance: ({ kind }) => kind === "budget" || kind === "difference",
+};
 const NAME_OF: Readonly<Record<string, string>> = {
   "/webhook": "all",
   "/slack": "search",
@@ -81,6 +87,7 @@ test(`every incident arrives, and at most once at a receiver that answered (SEED
     "INSERT INTO usage.source (slug, base_url, data_start, hourly_hours, configuration_digest) VALUES ('default', 'http://platform.test', '2026-01-05', 24, '')",
   );
   await replaceRoutes(store.db, ROUTES);
+  const routes = await listRoutes(store.db);
   const manners = new Map<string, Manner>(ROUTES.map(({ name }) => [name, "well"]));
   const heard: Heard[] = [];
   /** Messages that failed since the last one that was taken, or since a wait was over. */
@@ -115,6 +122,8 @@ test(`every incident arrives, and at most once at a receiver that answered (SEED
     conditionOf({ kind, owner, isFiring: false, newest: 0, severity: "warning" }),
   );
   let news = 0;
+  /** Every incident that there was, by the number of its change. */
+  const all = new Map<number, Condition>();
   const change = () => {
     const at = Math.floor(random() * incidents.length);
     const { kind, owner, isFiring } = incidents[at] as Condition;
@@ -126,6 +135,7 @@ test(`every incident arrives, and at most once at a receiver that answered (SEED
       newest: ++news,
       severity,
     });
+    all.set(news, incidents[at] as Condition);
   };
   const read = async () => {
     const { rows } = await reader.query<{ now: string }>("SELECT clock_timestamp()::text AS now");
@@ -141,7 +151,7 @@ test(`every incident arrives, and at most once at a receiver that answered (SEED
   ) => {
     const mortal =
       survives === Number.POSITIVE_INFINITY ? store : dyingAfter(store, survives, () => violent.add(step));
-    return notifyRoutes({ store: mortal, sourceId: 1 }, { ...seen, routes: ROUTES }, { ...settings, signal });
+    return notifyRoutes({ store: mortal, sourceId: 1 }, { ...seen, routes }, { ...settings, signal });
   };
 
   let seen = await read();
@@ -201,11 +211,16 @@ test(`every incident arrives, and at most once at a receiver that answered (SEED
     await reader.query("UPDATE usage.route_state SET claimed_until = now() WHERE claim IS NOT NULL");
     await pass(await read());
     expect(await pass(await read())).toEqual({ notified: 0, ended: 0 });
+    const isFor = (name: string, incident: Condition) => TAKES[name]?.(incident) === true;
+    const wrong = heard.filter(
+      ({ route, news }) => news !== null && !isFor(route, all.get(news) as Condition),
+    );
+    expect(wrong).toEqual([]);
     for (const one of ROUTES) {
       for (const incident of incidents) {
         const key = keyOf(incident);
         const last = heard.findLast((each) => each.route === one.name && each.key === key);
-        if (incident.isFiring && takes(one, incident))
+        if (incident.isFiring && isFor(one.name, incident))
           expect(last, `${one.name} of ${key} in step ${step}`).toMatchObject({ news: incident.newest });
         // An incident that the route no longer takes is only sent again when it ends.
         else if (!incident.isFiring)
