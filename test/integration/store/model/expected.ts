@@ -99,7 +99,7 @@ function recordViews(model: Model): Record<string, Value[][]> {
           label(id),
           instant(t),
           instant(t + STRIDE_MS[s.stride]),
-          model.nameOf(s.groupBy, id),
+          s.groupBy === "user" ? null : model.nameOf(s.groupBy, id),
           n,
           b.final,
           instant(b.fetchedAt),
