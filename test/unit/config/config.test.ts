@@ -125,29 +125,15 @@ describe("readConfig refuses", () => {
   });
 
   test.each([
-    [
-      "REDIS_URL",
-      "redis+sentinel://cache/usage?sentinelPassword=hunter2",
-      "has a password as a parameter: set REDIS_PASSWORD or REDIS_SENTINEL_PASSWORD",
-    ],
-    [
-      "DATABASE_URL",
-      "postgres://me@host/usage?password=hunter2",
-      "has a password as a parameter: write it as in postgresql://user:password@host:5432/database",
-    ],
-    [
-      "REDIS_URL",
-      "redis://cache?db=3",
-      'has a parameter "db": known are family, and sentinelUsername for Sentinels',
-    ],
-    [
-      "REDIS_URL",
-      "redis://cache?sentinelUsername=me",
-      'has a parameter "sentinelUsername": known are family, and sentinelUsername for Sentinels',
-    ],
-    ["REDIS_URL", "redis://cache?family=5", "has a family other than 4 or 6"],
-  ])("a parameter that would not be used: %s=%s", (name, value, problem) => {
-    expect(problemsOf({ [name]: value })).toEqual([`${name} ${problem}`]);
+    ["REDIS_URL", "redis+sentinel://cache/usage?sentinelPassword=hunter2", "password"],
+    ["DATABASE_URL", "postgres://me@host/usage?password=hunter2", "password"],
+    ["REDIS_URL", "redis://cache?db=3", '"db"'],
+    ["REDIS_URL", "redis://cache?sentinelUsername=me", '"sentinelUsername"'],
+    ["REDIS_URL", "redis://cache?family=5", "family"],
+  ])("a parameter that would not be used: %s=%s", (name, value, what) => {
+    const problems = problemsOf({ [name]: value });
+    expect(problems).toEqual([expect.stringMatching(new RegExp(`^${name} has a .*${what}`))]);
+    expect(problems.join()).not.toContain("hunter2");
   });
 
   test.each([

@@ -3,6 +3,7 @@ import { describeBill } from "../../../../src/cli/commands/proof/totals.ts";
 import { describeProviderMonth } from "../../../../src/domain/bill/provider.ts";
 import { type CalendarMonth, monthAt, monthBefore } from "../../../../src/domain/months/month.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { dice } from "../../../../src/local/standin/engine/random.ts";
 import { openIncidents } from "../../../../src/pipeline/alerts/conditions.ts";
 import { checkProvider } from "../../../../src/pipeline/bill/read-bill.ts";
 import { lookAtMonth } from "../../../../src/pipeline/months/look.ts";
@@ -71,7 +72,8 @@ const workspaceOf = (bench: Bench, nth: number) => bench.workspaceIds[nth] ?? ""
 describe(`under random histories, seed ${SEED}`, () => {
   test("a meter that drifts is found and named until it agrees; one that does not never gives a finding", async () => {
     const bench = await loaded();
-    const roll = dice(SEED);
+    const { next } = dice(SEED);
+    const roll = (n: number) => Math.floor(next() * n);
     for (let step = 0; step < 10; step += 1) {
       const month = bench.months[roll(2)] as CalendarMonth;
       const nth = roll(2);
@@ -213,18 +215,6 @@ test("a month that is not wholly loaded and final is not compared; a server that
     expect(source?.refused_at).toBeNull();
   }
 });
-
-/** Whole numbers below `n`. */
-function dice(seed: number): (n: number) => number {
-  let state = seed >>> 0 || 1;
-  return (n) => {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    state >>>= 0;
-    return state % n;
-  };
-}
 
 test("extended traces are compared with long-lived ones: a late upgrade is loaded again, a drift is named with its tier", async () => {
   const month = monthBefore(monthAt(now() - 4 * DAY_MS));
