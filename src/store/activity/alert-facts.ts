@@ -5,7 +5,7 @@ import type { RestatementCount } from "../../domain/proof/restatement.ts";
 import { limitsOf } from "../bill/bill-terms.ts";
 import { unpricedBySource } from "../bill/prices.ts";
 import { UNKNOWN_METERS, type UnknownMeter } from "../catalog/source-meters.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 import { restatementCounts } from "../proof/restatement-counts.ts";
 
 interface Found {
@@ -46,7 +46,7 @@ function disagreements(table: string, which: RawBuilder<unknown>) {
 }
 
 export async function alertFacts(db: Database, sourceId?: number): Promise<AlertFacts[]> {
-  const { rows } = await sql<AlertFacts>`
+  return query<AlertFacts>(db)`
     select
       s.slug as source, floor(extract(epoch from now()) * 1000)::float8 as now, now()::text as "readAt",
       ${disagreements("reconciliation_difference", sql`true`)} as differences,
@@ -72,6 +72,5 @@ export async function alertFacts(db: Database, sourceId?: number): Promise<Alert
     ) l
     where ${sourceId === undefined ? sql`true` : sql`s.source_id = ${sourceId}`}
     order by s.slug
-  `.execute(db);
-  return rows;
+  `;
 }

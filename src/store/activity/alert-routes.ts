@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Route } from "../../domain/bill/alert-route.ts";
 import { UNALLOCATED } from "../../domain/bill/owner.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 import { keepStatesOfRoutes } from "./notifications.ts";
 
 export async function replaceRoutes(db: Database, routes: readonly Route[]): Promise<void> {
@@ -17,10 +17,9 @@ export async function replaceRoutes(db: Database, routes: readonly Route[]): Pro
 }
 
 export async function listRoutes(db: Database): Promise<Route[]> {
-  const { rows } = await sql<Route>`
+  return query<Route>(db)`
     select line, name, type, setting, sender, recipients, owners, kinds, severities from usage.route order by line, name
-  `.execute(db);
-  return rows;
+  `;
 }
 
 export interface RouteOfNobody {
@@ -30,7 +29,7 @@ export interface RouteOfNobody {
 }
 
 export async function routesOfNobody(db: Database): Promise<RouteOfNobody[]> {
-  const { rows } = await sql<RouteOfNobody>`
+  return query<RouteOfNobody>(db)`
     with owned as materialized (
       select distinct owner from usage.owned_days where exists (select from usage.route where owners is not null)
     )
@@ -38,6 +37,5 @@ export async function routesOfNobody(db: Database): Promise<RouteOfNobody[]> {
     from usage.route r cross join unnest(r.owners) o
     where o <> ${UNALLOCATED} and o not in (select owner from owned)
     group by 1, 2 order by 1, 2
-  `.execute(db);
-  return rows;
+  `;
 }

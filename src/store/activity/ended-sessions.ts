@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Database } from "../db/database.ts";
+import { type Database, queryValues } from "../db/query.ts";
 
 /** Ends a session in all processes. `until`: when it would have expired, epoch milliseconds. */
 export async function endSession(
@@ -18,8 +18,8 @@ export async function forgetExpired(db: Database): Promise<void> {
 }
 
 export async function endedAmong(db: Database, sessions: readonly string[]): Promise<ReadonlySet<string>> {
-  const { rows } = await sql<{ session: string }>`
+  const ended = await queryValues<string>(db)`
     select session from usage.ended_session where session = any(${sessions}::uuid[])
-  `.execute(db);
-  return new Set(rows.map(({ session }) => session));
+  `;
+  return new Set(ended);
 }

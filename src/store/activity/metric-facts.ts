@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { RestatementCount } from "../../domain/proof/restatement.ts";
 import { METER_OF_SCOPE } from "../catalog/scopes.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, queryOne } from "../db/query.ts";
 import { restatementCounts } from "../proof/restatement-counts.ts";
 
 interface MetricFacts {
@@ -39,7 +39,7 @@ interface MetricFacts {
 }
 
 export async function metricFacts(db: Database): Promise<MetricFacts> {
-  const { rows } = await sql<MetricFacts>`
+  return queryOne<MetricFacts>(db)`
     select
       (select coalesce(json_agg(x), '[]') from (
         select s.slug as source, w.state, count(*)::integer as tasks
@@ -103,6 +103,5 @@ export async function metricFacts(db: Database): Promise<MetricFacts> {
         from usage.fetch f join usage.source s using (source_id)
         where f.fetched_at > now() - interval '1 hour' group by 1, 2
       ) x) as fetches
-  `.execute(db);
-  return rows[0] as MetricFacts;
+  `;
 }

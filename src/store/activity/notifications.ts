@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { AlertKind } from "../../domain/bill/alert-route.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 
 export interface Notification {
   readonly source: string;
@@ -24,7 +24,7 @@ export async function listNotifications(
   db: Database,
   { sourceId, route }: { sourceId?: number; route?: string } = {},
 ): Promise<Notification[]> {
-  const { rows } = await sql<Notification>`
+  return query<Notification>(db)`
     select slug as source, route, kind, nullif(owner, '') as owner, count, newest,
            floor(extract(epoch from since) * 1000)::float8 as since,
            to_char(notified_at at time zone 'UTC', ${ISO}) as "notifiedAt",
@@ -33,8 +33,7 @@ export async function listNotifications(
     where ${sourceId === undefined ? sql`true` : sql`source_id = ${sourceId}`}
       and ${route === undefined ? sql`true` : sql`route = ${route}`}
     order by slug, route, kind, owner
-  `.execute(db);
-  return rows;
+  `;
 }
 
 /** The right to send to a route of a source. A process that lost it can store nothing about the route. */
@@ -52,7 +51,7 @@ export async function claimRoute(
   db: Database,
   { sourceId, route, claim, readAt, forMs }: Claim & { readAt: string; forMs: number },
 ): Promise<boolean> {
-  const { rows } = await sql`
+  const rows = await query(db)`
     insert into usage.route_state as s (source_id, route, claim, claimed_until, read_at)
     values (${sourceId}, ${route}, ${claim}, now() + make_interval(secs => ${forMs / 1000}), ${readAt})
     on conflict (source_id, route) do update
@@ -61,7 +60,7 @@ export async function claimRoute(
       and (s.read_at is null or s.read_at <= excluded.read_at)
       and (s.next_try_at is null or s.next_try_at <= now())
     returning route
-  `.execute(db);
+  `;
   return rows.length > 0;
 }
 
@@ -112,12 +111,11 @@ export interface RouteState {
 }
 
 export async function routeStates(db: Database): Promise<RouteState[]> {
-  const { rows } = await sql<RouteState>`
+  return query<RouteState>(db)`
     select slug as source, route, failures, problem,
            to_char(case when next_try_at > now() then next_try_at end at time zone 'UTC', ${ISO}) as "nextTryAt"
     from usage.route_state join usage.source using (source_id) order by slug, route
-  `.execute(db);
-  return rows;
+  `;
 }
 
 type Key = Pick<Notification, "kind" | "owner">;

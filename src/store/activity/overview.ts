@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { RestatementCount } from "../../domain/proof/restatement.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query, queryOne } from "../db/query.ts";
 import { restatementCounts } from "../proof/restatement-counts.ts";
 
 /** Instants are ISO texts in UTC. */
@@ -40,7 +40,7 @@ interface FailureGroup {
 }
 
 export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
-  const { rows } = await sql<SourceStatus>`
+  return query<SourceStatus>(db)`
     select s.slug as source, s.base_url as "baseUrl", s.organization_id as "organizationId",
            s.data_start::text as "dataStart", s.refused_message as refused,
            (select count(*)::integer from usage.workspace w join usage.entity e using (entity_id)
@@ -85,8 +85,7 @@ export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
       ) m
     ) d
     order by s.slug
-  `.execute(db);
-  return rows;
+  `;
 }
 
 const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
@@ -100,15 +99,14 @@ export interface Freshness {
 
 export async function freshnessOf(db: Database, source: string): Promise<Freshness[]> {
   // A day under way is loaded until it was requested, not until it ends.
-  const { rows } = await sql<Freshness>`
+  return query<Freshness>(db)`
     select group_by as "groupBy", stride,
            to_char(least(loaded_until, fetched_at) at time zone 'UTC', ${ISO}) as "loadedUntil",
            to_char(final_until at time zone 'UTC', ${ISO}) as "finalUntil"
     from reporting.data_freshness
     where source_id = ${source}
     order by usage.dimension_position(group_by), array_position(array['day', 'hour'], stride)
-  `.execute(db);
-  return rows;
+  `;
 }
 
 export interface ListedSource {
@@ -118,10 +116,9 @@ export interface ListedSource {
 }
 
 export async function listSources(db: Database): Promise<ListedSource[]> {
-  const { rows } = await sql<ListedSource>`
+  return query<ListedSource>(db)`
     select source_id as "sourceId", slug as source, data_start as "dataStart" from usage.source order by slug
-  `.execute(db);
-  return rows;
+  `;
 }
 
 export interface SourceWithWorkspaces extends ListedSource {
@@ -130,21 +127,19 @@ export interface SourceWithWorkspaces extends ListedSource {
 }
 
 export async function sourcesWithWorkspaces(db: Database): Promise<SourceWithWorkspaces[]> {
-  const { rows } = await sql<SourceWithWorkspaces>`
+  return query<SourceWithWorkspaces>(db)`
     select s.source_id as "sourceId", s.slug as source, s.data_start::text as "dataStart",
            array(select e.external_id from usage.workspace w join usage.entity e using (entity_id)
                  where e.source_id = s.source_id order by 1) as "workspaceIds"
     from usage.source s order by s.slug
-  `.execute(db);
-  return rows;
+  `;
 }
 
 export async function serverCapabilities(db: Database) {
-  const { rows } = await sql<ServerCapabilities>`
+  return queryOne<ServerCapabilities>(db)`
     select current_setting('server_version') as version, current_setting('server_version_num')::integer as number,
            (select count(*) = 2 from pg_roles where rolname in ('usage_reader', 'usage_reader_masked')) as "hasReaders"
-  `.execute(db);
-  return rows[0] as ServerCapabilities;
+  `;
 }
 
 type ServerCapabilities = { readonly version: string; readonly number: number; readonly hasReaders: boolean };
@@ -162,7 +157,7 @@ export interface SourceProgress {
 }
 
 export async function sourceProgress(db: Database): Promise<SourceProgress[]> {
-  const { rows } = await sql<SourceProgress>`
+  return query<SourceProgress>(db)`
     select s.slug as source, w.*,
            (select to_char(max(r.reconciled_at) at time zone 'UTC', ${ISO})
             from usage.reconciled r join usage.trace_scope c using (scope_id) where c.source_id = s.source_id) as "lastReconciledAt",
@@ -177,6 +172,5 @@ export async function sourceProgress(db: Database): Promise<SourceProgress[]> {
       where w.source_id = s.source_id and w.state in ('waiting', 'queued') and b.state is distinct from 'paused'
     ) w
     order by s.slug
-  `.execute(db);
-  return rows;
+  `;
 }

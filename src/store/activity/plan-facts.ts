@@ -1,10 +1,9 @@
-import { sql } from "kysely";
 import type { Interval } from "../../domain/time/window.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
 import type { ServerCapability } from "../catalog/server-capabilities.ts";
 import { METER_STARTS, type MeterStarts } from "../catalog/source-meters.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query, queryOne } from "../db/query.ts";
 
 export interface PlanFacts {
   readonly records: number;
@@ -30,7 +29,7 @@ export async function planFacts(
       period_end: new Date(end).toISOString(),
     })),
   );
-  const { rows } = await sql<Omit<PlanFacts, "hasMoreRecords">>`
+  const facts = await queryOne<Omit<PlanFacts, "hasMoreRecords">>(db)`
     with part as materialized (
       select p.*, c.stride
       from json_to_recordset(${JSON.stringify(parts)}::json) p (scope_id integer, period_start timestamptz, period_end timestamptz)
@@ -71,8 +70,7 @@ export async function planFacts(
       from usage.fetch_task x left join usage.backfill b using (backfill_id)
       where x.source_id = ${sourceId} and x.state in ('waiting', 'queued') and b.state is distinct from 'paused'
     ) w
-  `.execute(db);
-  const facts = rows[0] as Omit<PlanFacts, "hasMoreRecords">;
+  `;
   const hasMoreRecords = most !== undefined && facts.records > most;
   return { ...facts, records: hasMoreRecords ? (most as number) : facts.records, hasMoreRecords };
 }
@@ -97,7 +95,7 @@ interface PlannableRow extends Pick<PlannableSource, "sourceId" | "workspaces"> 
 
 /** Undefined before the first contact. */
 export async function plannableSource(db: Database, slug: string): Promise<PlannableSource | undefined> {
-  const { rows } = await sql<PlannableRow>`
+  const [row] = await query<PlannableRow>(db)`
     select s.source_id as "sourceId", s.data_start::text as "dataStart",
            (
              select coalesce(json_agg(json_build_object(
@@ -111,8 +109,7 @@ export async function plannableSource(db: Database, slug: string): Promise<Plann
              where e.source_id = s.source_id and ${isConfigured}
            ) as workspaces
     from usage.source s where s.slug = ${slug}
-  `.execute(db);
-  const [row] = rows;
+  `;
   return (
     row && {
       sourceId: row.sourceId,

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { UsageError } from "../../errors.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query, queryValues } from "../db/query.ts";
 import type { ViewColumn } from "../export/views.ts";
 
 export interface NamedWorkspace {
@@ -9,15 +9,14 @@ export interface NamedWorkspace {
 }
 
 export async function readerOf(db: Database): Promise<string> {
-  const { rows } = await sql<{ login: string }>`select quote_ident(current_user) as login`.execute(db);
-  return rows[0]?.login ?? "";
+  const [login] = await queryValues<string>(db)`select quote_ident(current_user) as login`;
+  return login ?? "";
 }
 
 export async function namedWorkspaces(db: Database): Promise<NamedWorkspace[]> {
-  const { rows } = await sql<NamedWorkspace>`
+  return query<NamedWorkspace>(db)`
     select workspace_id as id, workspace_name as name from reporting.dim_workspace order by name, id
-  `.execute(db);
-  return rows;
+  `;
 }
 
 /** Whether Postgres accepts the text as a value of the column's type. */
@@ -34,9 +33,9 @@ export async function isValueOf(db: Database, { type }: ViewColumn, text: string
 
 /** Error `login_of_reader`: this login may not read the tables. There may be no tables yet. */
 export async function refuseReader(db: Database): Promise<void> {
-  const { rows } = await sql<{ may: boolean }>`
+  const rows = await query<{ may: boolean }>(db)`
     select has_schema_privilege(oid, 'usage') as may from pg_namespace where nspname = 'usage'
-  `.execute(db);
+  `;
   if (rows[0]?.may !== false) return;
   throw new UsageError({
     code: "login_of_reader",

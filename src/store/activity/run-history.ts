@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import { UsageError } from "../../errors.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 import { RUN_KINDS, type RunKind } from "../work/runs.ts";
 
 /**
@@ -84,7 +84,7 @@ export async function runsById(db: Database, runIds: readonly number[]): Promise
 
 /** Outcomes of the chosen rows of `usage.run`, each with the `slug` of its source. */
 async function judged(db: Database, chosen: RawBuilder<unknown>): Promise<Run[]> {
-  const { rows } = await sql<Run>`
+  const rows = await query<Run>(db)`
     with chosen as (${chosen}), known as (
       select r.*, f.requests, f.last_at, t.state_left, t.state_failed, b.state as backfill_state,
              b.finished_at as backfill_finished, t.code as task_code, t.message as task_message
@@ -140,7 +140,7 @@ async function judged(db: Database, chosen: RawBuilder<unknown>): Promise<Run[]>
            case when judgement not in ('done', 'running', 'paused') then coalesce(nullif(task_message, ''), nullif(message, '')) end
              as reason
     from ended order by started_at desc, run_id desc
-  `.execute(db);
+  `;
   return rows.map(withReason);
 }
 
@@ -180,12 +180,11 @@ interface RunRequests {
 }
 
 export async function requestsOfRun(db: Database, runId: number): Promise<RunRequests[]> {
-  const { rows } = await sql<RunRequests>`
+  return query<RunRequests>(db)`
     select group_by as "groupBy", stride, outcome, code, count(*)::integer as requests,
            coalesce(sum(records), 0)::bigint as records
     from usage.fetch where run_id = ${runId}
     group by group_by, stride, outcome, code
     order by usage.dimension_position(group_by), stride, outcome, code
-  `.execute(db);
-  return rows;
+  `;
 }

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import type { RestatementCount } from "../../domain/proof/restatement.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 import { CLOSE_ACTION, CLOSED_BY } from "../months/closed-months.ts";
 import { restatementCounts } from "../proof/restatement-counts.ts";
 import { RUN_KINDS, type RunKind } from "../work/runs.ts";
@@ -75,7 +75,7 @@ export async function listMoments(db: Database, wanted: Wanted): Promise<Moment[
     ...(runKinds.length === 0 ? [] : [runs(wanted, runKinds)]),
     ...others.map((kind) => PARTS[kind](wanted)),
   ];
-  const { rows } = await sql<Moment>`
+  return query<Moment>(db)`
     select m.kind, to_char(m.at at time zone 'UTC', ${ISO}) as at, m.id::bigint, m.source, m.details
     from (${sql.join(
       parts.map((part) => sql`(select * from (${part}) p (kind, at, id, source, details) limit ${most})`),
@@ -83,8 +83,7 @@ export async function listMoments(db: Database, wanted: Wanted): Promise<Moment[
     )}) m
     order by m.at desc, array_position(${[...TIMELINE_KINDS]}::text[], m.kind), m.id desc
     limit ${most}
-  `.execute(db);
-  return rows;
+  `;
 }
 
 /** An index can use the first comparison alone. */

@@ -2,14 +2,14 @@ import { sql } from "kysely";
 import type { BillLine } from "../../domain/bill/bill.ts";
 import { NO_COST_CENTER, UNALLOCATED } from "../../domain/bill/owner.ts";
 import type { CalendarMonth } from "../../domain/months/month.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 
 /** The lines of a month's bill, in their order. None: no usage, or no day of it is expected. */
 export async function monthBill(
   db: Database,
   { source, monthStart }: { source: string; monthStart: string },
 ): Promise<BillLine[]> {
-  const { rows } = await sql<BillLine>`
+  return query<BillLine>(db)`
     select service, line, measure, sku, trim_scale(unit_price)::text as "unitPrice", currency,
            from_quantity::float8 as "fromQuantity", to_quantity::float8 as "toQuantity", counted_over as "countedOver",
            to_char(corrected_month, 'YYYY-MM') as "correctedMonth", trim_scale(quantity)::text as quantity,
@@ -18,8 +18,7 @@ export async function monthBill(
     from reporting.usage_bill_monthly
     where source_id = ${source} and month_start = ${monthStart}::date
     order by line_number
-  `.execute(db);
-  return rows;
+  `;
 }
 
 export interface OwnerBill {
@@ -52,7 +51,7 @@ export async function monthBillByOwner(
   const isIn = sql`usage_date >= ${month.start}::date and usage_date < ${month.end}::date`;
   const costs = (column: string) =>
     sql`coalesce(jsonb_object_agg(currency, trim_scale(${sql.ref(column)})::text) filter (where ${sql.ref(column)} is not null), '{}')`;
-  const { rows } = await sql<OwnerBill>`
+  return query<OwnerBill>(db)`
     with part as (
       select owner, cost_center, null as currency, sum(traces) as traces, null::numeric as cost, null::numeric as correction
       from reporting.fct_usage_owner_daily where source_id = ${source} and ${isIn} and traces is not null group by 1, 2
@@ -75,6 +74,5 @@ export async function monthBillByOwner(
     group by owner, cost_center
     having sum(traces) <> 0 or bool_or(cost is not null)
     order by owner <> ${UNALLOCATED}, max(cost) desc nulls last, sum(traces) desc nulls last, owner, cost_center
-  `.execute(db);
-  return rows;
+  `;
 }

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import type { LimitUse } from "../../domain/bill/usage-limit.ts";
-import type { Database, Store } from "../db/database.ts";
+import type { Store } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 
 /** `workspaceId`: empty for the organization. */
 export type StoredLimit = Pick<LimitUse, "workspaceId" | "limitType" | "value" | "isRejecting">;
@@ -72,12 +73,11 @@ export async function noteBillPart(
 
 /** A refused part is due after a day, a little early because nightly runs vary. */
 export async function billPartsOf(db: Database, sourceId: number): Promise<LearnedBillPart[]> {
-  const { rows } = await sql<LearnedBillPart>`
+  return query<LearnedBillPart>(db)`
     select part, refusal, asked_at as "askedAt", refusal is null or asked_at < now() - interval '23 hours' as "isDue"
     from usage.bill_part where source_id = ${sourceId}
     order by array_position(${[...BILL_PARTS]}::text[], part)
-  `.execute(db);
-  return rows;
+  `;
 }
 
 export async function limitUses(db: Database, sourceId: number): Promise<LimitUse[]> {

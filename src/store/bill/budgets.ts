@@ -1,9 +1,8 @@
-import { sql } from "kysely";
 import type { BudgetDay } from "../../domain/bill/budget.ts";
 import { type Budget, UNALLOCATED } from "../../domain/bill/owner.ts";
 import type { Days } from "../../domain/time/days.ts";
 import { amountOf } from "../../domain/usage/amount.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 import { COVERAGE_VERSION } from "../figures/loaded.ts";
 
 export interface BudgetCourse extends Budget {
@@ -28,7 +27,7 @@ export interface BudgetsVersion {
 
 /** Undefined: no owner file is applied. */
 export async function budgetsVersion(db: Database): Promise<BudgetsVersion | undefined> {
-  const { rows } = await sql<BudgetsVersion>`
+  const rows = await query<BudgetsVersion>(db)`
     select case when exists (select from usage.budget) then
              concat_ws(' ', current_database(), (now() at time zone 'UTC')::date, f.applied_at, ${COVERAGE_VERSION}, p.version, t.version, s.version, i.version)
            end as version,
@@ -40,18 +39,18 @@ export async function budgetsVersion(db: Database): Promise<BudgetsVersion | und
     ) t
     cross join (select string_agg(concat_ws(' ', slug, data_start), ' ' order by source_id) as version from usage.source) s
     cross join (select concat_ws(' ', count(*), max(ends_at)) as version from usage.billing_period) i
-  `.execute(db);
+  `;
   return rows[0];
 }
 
 /** The billing period of a day by slug, of sources that budgets name for it. */
 export async function billingPeriodsOn(db: Database, day: string): Promise<ReadonlyMap<string, Days>> {
-  const { rows } = await sql<Days & { source: string }>`
+  const rows = await query<Days & { source: string }>(db)`
     select distinct on (source_id) source_id as source, period_start::text as "from", period_end::text as "to"
     from reporting_detail.dim_billing_period where period_start <= ${day}::date and period_end > ${day}::date
       and source_id in (select b.source from usage.budget b where b.per = 'billing_period')
     order by source_id, period_end
-  `.execute(db);
+  `;
   return new Map(rows.map(({ source, from, to }) => [source, { from, to }]));
 }
 
@@ -60,7 +59,7 @@ export async function billingPeriodsOn(db: Database, day: string): Promise<Reado
  * them.
  */
 export async function budgetCourses(db: Database, { from, to }: Days): Promise<BudgetCourse[]> {
-  const { rows } = await sql<Row>`
+  const rows = await query<Row>(db)`
     with day as materialized (
       select budget_number, usage_date as day, round(coalesce(sum(spent), 0), 10)::text as amount, bool_and(is_complete) as "isLoaded",
              bool_or(is_unpriced) as "isUnpriced", bool_and(is_final) as "isFinal",
@@ -87,7 +86,7 @@ export async function budgetCourses(db: Database, { from, to }: Days): Promise<B
            (select coalesce(json_agg(d order by d.day), '[]') from day d where d.budget_number = b.budget_number) as days
     from usage.budget b
     order by b.budget_number
-  `.execute(db);
+  `;
   return rows.map(({ days, ...budget }) => ({
     ...budget,
     days: days.map(({ day, amount, isLoaded, isUnpriced, isFinal, missingIn }) => {

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { type DividingDimension, NO_COST_CENTER, UNALLOCATED } from "../../domain/bill/owner.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query, queryOne } from "../db/query.ts";
 
 export interface Division {
   readonly divideBy: DividingDimension;
@@ -16,7 +16,7 @@ export interface Division {
 }
 
 export async function division(db: Database): Promise<Division> {
-  const { rows } = await sql<Division>`
+  return queryOne<Division>(db)`
     select d.dimension as "divideBy", (
       select coalesce(json_agg(json_build_object(
         'workspace', o.workspace_entity_id, 'entity', o.entity_id, 'days', o.days::text, 'owner', o.owner, 'costCenter', o.cost_center,
@@ -25,8 +25,7 @@ export async function division(db: Database): Promise<Division> {
       from usage.owned_days o
     ) as shares
     from usage.owned_dimension d
-  `.execute(db);
-  return rows[0] as Division;
+  `;
 }
 
 export interface OwnerChange {
@@ -57,7 +56,7 @@ export async function ownerChanges(
   const dimensions = [...new Set([before.divideBy, after.divideBy])].map((one) => sql.lit(one));
   const isPriced = dimensions.map((one) => sql`group_by = usage.cost_group(meter, ${one})`);
   const span = sql`usage.month_of(usage_date), width_bucket(usage_date, (select days from edge))`;
-  const { rows } = await sql<OwnerChange>`
+  return query<OwnerChange>(db)`
     with owned as materialized (
       select false as is_after, s.* from ${sharesOf(before)} union all select true, s.* from ${sharesOf(after)}
     ),
@@ -95,6 +94,5 @@ export async function ownerChanges(
     from change
     where before <> after
     order by 1, 2, currency is not null, currency, abs(after - before) desc, owner, center
-  `.execute(db);
-  return rows;
+  `;
 }

@@ -9,7 +9,7 @@ import {
 } from "../../domain/bill/owner.ts";
 import type { Days } from "../../domain/time/days.ts";
 import { replaceRoutes } from "../activity/alert-routes.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query, queryOne, queryValues } from "../db/query.ts";
 
 /** Keeps others from changing owners until the transaction ends. They can still read them. */
 export async function lockOwners(db: Database): Promise<void> {
@@ -58,11 +58,11 @@ export async function replaceOwners(
 
 /** Equal for equal budgets, wherever they are in a file. */
 async function budgetsText(db: Database): Promise<string | null | undefined> {
-  const { rows } = await sql<{ text: string | null }>`
+  const [text] = await queryValues<string | null>(db)`
     select string_agg(b, ' ' order by b) as text
     from (select (to_jsonb(budget) - 'budget_number' - 'line')::text as b from usage.budget) t
-  `.execute(db);
-  return rows[0]?.text;
+  `;
+  return text;
 }
 
 function rowOf({ line, source, workspace, of, name, tag, from, to }: OwnerRule, at: number) {
@@ -90,19 +90,18 @@ export interface AppliedOwners {
 
 /** Undefined if no file was applied. */
 export async function appliedOwners(db: Database): Promise<AppliedOwners | undefined> {
-  const { rows } = await sql<AppliedOwners>`
+  const rows = await query<AppliedOwners>(db)`
     select content, divide_by as "divideBy", applied_at as "appliedAt", (select count(*)::integer from usage.owner_rule) as rules
     from usage.owner_file
-  `.execute(db);
+  `;
   return rows[0];
 }
 
 /** Lines of rules without effect: they name something unknown, or earlier rules have all of it. */
 export async function idleRules(db: Database): Promise<number[]> {
-  const { rows } = await sql<{ line: number }>`
+  return queryValues<number>(db)`
     select line from usage.owner_rule where rule_number not in (select rule_number from usage.ruled_days) order by line
-  `.execute(db);
-  return rows.map(({ line }) => line);
+  `;
 }
 
 /**
@@ -110,7 +109,7 @@ export async function idleRules(db: Database): Promise<number[]> {
  * in the currency, or no billing period was read.
  */
 export async function idleBudgets(db: Database): Promise<number[]> {
-  const { rows } = await sql<{ line: number }>`
+  return queryValues<number>(db)`
     with owned as materialized (
       select distinct slug, owner from usage.owned_days where exists (select from usage.budget where owner is not null)
     )
@@ -131,8 +130,7 @@ export async function idleBudgets(db: Database): Promise<number[]> {
       and not exists (select from usage.closed_charge k where k.currency = b.currency)
     or b.per = 'billing_period' and not exists (select from reporting_detail.dim_billing_period p where p.source_id = b.source)
     order by 1
-  `.execute(db);
-  return rows.map(({ line }) => line);
+  `;
 }
 
 export interface NameForId {
@@ -145,7 +143,7 @@ export interface NameForId {
 
 /** Lines that name no known id, but the current name of one or more. */
 export async function namesForIds(db: Database): Promise<NameForId[]> {
-  const { rows } = await sql<NameForId>`
+  return query<NameForId>(db)`
     with given (line, source, dimension, id) as (
       select line, source, dimension, external_id from usage.owner_rule where external_id is not null
       union select line, source, 'workspace', workspace from usage.owner_rule where workspace is not null
@@ -160,8 +158,7 @@ export async function namesForIds(db: Database): Promise<NameForId[]> {
       select from usage.entity e where e.dimension = g.dimension and usage.shown_id(e.external_id) = g.id
     )
     group by 1, 2, 3 order by 1, 2
-  `.execute(db);
-  return rows;
+  `;
 }
 
 export interface OwnedPart {
@@ -186,7 +183,7 @@ export async function ownedParts(
 ): Promise<OwnedPart[]> {
   const isIn = sql`owner = ${owner} and usage_date >= ${from}::date and usage_date < ${to}::date
     and ${source === null ? sql`true` : sql`slug = ${source}`}`;
-  const { rows } = await sql<OwnedPart>`
+  return query<OwnedPart>(db)`
     with part as materialized (
       select slug, workspace_id, dimension, dimension_id, max(workspace_name) as workspace_name, max(dimension_name) as dimension_name,
              array_agg(distinct rule_number) as rules, null as currency, sum(traces) as amount
@@ -224,8 +221,7 @@ export async function ownedParts(
     order by max(p.amount) filter (where p.currency is not null) desc nulls last,
              sum(p.amount) filter (where p.currency is null) desc nulls last, p.workspace_id, p.dimension_id
     limit ${top}
-  `.execute(db);
-  return rows;
+  `;
 }
 
 /** The owner of the largest share of each id of the dimension that divides traces. */
@@ -234,13 +230,13 @@ export async function ownersOfParts(
   parts: readonly { n: number; source: string; workspaceId: string; day: string; by: string; id: string }[],
 ): Promise<ReadonlyMap<number, string>> {
   if (parts.length === 0) return new Map();
-  const { rows } = await sql<{ n: number; owner: string }>`
+  const rows = await query<{ n: number; owner: string }>(db)`
     select distinct on (p.n) p.n, o.owner
     from jsonb_to_recordset(${JSON.stringify(parts)}::jsonb) p (n integer, source text, "workspaceId" text, day date, by text, id text)
     join usage.owned_days o
       on o.slug = p.source and o.workspace_id = p."workspaceId" and o.dimension = p.by and o.dimension_id = p.id and o.days @> p.day
     order by p.n, o.share desc, o.owner
-  `.execute(db);
+  `;
   return new Map(rows.map(({ n, owner }) => [n, owner]));
 }
 
@@ -257,7 +253,7 @@ export async function ownedState(
   db: Database,
   { source, range }: { source: string; range: Days },
 ): Promise<OwnedState> {
-  const { rows } = await sql<OwnedState>`
+  return queryOne<OwnedState>(db)`
     with cell as materialized (
       select workspace_entity_id, group_by, expected, loaded, final from usage.trace_cell
       where slug = ${source} and group_by in ('workspace', (select dimension from usage.owned_dimension))
@@ -282,6 +278,5 @@ export async function ownedState(
            coalesce(sum(usage.count_days(undivided)), 0)::integer as "daysUndivided",
            array(select d::text from usage.days_of(range_agg(open)) d) as open
     from workspace
-  `.execute(db);
-  return rows[0] as OwnedState;
+  `;
 }

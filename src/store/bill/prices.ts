@@ -1,13 +1,13 @@
 import { type RawBuilder, sql } from "kysely";
 import type { PricedMeasure, TieredPrice, UnpricedUsage } from "../../domain/bill/price.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query, queryOne, queryValues } from "../db/query.ts";
 
 interface StoredPrice extends TieredPrice {
   readonly priceId: number;
 }
 
 export async function listPrices(db: Database): Promise<StoredPrice[]> {
-  const { rows } = await sql<StoredPrice>`
+  return query<StoredPrice>(db)`
     select p.price_id as "priceId", k.name as sku, trim_scale(p.unit_price)::text as "unitPrice", p.currency,
            to_char(p.valid_from, 'YYYY-MM-DD') as "validFrom", to_char(p.valid_to, 'YYYY-MM-DD') as "validTo",
            s.slug as source, w.external_id as workspace, p.counted_over as "countedOver", k.measure,
@@ -20,34 +20,31 @@ export async function listPrices(db: Database): Promise<StoredPrice[]> {
     left join usage.source s on s.source_id = p.source_id
     left join usage.entity w on w.entity_id = p.workspace_id
     order by k.name collate "C", s.slug nulls first, w.external_id nulls first, p.valid_from
-  `.execute(db);
-  return rows;
+  `;
 }
 
 /** Measures of the SKUs of closed charges, whose prices may be gone. */
 export async function closedMeasures(db: Database): Promise<Map<string, string>> {
-  const { rows } = await sql<{ sku: string; measure: string }>`
+  const rows = await query<{ sku: string; measure: string }>(db)`
     select distinct sku, measure from usage.closed_charge
-  `.execute(db);
+  `;
   return new Map(rows.map(({ sku, measure }) => [sku, measure]));
 }
 
 /** Closed months with another estimated cost now, such as `default 2026-03`. */
 export async function adjustedCosts(db: Database): Promise<string[]> {
-  const { rows } = await sql<{ month: string }>`
+  return queryValues<string>(db)`
     select distinct source_id || ' ' || to_char(month_start, 'YYYY-MM') as month
     from reporting_detail.fct_month_close_cost where adjustment_cost <> 0 order by 1
-  `.execute(db);
-  return rows.map(({ month }) => month);
+  `;
 }
 
 /** Months that are closed without costs, such as `default 2026-03`. */
 export async function costlessMonths(db: Database): Promise<string[]> {
-  const { rows } = await sql<{ month: string }>`
+  return queryValues<string>(db)`
     select s.slug || ' ' || to_char(m.month_start, 'YYYY-MM') as month
     from usage.month_close m join usage.source s using (source_id) where m.costs_closed_at is null order by 1
-  `.execute(db);
-  return rows.map(({ month }) => month);
+  `;
 }
 
 /** Keeps others from changing prices until the transaction ends. They can still read them. */
@@ -57,7 +54,7 @@ export async function lockPrices(db: Database): Promise<void> {
 
 /** Slugs of the sources, each with the platform's ids of its workspaces. */
 export async function knownWorkspaces(db: Database): Promise<{ source: string; workspaces: string[] }[]> {
-  const { rows } = await sql<{ source: string; workspaces: string[] }>`
+  return query<{ source: string; workspaces: string[] }>(db)`
     select s.slug as source,
            array(
              select e.external_id from usage.entity e join usage.workspace w using (entity_id)
@@ -65,8 +62,7 @@ export async function knownWorkspaces(db: Database): Promise<{ source: string; w
            ) as workspaces
     from usage.source s
     order by s.slug
-  `.execute(db);
-  return rows;
+  `;
 }
 
 export async function removePrices(db: Database, priceIds: readonly number[]): Promise<void> {
@@ -112,11 +108,10 @@ export async function addPrices(db: Database, prices: readonly TieredPrice[]): P
 }
 
 export async function unpricedUsage(db: Database, sourceId: number): Promise<UnpricedUsage> {
-  const { rows } = await sql<UnpricedUsage>`
+  return queryOne<UnpricedUsage>(db)`
     select u.prices, u.days, u.traces, u."firstDay", u."lastDay"
     from (${unpricedBySource()}) u where u.source_id = ${sourceId}
-  `.execute(db);
-  return rows[0] as UnpricedUsage;
+  `;
 }
 
 /**
@@ -201,7 +196,7 @@ export interface PriceGap {
 
 /** Gaps that no price of a wider scope fills. */
 export async function priceGaps(db: Database): Promise<PriceGap[]> {
-  const { rows } = await sql<PriceGap>`
+  return query<PriceGap>(db)`
     with scope as (
       select sku_id, source_id, workspace_id, range_agg(daterange(valid_from, valid_to)) as days
       from usage.price group by sku_id, source_id, workspace_id
@@ -220,8 +215,7 @@ export async function priceGaps(db: Database): Promise<PriceGap[]> {
     ) wider
     cross join lateral unnest(datemultirange(range_merge(p.days)) - p.days - wider.days) gap
     order by 1, 2 nulls first, 3 nulls first, 4
-  `.execute(db);
-  return rows;
+  `;
 }
 
 /** SKUs whose last price ends soon or has ended, with that day. SKUs that are on no invoice by then are left out. */
@@ -229,7 +223,7 @@ export async function endingPrices(
   db: Database,
   { sourceId, withinDays }: { sourceId: number; withinDays: number },
 ): Promise<{ measure: PricedMeasure; lastDay: string }[]> {
-  const { rows } = await sql<{ measure: PricedMeasure; lastDay: string }>`
+  return query<{ measure: PricedMeasure; lastDay: string }>(db)`
     select measure, (min(upper(days)) - 1)::text as "lastDay"
     from (
       select measure, range_merge(range_agg(days)) as days from usage.measured_price
@@ -237,23 +231,21 @@ export async function endingPrices(
     ) m
     where upper(days) <= (now() at time zone 'UTC')::date + ${withinDays}::integer and not usage.is_on_no_invoice(measure, upper(days))
     group by measure order by 1
-  `.execute(db);
-  return rows;
+  `;
 }
 
 /** Unpriced usage of this month or last, other than traces. */
 export async function unpricedMeasures(db: Database, source: string): Promise<string[]> {
-  const { rows } = await sql<{ measure: string }>`
+  return queryValues<string>(db)`
     select distinct measure from reporting.usage_bill_monthly
     where source_id = ${source} and line = 'unpriced' and service <> 'traces'
       and month_start >= (date_trunc('month', now() at time zone 'UTC') - interval '1 month')::date
     order by 1
-  `.execute(db);
-  return rows.map(({ measure }) => measure);
+  `;
 }
 
 /** The UTC day (ISO) from which the platform charges deployments by units that it does not report. */
 export async function deploymentUnitsSince(db: Database): Promise<string> {
-  const { rows } = await sql<{ day: string }>`select usage.deployment_units_since()::text as day`.execute(db);
+  const rows = await query<{ day: string }>(db)`select usage.deployment_units_since()::text as day`;
   return (rows[0] as { day: string }).day;
 }

@@ -3,7 +3,8 @@ import { floorToGrid, STRIDE_MS, STRIDES, type Stride } from "../../domain/time/
 import type { Window } from "../../domain/time/window.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
 import { UsageError } from "../../errors.ts";
-import type { Database, Store } from "../db/database.ts";
+import type { Store } from "../db/database.ts";
+import { type Database, query, queryValues } from "../db/query.ts";
 import { recordTable } from "../load/load-statements.ts";
 import { keepMonthsOf } from "../load/month-counter.ts";
 import { type Actor, recordAction } from "../work/operator-actions.ts";
@@ -16,10 +17,10 @@ import { lockScopes } from "./scopes.ts";
  */
 
 export async function dataStartOf(db: Database, slug: string): Promise<string | undefined> {
-  const { rows } = await sql<{ data_start: string }>`
+  const [data_start] = await queryValues<string>(db)`
     select data_start from usage.source where slug = ${slug}
-  `.execute(db);
-  return rows[0]?.data_start;
+  `;
+  return data_start;
 }
 
 /** The configured start if it is earlier, or if nothing was ever loaded; else the stored one. */
@@ -48,13 +49,12 @@ export async function closedMonthsBetween(
   db: Database,
   { sourceId, from, to }: { sourceId: number; from: string; to: string },
 ): Promise<string[]> {
-  const { rows } = await sql<{ month: string }>`
+  return queryValues<string>(db)`
     select month_start::text as month from usage.month_close
     where source_id = ${sourceId} and month_start < ${to}::date
       and (month_start + interval '1 month')::date > ${from}::date
     order by 1
-  `.execute(db);
-  return rows.map(({ month }) => month);
+  `;
 }
 
 /**
@@ -66,10 +66,10 @@ export async function isBeforeDataStart(
   { sourceId, meter, window }: { sourceId: number; meter: Meter; window: Window },
 ): Promise<boolean> {
   if (METER[meter].kind !== "traces" || (window.stride !== "hour" && window.stride !== "day")) return false;
-  const { rows } = await sql`
+  const rows = await query(db)`
     select from usage.source
     where source_id = ${sourceId} and data_start::timestamp at time zone 'UTC' > ${new Date(window.start)}
-  `.execute(db);
+  `;
   return rows.length > 0;
 }
 
@@ -83,9 +83,9 @@ export async function moveDataStart(
   { sourceId, to, by }: { sourceId: number; to: string; by: Actor },
 ): Promise<void> {
   await store.transaction(async ({ db }) => {
-    const { rows: scopes } = await sql<{ scope_id: number; stride: string }>`
+    const scopes = await query<{ scope_id: number; stride: string }>(db)`
       select scope_id, stride from usage.scope where source_id = ${sourceId} and kind = ${METER.traces.kind}
-    `.execute(db);
+    `;
     await lockScopes(
       db,
       scopes.map((scope) => scope.scope_id),
@@ -128,13 +128,12 @@ async function refuseUnfinished(
       next: "Leave the data start as it is, and set USAGE_DATA_START to it.",
     });
   }
-  const { rows } = await sql<{ id: number }>`
+  const [backfill] = await query<{ id: number }>(db)`
     select backfill_id as id from usage.fetch_task
     where source_id = ${sourceId} and backfill_id is not null and state in ('waiting', 'queued')
       and period_start < ${to}::date::timestamp at time zone 'UTC'
     limit 1
-  `.execute(db);
-  const [backfill] = rows;
+  `;
   if (backfill === undefined) return;
   throw new UsageError({
     code: "data_start_backfill",
@@ -162,10 +161,10 @@ function recordsOf({ stride, scopeIds, end }: Part) {
 
 async function refuseHiding(db: Database, part: Part, to: string): Promise<void> {
   const { table, day, condition } = recordsOf(part);
-  const { rows } = await sql<{ first: string | null; last: string }>`
+  const rows = await query<{ first: string | null; last: string }>(db)`
     select min(${day})::text as first, max(${day})::text as last
     from usage.series s, ${table} r where ${condition} and r.traces > 0
-  `.execute(db);
+  `;
   const { first = null, last } = rows[0] ?? {};
   if (first === null) return;
   throw new UsageError({

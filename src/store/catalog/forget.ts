@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import { UsageError } from "../../errors.ts";
-import type { Database, Store } from "../db/database.ts";
+import type { Store } from "../db/database.ts";
+import { type Database, query, queryOne, queryValues } from "../db/query.ts";
 import { type Actor, recordAction } from "../work/operator-actions.ts";
 import { lockScopesWhere } from "./scopes.ts";
 
@@ -25,11 +26,10 @@ export async function forgetWorkspace(
   { sourceId, workspaceId, ...how }: { sourceId: number; workspaceId: string } & ForgetHow,
 ): Promise<Forgotten> {
   return store.transaction(async ({ db }) => {
-    const { rows } = await sql<{ entityId: number }>`
+    const { entityId } = await queryOne<{ entityId: number }>(db)`
       select entity_id as "entityId" from usage.entity
       where source_id = ${sourceId} and dimension = 'workspace' and external_id = ${workspaceId}
-    `.execute(db);
-    const { entityId } = rows[0] as { entityId: number };
+    `;
     const ofWorkspace = sql`workspace_id = ${entityId}`;
     await lockScopesWhere(db, ofWorkspace);
     // After the scopes: other transactions lock in this order too.
@@ -95,10 +95,10 @@ export async function forgetSource(
     await lockScopesWhere(db, ofSource);
     await sql`select from usage.source where source_id = ${sourceId} for update`.execute(db);
     const scopeIds = await lockScopesWhere(db, ofSource);
-    const { rows } = await sql<{ id: number }>`
+    const ids = await queryValues<number>(db)`
       select entity_id as id from usage.workspace join usage.entity using (entity_id) where source_id = ${sourceId}
-    `.execute(db);
-    const held = await holdingsOf(db, { scopeIds, sourceId, workspaces: rows.map(({ id }) => id) });
+    `;
+    const held = await holdingsOf(db, { scopeIds, sourceId, workspaces: ids });
     refuseClosed(`Source ${slug}`, held);
     if (how.dryRun) return { forgotten: false, held };
     await refuseInUse(db, { sourceId, slug });
@@ -160,13 +160,13 @@ async function refuseInUse(
   db: Database,
   { sourceId, slug }: { sourceId: number; slug: string },
 ): Promise<void> {
-  const { rows } = await sql`
+  const rows = await query(db)`
     select from usage.fetch
     where source_id = ${sourceId} and outcome = 'running' and fetched_at > now() - interval '10 minutes'
     union all
     select from usage.fetch_task where source_id = ${sourceId} and open_claims > 0 and leased_until > now()
     limit 1
-  `.execute(db);
+  `;
   if (rows.length === 0) return;
   throw new UsageError({
     code: "source_in_use",
@@ -197,13 +197,10 @@ async function forgetScopes(
   for (const table of BY_SCOPE) {
     await sql`delete from ${sql.id("usage", table)} where scope_id = any (${ids})`.execute(db);
   }
-  const { rows } = await sql<{ entity_id: number }>`
+  const entityIds = await queryValues<number>(db)`
     delete from usage.series where scope_id = any (${ids}) returning entity_id
-  `.execute(db);
-  await forgetUnused(
-    db,
-    rows.map((row) => row.entity_id),
-  );
+  `;
+  await forgetUnused(db, entityIds);
   await sql`delete from usage.scope where scope_id = any (${ids})`.execute(db);
 }
 
@@ -236,13 +233,12 @@ async function forgetTasks(
 
 /** A project, user or key that a load is about to name stays: it does no harm. */
 async function forgetUnused(db: Database, entityIds: readonly number[]): Promise<void> {
-  const { rows } = await sql<{ entity_id: number }>`
+  const unused = await queryValues<number>(db)`
     select e.entity_id from usage.entity e
     where e.entity_id = any (${[...new Set(entityIds)]}::integer[]) and e.dimension <> 'workspace'
       and not exists (select from usage.series s where s.entity_id = e.entity_id)
     order by 1 for update skip locked
-  `.execute(db);
-  const unused = rows.map((row) => row.entity_id);
+  `;
   await sql`delete from usage.entity_name where entity_id = any (${unused}::integer[])`.execute(db);
   await sql`delete from usage.entity where entity_id = any (${unused}::integer[])`.execute(db);
 }
@@ -267,7 +263,7 @@ async function holdingsOf(
   const { sourceId } = of;
   const scopes = sql`any (${[...of.scopeIds]}::integer[])`;
   const workspaces = sql`any (${[...of.workspaces]}::integer[])`;
-  const { rows } = await sql<Holdings>`
+  return queryOne<Holdings>(db)`
     with mine as materialized (select series_id from usage.series where scope_id = ${scopes})
     select ((select count(*) from usage.hourly_record join mine using (series_id))
              + (select count(*) from usage.dated_record join mine using (series_id)))::bigint as records,
@@ -298,6 +294,5 @@ async function holdingsOf(
            array(select distinct to_char(m.month_start, 'YYYY-MM') from usage.month_close m
                  join usage.closed_workspace w using (close_id)
                  where w.workspace_id = ${workspaces} and w.is_left_out order by 1) as "leftOutMonths"
-  `.execute(db);
-  return rows[0] as Holdings;
+  `;
 }

@@ -1,5 +1,4 @@
-import { sql } from "kysely";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 import { isConfigured, isNeverRead } from "./workspaces.ts";
 
 /** The first that applies. `never_shown`: no listing and no response ever named it. `never_read`: no response did. */
@@ -27,7 +26,7 @@ export interface KnownWorkspace {
 const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
 
 export async function listWorkspaces(db: Database): Promise<KnownWorkspace[]> {
-  const { rows } = await sql<KnownWorkspace>`
+  return query<KnownWorkspace>(db)`
     select s.slug as source, s.source_id as "sourceId", e.external_id as "workspaceId", d.workspace_name as name,
            case
              when w.readable_at is null and e.first_seen_at is null
@@ -51,8 +50,7 @@ export async function listWorkspaces(db: Database): Promise<KnownWorkspace[]> {
     join usage.source s using (source_id)
     left join reporting.dim_workspace d on d.source_id = s.slug and d.workspace_id = e.external_id
     order by s.slug, e.external_id
-  `.execute(db);
-  return rows;
+  `;
 }
 
 export interface KnownSourceRow {
@@ -67,7 +65,7 @@ export interface KnownSourceRow {
 }
 
 export async function listKnownSources(db: Database): Promise<KnownSourceRow[]> {
-  const { rows } = await sql<KnownSourceRow>`
+  return query<KnownSourceRow>(db)`
     select s.slug as source, s.source_id as "sourceId", s.base_url as "baseUrl",
            coalesce(s.organization_name, s.organization_id) as organization, s.data_start::text as "dataStart",
            (select count(*)::integer from usage.workspace w join usage.entity e using (entity_id)
@@ -76,6 +74,5 @@ export async function listKnownSources(db: Database): Promise<KnownSourceRow[]> 
            to_char((select max(f.fetched_at) from usage.fetch f where f.source_id = s.source_id) at time zone 'UTC', ${ISO})
              as "lastRequestAt"
     from usage.source s order by s.slug
-  `.execute(db);
-  return rows;
+  `;
 }

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
-import type { Database, Store } from "../db/database.ts";
+import type { Store } from "../db/database.ts";
+import { type Database, query, queryValues } from "../db/query.ts";
 import { lockScopesWhere } from "./scopes.ts";
 import { FETCH_END, withdrawZeros } from "./withdraw-zeros.ts";
 
@@ -103,13 +104,12 @@ export async function withoutUsage(
   db: Database,
   { sourceId, workspaceIds }: { sourceId: number; workspaceIds: readonly string[] },
 ): Promise<string[]> {
-  const { rows } = await sql<{ id: string }>`
+  return queryValues<string>(db)`
     select e.external_id as id from usage.workspace w join usage.entity e using (entity_id)
     where e.source_id = ${sourceId} and e.external_id = any (${[...workspaceIds]}::text[])
       and w.used_before is null and not w.is_deleted
     order by 1
-  `.execute(db);
-  return rows.map(({ id }) => id);
+  `;
 }
 
 /**
@@ -120,7 +120,7 @@ export async function restedOnStatistics(
   db: Database,
   named: { sourceId: number; workspaceIds: readonly string[]; until: number },
 ): Promise<{ workspaceId: string; finalUntil: number }[]> {
-  const { rows } = await sql<{ workspaceId: string; finalUntil: number }>`
+  return query<{ workspaceId: string; finalUntil: number }>(db)`
     select f.external_id as "workspaceId", (extract(epoch from f.until) * 1000)::float8 as "finalUntil"
     from (
       select w.entity_id, e.external_id, max(c.period_end) as until
@@ -137,8 +137,7 @@ export async function restedOnStatistics(
       where s.workspace_id = f.entity_id and s.stride = 'day' and r.traces > 0 and r.bucket_start < (f.until at time zone 'UTC')::date
     )
     order by 1
-  `.execute(db);
-  return rows;
+  `;
 }
 
 /** Withdraws every zero of workspaces that had usage in time loaded as zero. */

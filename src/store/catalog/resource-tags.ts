@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { WorkspaceTags } from "../../domain/usage/resource-tag.ts";
 import type { Store } from "../db/database.ts";
+import { query } from "../db/query.ts";
 
 /**
  * Replaces the tags of a workspace's resources from today (UTC) on. Tags of the first day of readings count for all time before
@@ -17,7 +18,7 @@ export async function keepWorkspaceTags(
 ): Promise<void> {
   const given = [...valuesByKey(tags).values()];
   await store.transaction(async ({ db }) => {
-    const { rows } = await sql<{ id: number; today: string; since: string }>`
+    const [workspace] = await query<{ id: number; today: string; since: string }>(db)`
       select w.entity_id as id, n.today::text,
              (case when coalesce(w.tags_since, n.today) = n.today then '1900-01-01' else n.today end)::text as since
       from usage.workspace w
@@ -25,8 +26,7 @@ export async function keepWorkspaceTags(
       cross join (select (now() at time zone 'UTC')::date as today) n
       -- Two readings at once: the one that ends last counts.
       for no key update of w
-    `.execute(db);
-    const [workspace] = rows;
+    `;
     if (workspace === undefined) return;
     const { id, today, since } = workspace;
     const now = sql`jsonb_to_recordset(${JSON.stringify(given)}::jsonb)

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import type { LoadedInterval } from "../../domain/coverage/finality.ts";
 import type { Interval } from "../../domain/time/window.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 
 export interface ScopeTime {
   readonly scopeIds: readonly number[];
@@ -80,7 +80,7 @@ export async function clearTime<Table extends keyof typeof COLUMNS>(
           sql`, traced * tstzmultirange(part), usage.digest_part(digest, tstzrange(period_start, period_end), part)`,
         ]
       : [sql``, sql``];
-  const { rows } = await sql<Cleared[Table]>`
+  return query<Cleared[Table]>(db)`
     with removed as (
       delete from ${name}
       where ${overlaps(cleared)} ${olderThan === undefined ? sql`` : sql`and fetch_number < ${olderThan}`}
@@ -94,8 +94,7 @@ export async function clearTime<Table extends keyof typeof COLUMNS>(
       ) part
     )
     select * from removed
-  `.execute(db);
-  return rows;
+  `;
 }
 
 export function toLoadedInterval(row: CoverageRow): LoadedInterval & { scopeId: number } {

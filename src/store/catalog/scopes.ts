@@ -4,7 +4,7 @@ import { HOUR_MS, STRIDE_MS, STRIDES, type Stride } from "../../domain/time/stri
 import type { Interval } from "../../domain/time/window.ts";
 import { groupingsFor, METER, METERS, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query, queryValues } from "../db/query.ts";
 import { type JsonParts, partsAsJson, toIntervals } from "./scope-time.ts";
 
 export interface Scope {
@@ -71,22 +71,21 @@ export async function scopesOf(
 ): Promise<number[]> {
   const { sourceId, meter = "traces", groupBy, stride, workspaceIds } = wanted;
   await ensureScopes(db, { sourceId, meter, groupings: [groupBy], strides: [stride] });
-  const { rows } = await sql<{ scope_id: number }>`
+  return queryValues<number>(db)`
     select s.scope_id
     from unnest(${[...workspaceIds]}::text[]) with ordinality k (id, n)
     join usage.entity e on e.source_id = ${sourceId} and e.dimension = 'workspace' and e.external_id = k.id
     join usage.scope s on s.workspace_id = e.entity_id and s.group_by = ${groupBy} and s.stride = ${stride}
       and s.kind = ${METER[meter].kind} and s.trace_tier = ${METER[meter].tier}
     order by k.n
-  `.execute(db);
-  return rows.map((row) => row.scope_id);
+  `;
 }
 
 export async function scopeStates(db: Database, wanted: WantedScopes): Promise<ScopeState[]> {
   const { sourceId, meter = "traces", groupings, strides } = wanted;
   type Parts = Readonly<Record<"final" | "provisional" | "failures", JsonParts | null>>;
   // Postgres joins adjoining intervals: a large customer has a quarter of a million.
-  const { rows } = await sql<Omit<Scope, "meter"> & Parts>`
+  const rows = await query<Omit<Scope, "meter"> & Parts>(db)`
     select s.scope_id as "scopeId", s.group_by as "groupBy", s.stride, e.external_id as "workspaceId",
            ${partsAsJson(sql`c.final`)} as final, ${partsAsJson(sql`c.provisional`)} as provisional, ${partsAsJson(sql`f.parts`)} as failures
     from usage.scope s
@@ -102,7 +101,7 @@ export async function scopeStates(db: Database, wanted: WantedScopes): Promise<S
     where s.source_id = ${sourceId} and s.kind = ${METER[meter].kind} and s.trace_tier = ${METER[meter].tier}
       and s.group_by = any (${[...groupings]}::text[]) and s.stride = any (${[...strides]}::text[])
     order by 1
-  `.execute(db);
+  `;
   return rows.map(({ final, provisional, failures, ...scope }) => ({
     ...scope,
     meter,
@@ -123,10 +122,9 @@ export function lockScopes(db: Database, scopeIds: readonly number[]): Promise<n
 }
 
 export async function lockScopesWhere(db: Database, condition: RawBuilder<unknown>): Promise<number[]> {
-  const { rows } = await sql<{ scope_id: number }>`
+  return queryValues<number>(db)`
     select scope_id from usage.scope where ${condition} order by scope_id for no key update
-  `.execute(db);
-  return rows.map((row) => row.scope_id);
+  `;
 }
 
 export function lengthOf(stride: RawBuilder<unknown>): RawBuilder<unknown> {
@@ -164,7 +162,7 @@ export async function missingTime(db: Database, wanted: Missing): Promise<Planne
     reprocess === "all"
       ? sql`'{}'::tstzmultirange`
       : sql`coalesce(usage.time_of(days), hours, '{}') + coalesce(held, '{}')`;
-  const { rows } = await sql<Alike>`
+  const rows = await query<Alike>(db)`
     with failed as (
       select scope_id, range_agg(tstzrange(period_start, period_end)) as held from usage.failure where ${isHeld} group by 1
     ), alike as (
@@ -179,7 +177,7 @@ export async function missingTime(db: Database, wanted: Missing): Promise<Planne
       select *, tstzmultirange(tstzrange(${new Date(within.start)}, ${new Date(within.end)})) - (${done}) as parts from alike
     )
     select group_by as "groupBy", stride, scopes, ${partsAsJson(sql`parts`)} as parts from missing where not isempty(parts)
-  `.execute(db);
+  `;
   const lists = new Map<string, Interval[]>();
   return rows
     .flatMap(({ groupBy, stride, parts, scopes }) => {
@@ -191,10 +189,10 @@ export async function missingTime(db: Database, wanted: Missing): Promise<Planne
 }
 
 export async function heldScopes(db: Database): Promise<ReadonlySet<number>> {
-  const { rows } = await sql<{ scope_id: number }>`
+  const scopeIds = await queryValues<number>(db)`
     select distinct scope_id from usage.failure where retry_at > now()
-  `.execute(db);
-  return new Set(rows.map(({ scope_id }) => scope_id));
+  `;
+  return new Set(scopeIds);
 }
 
 export async function dueFailures(
@@ -202,7 +200,7 @@ export async function dueFailures(
   wanted: { sourceId: number; meter: Meter; strides: readonly Stride[] },
 ): Promise<PlannedScope[]> {
   const { sourceId, meter, strides } = wanted;
-  const { rows } = await sql<Omit<PlannedScope, "missing"> & { parts: JsonParts }>`
+  const rows = await query<Omit<PlannedScope, "missing"> & { parts: JsonParts }>(db)`
     select c.scope_id as "scopeId", c.group_by as "groupBy", c.stride, e.external_id as "workspaceId", ${partsAsJson(sql`f.parts`)} as parts
     from (
       select scope_id, range_agg(tstzrange(period_start, period_end)) as parts from usage.failure where retry_at <= now() group by 1
@@ -212,15 +210,15 @@ export async function dueFailures(
     where c.source_id = ${sourceId} and c.kind = ${METER[meter].kind} and c.trace_tier = ${METER[meter].tier}
       and c.stride = any (${[...strides]}::text[])
     order by 1
-  `.execute(db);
+  `;
   return rows.map(({ parts, ...scope }) => ({ ...scope, missing: toIntervals(parts) }));
 }
 
 export async function loadedMeters(db: Database, sourceId: number): Promise<Meter[]> {
-  const { rows } = await sql<{ meter: Meter | null }>`
+  const rows = await query<{ meter: Meter | null }>(db)`
     select distinct ${METER_OF_SCOPE} as meter from usage.scope c
     where c.source_id = ${sourceId} and c.stride = 'day'
       and exists (select from usage.coverage v where v.scope_id = c.scope_id)
-  `.execute(db);
+  `;
   return METERS.filter((meter) => rows.some((row) => row.meter === meter));
 }

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Stride } from "../../domain/time/stride.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 
 /** Limits of a source's server, learned from its responses. `no_hour`: it never responds in hours. */
 export type ServerCapability = "no_listing" | "no_future_end" | `no_${Stride}`;
@@ -35,10 +35,9 @@ export async function forgetCapability(
 }
 
 export async function capabilitiesOf(db: Database, sourceId: number): Promise<LearnedCapability[]> {
-  const { rows } = await sql<LearnedCapability>`
+  return query<LearnedCapability>(db)`
     select fact as capability, evidence, learned_at as "learnedAt",
            coalesce(probe_after <= now(), false) as "retryDue"
     from usage.source_fact where source_id = ${sourceId} order by fact
-  `.execute(db);
-  return rows;
+  `;
 }

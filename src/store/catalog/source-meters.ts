@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query, queryValues } from "../db/query.ts";
 
 export type LearnableMeter = Exclude<Meter, "traces">;
 
@@ -66,7 +66,7 @@ export async function learnMeter(
 ): Promise<void> {
   const { sourceId, meter, state, evidence, startsOn = null, askedAt } = learned;
   const next = sql`case when m.state = 'counted' and excluded.state = 'not_counted' then 'not_known' else excluded.state end`;
-  const { rows } = await sql<{ state: MeterState }>`
+  const rows = await query<{ state: MeterState }>(db)`
     insert into usage.source_meter as m (source_id, meter, state, evidence, starts_on, none_until, ask_again_at)
     values (${sourceId}, ${meter}, ${state}, ${evidence}, ${startsOn}::date,
             case when ${state} in ('not_counted', 'nothing_yet') then coalesce(${askedAt === undefined ? null : new Date(askedAt)}::timestamptz, now()) end, now() + ${ASK_AGAIN_AFTER[state]}::interval)
@@ -77,7 +77,7 @@ export async function learnMeter(
         none_until = case ${next} when 'counted' then null when 'not_known' then m.none_until else excluded.none_until end,
         learned_at = case when m.state = ${next} then m.learned_at else now() end
     returning state
-  `.execute(db);
+  `;
   if (rows[0]?.state !== "not_counted") return;
   const { kind, tier } = METER[meter];
   await sql`
@@ -95,7 +95,7 @@ export async function forgetAnswers(db: Database, sourceId: number): Promise<voi
 
 export async function learnedMeters(db: Database, sourceId: number): Promise<LearnedMeter[]> {
   // What was asked before a workspace came, or before the key read it, says nothing about it.
-  const { rows } = await sql<LearnedMeter>`
+  return query<LearnedMeter>(db)`
     select m.meter, m.state, m.evidence, m.starts_on as "startsOn", m.learned_at as "learnedAt",
            case when not x.is_outdated then m.none_until end as "noneUntil", m.ask_again_at <= now() or x.is_outdated as "isDue"
     from usage.source_meter m
@@ -106,8 +106,7 @@ export async function learnedMeters(db: Database, sourceId: number): Promise<Lea
       ) as is_outdated
     ) x
     where m.source_id = ${sourceId} order by m.meter
-  `.execute(db);
-  return rows;
+  `;
 }
 
 /** Ids of the workspaces of which some of it was stored. */
@@ -116,12 +115,12 @@ export async function workspacesWith(
   { sourceId, meter }: { sourceId: number; meter: Meter },
 ): Promise<ReadonlySet<string>> {
   const { kind, tier } = METER[meter];
-  const { rows } = await sql<{ id: string }>`
+  const ids = await queryValues<string>(db)`
     select distinct e.external_id as id from usage.scope c join usage.entity e on e.entity_id = c.workspace_id
     where c.source_id = ${sourceId} and c.kind = ${kind} and c.trace_tier = ${tier}
       and exists (select from usage.series x where x.scope_id = c.scope_id)
-  `.execute(db);
-  return new Set(rows.map(({ id }) => id));
+  `;
+  return new Set(ids);
 }
 
 /** A wanted meter of which it is not known whether the server counts it. */
@@ -145,10 +144,10 @@ export const UNKNOWN_METERS: RawBuilder<UnknownMeter[]> = sql`(
 )`;
 
 export async function unknownMeters(db: Database, sourceId: number): Promise<UnknownMeter[]> {
-  const { rows } = await sql<{ unknown: UnknownMeter[] }>`
+  const [unknown] = await queryValues<UnknownMeter[]>(db)`
     select ${UNKNOWN_METERS} as unknown from usage.source s where source_id = ${sourceId}
-  `.execute(db);
-  return rows[0]?.unknown ?? [];
+  `;
+  return unknown ?? [];
 }
 
 export type MeterStarts = readonly (readonly [Meter, number])[];
@@ -166,8 +165,8 @@ export const METER_STARTS = sql<MeterStarts>`(
 )`;
 
 export async function meterStartsOf(db: Database, sourceId: number): Promise<Map<Meter, number>> {
-  const { rows } = await sql<{ starts: MeterStarts }>`
+  const rows = await query<{ starts: MeterStarts }>(db)`
     select ${METER_STARTS} as starts from usage.source s where source_id = ${sourceId}
-  `.execute(db);
+  `;
   return new Map(rows[0]?.starts);
 }

@@ -1,7 +1,8 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Meter } from "../../domain/usage/meter.ts";
 import { UsageError } from "../../errors.ts";
-import type { Database, Store } from "../db/database.ts";
+import type { Store } from "../db/database.ts";
+import { type Database, query, queryOne, queryValues } from "../db/query.ts";
 import { dataStartAfterContact, expectNoNames } from "./data-start.ts";
 import { forgetAnswers } from "./source-meters.ts";
 
@@ -39,23 +40,22 @@ export async function registerSource(store: Store, settings: SourceSettings): Pr
     };
     // Table before row, like bindOrganization in another process: the other order could deadlock.
     await sql`lock table usage.source in row exclusive mode`.execute(db);
-    const { rows: known } = await sql<{ id: number; digest: string; dataStart: string }>`
+    const [before] = await query<{ id: number; digest: string; dataStart: string }>(db)`
       select source_id as id, configuration_digest as digest, data_start as "dataStart"
       from usage.source where slug = ${slug} for update
-    `.execute(db);
-    const [before] = known;
+    `;
     if (before === undefined) {
-      const { rows } = await sql<{ id: number }>`
+      const [id] = await queryValues<number>(db)`
         insert into usage.source (${sql.join(Object.keys(values).map((column) => sql.id(column)))})
         values (${sql.join(Object.values(values))})
         on conflict (slug) do update set ${assigned(values)} returning source_id as id
-      `.execute(db);
-      return rows[0]?.id as number;
+      `;
+      return id as number;
     }
     const moved = { ...values, data_start: dataStartAfterContact(before.id, dataStart) };
-    const { rows: after } = await sql<{ dataStart: string }>`
+    const after = await query<{ dataStart: string }>(db)`
       update usage.source set ${assigned(moved)} where source_id = ${before.id} returning data_start as "dataStart"
-    `.execute(db);
+    `;
     if ((after[0]?.dataStart ?? "") > before.dataStart) await expectNoNames(db, before.id);
     if (before.digest !== configurationDigest) await clearRefusals(db, before.id);
     return before.id;
@@ -75,10 +75,10 @@ async function clearRefusals(db: Database, sourceId: number): Promise<void> {
 }
 
 export async function wasRefusedWithin(db: Database, sourceId: number, ms: number): Promise<boolean> {
-  const { rows } = await sql`
+  const rows = await query(db)`
     select from usage.source
     where source_id = ${sourceId} and refused_at > now() - make_interval(secs => ${ms / 1000})
-  `.execute(db);
+  `;
   return rows.length > 0;
 }
 
@@ -114,10 +114,9 @@ export async function bindOrganization(
   await store.transaction(async ({ db }) => {
     // Two sources that bind at once must see each other.
     await sql`lock table usage.source in share row exclusive mode`.execute(db);
-    const { rows } = await sql<{ slug: string; bound: string | null }>`
+    const { slug, bound } = await queryOne<{ slug: string; bound: string | null }>(db)`
       select slug, organization_id as bound from usage.source where source_id = ${binding.sourceId}
-    `.execute(db);
-    const { slug, bound } = rows[0] as { slug: string; bound: string | null };
+    `;
     if (bound !== null && bound !== binding.organizationId) {
       throw new UsageError({
         code: "organization_changed",
@@ -139,13 +138,12 @@ async function refuseSharedWorkspace(
   slug: string,
   binding: { sourceId: number; organizationId: string; workspaceIds: readonly string[] },
 ): Promise<void> {
-  const { rows } = await sql<{ slug: string; external_id: string }>`
+  const [shared] = await query<{ slug: string; external_id: string }>(db)`
     select s.slug, e.external_id from usage.source s join usage.entity e using (source_id)
     where s.organization_id = ${binding.organizationId} and s.source_id <> ${binding.sourceId}
       and e.dimension = 'workspace' and e.external_id = any (${[...binding.workspaceIds]}::text[])
     limit 1
-  `.execute(db);
-  const [shared] = rows;
+  `;
   if (shared === undefined) return;
   throw new UsageError({
     code: "workspace_shared",

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 import { lengthOf } from "./scopes.ts";
 
 /** Time of a scope with unproved zeros. */
@@ -30,7 +30,7 @@ export async function withdrawZeros(
   // As-of queries rely on locks that are older than this instant.
   const at = sql`(select usage.load_instant())`;
   const noticed = sql`${new Date(noticedAt)}::timestamptz`;
-  const { rows } = await sql<{ workspace_id: number; zeros: number }>`
+  const rows = await query<{ workspace_id: number; zeros: number }>(db)`
     with loaded as materialized (
       select c.scope_id, c.period_start, t.whole, t.whole * d.within - coalesce(r.parts, '{}') as parts,
              c.fetched_at > d.since or bool_and(r.parts is null) over (partition by c.scope_id, c.fetch_number) as is_doubted
@@ -111,6 +111,6 @@ export async function withdrawZeros(
              filter (where s.stride = 'day'), 0)::integer as zeros
     from removed r join usage.trace_scope s using (scope_id) cross join lateral unnest(r.parts) part
     group by s.workspace_id
-  `.execute(db);
+  `;
   return new Map(rows.map((row) => [row.workspace_id, row.zeros]));
 }

@@ -2,7 +2,8 @@ import { type RawBuilder, sql } from "kysely";
 import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import type { AnswerCollector } from "../../domain/usage/answer.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
-import type { Database, Store } from "../db/database.ts";
+import type { Store } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 import { type LostWorkspace, loseAccess } from "./lost-access.ts";
 
 /** How long proof of access lasts. Meanwhile, an absent record means zero (rule 4 of docs/rules.md). */
@@ -153,11 +154,11 @@ export async function splitByAccess(
   const { answer, scopeIds, stamp } = asked;
   const requested = new Date(asked.since ?? stamp.fetchedAt);
   const since = new Date(asked.since ?? stamp.fetchedAt - ACCESS_PROVEN_FOR_MS);
-  const { rows } = await sql<{ scope_id: number }>`
+  const rows = await query<{ scope_id: number }>(db)`
     select s.scope_id from usage.scope s join usage.workspace w on w.entity_id = s.workspace_id
     where s.scope_id = any (${[...scopeIds]}::integer[]) and w.readable_at >= ${since}
       and (w.readable_since is null or w.readable_since <= ${requested})
-  `.execute(db);
+  `;
   const named = [...answer.named()].map((index) => scopeIds[index] as number);
   const proven = new Set([...named, ...rows.map((row) => row.scope_id)]);
   return {

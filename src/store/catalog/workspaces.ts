@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { FetchStamp } from "../../domain/coverage/finality.ts";
-import type { Database, Store } from "../db/database.ts";
+import type { Store } from "../db/database.ts";
+import { type Database, queryValues } from "../db/query.ts";
 import { entityIds } from "./entities.ts";
 import { learnNames } from "./entity-names.ts";
 import { type LostWorkspace, loseAccess } from "./lost-access.ts";
@@ -31,13 +32,12 @@ export const isNeverRead = sql<boolean>`(w.readable_at is null and w.used_before
 
 /** Configured workspaces, including deleted ones: they can still hold past usage. */
 export async function configuredWorkspaces(db: Database, sourceId: number): Promise<string[]> {
-  const { rows } = await sql<{ id: string }>`
+  return queryValues<string>(db)`
     select e.external_id as id
     from usage.workspace w join usage.entity e using (entity_id) join usage.source s using (source_id)
     where s.source_id = ${sourceId} and ${isConfigured}
     order by 1
-  `.execute(db);
-  return rows.map(({ id }) => id);
+  `;
 }
 
 /**
@@ -114,9 +114,8 @@ export async function enterWorkspaces(
 }
 
 export async function workspacesOf(db: Database, sourceId: number): Promise<string[]> {
-  const { rows } = await sql<{ id: string }>`
+  return queryValues<string>(db)`
     select e.external_id as id from usage.workspace w join usage.entity e using (entity_id)
     where e.source_id = ${sourceId} order by 1
-  `.execute(db);
-  return rows.map(({ id }) => id);
+  `;
 }

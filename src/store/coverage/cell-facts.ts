@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Interval } from "../../domain/time/window.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, queryOne } from "../db/query.ts";
 
 /** A list ends after this many entries. Instants are ISO texts in UTC. */
 
@@ -86,7 +86,7 @@ export async function cellFacts(
   const part = (row: string) => sql`
     c.group_by as "groupBy", c.stride, ${iso(`${row}.period_start`)} as "from", ${iso(`${row}.period_end`)} as "to"
   `;
-  const { rows } = await sql<CellFacts>`
+  return queryOne<CellFacts>(db)`
     select
       (select coalesce(json_agg(x), '[]') from (
         select ${part("v")}, v.final as "isFinal", v.fetch_number as "fetchNumber", ${iso("v.fetched_at")} as "fetchedAt",
@@ -154,6 +154,5 @@ export async function cellFacts(
         where c.scope_id = any (${[...scopeIds]}::integer[])
         group by c.group_by, c.stride
       ) x) as traces
-  `.execute(db);
-  return rows[0] as CellFacts;
+  `;
 }

@@ -1,5 +1,4 @@
-import { sql } from "kysely";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 
 export interface WrongState {
   readonly workspaceId: string;
@@ -14,13 +13,13 @@ export async function checkState(
   db: Database,
   sourceId: number,
 ): Promise<{ scopes: number; wrong: number; first: WrongState | undefined }> {
-  const { rows: scopes } = await sql<{ scope_id: number }>`
+  const scopes = await query<{ scope_id: number }>(db)`
     select scope_id from usage.scope where source_id = ${sourceId}
-  `.execute(db);
+  `;
   let wrong = 0;
   let first: WrongState | undefined;
   for (const { scope_id } of scopes) {
-    const { rows } = await sql<WrongState & { all: number }>`
+    const [found] = await query<WrongState & { all: number }>(db)`
       select e.external_id as "workspaceId", s.group_by as "groupBy", s.stride,
              to_char(w.bucket_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as at, w.stored, w.by_rules as "byRules",
              (count(*) over ())::integer as all
@@ -28,8 +27,7 @@ export async function checkState(
       join usage.scope s using (scope_id)
       join usage.entity e on e.entity_id = s.workspace_id
       order by w.bucket_start limit 1
-    `.execute(db);
-    const [found] = rows;
+    `;
     if (found === undefined) continue;
     const { all, ...state } = found;
     wrong += all;

@@ -6,7 +6,7 @@ import type { Interval } from "../../domain/time/window.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { type JsonParts, partsAsJson, toIntervals } from "../catalog/scope-time.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 
 /** One dimension and workspace of a source, with its expected time by status. */
 export interface CoverageCell {
@@ -66,7 +66,7 @@ export async function sourceCoverage(
   `.execute(db);
   if (found === undefined) return undefined;
   const isHourly = stride === "hour";
-  const { rows } = await sql<Row>`
+  const rows = await query<Row>(db)`
     select e.external_id as "workspaceId", c.workspace_name as "workspaceName",
            case when not ${isConfigured} then 'not_configured'
                 when w.unlisted_since is not null and not w.is_deleted then 'unlisted' else 'read' end as access,
@@ -82,7 +82,7 @@ export async function sourceCoverage(
       and (${workspaceId}::text is null or e.external_id = ${workspaceId})
       and (${groupBy}::text is null or c.group_by = ${groupBy})
     order by 2, 1, usage.dimension_position(c.group_by)
-  `.execute(db);
+  `;
   const hours = isHourly ? await hoursOf(db, source, { workspaceId, groupBy, tracedIn }) : undefined;
   const { differing: all, ...expectation } = found;
   const differing = Map.groupBy(all, ({ scopeId }) => scopeId);
@@ -136,7 +136,7 @@ async function hoursOf(
           select coalesce(range_agg(v.traced), '{}') from usage.coverage v
           where v.scope_id = k.hour_scope_id and v.period_start < ${new Date(tracedIn.end)} and v.period_end > ${new Date(tracedIn.start)}
         )`;
-  const { rows } = await sql<Hours>`
+  const rows = await query<Hours>(db)`
     select x."workspaceEntityId", x."groupBy", ${setsOf(sql`x`, partsAsJson)} as parts
     from (
       select k.workspace_entity_id as "workspaceEntityId", k.group_by as "groupBy",
@@ -150,7 +150,7 @@ async function hoursOf(
         and (${groupBy}::text is null or k.group_by = ${groupBy})
       offset 0
     ) x
-  `.execute(db);
+  `;
   return new Map(
     rows.map((row) => [
       `${row.workspaceEntityId} ${row.groupBy}`,

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from "kysely";
 import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 
 export interface CoverageLine {
   readonly source: string;
@@ -27,7 +27,7 @@ export async function coverageLines(
   const part = byDay
     ? sql`(select day, day as first, day + 1 as after from usage.days_of(x.days) day)`
     : sql`(select lower(d.days) as first, upper(d.days) as after from unnest(x.days) d (days))`;
-  const { rows } = await sql<CoverageLine>`
+  return query<CoverageLine>(db)`
     select c.slug as source, c.meter, c.group_by as "groupBy", c.stride, c.status, sum(p.after - p.first)::integer as days,
            sum(greatest(least(p.after, t.today) - p.first, 0))::integer as "endedDays",
            min(p.first)::text as "firstDay", (max(p.after) - 1)::text as "lastDay"
@@ -40,8 +40,7 @@ export async function coverageLines(
     order by 1, ${day}, usage.dimension_position(c.group_by),
              array_position(array['day', 'hour'], c.stride),
              array_position(array['not_available', 'failed', 'missing', 'unverified', 'provisional', 'empty', 'ok'], c.status)
-  `.execute(db);
-  return rows;
+  `;
 }
 
 /** The gaps of other meters that syncs keep, or of which it is not known whether the server counts them, as `coverageLines` has them. */
@@ -49,9 +48,9 @@ export async function otherGapLines(
   db: Database,
   given: { range?: Interval | undefined; byDay?: boolean },
 ): Promise<CoverageLine[]> {
-  const { rows } = await sql<{ meter: Meter; sources: string[] }>`
+  const rows = await query<{ meter: Meter; sources: string[] }>(db)`
     select k.meter, array_agg(s.slug) as sources from usage.kept_meter k join usage.source s using (source_id) group by 1 order by 1
-  `.execute(db);
+  `;
   const lines: CoverageLine[] = [];
   for (const { meter, sources } of rows) {
     const own = await coverageLines(db, { ...given, meter });

@@ -1,10 +1,9 @@
-import { sql } from "kysely";
 import type { RangeLine } from "../../domain/coverage/range-status.ts";
 import { STRIDES, type Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 
 interface AskedRange {
   readonly sourceId: number;
@@ -30,7 +29,7 @@ export async function rangeStatus(
 ): Promise<RangeLine[]> {
   if (wanted.length === 0) return [];
   const rankOf = (stride: Stride) => STRIDES.indexOf(stride) + 1;
-  const { rows } = await sql<RangeLine>`
+  return query<RangeLine>(db)`
     with wanted as (
       select n, stride, rank, is_unavailable, tstzrange(starts, ends) as range
       from unnest(
@@ -127,6 +126,5 @@ export async function rangeStatus(
     group by c.stride, c.rank, c.group_by, p.status, p.code
     order by min(c.n), usage.dimension_position(c.group_by),
              array_position(array['not_available', 'failed', 'unverified', 'final', 'provisional', 'missing'], p.status), p.code
-  `.execute(db);
-  return rows;
+  `;
 }

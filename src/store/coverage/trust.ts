@@ -9,7 +9,7 @@ import {
   type UnknownMeter,
 } from "../catalog/source-meters.ts";
 import { isConfigured, isNeverRead } from "../catalog/workspaces.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 
 /** Trust in a source by day, over all dimensions of the workspaces that a close of these days includes. Days are ISO texts. */
 export interface SourceTrust {
@@ -69,7 +69,7 @@ export interface SourceTrust {
 
 /** Read from loaded intervals, so a day costs the same as years of history. */
 export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
-  const { rows } = await sql<SourceTrust>`
+  return query<SourceTrust>(db)`
     with asked as (
       select i.scope_id,
              range_agg(daterange((t.period_start at time zone 'UTC')::date, (t.period_end at time zone 'UTC')::date)) as days
@@ -168,8 +168,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
       cross join lateral ${countOf("k.gaps * k.asked - k.never_read", "(select * from other o where o.meter = g.meter)")} a
     ) x
     order by s.slug
-  `.execute(db);
-  return rows;
+  `;
 }
 
 /** End of the time from a day on that all cells of source `s` have. */

@@ -1,6 +1,5 @@
-import { sql } from "kysely";
 import { isConfigured, isNeverRead } from "../catalog/workspaces.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 
 export interface LostWorkspace {
   readonly source: string;
@@ -17,7 +16,7 @@ export interface LostWorkspace {
 }
 
 export async function lostWorkspaces(db: Database): Promise<LostWorkspace[]> {
-  const { rows } = await sql<LostWorkspace>`
+  return query<LostWorkspace>(db)`
     select o.slug as source, l.external_id as "workspaceId", l.is_unread as "isUnread", l.is_unlisted as "isUnlisted", l.zeros, l.first_day::text as "firstDay", l.last_day::text as "lastDay",
            array(
              select to_char(m.month_start, 'YYYY-MM') from usage.month_close m
@@ -29,8 +28,7 @@ export async function lostWorkspaces(db: Database): Promise<LostWorkspace[]> {
            ) as "closedMonths"
     from usage.lost_workspace l join usage.source o using (source_id)
     order by 1, 2
-  `.execute(db);
-  return rows;
+  `;
 }
 
 export interface NamedWorkspace {
@@ -40,7 +38,7 @@ export interface NamedWorkspace {
 
 /** Configured workspaces to which nothing ever proved access. Their usage is not known. */
 export async function neverRead(db: Database): Promise<(NamedWorkspace & { readonly source: string })[]> {
-  const { rows } = await sql<NamedWorkspace & { readonly source: string }>`
+  return query<NamedWorkspace & { readonly source: string }>(db)`
     select s.slug as source, e.external_id as "workspaceId", d.dimension_name as name
     from usage.workspace w
     join usage.entity e using (entity_id)
@@ -48,8 +46,7 @@ export async function neverRead(db: Database): Promise<(NamedWorkspace & { reado
     join usage.labelled_entity d on d.entity_id = w.entity_id
     where ${isNeverRead} and ${isConfigured}
     order by 1, 2
-  `.execute(db);
-  return rows;
+  `;
 }
 
 export interface ProvedByStatistics extends NamedWorkspace {
@@ -58,7 +55,7 @@ export interface ProvedByStatistics extends NamedWorkspace {
 
 /** Only their own statistics prove the zeros of these workspaces, because no usage has named them. */
 export async function provedByStatistics(db: Database, sourceId: number): Promise<ProvedByStatistics[]> {
-  const { rows } = await sql<ProvedByStatistics>`
+  return query<ProvedByStatistics>(db)`
     select e.external_id as "workspaceId", d.dimension_name as name,
            sum(extract(epoch from c.period_end - c.period_start) / 86400)::integer as zeros
     from usage.workspace w
@@ -69,6 +66,5 @@ export async function provedByStatistics(db: Database, sourceId: number): Promis
     where e.source_id = ${sourceId} and w.used_before is null
     group by 1, 2
     order by 1
-  `.execute(db);
-  return rows;
+  `;
 }

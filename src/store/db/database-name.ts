@@ -1,17 +1,16 @@
 import { createHash } from "node:crypto";
-import { sql } from "kysely";
-import type { Database } from "./database.ts";
+import { type Database, query } from "./query.ts";
 
 /**
  * Distinguishes this database from others that hold the same source: 16 hexadecimal digits. It stays when Postgres restarts,
  * fails over or is restored in place. It changes when the database is renamed, or moved by a dump or by pg_upgrade.
  */
 export async function nameOfDatabase(db: Database): Promise<string> {
-  const { rows } = await sql<{ name: string; since: string; mayAsk: boolean }>`
+  const rows = await query<{ name: string; since: string; mayAsk: boolean }>(db)`
     select current_database() as name,
            (select coalesce(min(created_at)::text, '') from usage.source) as since,
            has_function_privilege('pg_catalog.pg_control_system()', 'execute') as "mayAsk"
-  `.execute(db);
+  `;
   const { name = "", since = "", mayAsk = false } = rows[0] ?? {};
   // A managed Postgres may hide its identifier. A copy has the same first source, but that is better than the name alone.
   const server = mayAsk ? await systemIdentifier(db) : since;
@@ -23,8 +22,8 @@ export async function nameOfDatabase(db: Database): Promise<string> {
 
 /** Drawn when the data directory was made, and the same on standbys. */
 async function systemIdentifier(db: Database): Promise<string> {
-  const { rows } = await sql<{
+  const rows = await query<{
     id: string;
-  }>`select system_identifier::text as id from pg_control_system()`.execute(db);
+  }>(db)`select system_identifier::text as id from pg_control_system()`;
   return rows[0]?.id ?? "";
 }

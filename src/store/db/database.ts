@@ -5,14 +5,9 @@ import { connectionError } from "./connection-error.ts";
 import { SILENCE_LIMITS, type SilenceLimits, watchSilence } from "./dead-connections.ts";
 import { StoreDialect } from "./dialect.ts";
 import { currentOf } from "./pool.ts";
+import type { Database } from "./query.ts";
 import type { Session } from "./session.ts";
-import {
-  type Database,
-  repeated,
-  runOnce,
-  type Transaction,
-  type TransactionOptions,
-} from "./transaction.ts";
+import { repeated, runOnce, type Transaction, type TransactionOptions } from "./transaction.ts";
 
 export type { Database, Transaction };
 

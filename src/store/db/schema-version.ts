@@ -1,7 +1,6 @@
 import { readdir } from "node:fs/promises";
-import { sql } from "kysely";
 import { ROOT } from "../../root.ts";
-import type { Database } from "./database.ts";
+import { type Database, query, queryValues } from "./query.ts";
 
 export const MIGRATIONS = new URL("sql/migrations/", ROOT);
 
@@ -18,14 +17,13 @@ export async function newerMigrations(db: Database): Promise<string[]> {
 
 /** Every command and readiness check calls this. Kysely's Migrator would read every column of the database. */
 async function appliedMigrations(db: Database): Promise<string[]> {
-  const { rows: found } = await sql<{ there: boolean }>`
+  const found = await query<{ there: boolean }>(db)`
     select to_regclass('usage.kysely_migration') is not null as there
-  `.execute(db);
+  `;
   if (found[0]?.there !== true) return [];
-  const { rows } = await sql<{ name: string }>`
+  return queryValues<string>(db)`
     select name from usage.kysely_migration order by name
-  `.execute(db);
-  return rows.map(({ name }) => name);
+  `;
 }
 
 /** Each migration is a file of SQL, or a folder of such files. */

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Database } from "./database.ts";
+import { type Database, query } from "./query.ts";
 
 /**
  * Analyzes tables that were never analyzed, or changed by a tenth since. Without statistics Postgres plans views as if their
@@ -9,7 +9,7 @@ import type { Database } from "./database.ts";
  */
 export async function analyzeStale(db: Database): Promise<string[]> {
   try {
-    const { rows } = await sql<{ relname: string }>`
+    const rows = await query<{ relname: string }>(db)`
       select c.relname
       from pg_class c
       where c.relnamespace = 'usage'::regnamespace and c.relkind = 'r' and pg_relation_size(c.oid) > 0
@@ -21,7 +21,7 @@ export async function analyzeStale(db: Database): Promise<string[]> {
           or pg_relation_size(c.oid) / current_setting('block_size')::integer > c.relpages * 1.2
         )
       order by c.relname
-    `.execute(db);
+    `;
     if (rows.length === 0) return [];
     const tables = sql.join(rows.map(({ relname }) => sql.id("usage", relname)));
     await sql`analyze (skip_locked) ${tables}`.execute(db);

@@ -1,10 +1,9 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { Kysely, PostgresDialect, sql } from "kysely";
+import { Kysely, PostgresDialect } from "kysely";
 import type pg from "pg";
 import type { Pool } from "./pool.ts";
+import { type Database, query } from "./query.ts";
 import { transactionSettings } from "./session.ts";
-
-export type Database = Kysely<unknown>;
 
 export interface Transaction {
   readonly db: Database;
@@ -80,10 +79,10 @@ export async function runOnce<T>(
 /** Also false after a restart of the server. A load that is repeated then finds its own fetch number. */
 async function hasCommitted(db: Database, { xid, server }: Identity): Promise<boolean> {
   for (let waited = 0; waited < OUTCOME_WITHIN_MS; waited += OUTCOME_EVERY_MS) {
-    const { rows } = await sql<{ status: "in progress" | "committed" | "aborted" | null }>`
+    const rows = await query<{ status: "in progress" | "committed" | "aborted" | null }>(db)`
       select pg_xact_status(${xid}::text::xid8) as status
       where extract(epoch from pg_postmaster_start_time())::text = ${server}
-    `.execute(db);
+    `;
     if (rows[0]?.status !== "in progress") return rows[0]?.status === "committed";
     await wait(OUTCOME_EVERY_MS);
   }

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import pg from "pg";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 
 export interface ViewColumn {
   readonly name: string;
@@ -32,7 +32,7 @@ export async function listViews(db: Database): Promise<View[]> {
  */
 export async function listReporting(db: Database, reader?: string): Promise<View[]> {
   const role = reader === undefined ? sql`current_user` : sql`${reader}::name`;
-  const { rows } = await sql<View>`
+  return query<View>(db)`
     with reporting as (
       select oid, nspname, has_schema_privilege(${role}, oid, 'usage') as may_enter from pg_namespace
       where nspname in ('reporting', 'reporting_detail')
@@ -61,8 +61,7 @@ export async function listReporting(db: Database, reader?: string): Promise<View
     from part
     group by schema, name, is_as_of, is_readable, comment
     order by name collate "C"
-  `.execute(db);
-  return rows;
+  `;
 }
 
 /** From the view's comment. A customer's view has none. */

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Database } from "../db/database.ts";
+import { type Database, query, queryValues } from "../db/query.ts";
 import {
   cellsOf,
   isCounted,
@@ -17,13 +17,12 @@ export interface BucketSum {
 }
 
 export async function bucketTotals(db: Database, of: UsageOf, range: UsageRange): Promise<BucketSum[]> {
-  const { rows } = await sql<BucketSum>`
+  return query<BucketSum>(db)`
     with ${cellsOf(of)}
     select ${bucketText(range)} as bucket, p.traces
     from (select bucket, sum(traces)::bigint as traces from (${recordsIn(of, range)}) r group by bucket) p
     order by 1
-  `.execute(db);
-  return rows;
+  `;
 }
 
 export async function bucketsOfIds(
@@ -31,7 +30,7 @@ export async function bucketsOfIds(
   of: UsageOf,
   { range, keys }: { range: UsageRange; keys: readonly number[] },
 ): Promise<(BucketSum & { readonly key: number })[]> {
-  const { rows } = await sql<BucketSum & { key: number }>`
+  return query<BucketSum & { key: number }>(db)`
     with ${cellsOf(of)}
     select p.key, ${bucketText(range)} as bucket, p.traces
     from (
@@ -39,14 +38,13 @@ export async function bucketsOfIds(
       where key = any (${[...keys]}::integer[]) group by key, bucket
     ) p
     order by 1, 2
-  `.execute(db);
-  return rows;
+  `;
 }
 
 export async function restatedBuckets(db: Database, of: UsageOf, range: UsageRange): Promise<string[]> {
   const { per, from, to } = range;
   const at = per === "hour" ? sql`t.bucket_start` : sql`(t.bucket_start at time zone 'UTC')::date`;
-  const { rows } = await sql<{ bucket: string }>`
+  return queryValues<string>(db)`
     with ${cellsOf(of)}
     select ${bucketText(range)} as bucket
     from (
@@ -57,8 +55,7 @@ export async function restatedBuckets(db: Database, of: UsageOf, range: UsageRan
       where t.bucket_start >= ${midnight(from)} and t.bucket_start < ${midnight(to)} and ${isCounted(of)}
     ) p
     order by 1
-  `.execute(db);
-  return rows.map(({ bucket }) => bucket);
+  `;
 }
 
 function bucketText({ per }: UsageRange) {

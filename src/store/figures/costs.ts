@@ -4,7 +4,7 @@ import type { UnpricedDay } from "../../domain/bill/price.ts";
 import { type Days, joined } from "../../domain/time/days.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { labelOf } from "../catalog/entity-names.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query, queryValues } from "../db/query.ts";
 import { contains, monthOf, type UsageCells } from "./records.ts";
 import type { Listing } from "./sums.ts";
 
@@ -28,12 +28,11 @@ export interface ViewLine {
 }
 
 export async function currenciesOf(db: Database, sourceId: number): Promise<string[]> {
-  const { rows } = await sql<{ currency: string }>`
+  return queryValues<string>(db)`
     select currency from usage.price where source_id is null or source_id = ${sourceId}
     union select c.currency from usage.closed_charge c join usage.month_close m using (close_id) where m.source_id = ${sourceId}
     order by 1
-  `.execute(db);
-  return rows.map(({ currency }) => currency);
+  `;
 }
 
 interface ViewRange extends Days {
@@ -70,7 +69,7 @@ export async function viewLines(
     of.by === "owner"
       ? sql`exists (select from jsonb_array_elements_text(id::jsonb) x (part) where ${contains(sql`x.part`, find ?? "")})`
       : sql`id in (select id from named where ${contains(sql`id`, find ?? "")} or ${contains(sql`name`, find ?? "")})`;
-  const { rows } = await sql<ViewLine>`
+  return query<ViewLine>(db)`
     with part as materialized (${sql.join(read, sql` union all `)}),
     named as (
       select dimension_id as id, ${labelOf(masked)} as name
@@ -105,8 +104,7 @@ export async function viewLines(
     from folded f
     left join (select id, name from named where id in (select id from placed where place <= ${top})) n using (id)
     order by f.bucket nulls first, array_position('{id,none,unloaded,adjustment,rest,total,before}', f.kind), f.place
-  `.execute(db);
-  return rows;
+  `;
 }
 
 function viewOf(by: GroupBy | "owner", currency: string | undefined) {
@@ -133,11 +131,11 @@ export async function openCosts(
   of: UsageCells,
   { per, ...range }: ViewRange & ViewPer,
 ): Promise<ReadonlySet<string>> {
-  const { rows } = await sql<{ bucket: string }>`
+  const buckets = await queryValues<string>(db)`
     select distinct to_char(${bucketOf(per)}, 'YYYY-MM-DD') as bucket from reporting.fct_cost_workspace_daily
     where ${isOf(of, range)} and not is_final
-  `.execute(db);
-  return new Set(rows.map(({ bucket }) => bucket));
+  `;
+  return new Set(buckets);
 }
 
 function bucketOf(per: "day" | "month"): RawBuilder<unknown> {
@@ -158,13 +156,12 @@ export async function unpricedIn(
   db: Database,
   { source, workspaceId, range }: { source: string; workspaceId: string | null; range: Days },
 ): Promise<UnpricedDay[]> {
-  const { rows } = await sql<UnpricedDay>`
+  return query<UnpricedDay>(db)`
     select usage_date::text as day, workspace_id as "workspaceId", traces
     from reporting_detail.usage_unpriced_daily
     where source_id = ${source} and not has_other_price
       and usage_date >= ${range.from}::date and usage_date < ${range.to}::date
       and ${workspaceId === null ? sql`true` : sql`workspace_id = ${workspaceId}`}
     order by 1, 2
-  `.execute(db);
-  return rows;
+  `;
 }

@@ -1,6 +1,5 @@
-import { sql } from "kysely";
 import { MEASURES, METER, type Measure, type Meter, meterOfMeasure } from "../../domain/usage/meter.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, queryValues } from "../db/query.ts";
 
 /** Each has records of its own. Short-lived traces are a difference and have none. */
 export type Counted = Measure | "longlived";
@@ -22,12 +21,12 @@ export async function meterStart(
   { sourceId, counted }: { sourceId: number; counted: Counted },
 ): Promise<string | undefined> {
   const { kind, tier } = seriesTermsOf(counted);
-  const { rows } = await sql<{ start: string }>`
+  const [start] = await queryValues<string>(db)`
     select coalesce(m.starts_on, s.data_start)::text as start
     from usage.source s
     left join usage.source_meter m on m.source_id = s.source_id and m.meter = ${meterOfCounted(counted)}
     where s.source_id = ${sourceId}
       and exists (select from usage.scope c where c.source_id = s.source_id and c.kind = ${kind} and c.trace_tier = ${tier})
-  `.execute(db);
-  return rows[0]?.start;
+  `;
+  return start;
 }

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Days } from "../../domain/time/days.ts";
 import type { Interval } from "../../domain/time/window.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 import { type Counted, meterOfCounted } from "./counted.ts";
 import { cellsOf, midnight, type UsageCells } from "./records.ts";
 
@@ -31,7 +31,7 @@ export async function loadedDays(
   of: UsageCells,
   { from, to }: Days,
 ): Promise<LoadedWorkspace[]> {
-  const { rows } = await sql<LoadedWorkspace>`
+  return query<LoadedWorkspace>(db)`
     with ${cellsOf(of)}
     select c.workspace_id as key, x.workspace_id as "workspaceId", x.workspace_name as name,
            ${intervalsOf(sql`x.loaded * t.span`)} as loaded, ${intervalsOf(sql`x.final * t.span`)} as final,
@@ -43,8 +43,7 @@ export async function loadedDays(
     cross join lateral (select datemultirange(daterange(${from}::date, ${to}::date)) as span) t
     where x.slug = ${of.source} and x.group_by = ${of.by}
     order by x.workspace_id collate "C"
-  `.execute(db);
-  return rows;
+  `;
 }
 
 /** Other meters as their views show them: hours never stand in for a day. */
@@ -53,7 +52,7 @@ export async function loadedMeterDays(
   of: UsageCells & { readonly counted: Counted },
   { from, to }: Days,
 ): Promise<LoadedWorkspace[]> {
-  const { rows } = await sql<LoadedWorkspace>`
+  return query<LoadedWorkspace>(db)`
     select x.workspace_entity_id as key, x.workspace_id as "workspaceId", x.workspace_name as name,
            ${intervalsOf(sql`usage.time_of(x.loaded) * t.span`)} as loaded,
            ${intervalsOf(sql`usage.time_of(x.final) * t.span`)} as final,
@@ -64,8 +63,7 @@ export async function loadedMeterDays(
     where x.slug = ${of.source} and x.meter = ${meterOfCounted(of.counted)} and x.group_by = ${of.by}
       and ${of.workspaceId === null ? sql`true` : sql`x.workspace_entity_id = ${of.workspaceId}`}
     order by x.workspace_id collate "C"
-  `.execute(db);
-  return rows;
+  `;
 }
 
 /** Days on which every priced meter that is expected there is loaded. */
@@ -76,7 +74,7 @@ export async function loadedForCosts(
 ): Promise<LoadedWorkspace[]> {
   const all = (days: RawBuilder<unknown>) =>
     sql`usage.time_of(range_intersect_agg(case when c.meter = 'traces' then ${days} else ${days} + ('{(,)}' - c.expected) end)) * t.span`;
-  const { rows } = await sql<LoadedWorkspace>`
+  return query<LoadedWorkspace>(db)`
     with priced as materialized (
       select distinct unnest(usage.meters_of_measure(meter)) as meter from usage.priced_meter
     )
@@ -89,17 +87,16 @@ export async function loadedForCosts(
       and ${workspaceId === null ? sql`true` : sql`c.workspace_entity_id = ${workspaceId}`}
     group by w.entity_id, w.workspace_id, w.workspace_name, t.span
     order by w.workspace_id collate "C"
-  `.execute(db);
-  return rows;
+  `;
 }
 
 /** Only the latest hours are kept. */
 export async function isLoadedByHour(db: Database, sourceId: number, { from, to }: Days): Promise<boolean> {
-  const { rows } = await sql`
+  const rows = await query(db)`
     select from usage.trace_scope c join usage.coverage v using (scope_id)
     where c.source_id = ${sourceId} and c.stride = 'hour' and v.period_start < ${midnight(to)} and v.period_end > ${midnight(from)}
     limit 1
-  `.execute(db);
+  `;
   return rows.length > 0;
 }
 
@@ -108,7 +105,7 @@ export async function loadedHours(
   of: UsageCells,
   { from, to }: Days,
 ): Promise<LoadedWorkspace[]> {
-  const { rows } = await sql<LoadedWorkspace>`
+  return query<LoadedWorkspace>(db)`
     with ${cellsOf(of)}
     select c.workspace_id as key, w.dimension_id as "workspaceId", w.dimension_name as name,
            ${intervalsOf(sql`h.loaded * t.span`)} as loaded, ${intervalsOf(sql`h.final * t.span`)} as final,
@@ -119,8 +116,7 @@ export async function loadedHours(
     left join usage.hour_proof p on p.scope_id = c.hour_scope_id
     cross join lateral (select tstzmultirange(tstzrange(${midnight(from)}, ${midnight(to)})) as span) t
     order by w.dimension_id collate "C"
-  `.execute(db);
-  return rows;
+  `;
 }
 
 function intervalsOf(multirange: RawBuilder<unknown>): RawBuilder<unknown> {

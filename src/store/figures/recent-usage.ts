@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Database } from "../db/database.ts";
+import { type Database, queryOne } from "../db/query.ts";
 import { PROVED_DAYS } from "./loaded.ts";
 
 interface RecentDay {
@@ -76,7 +76,7 @@ export async function recentUsage(
 ): Promise<RecentUsage> {
   const whole = (column: string) =>
     sql`case when count(${sql.ref(column)}) = count(*) then sum(${sql.ref(column)})::bigint end`;
-  const { rows } = await sql<RecentUsage>`
+  return queryOne<RecentUsage>(db)`
     with t as materialized (
       select *, datemultirange(daterange(recent, next_month)) as recent_days,
              datemultirange(daterange(month, next_month)) as month_days, datemultirange(daterange(last_month, month)) as last_month_days,
@@ -214,6 +214,5 @@ export async function recentUsage(
         ) x
       ) c
     ) as costs
-  `.execute(db);
-  return rows[0] as RecentUsage;
+  `;
 }

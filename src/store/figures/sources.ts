@@ -1,5 +1,4 @@
-import { sql } from "kysely";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 
 export interface UsageSource {
   readonly sourceId: number;
@@ -15,7 +14,7 @@ export interface UsageWorkspace {
 }
 
 export async function usageSources(db: Database): Promise<UsageSource[]> {
-  const { rows } = await sql<UsageSource>`
+  return query<UsageSource>(db)`
     select s.source_id as "sourceId", s.slug, s.data_start::text as "dataStart",
            (
              select coalesce(json_agg(json_build_object('key', w.entity_id, 'id', w.dimension_id, 'name', w.dimension_name)
@@ -25,6 +24,5 @@ export async function usageSources(db: Database): Promise<UsageSource[]> {
                and exists (select from usage.trace_scope c where c.workspace_id = w.entity_id)
            ) as workspaces
     from usage.source s order by s.slug collate "C"
-  `.execute(db);
-  return rows;
+  `;
 }

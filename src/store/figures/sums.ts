@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Days } from "../../domain/time/days.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 import { cellsOf, contains, nameOf, sumsIn, type UsageOf, type UsageRange } from "./records.ts";
 
 export interface UsageSum {
@@ -38,7 +38,7 @@ export async function usageSums(
     find === undefined
       ? sql`true`
       : sql`(${contains(sql`usage.shown_id(e.external_id)`, find)} or coalesce(${contains(nameOf(of, masked), find)}, false))`;
-  const { rows } = await sql<UsageSum>`
+  return query<UsageSum>(db)`
     with ${cellsOf(of)},
     part as (
       ${sumsIn(of, { range, before })}
@@ -72,8 +72,7 @@ export async function usageSums(
     left join usage.entity e on e.entity_id = f.key
     ${currentName(sql`f.key`)}
     order by array_position('{id,none,rest}', f.kind), f.place
-  `.execute(db);
-  return rows;
+  `;
 }
 
 function currentName(key: RawBuilder<unknown>): RawBuilder<unknown> {

@@ -1,9 +1,8 @@
-import { sql } from "kysely";
 import { addDays, type Days, daysBetween } from "../../domain/time/days.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { DayAmount } from "../../domain/usage/forecast.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query, queryValues } from "../db/query.ts";
 import { COVERAGE_VERSION, loadedDays } from "./loaded.ts";
 import { cellsOf, recordsIn, type UsageOf } from "./records.ts";
 
@@ -15,10 +14,10 @@ export interface WorkspaceDays {
 
 /** Changes whenever something is loaded, withdrawn, failed or forgotten, an owner file is applied, or the day (UTC) changes. */
 export async function usageVersion(db: Database): Promise<string> {
-  const { rows } = await sql<{ version: string }>`
+  const [version] = await queryValues<string>(db)`
     select concat_ws(' ', current_database(), (now() at time zone 'UTC')::date, ${COVERAGE_VERSION}, (select applied_at from usage.owner_file)) as version
-  `.execute(db);
-  return rows[0]?.version ?? "";
+  `;
+  return version ?? "";
 }
 
 export async function workspaceDays(
@@ -29,11 +28,11 @@ export async function workspaceDays(
   const cells = { ...source, by: "workspace", workspaceId: null } as const;
   const loaded = await loadedDays(db, cells, range);
   const of = { ...cells, byHours: loaded.some(({ byHours }) => byHours) };
-  const { rows } = await sql<{ key: number; traces: Readonly<Record<string, number>> }>`
+  const rows = await query<{ key: number; traces: Readonly<Record<string, number>> }>(db)`
     with ${cellsOf(of)},
     used as (select key, bucket, sum(traces) as traces from (${recordsIn(of, { ...range, per: "day" })}) r group by key, bucket)
     select key, json_object_agg(bucket, traces) as traces from used group by key
-  `.execute(db);
+  `;
   const used = new Map(rows.map(({ key, traces }) => [key, traces]));
   const days = Array.from({ length: daysBetween(range) }, (_, n) => {
     const day = addDays(range.from, n);
@@ -77,7 +76,7 @@ export interface DayAsked {
 /** One part of each day and dimension, unless the dimension is not loaded on one of the days. */
 export async function partsOfDays(db: Database, asked: readonly DayAsked[]): Promise<DayPart[][]> {
   if (asked.length === 0) return [];
-  const { rows } = await sql<DayPart & { readonly n: number }>`
+  const rows = await query<DayPart & { readonly n: number }>(db)`
     with asked as materialized (
       select a.n, c.group_by, c.day_scope_id, a.day, t.days, a.factor, a.sign
       from json_to_recordset(${JSON.stringify(asked.map((one, n) => ({ n, ...one })))}::json) as
@@ -117,7 +116,7 @@ export async function partsOfDays(db: Database, asked: readonly DayAsked[]): Pro
            ) end as name
     from first f join usage.entity e using (entity_id)
     order by f.n, usage.dimension_position(f.group_by)
-  `.execute(db);
+  `;
   const found = Map.groupBy(rows, ({ n }) => n);
   return asked.map((_, n) => (found.get(n) ?? []).map(({ n: _n, ...part }) => part));
 }

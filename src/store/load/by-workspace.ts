@@ -4,7 +4,7 @@ import { ceilToGrid, DAY_MS, floorToGrid, type Stride } from "../../domain/time/
 import type { Interval, Window } from "../../domain/time/window.ts";
 import { type JsonParts, partsAsJson, toIntervals } from "../catalog/scope-time.ts";
 import type { Scope } from "../catalog/scopes.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query, queryValues } from "../db/query.ts";
 import { recordTable, storedIn } from "./load-statements.ts";
 
 /** What responses by workspace prove about a window of another dimension. */
@@ -25,7 +25,7 @@ export interface ByWorkspace {
  * and each is requested.
  */
 export async function exceedsWorkspaces(db: Database, sourceId: number): Promise<boolean> {
-  const { rows } = await sql`select where ${exceeds(sql`${sourceId}`)}`.execute(db);
+  const rows = await query(db)`select where ${exceeds(sql`${sourceId}`)}`;
   return rows.length > 0;
 }
 
@@ -46,7 +46,7 @@ export async function byWorkspace(
 ): Promise<Map<number, ByWorkspace>> {
   const asked = rangeOf(window);
   type Row = Record<"number" | "ofWorkspace" | "scopeId", number> & Record<"at" | "now", Date>;
-  const { rows } = await sql<Row & { zero: JsonParts | null }>`
+  const rows = await query<Row & { zero: JsonParts | null }>(db)`
     select s.scope_id as "scopeId", w.scope_id as "ofWorkspace", a.number, a.at, clock_timestamp() as now,
            ${partsAsJson(sql`case
              when not a.traced && ${asked} and o.newest < a.number and not o.traced && ${asked} then tstzmultirange(${asked})
@@ -67,7 +67,7 @@ export async function byWorkspace(
     where s.scope_id = any (${[...scopeIds]}::integer[]) and w.group_by = 'workspace' and a.loaded @> ${asked}
       and not exists (select from usage.failure f where f.scope_id = w.scope_id and ${overlaps(asked, "f")})
       and not ${exceeds(sql`s.source_id`)}
-  `.execute(db);
+  `;
   return new Map(
     rows.map(({ scopeId, ofWorkspace, number, at, now, zero }) => [
       scopeId,
@@ -109,7 +109,7 @@ export async function addUp(
     scopeIds: [...new Set([...ids, ...workspaces])],
     period: window,
   });
-  const { rows: different } = await sql<{ scopeId: number }>`
+  const different = await queryValues<number>(db)`
     with stored as materialized (
       select scope_id, bucket_start, sum(traces) as traces
       from (${stored}) r group by 1, 2
@@ -122,8 +122,8 @@ export async function addUp(
       union all
       select o.scope_id, r.bucket_start, 0, r.traces from of_workspace o join stored r on r.scope_id = o.workspace_scope_id
     ) t group by scope_id, bucket_start having sum(own) <> sum(whole)
-  `.execute(db);
-  const differ = new Set(different.map(({ scopeId }) => scopeId));
+  `;
+  const differ = new Set(different);
   return new Set(ids.filter((scopeId) => !differ.has(scopeId)));
 }
 
@@ -133,7 +133,7 @@ export async function quietWorkspaces(
   { sourceId, workspaceIds }: { sourceId: number; workspaceIds?: readonly string[] },
 ): Promise<ReadonlySet<string>> {
   const lately = sql`tstzrange(now() - interval '1 day', null)`;
-  const { rows } = await sql<{ id: string }>`
+  const ids = await queryValues<string>(db)`
     select e.external_id as id
     from usage.trace_scope s
     join usage.coverage v using (scope_id)
@@ -141,8 +141,8 @@ export async function quietWorkspaces(
     where s.source_id = ${sourceId} and s.group_by = 'workspace' and v.period_end > lower(${lately})
       ${workspaceIds === undefined ? sql`` : sql`and e.external_id = any (${[...workspaceIds]}::text[])`}
     group by 1 having not bool_or(v.traced && ${lately})
-  `.execute(db);
-  return new Set(rows.map(({ id }) => id));
+  `;
+  return new Set(ids);
 }
 
 /**
@@ -154,14 +154,14 @@ async function loadedSince(
   given: { scopeIds: readonly number[]; asked: RawBuilder<unknown>; finalUntil: number },
 ): Promise<Map<number, number>> {
   const { scopeIds, asked, finalUntil } = given;
-  const { rows } = await sql<{ scopeId: number; since: Date }>`
+  const rows = await query<{ scopeId: number; since: Date }>(db)`
     select v.scope_id as "scopeId", min(v.fetched_at) as since from usage.coverage v
     where v.scope_id = any (${[...scopeIds]}::integer[]) and ${overlaps(asked, "v")}
       and not exists (select from usage.failure f where f.scope_id = v.scope_id and ${overlaps(asked, "f")})
     group by 1
     having range_agg(tstzrange(v.period_start, v.period_end)) @> ${asked}
       and bool_and(v.final or greatest(v.period_start, lower(${asked})) >= ${new Date(finalUntil)})
-  `.execute(db);
+  `;
   return new Map(rows.map(({ scopeId, since }) => [scopeId, since.getTime()]));
 }
 
@@ -173,11 +173,11 @@ async function addUpToDays(db: Database, scopeIds: readonly number[], age: Age):
   if (scopeIds.length === 0) return [];
   const { window, fetchedAfter, finalUntil } = age;
   const days = { start: floorToGrid(window.start, DAY_MS), end: ceilToGrid(window.end, DAY_MS) };
-  const { rows } = await sql<{ scopeId: number; ofDays: number }>`
+  const rows = await query<{ scopeId: number; ofDays: number }>(db)`
     select s.scope_id as "scopeId", d.scope_id as "ofDays"
     from usage.scope s join usage.scope d using (source_id, kind, trace_tier, group_by, workspace_id)
     where s.scope_id = any (${[...scopeIds]}::integer[]) and d.stride = 'day'
-  `.execute(db);
+  `;
   const dayScopes = rows.map(({ ofDays }) => ofDays);
   const since = await loadedSince(db, { scopeIds: dayScopes, asked: rangeOf(days), finalUntil });
   const young = rows.filter(({ ofDays }) => (since.get(ofDays) ?? 0) > fetchedAfter);
@@ -186,7 +186,7 @@ async function addUpToDays(db: Database, scopeIds: readonly number[], age: Age):
   const ofDays = young.map((one) => one.ofDays);
   const inHours = storedIn(recordTable("hour"), { scopeIds: hours, period: days });
   const onDays = storedIn(recordTable("day"), { scopeIds: ofDays, period: days });
-  const { rows: different } = await sql<{ scopeId: number }>`
+  const different = await queryValues<number>(db)`
     select distinct scope_id as "scopeId"
     from (
       select r.scope_id, e.entity_id, (r.bucket_start at time zone 'UTC')::date as day, r.traces as in_hours, 0 as on_day
@@ -196,8 +196,8 @@ async function addUpToDays(db: Database, scopeIds: readonly number[], age: Age):
       from (${onDays}) r join usage.series e using (series_id)
       join unnest(${hours}::integer[], ${ofDays}::integer[]) o (scope_id, day_scope_id) on o.day_scope_id = r.scope_id
     ) t group by scope_id, entity_id, day having sum(in_hours) <> sum(on_day)
-  `.execute(db);
-  const differ = new Set(different.map(({ scopeId }) => scopeId));
+  `;
+  const differ = new Set(different);
   return hours.filter((scopeId) => !differ.has(scopeId));
 }
 
@@ -212,7 +212,7 @@ export async function otherScopes(
   { scopeIds, window }: { scopeIds: readonly number[]; window: Window },
 ): Promise<OtherScope[]> {
   const asked = rangeOf(window);
-  const { rows } = await sql<OtherScope>`
+  return query<OtherScope>(db)`
     select o.scope_id as "scopeId", o.group_by as "groupBy", e.external_id as "workspaceId"
     from usage.scope w
     join usage.scope o using (source_id, kind, trace_tier, workspace_id, stride)
@@ -227,8 +227,7 @@ export async function otherScopes(
         where v.scope_id = o.scope_id and v.final and ${overlaps(asked, "v")}
       ), false)
     order by 1
-  `.execute(db);
-  return rows;
+  `;
 }
 
 /**
@@ -239,7 +238,7 @@ export async function timeWithoutTraces(
   db: Database,
   sourceId: number,
 ): Promise<ReadonlyMap<string, readonly Interval[]>> {
-  const { rows } = await sql<{ id: string; stride: Stride; parts: JsonParts | null }>`
+  const rows = await query<{ id: string; stride: Stride; parts: JsonParts | null }>(db)`
     select e.external_id as id, t.stride, ${partsAsJson(sql`t.time`)} as parts
     from (
       select s.workspace_id, s.stride, range_agg(tstzrange(v.period_start, v.period_end)) - range_agg(v.traced) as time
@@ -248,7 +247,7 @@ export async function timeWithoutTraces(
       group by s.workspace_id, s.stride
     ) t
     join usage.entity e on e.entity_id = t.workspace_id
-  `.execute(db);
+  `;
   return new Map(rows.map(({ id, stride, parts }) => [`${id} ${stride}`, toIntervals(parts ?? [])]));
 }
 

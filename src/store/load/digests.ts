@@ -5,7 +5,7 @@ import type { Interval, Window } from "../../domain/time/window.ts";
 import type { AnswerRow } from "../../domain/usage/answer.ts";
 import { DIGEST_BYTES, WindowDigest } from "../../domain/usage/digest.ts";
 import { type CoverageRow, overlaps, type ScopeTime } from "../catalog/scope-time.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 
 export interface OverlappedRow extends CoverageRow {
   /** Digest of the part within the window; null: unknown. */
@@ -25,12 +25,12 @@ export async function readOverlapped(
 ): Promise<{ epoch: number; overlapped: OverlappedRow[] }> {
   const window = sql`tstzrange(${new Date(period.start)}::timestamptz, ${new Date(period.end)}::timestamptz)`;
   const whole = sql`tstzrange(c.period_start, c.period_end)`;
-  const { rows } = await sql<{ epoch: number } & (OverlappedRow | { scope_id: null })>`
+  const rows = await query<{ epoch: number } & (OverlappedRow | { scope_id: null })>(db)`
     select e.last_value as epoch, c.scope_id, c.period_start, c.period_end, c.final, c.fetch_number, c.fetched_at,
            case when c.digest_epoch = e.last_value then usage.digest_part(c.digest, ${whole}, ${whole} * ${window}) end as digest
     from usage.digest_epoch e
     left join (select * from usage.coverage where ${overlaps({ scopeIds, period })}) c on true
-  `.execute(db);
+  `;
   return {
     epoch: rows[0]?.epoch as number,
     overlapped: rows.filter((row): row is { epoch: number } & OverlappedRow => row.scope_id !== null),

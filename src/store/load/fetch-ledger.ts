@@ -3,7 +3,8 @@ import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import type { Window } from "../../domain/time/window.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
-import type { Database, Store } from "../db/database.ts";
+import type { Store } from "../db/database.ts";
+import { type Database, query, queryOne } from "../db/query.ts";
 import { endingOf, type TaskEnd } from "../work/tasks.ts";
 
 export type FetchPurpose = "load" | "reconcile";
@@ -24,22 +25,20 @@ type FetchOutcome = "loaded" | "discarded" | "unconfirmed" | "unverified" | "ref
 export async function beginFetch(db: Database, fetch: FetchStart): Promise<FetchStamp> {
   const { sourceId, purpose, meter, groupBy, window, workspaces, runId = null } = fetch;
   const { kind, tier } = METER[meter];
-  const { rows } = await sql<{ number: number; at: Date }>`
+  const { number, at } = await queryOne<{ number: number; at: Date }>(db)`
     insert into usage.fetch
       (source_id, purpose, kind, trace_tier, group_by, stride, period_start, period_end, workspaces, run_id)
     values (${sourceId}, ${purpose}, ${kind}, ${tier}, ${groupBy}, ${window.stride}, ${new Date(window.start)},
             ${new Date(window.end)}, ${workspaces}, ${runId})
     returning fetch_number as number, fetched_at as at
-  `.execute(db);
-  const { number, at } = rows[0] as { number: number; at: Date };
+  `;
   return { fetchNumber: number, fetchedAt: at.getTime() };
 }
 
 export async function drawStamp(db: Database): Promise<FetchStamp> {
-  const { rows } = await sql<{ number: number; at: Date }>`
+  const { number, at } = await queryOne<{ number: number; at: Date }>(db)`
     select nextval('usage.fetch_number') as number, clock_timestamp() as at
-  `.execute(db);
-  const { number, at } = rows[0] as { number: number; at: Date };
+  `;
   return { fetchNumber: number, fetchedAt: at.getTime() };
 }
 
@@ -77,7 +76,7 @@ export async function liftFetchNumbers(store: Store): Promise<void> {
   // The time limits of a transaction apply: without them, a host that disappears here would block all others at start-up.
   await store.transaction(async ({ db }) => {
     await sql`select pg_advisory_xact_lock(hashtext('usage-etl fetch numbers'))`.execute(db);
-    const { rows: lifted } = await sql`
+    const lifted = await query(db)`
       select setval('usage.fetch_number', stored.newest)
       from (
         select greatest(
@@ -89,7 +88,7 @@ export async function liftFetchNumbers(store: Store): Promise<void> {
         ) as newest
       ) stored, usage.fetch_number s
       where stored.newest > s.last_value or (stored.newest = s.last_value and not s.is_called)
-    `.execute(db);
+    `;
     await sql`
       select setval('usage.digest_epoch', greatest(stored.newest, s.last_value) + 1)
       from (select coalesce(max(digest_epoch), 0) as newest from usage.coverage) stored, usage.digest_epoch s
@@ -100,7 +99,7 @@ export async function liftFetchNumbers(store: Store): Promise<void> {
 
 /** Postgres's clock, epoch milliseconds. No other clock decides what is due or final. */
 export async function storeNow(db: Database): Promise<number> {
-  const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(db);
+  const rows = await query<{ now: Date }>(db)`select clock_timestamp() as now`;
   return (rows[0] as { now: Date }).now.getTime();
 }
 

@@ -4,7 +4,7 @@ import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval, Window } from "../../domain/time/window.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query, queryOne } from "../db/query.ts";
 import { keepMonthsOf } from "./month-counter.ts";
 
 /**
@@ -98,7 +98,7 @@ export async function countChanges(
   { zerosDelete, ...part }: Part & { readonly zerosDelete: boolean },
 ): Promise<Changes> {
   const change = changeOf(table);
-  const { rows } = await sql<Changes>`
+  return queryOne<Changes>(db)`
     with retired as (
       select distinct scope_id from ${change}
       where (new_traces is null or ${zerosDelete}::boolean and new_traces = 0) and old_traces > 0
@@ -119,8 +119,7 @@ export async function countChanges(
              order by scope_id
            ) as "fullyDeleted"
     from ${change}
-  `.execute(db);
-  return rows[0] as Changes;
+  `;
 }
 
 /** Stores changes of final counts before coverage is replaced: only the old coverage says what was final. */
@@ -200,7 +199,7 @@ export async function findLateChanges(
   { fetchedAt }: FetchStamp,
 ): Promise<LateChange[]> {
   const classes = sql`${[...AGE_CLASSES_HOURS]}`;
-  const { rows } = await sql<LateChange>`
+  return query<LateChange>(db)`
     select v.final as was_final,
            (${classes}::integer[])[1 + width_bucket(
              extract(epoch from ${new Date(fetchedAt)}::timestamptz - b.bucket_end) / 3600, ${classes}::numeric[])] as age_hours,
@@ -216,8 +215,7 @@ export async function findLateChanges(
     where coalesce(c.old_traces, 0) <> coalesce(c.new_traces, 0) and v.fetched_at >= b.bucket_end
     group by 1, 2
     order by 1, 2
-  `.execute(db);
-  return rows;
+  `;
 }
 
 export interface AskedWindow {

@@ -11,7 +11,8 @@ import { lockScopes } from "../catalog/scopes.ts";
 import { withdrawZeros } from "../catalog/withdraw-zeros.ts";
 import { noteNamedAccess, splitByAccess } from "../catalog/workspace-access.ts";
 import { copyRows } from "../db/copy.ts";
-import type { Database, Store, Transaction } from "../db/database.ts";
+import type { Store, Transaction } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 import { AnswerDigests, type OverlappedRow, readOverlapped, suspectRows } from "./digests.ts";
 import { noteFailures } from "./failures.ts";
 import {
@@ -157,9 +158,9 @@ async function wereZerosWithdrawn(
   scopeIds: readonly number[],
   period: Window,
 ): Promise<boolean> {
-  const { rows } = await sql`
+  const rows = await query(db)`
     select from usage.withdrawal where final and ${overlaps({ scopeIds, period })} limit 1
-  `.execute(db);
+  `;
   return rows.length > 0;
 }
 

@@ -3,7 +3,7 @@ import type { ProviderMonth } from "../../domain/bill/provider.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { lacksPriceIn } from "../bill/prices.ts";
 import { providerMonthIn } from "../bill/provider-month.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 import { inOrder, type OtherUsage, otherUsageIn } from "./other-usage.ts";
 
 export interface BesideTraces {
@@ -18,11 +18,11 @@ export async function besideTraces(
   db: Database,
   asked: { sourceId: number; monthStart: string; range: Interval },
 ): Promise<BesideTraces> {
-  const { rows } = await sql<{ provider: ProviderMonth; others: OtherUsage[]; lacksPrice: boolean }>`
+  const rows = await query<{ provider: ProviderMonth; others: OtherUsage[]; lacksPrice: boolean }>(db)`
     select (select to_json(p) from (${providerMonthIn(asked)}) p) as provider,
            (select coalesce(json_agg(o), '[]') from (${otherUsageIn(asked)}) o) as others,
            ${lacksPriceIn(sql`${asked.sourceId}::integer`, sql`${asked.monthStart}`)} as "lacksPrice"
-  `.execute(db);
+  `;
   const [{ provider, others, lacksPrice }] = rows as [(typeof rows)[number]];
   return { provider, others: inOrder(others), lacksPrice };
 }

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Days } from "../../domain/time/days.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 
 /** Cost of a workspace's traces at one price at the close, and now. Exact decimal texts. */
 export interface ClosedCost {
@@ -23,7 +23,7 @@ export async function closedCosts(
   asked: { closeId: number; sourceId: number; monthStart: string; most: number },
 ): Promise<{ rows: ClosedCost[]; total: number }> {
   const { closeId, sourceId, monthStart, most } = asked;
-  const { rows } = await sql<ClosedCost & { total: number }>`
+  const rows = await query<ClosedCost & { total: number }>(db)`
     select w.dimension_id as "workspaceId", w.dimension_name as "workspaceName", p.sku, p.currency,
            trim_scale(p.unit_price)::text as "unitPrice", trim_scale(p.closed)::text as "closedCost",
            trim_scale(p.current - p.closed)::text as "adjustmentCost", trim_scale(p.current)::text as "currentCost",
@@ -45,7 +45,7 @@ export async function closedCosts(
     left join usage.closed_workspace x on x.close_id = m.close_id and x.workspace_id = p.workspace_id
     where x.is_left_out is not true
     order by abs(p.current - p.closed) desc, p.closed desc, 1, p.sku, p.unit_price limit ${most}
-  `.execute(db);
+  `;
   return { rows: rows.map(({ total: _, ...row }) => row), total: rows[0]?.total ?? 0 };
 }
 
@@ -64,7 +64,7 @@ export async function laterCosts(
   { sourceId, from, to, workspace }: Days & { sourceId: number; workspace?: number | undefined },
 ): Promise<LaterCost[]> {
   // A charge that no figure shows belongs to a month with closed costs.
-  const { rows } = await sql<LaterCost>`
+  return query<LaterCost>(db)`
     with charged as (
       select c.month_start, c.currency, coalesce(sum(c.cost) filter (where c.is_closed), 0) as kept,
              coalesce(sum(c.cost) filter (where not c.is_closed), 0) as now,
@@ -79,6 +79,5 @@ export async function laterCosts(
     group by month_start, currency
     having sum(now - kept) <> 0 or bool_or(is_unkept)
     order by month_start, currency
-  `.execute(db);
-  return rows;
+  `;
 }

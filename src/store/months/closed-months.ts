@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 
 /** Action of a close. Its detail begins with the month and a colon. */
 export const CLOSE_ACTION = "month.close";
@@ -33,7 +33,7 @@ export async function closedMonths(
   db: Database,
   { sourceId, from, to }: { sourceId: number; from: string; to: string },
 ): Promise<ClosedMonth[]> {
-  const { rows } = await sql<ClosedMonth>`
+  return query<ClosedMonth>(db)`
     select m.close_id as "closeId", to_char(m.month_start, 'YYYY-MM') as month,
            to_char(m.closed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "closedAt",
            case when a.via is not null then json_build_object('name', a.actor, 'via', a.via) end as by,
@@ -51,8 +51,7 @@ export async function closedMonths(
     left join ${CLOSED_BY} on true
     where m.source_id = ${sourceId} and m.month_start >= ${from}::date and m.month_start < ${to}::date
     order by m.month_start desc
-  `.execute(db);
-  return rows;
+  `;
 }
 
 export async function closedMonth(

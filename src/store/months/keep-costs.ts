@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { storeDueCharges } from "../bill/charges.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 
 /** An exact decimal text. */
 export interface Cost {
@@ -22,13 +22,12 @@ export async function keepCosts(db: Database, closeId: number): Promise<Cost[]> 
   );
   await storeDueCharges(db);
   await keepCharges(db, closeId);
-  const { rows } = await sql<Cost>`
+  return query<Cost>(db)`
     select k.currency, trim_scale(sum(k.cost))::text as cost,
            trim_scale(coalesce(sum(k.cost) filter (where usage.is_on_no_invoice(k.measure, m.month_start)), 0))::text as "notInvoiced"
     from usage.closed_cost k join usage.month_close m using (close_id) where close_id = ${closeId}
     group by k.currency order by k.currency
-  `.execute(db);
-  return rows;
+  `;
 }
 
 async function keepCorrections(db: Database, closeId: number): Promise<void> {

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from "kysely";
 import type { RestatementCount } from "../../domain/proof/restatement.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { labelOf } from "../catalog/entity-names.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query, queryOne } from "../db/query.ts";
 import { restatementCounts } from "../proof/restatement-counts.ts";
 
 interface Adjustment {
@@ -57,7 +57,7 @@ export async function adjustmentsOf(
   db: Database,
   { closeId, most, masked }: { closeId: number; most: number; masked: boolean },
 ): Promise<Adjustments> {
-  const { rows } = await sql<Adjustments>`
+  return queryOne<Adjustments>(db)`
     with adjusted as materialized (${adjustedSeries(sql`${closeId}::integer`)})
     select count(*)::integer as totals,
            coalesce(sum(current - closed) filter (where group_by = 'workspace'), 0)::bigint as "netTraces",
@@ -76,8 +76,7 @@ export async function adjustmentsOf(
              ) x
            ), '[]') as largest
     from adjusted
-  `.execute(db);
-  return rows[0] as Adjustments;
+  `;
 }
 
 export interface Changed extends Pick<Adjustments, "totals" | "netTraces" | "others"> {
@@ -91,7 +90,7 @@ export async function countAdjusted(
 ): Promise<ReadonlyMap<number, Changed>> {
   if (closeIds.length === 0) return new Map();
   const ids = sql`select unnest(${[...closeIds]}::integer[])`;
-  const { rows } = await sql<{ closeId: number } & Changed>`
+  const rows = await query<{ closeId: number } & Changed>(db)`
     with adjusted as (
       select close_id, count(*)::integer as totals,
              coalesce(sum(current - closed) filter (where group_by = 'workspace'), 0)::bigint as net_traces
@@ -112,7 +111,7 @@ export async function countAdjusted(
            ${OTHERS_SINCE} as others
     from usage.month_close m left join adjusted using (close_id) left join cost using (close_id)
     where m.close_id in (${ids})
-  `.execute(db);
+  `;
   return new Map(rows.map(({ closeId, ...counts }) => [closeId, counts]));
 }
 
@@ -138,7 +137,7 @@ export async function changedMonths(
   const asked = sql`
     select close_id from usage.month_close
     where source_id = ${sourceId} and month_start < ${to}::date and (month_start + interval '1 month')::date > ${from}::date`;
-  const { rows } = await sql<ChangedMonth>`
+  return query<ChangedMonth>(db)`
     select to_char(m.month_start, 'YYYY-MM') as month, a.net::bigint as "netTraces",
            m.costs_closed_at is not null as "hasCosts", (
              select coalesce(sum(t.traces), 0)::bigint
@@ -151,6 +150,5 @@ export async function changedMonths(
     join usage.month_close m using (close_id)
     where a.net <> 0
     order by 1
-  `.execute(db);
-  return rows;
+  `;
 }

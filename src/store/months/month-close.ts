@@ -3,7 +3,8 @@ import { DISAGREEMENTS, type OpenDay } from "../../domain/months/open-days.ts";
 import type { RestatementCount } from "../../domain/proof/restatement.ts";
 import { UsageError } from "../../errors.ts";
 import { lockScopesWhere } from "../catalog/scopes.ts";
-import type { Database, Store } from "../db/database.ts";
+import type { Store } from "../db/database.ts";
+import { type Database, queryOne } from "../db/query.ts";
 import { type Actor, recordAction } from "../work/operator-actions.ts";
 import { digestOfClose, digestToClose } from "./close-digest.ts";
 import { CLOSE_ACTION, type ClosedMonth, COSTS_ACTION, closedMonth } from "./closed-months.ts";
@@ -98,25 +99,23 @@ export async function closeMonth(store: Store, request: CloseRequest): Promise<C
 
 /** The expected days of the month. The data start stays as it is until the transaction ends. */
 async function monthRange(db: Database, { sourceId, monthStart }: CloseRequest): Promise<CloseRange> {
-  const { rows } = await sql<{ start: Date; end: Date }>`
+  const { start, end } = await queryOne<{ start: Date; end: Date }>(db)`
     select greatest(data_start, ${monthStart}::date)::timestamp at time zone 'UTC' as start,
            (${monthStart}::date + interval '1 month') at time zone 'UTC' as "end"
     from usage.source where source_id = ${sourceId}
     for no key update
-  `.execute(db);
-  const { start, end } = rows[0] as { start: Date; end: Date };
+  `;
   return { start: start.getTime(), end: end.getTime(), othersStart: Date.parse(monthStart) };
 }
 
 async function keepClose(db: Database, close: Close): Promise<CloseResult> {
   const { sourceId, monthStart, accepted, without } = close;
   const settleAfterSeconds = close.settleAfterMs / 1000;
-  const { rows: closed } = await sql<{ closeId: number }>`
+  const { closeId } = await queryOne<{ closeId: number }>(db)`
     insert into usage.month_close (source_id, month_start, accepted_disagreements, settle_after_seconds)
     values (${sourceId}, ${monthStart}, ${accepted}, ${settleAfterSeconds})
     returning close_id as "closeId"
-  `.execute(db);
-  const { closeId } = closed[0] as { closeId: number };
+  `;
   await sql`
     insert into usage.closed_workspace (close_id, workspace_id, is_left_out)
     select ${closeId}, w.entity_id, e.external_id = any (${[...without]}::text[])
@@ -124,7 +123,7 @@ async function keepClose(db: Database, close: Close): Promise<CloseResult> {
     where w.entity_id = any (${close.required.map(({ entityId }) => entityId)}::integer[])
        or (e.source_id = ${sourceId} and e.external_id = any (${[...without]}::text[]))
   `.execute(db);
-  const { rows } = await sql<{ totals: number; traces: number }>`
+  const counts = await queryOne<{ totals: number; traces: number }>(db)`
     with written as (
       insert into usage.closed_total (close_id, series_id, traces)
       select w.close_id, s.series_id, sum(r.traces)
@@ -142,8 +141,7 @@ async function keepClose(db: Database, close: Close): Promise<CloseResult> {
     select count(*)::integer as totals,
            coalesce(sum(w.traces) filter (where c.group_by = 'workspace'), 0)::bigint as traces
     from written w join usage.series s using (series_id) join usage.trace_scope c using (scope_id)
-  `.execute(db);
-  const counts = rows[0] as { totals: number; traces: number };
+  `;
   const costs = close.withoutCosts
     ? []
     : await costsOf(db, { closeId, month: monthStart.slice(0, 7), ...counts });

@@ -10,7 +10,7 @@ import type { Interval } from "../../domain/time/window.ts";
 import { METERS, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 
 /** Whole UTC days from the data start on. */
 export interface CloseRange extends Interval {
@@ -34,7 +34,7 @@ async function requiredInEach(
 ): Promise<RequiredWorkspace[][]> {
   const { sourceId, ranges, without } = asked;
   const ends = (of: keyof Interval) => ranges.map((range) => new Date(range[of]));
-  const { rows } = await sql<RequiredWorkspace & { nth: number }>`
+  const rows = await query<RequiredWorkspace & { nth: number }>(db)`
     select r.nth::integer, w.entity_id as "entityId", e.external_id as "workspaceId",
            case when not ${isConfigured} then 'not_configured'
                 when w.unlisted_since is not null and not w.is_deleted then 'unlisted' else 'read' end as access
@@ -44,7 +44,7 @@ async function requiredInEach(
       on t.days && daterange((r.starts at time zone 'UTC')::date, (r.ends at time zone 'UTC')::date)
     where s.source_id = ${sourceId} and e.external_id <> all (${[...without]}::text[])
     order by 1, 2
-  `.execute(db);
+  `;
   return ranges.map((_, i) => rows.filter(({ nth }) => nth === i + 1).map(({ nth: _, ...one }) => one));
 }
 
@@ -120,7 +120,7 @@ async function readOpenDays(
   const until = day(range.end);
   const reasons = OPEN_REASONS.map((reason, rank) => sql`(${rank}::integer, ${reason}, o.${sql.id(reason)})`);
   // Whole parts, because months without proof have a hundred thousand days.
-  const { rows } = await sql<OpenPart>`
+  const rows = await query<OpenPart>(db)`
     select o.meter, o.group_by as "groupBy", array_position(${ids}, o.workspace_id) as place, r.reason, json_agg(json_build_array(
              (extract(epoch from lower(part)::timestamp at time zone 'UTC') * 1000)::bigint,
              (extract(epoch from upper(part)::timestamp at time zone 'UTC') * 1000)::bigint
@@ -139,7 +139,7 @@ async function readOpenDays(
     )) part
     where o.source_id = ${sourceId} and o.workspace_id = any(${ids})
     group by 1, 2, 3, 4
-  `.execute(db);
+  `;
   return daysOf(rows, sorted);
 }
 

@@ -2,7 +2,8 @@ import { sql } from "kysely";
 import type { OpenDay } from "../../domain/months/open-days.ts";
 import { UsageError } from "../../errors.ts";
 import { lockScopesWhere } from "../catalog/scopes.ts";
-import type { Database, Store } from "../db/database.ts";
+import type { Store } from "../db/database.ts";
+import { type Database, query, queryOne } from "../db/query.ts";
 import { type Actor, recordAction } from "../work/operator-actions.ts";
 import { type OpenDays, openDaysOf } from "./open-days.ts";
 
@@ -16,13 +17,12 @@ export interface BillingPeriod {
 
 /** In the order of their ends. */
 export async function billingPeriods(db: Database, sourceId: number): Promise<BillingPeriod[]> {
-  const { rows } = await sql<BillingPeriod>`
+  return query<BillingPeriod>(db)`
     select p.period_start::text as start, p.period_end::text as "end", p.is_start_known as "isStartKnown",
            p.is_calendar_month as "isCalendarMonth", p.ends_at <= now() as "isOver"
     from reporting_detail.dim_billing_period p join usage.source s on s.slug = p.source_id
     where s.source_id = ${sourceId} order by p.period_end
-  `.execute(db);
-  return rows;
+  `;
 }
 
 export type PeriodResult =
@@ -48,11 +48,11 @@ export async function closePeriod(
   const { start, end } = period;
   return store.transaction(async ({ db }) => {
     await lockScopesWhere(db, sql`source_id = ${sourceId} and stride = 'day'`);
-    const { rows: sources } = await sql<{ starts: boolean; closed: Date | null }>`
+    const sources = await query<{ starts: boolean; closed: Date | null }>(db)`
       select data_start <= ${start}::date as starts,
              (select closed_at from usage.period_close c where c.source_id = s.source_id and c.period_end = ${end}::date) as closed
       from usage.source s where source_id = ${sourceId} for no key update
-    `.execute(db);
+    `;
     const closed = sources[0]?.closed ?? null;
     if (closed !== null) return { state: "closed_before", closedAt: closed.toISOString() };
     // Usage before the data start is unknown, so the period has no total.
@@ -62,7 +62,7 @@ export async function closePeriod(
     const { required, open, accepted } = (await openDaysOf(db, asked))[0] as OpenDays;
     if (open.length > 0) return { state: "open", open };
     const ids = required.map(({ entityId }) => entityId);
-    const { rows } = await sql<{ totals: number; traces: number }>`
+    const { totals, traces } = await queryOne<{ totals: number; traces: number }>(db)`
       with kept as (
         insert into usage.period_close (source_id, period_start, period_end, settle_after_seconds, accepted_disagreements)
         values (${sourceId}, ${start}::date, ${end}::date, ${settleAfterMs / 1000}, ${accepted})
@@ -84,8 +84,7 @@ export async function closePeriod(
       )
       select count(*)::integer as totals, coalesce(sum(traces) filter (where group_by = 'workspace'), 0)::bigint as traces
       from written
-    `.execute(db);
-    const { totals, traces } = rows[0] as { totals: number; traces: number };
+    `;
     const detail = `billing period ${start} to ${end}: ${traces} traces in ${totals} totals`;
     await recordAction(db, by, { sourceId, action: "period.close", detail });
     return { state: "closed", totals, traces, accepted };

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import type { GroupBy } from "../../domain/usage/record.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, queryOne } from "../db/query.ts";
 import type { Cost } from "./keep-costs.ts";
 
 export interface Kept {
@@ -31,7 +31,7 @@ export async function totalsToClose(
   asked: { sourceId: number; monthStart: string; workspaces: readonly number[] },
 ): Promise<TotalsToClose> {
   const { sourceId, monthStart, workspaces } = asked;
-  const { rows } = await sql<TotalsToClose>`
+  return queryOne<TotalsToClose>(db)`
     with total as materialized (
       select s.series_id, c.group_by, c.workspace_id, n.traces
       from usage.trace_scope c join usage.series s using (scope_id)
@@ -62,8 +62,7 @@ export async function totalsToClose(
              ) x
            ), '[]') as costs,
            (select ${DIGEST_OF_TOTALS} from total) as totals, ${findingsDigest(asked)} as findings
-  `.execute(db);
-  return rows[0] as TotalsToClose;
+  `;
 }
 
 /** A close that has stored its totals, but not its costs, which `keepCosts` returns. */
@@ -72,11 +71,10 @@ export async function keptByClose(
   close: { closeId: number; monthStart: string; workspaces: readonly number[] },
 ): Promise<Omit<Kept, "costs">> {
   const { closeId } = close;
-  const { rows } = await sql<Omit<Kept, "costs">>`
+  return queryOne<Omit<Kept, "costs">>(db)`
     select (select ${DIGEST_OF_TOTALS} from usage.closed_total where close_id = ${closeId}) as totals,
            ${findingsDigest(close)} as findings
-  `.execute(db);
-  return rows[0] as Omit<Kept, "costs">;
+  `;
 }
 
 /** Digest of the findings, of every meter, that a close of the month accepts. `workspaces`: entity ids. */

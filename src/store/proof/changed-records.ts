@@ -5,7 +5,8 @@ import type { Interval } from "../../domain/time/window.ts";
 import { DIGEST_BYTES, WindowDigest } from "../../domain/usage/digest.ts";
 import { clearTime, multirange, overlaps, type ScopeTime } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
-import type { Database, Store, Transaction } from "../db/database.ts";
+import type { Store, Transaction } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 
 interface ScopeMonth extends Interval {
   readonly scopeId: number;
@@ -20,10 +21,10 @@ const BATCH = 5000;
  * found: a change of days that leaves count and sum of each series and month as they were.
  */
 export async function doubtChanged(store: Store, sourceId: number): Promise<number> {
-  const { rows: scopes } = await sql<{ scope_id: number; stride: string }>`
+  const scopes = await query<{ scope_id: number; stride: string }>(store.db)`
     select scope_id, stride from usage.scope
     where source_id = ${sourceId} and stride in ('day', 'hour') order by scope_id
-  `.execute(store.db);
+  `;
   const ofStride = (stride: string) =>
     scopes.filter((scope) => scope.stride === stride).map((scope) => scope.scope_id);
   const miscounted = await miscountedMonths(store.db, ofStride("day"));
@@ -67,7 +68,7 @@ async function doubt(db: Database, time: ScopeTime): Promise<void> {
 
 async function miscountedMonths(db: Database, scopeIds: readonly number[]): Promise<ScopeMonth[]> {
   const ids = sql`any (${[...scopeIds]}::integer[])`;
-  const { rows } = await sql<ScopeMonth>`
+  return query<ScopeMonth>(db)`
     select m.scope_id as "scopeId", (extract(epoch from m.month_start) * 1000)::bigint as start,
            (extract(epoch from m.month_start + interval '1 month') * 1000)::bigint as "end"
     from (
@@ -84,8 +85,7 @@ async function miscountedMonths(db: Database, scopeIds: readonly number[]): Prom
       where (r.traces, r.records) is distinct from (t.traces, t.records)
     ) m
     order by 1, 2
-  `.execute(db);
-  return rows;
+  `;
 }
 
 async function recount(db: Database, scopeId: number): Promise<void> {
@@ -101,7 +101,7 @@ async function recount(db: Database, scopeId: number): Promise<void> {
 }
 
 async function monthsOfHours(db: Database, scopeIds: readonly number[]): Promise<ScopeMonth[]> {
-  const { rows } = await sql<ScopeMonth>`
+  return query<ScopeMonth>(db)`
     select distinct c.scope_id as "scopeId", (extract(epoch from m) * 1000)::bigint as start,
            (extract(epoch from (m at time zone 'UTC' + interval '1 month') at time zone 'UTC') * 1000)::bigint as "end"
     from usage.coverage c
@@ -110,8 +110,7 @@ async function monthsOfHours(db: Database, scopeIds: readonly number[]): Promise
     ) m
     where c.scope_id = any (${[...scopeIds]}::integer[]) and c.digest is not null
     order by 1, 2
-  `.execute(db);
-  return rows;
+  `;
 }
 
 /**
@@ -119,14 +118,14 @@ async function monthsOfHours(db: Database, scopeIds: readonly number[]): Promise
  * still says what was loaded.
  */
 async function otherHours({ db, client }: Transaction, { scopeId, ...month }: ScopeMonth): Promise<number[]> {
-  const { rows: loaded } = await sql<{ start: number; digest: Buffer }>`
+  const loaded = await query<{ start: number; digest: Buffer }>(db)`
     select (extract(epoch from lower(part)) * 1000)::bigint as start, usage.digest_part(digest, whole, part) as digest
     from (
       select digest, tstzrange(period_start, period_end) as whole,
              tstzrange(period_start, period_end) * tstzrange(${new Date(month.start)}::timestamptz, ${new Date(month.end)}::timestamptz) as part
       from usage.coverage where ${overlaps({ scopeIds: [scopeId], period: month })} and digest is not null
     ) c
-  `.execute(db);
+  `;
   const stored = new WindowDigest({ stride: "hour", ...month });
   await client.query(
     `DECLARE hours NO SCROLL CURSOR FOR

@@ -6,7 +6,8 @@ import type { ExportContent } from "../../domain/usage/export-content.ts";
 import { clearTime, multirange, overlaps } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import { splitByAccess } from "../catalog/workspace-access.ts";
-import type { Database, Store, Transaction } from "../db/database.ts";
+import type { Store, Transaction } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 import { keepDifferences } from "./differences.ts";
 import { type StagedExport, stageExport, TooManyKeys, tablesOf } from "./export-stage.ts";
 import { findDifferences } from "./find-differences.ts";
@@ -108,7 +109,7 @@ async function coverageOf(
   { scopeIds, window, stamp }: ExportedWindow,
 ): Promise<{ isOutdated: boolean; isClean: boolean; final: Set<number> }> {
   const [from, to] = [window.start, window.end].map((at) => sql`${new Date(at)}::timestamptz`);
-  const { rows } = await sql<{ scope_id: number; outdated: boolean; clean: boolean; final: boolean }>`
+  const rows = await query<{ scope_id: number; outdated: boolean; clean: boolean; final: boolean }>(db)`
     select scope_id, bool_or(fetch_number > ${stamp.fetchNumber}) as outdated,
            not exists (
              select from usage.reconciliation_difference d
@@ -120,7 +121,7 @@ async function coverageOf(
     from usage.coverage c
     where ${overlaps({ scopeIds, period: window })}
     group by scope_id
-  `.execute(db);
+  `;
   return {
     isClean: rows.every((row) => row.clean),
     isOutdated: rows.some((row) => row.outdated),

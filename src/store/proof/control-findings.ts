@@ -3,7 +3,8 @@ import type { Interval } from "../../domain/time/window.ts";
 import { METERS } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { METER_OF_SCOPE, type Scope } from "../catalog/scopes.ts";
-import type { Database, Store } from "../db/database.ts";
+import type { Store } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 import type { TotalDifference } from "./control-totals.ts";
 
 /** Totals of the platform over its own days. The billing provider has totals of calendar months. */
@@ -95,7 +96,7 @@ export async function knownFindings(
     kinds = TOTAL_KINDS,
   }: { sourceId: number; range: Interval; kinds?: readonly FindingKind[] },
 ): Promise<NamedFinding[]> {
-  const { rows } = await sql<NamedFinding>`
+  return query<NamedFinding>(db)`
     select ${METER_OF_SCOPE} as meter, d.measure, d.kind, d.state, d.scope_id as "scopeId", d.external_id as "dimensionId",
            (extract(epoch from d.period_start) * 1000)::bigint as start,
            (extract(epoch from d.period_end) * 1000)::bigint as "end", d.stored_traces as "storedTraces",
@@ -108,8 +109,7 @@ export async function knownFindings(
       and ${METER_OF_SCOPE} is not null
     order by array_position(${[...METERS]}::text[], ${METER_OF_SCOPE}), d.kind desc, array_position(${[...GROUPINGS]}::text[], c.group_by), w.external_id, d.period_start,
              d.period_end, d.external_id, d.measure
-  `.execute(db);
-  return rows;
+  `;
 }
 
 /** `failures`: windows that could not be requested. */

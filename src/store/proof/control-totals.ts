@@ -5,7 +5,8 @@ import type { Interval } from "../../domain/time/window.ts";
 import type { Measure } from "../../domain/usage/meter.ts";
 import { clearTime, overlaps } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
-import type { Database, Store } from "../db/database.ts";
+import type { Store } from "../db/database.ts";
+import { type Database, query, queryValues } from "../db/query.ts";
 
 export interface ControlTotal {
   readonly scopeId: number;
@@ -38,16 +39,16 @@ export async function compareTotals(
   return store.transaction(async ({ db }) => {
     // Loads of these scopes wait, so that coverage and records belong to the same moment.
     await lockScopes(db, asked.scopeIds);
-    const { rows: final } = await sql<{ scope_id: number }>`
+    const final = await queryValues<number>(db)`
       select scope_id from usage.coverage
       where ${overlaps({ scopeIds: asked.scopeIds, period: { start: from, end: to } })}
         and final and fetch_number < ${asked.stamp.fetchNumber}
       group by scope_id
       having sum(least(period_end, ${new Date(to)}) - greatest(period_start, ${new Date(from)}))
         = ${new Date(to)}::timestamptz - ${new Date(from)}::timestamptz
-    `.execute(db);
-    const compared = final.map((row) => row.scope_id).sort((a, b) => a - b);
-    const { rows } = await sql<Omit<TotalDifference, "start" | "end"> & { part: number }>`
+    `;
+    const compared = final.sort((a, b) => a - b);
+    const rows = await query<Omit<TotalDifference, "start" | "end"> & { part: number }>(db)`
       with part as (
         select n::integer as part, (p.from at time zone 'UTC')::date as first, (p.to at time zone 'UTC')::date as after
         from unnest(${parts.map((p) => new Date(p.start))}::timestamptz[], ${parts.map((p) => new Date(p.end))}::timestamptz[])
@@ -75,7 +76,7 @@ export async function compareTotals(
       from stored full join control using (scope_id, part, external_id, measure)
       where coalesce(stored.traces, 0) <> coalesce(control.traces, 0)
       order by scope_id, part, external_id, measure
-    `.execute(db);
+    `;
     await markMatched(db, { scopeIds: compared, parts, stamp: asked.stamp, differing: rows });
     return {
       compared,
@@ -139,7 +140,7 @@ export async function compareGroupings(
   const ids = sql`any (${[...scopeIds]}::integer[])`;
   const [from, to] = [range.start, range.end].map((at) => sql`${new Date(at)}::timestamptz`);
   return store.transaction(async ({ db }) => {
-    const { rows } = await sql<GroupingDifference>`
+    return query<GroupingDifference>(db)`
       with pair as (
         select g.scope_id, w.scope_id as total_scope_id
         from usage.scope g
@@ -176,7 +177,6 @@ export async function compareGroupings(
       left join total w on w.scope_id = day.total_scope_id and w.usage_date = day.usage_date and w.measure = day.measure
       where coalesce(g.traces, 0) <> coalesce(w.traces, 0)
       order by day.scope_id, day.usage_date, day.measure
-    `.execute(db);
-    return rows;
+    `;
   });
 }

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from "kysely";
 import { STRIDE_MS } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 
 /** A day is final in the platform's own books this long after the end of its calendar month. */
 const MONTH_FINAL_AFTER = "4 days";
@@ -57,7 +57,7 @@ async function due(
   const [from, to] = [sql`${new Date(range.start)}::timestamptz`, sql`${new Date(range.end)}::timestamptz`];
   // A step of 24 hours, because a day of the session's time zone may be longer or shorter. What lies in the range is read once
   // and then joined by scope: a search for each day and scope takes seconds with a hundred workspaces.
-  const { rows } = await sql<{ scope_id: number; start: Date }>`
+  const rows = await query<{ scope_id: number; start: Date }>(db)`
     with own as (
       select scope_id, group_by, workspace_id from usage.scope where ${ofMeter} and stride = ${stride}
     ), final as (
@@ -113,6 +113,6 @@ async function due(
       or (a.newest is not null or a.start >= ${new Date(keptFrom)})
       and coalesce(r.seconds, 0) + coalesce(d.unmendable, 0) * ${bucketSeconds} <> 86400
     order by a.scope_id, a.start
-  `.execute(db);
+  `;
   return rows.map((row) => ({ scopeId: row.scope_id, day: row.start.getTime() }));
 }

@@ -5,7 +5,7 @@ import { METER, type Measure, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { labelOf } from "../catalog/entity-names.ts";
 import { lengthOf, METER_OF_SCOPE } from "../catalog/scopes.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 
 /** Source of the other number: the CSV export, a total of the platform, or a later response. */
 export const SAYERS = ["export", "total", "restatement"] as const;
@@ -62,7 +62,7 @@ export async function listDifferences(db: Database, wanted: WantedDifferences): 
   const parts = SAYERS.filter((says) => wanted.says === undefined || wanted.says === says).map(
     (says) => sql`(${PARTS[says](wanted)} limit ${most})`,
   );
-  const { rows } = await sql<ListedDifference>`
+  const rows = await query<ListedDifference>(db)`
     select d.says, to_char(d.at at time zone 'UTC', ${ISO}) as at, c.group_by as "groupBy", ${METER_OF_SCOPE} as meter, d.measure, d.stride,
            to_char(d.starts at time zone 'UTC', ${SHORT_ISO}) as "from", to_char(d.ends at time zone 'UTC', ${SHORT_ISO}) as "to",
            w.dimension_id as "workspaceId", w.dimension_name as "workspaceName",
@@ -85,7 +85,7 @@ export async function listDifferences(db: Database, wanted: WantedDifferences): 
     where ${METER_OF_SCOPE} is not null
     order by d.at desc, array_position(${[...SAYERS]}::text[], d.says), d.nth
     limit ${most}
-  `.execute(db);
+  `;
   return rows.map(({ storedAmount, otherAmount, ...row }) => ({
     ...row,
     storedAmount: inUnits(row.measure, storedAmount),

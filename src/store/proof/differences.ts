@@ -5,7 +5,8 @@ import type { Interval, Window } from "../../domain/time/window.ts";
 import { METERS, type Measure, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import { METER_OF_SCOPE, type Scope } from "../catalog/scopes.ts";
-import type { Database, Transaction } from "../db/database.ts";
+import type { Transaction } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 import { tablesOf } from "./export-stage.ts";
 
 type DifferenceKind =
@@ -119,15 +120,14 @@ export async function bucketsOf(
   db: Database,
   { scopeIds, range, states }: Asked & { states: readonly Difference["state"][] },
 ): Promise<{ scopeId: number; bucketStart: number; differences: number }[]> {
-  const { rows } = await sql<{ scopeId: number; bucketStart: number; differences: number }>`
+  return query<{ scopeId: number; bucketStart: number; differences: number }>(db)`
     select scope_id as "scopeId", (extract(epoch from bucket_start) * 1000)::bigint as "bucketStart",
            count(*) as differences
     from usage.reconciliation_difference
     where state = any (${[...states]}::text[]) and scope_id = any (${[...scopeIds]}::integer[])
       and bucket_start >= ${new Date(range.start)} and bucket_start < ${new Date(range.end)}
     group by scope_id, bucket_start order by scope_id, bucket_start
-  `.execute(db);
-  return rows;
+  `;
 }
 
 /** The number of unresolved differences, and the first `most` of them in order of dimension, workspace, time and id. */
@@ -142,7 +142,7 @@ export async function unresolvedDifferences(
   const counted = await sql<{ state: string; differences: number }>`
     select d.state, count(*) as differences ${unresolved} group by d.state
   `.execute(db);
-  const { rows: first } = await sql<Difference>`
+  const first = await query<Difference>(db)`
     select d.scope_id as "scopeId", ${METER_OF_SCOPE} as meter, d.measure, c.group_by as "groupBy", c.stride,
            w.external_id as "workspaceId", d.external_id as "dimensionId",
            (extract(epoch from d.bucket_start) * 1000)::bigint as "bucketStart", d.kind, d.state,
@@ -152,7 +152,7 @@ export async function unresolvedDifferences(
     join usage.entity w on w.entity_id = c.workspace_id
     order by array_position(${[...GROUPINGS]}::text[], c.group_by), w.external_id, d.bucket_start, d.external_id, d.measure
     limit ${most}
-  `.execute(db);
+  `;
   const count = (state: string) => counted.rows.find((row) => row.state === state)?.differences ?? 0;
   return { open: count("open"), platformDisagrees: count("platform_disagrees"), first };
 }
@@ -161,12 +161,12 @@ export async function endedSince(
   db: Database,
   { scopeIds, range, since }: Asked & { since: number },
 ): Promise<{ readonly [state: string]: number }> {
-  const { rows } = await sql<{ state: string; differences: number }>`
+  const rows = await query<{ state: string; differences: number }>(db)`
     select state, count(*) as differences from usage.reconciliation_difference
     where closed_at >= ${new Date(since)} and scope_id = any (${[...scopeIds]}::integer[])
       and bucket_start >= ${new Date(range.start)} and bucket_start < ${new Date(range.end)}
     group by state
-  `.execute(db);
+  `;
   return Object.fromEntries(rows.map(({ state, differences }) => [state, differences]));
 }
 
@@ -181,7 +181,7 @@ export async function storedStrides(
   },
 ): Promise<{ meter: Meter; stride: Stride; differences: number }[]> {
   const [from, to] = [new Date(asked.range.start), new Date(asked.range.end)];
-  const { rows } = await sql<{ meter: Meter; stride: Stride; differences: number }>`
+  return query<{ meter: Meter; stride: Stride; differences: number }>(db)`
     select ${METER_OF_SCOPE} as meter, c.stride, sum((
              select count(*) from usage.reconciliation_difference d
              where d.scope_id = c.scope_id and d.closed_at is null and d.bucket_start >= ${from} and d.bucket_start < ${to}
@@ -194,6 +194,5 @@ export async function storedStrides(
       )
     group by 1, 2
     order by array_position(${[...METERS]}::text[], min(${METER_OF_SCOPE})), array_position(${[...STRIDES]}::text[], c.stride)
-  `.execute(db);
-  return rows;
+  `;
 }

@@ -1,14 +1,13 @@
-import { sql } from "kysely";
 import { type LatenessClass, LOOK_BACK_DAYS, tierSettleAfterMs } from "../../domain/proof/lateness.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 
 /** Reads only the workspaces, which have each trace once. */
 export async function latenessOf(
   db: Database,
   { sourceId, meter = "traces" }: { sourceId: number; meter?: Meter },
 ): Promise<LatenessClass[]> {
-  const { rows } = await sql<LatenessClass>`
+  return query<LatenessClass>(db)`
     select age_hours as "ageHours", was_final as "wasFinal", sum(changes)::bigint as changes,
            sum(traces_moved)::bigint as "tracesMoved", (now() at time zone 'UTC')::date - min(observed_on) as "sinceDays"
     from usage.late_change
@@ -16,8 +15,7 @@ export async function latenessOf(
       and observed_on > (now() at time zone 'UTC')::date - ${LOOK_BACK_DAYS}::integer
     group by 1, 2
     order by 1, 2
-  `.execute(db);
-  return rows;
+  `;
 }
 
 /** How long after its end a day of the meter is final, in ms. A trace may change its tier after everything else is settled. */

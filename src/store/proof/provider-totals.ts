@@ -4,7 +4,8 @@ import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import type { CalendarMonth } from "../../domain/months/month.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
-import type { Database, Store } from "../db/database.ts";
+import type { Store } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 import { type Finding, writeFindings } from "./control-findings.ts";
 
 export interface ComparedTotal extends ProviderTotal {
@@ -53,12 +54,12 @@ export async function keepProviderTotals(
     await lockScopes(db, scopes);
     await sql`select from usage.source where source_id = ${sourceId} for no key update`.execute(db);
     const compared = await compareProvider(db, asked);
-    const { rows } = await sql<{ newer: boolean }>`
+    const rows = await query<{ newer: boolean }>(db)`
       select exists (
         select from usage.provider_total
         where source_id = ${sourceId} and month_start = ${month.start}::date and fetch_number > ${stamp.fetchNumber}
       ) as newer
-    `.execute(db);
+    `;
     if (rows[0]?.newer === true) return compared;
     await replaceTotals(db, { sourceId, month, stamp, compared });
     const period = { start: Date.parse(month.start), end: Date.parse(month.end) };
@@ -135,7 +136,7 @@ async function storedMonths(
   { sourceId, month }: Pick<Asked, "sourceId" | "month">,
 ): Promise<StoredMonth[]> {
   const [from, to] = [sql`${month.start}::date`, sql`${month.end}::date`];
-  const { rows } = await sql<StoredMonth>`
+  return query<StoredMonth>(db)`
     with own as (
       select m.meter, e.external_id, c.scope_id, s.data_start
       from usage.workspace w
@@ -161,8 +162,7 @@ async function storedMonths(
       where x.scope_id = own.scope_id and r.bucket_start >= ${from} and r.bucket_start < ${to}
     ) stored
     order by 1, 2
-  `.execute(db);
-  return rows;
+  `;
 }
 
 /** Months that were never read, have an open finding, were not final when they were compared, or have restated counts since. */
@@ -170,7 +170,7 @@ export async function monthsToRead(
   db: Database,
   { sourceId, months }: { sourceId: number; months: readonly CalendarMonth[] },
 ): Promise<CalendarMonth[]> {
-  const { rows } = await sql<{ start: string }>`
+  const rows = await query<{ start: string }>(db)`
     select m.start
     from unnest(${months.map(({ start }) => start)}::text[]) m (start)
     where not exists (
@@ -191,6 +191,6 @@ export async function monthsToRead(
           and d.period_start = m.start::timestamp at time zone 'UTC'
       )
     order by 1
-  `.execute(db);
+  `;
   return months.filter(({ start }) => rows.some((row) => row.start === start));
 }

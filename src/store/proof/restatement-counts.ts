@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from "kysely";
 import type { RestatementCount } from "../../domain/proof/restatement.ts";
 import { MEASURES, METERS } from "../../domain/usage/meter.ts";
 import { METER_OF_SCOPE } from "../catalog/scopes.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 
 /**
  * A JSON list of `RestatementCount`, in the order of meters and measures. `which`: a condition on restatement `t`, series `x` and
@@ -32,10 +32,10 @@ export async function countRestatements(
   asked: { sourceId: number; from: string; to: string; workspace?: number | undefined },
 ): Promise<RestatementCount[]> {
   const { sourceId, from, to, workspace } = asked;
-  const { rows } = await sql<{ counts: RestatementCount[] }>`
+  const rows = await query<{ counts: RestatementCount[] }>(db)`
     select ${restatementCounts(sql`c.source_id = ${sourceId}
       and t.bucket_start >= ${from}::date::timestamp at time zone 'UTC' and t.bucket_start < ${to}::date::timestamp at time zone 'UTC'
       and ${workspace === undefined ? sql`true` : sql`c.workspace_id = ${workspace}`}`)} as counts
-  `.execute(db);
+  `;
   return rows[0]?.counts ?? [];
 }

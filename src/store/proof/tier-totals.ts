@@ -1,9 +1,9 @@
-import { sql } from "kysely";
 import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import { DAY_MS } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import type { Store } from "../db/database.ts";
+import { query } from "../db/query.ts";
 import type { ControlTotal, TotalDifference } from "./control-totals.ts";
 
 /** Day scopes of a workspace's long-lived traces and of all its traces. */
@@ -35,7 +35,7 @@ async function sumTiers(store: Store, { pairs, parts, stamp }: Asked): Promise<T
       db,
       pairs.flatMap(({ scopeId, allScopeId }) => [scopeId, allScopeId]),
     );
-    const { rows } = await sql<TierSum>`
+    return query<TierSum>(db)`
       with pair as (
         select * from unnest(
           ${pairs.map((one) => one.scopeId)}::integer[], ${pairs.map((one) => one.allScopeId)}::integer[],
@@ -74,8 +74,7 @@ async function sumTiers(store: Store, { pairs, parts, stamp }: Asked): Promise<T
       left join total l on l.pair_id = pair.scope_id and l.is_longlived and l.part = p.part
       left join total a on a.pair_id = pair.scope_id and not a.is_longlived and a.part = p.part
       order by pair.workspace, p.part
-    `.execute(db);
-    return rows;
+    `;
   });
 }
 

@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import { lockScopes } from "../catalog/scopes.ts";
 import type { Store } from "../db/database.ts";
+import { query } from "../db/query.ts";
 
 const SCOPES_AT_ONCE = 50;
 /**
@@ -25,18 +26,18 @@ export async function compactCoverage(
   { sourceId, olderThanDays }: { sourceId: number; olderThanDays: number },
 ): Promise<number> {
   const isOld = sql`c.final and c.fetched_at < now() - make_interval(days => ${olderThanDays})`;
-  const { rows } = await sql<{ scope_id: number }>`
+  const rows = await query<{ scope_id: number }>(store.db)`
     select c.scope_id from usage.coverage c join usage.scope s using (scope_id)
     where s.source_id = ${sourceId} and ${isOld}
     group by c.scope_id having count(*) > 1
     order by c.scope_id
-  `.execute(store.db);
+  `;
   let removed = 0;
   for (let first = 0; first < rows.length; first += SCOPES_AT_ONCE) {
     const scopeIds = rows.slice(first, first + SCOPES_AT_ONCE).map((row) => row.scope_id);
     removed += await store.transaction(async ({ db }) => {
       await lockScopes(db, scopeIds);
-      const { rows: compacted } = await sql<{ removed: number }>`
+      const compacted = await query<{ removed: number }>(db)`
         with old as (
           select c.*, ${MERGED_WITHIN} as within
           from usage.coverage c join usage.scope s using (scope_id)
@@ -70,7 +71,7 @@ export async function compactCoverage(
           returning 1
         )
         select (select count(*) from removed) - (select count(*) from entered) as removed
-      `.execute(db);
+      `;
       return compacted[0]?.removed ?? 0;
     });
   }

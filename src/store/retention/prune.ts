@@ -2,7 +2,8 @@ import { type QueryResult, type RawBuilder, sql } from "kysely";
 import type { Interval } from "../../domain/time/window.ts";
 import { clearTime } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
-import type { Database, Store } from "../db/database.ts";
+import type { Store } from "../db/database.ts";
+import { type Database, query } from "../db/query.ts";
 
 interface Kept {
   readonly sourceId: number;
@@ -70,12 +71,12 @@ export async function pruneHistory(
   store: Store,
   { sourceId, keepDays }: { sourceId: number; keepDays: number },
 ): Promise<{ restatements: number; finalRanges: number; lateChanges: number }> {
-  const { rows: cuts } = await sql<{ cut: string }>`
+  const cuts = await query<{ cut: string }>(store.db)`
     update usage.source s
     set history_since = greatest(history_since, now() - make_interval(days => ${keepDays}))
     where source_id = ${sourceId} and s.created_at < now() - make_interval(days => ${keepDays})
     returning history_since::text as cut
-  `.execute(store.db);
+  `;
   const cut = cuts[0]?.cut;
   if (cut === undefined) return { restatements: 0, finalRanges: 0, lateChanges: 0 };
   const restatements = await inBatches(
@@ -88,7 +89,7 @@ export async function pruneHistory(
         where p.source_id = ${sourceId} and r.restated_at < ${cut}::timestamptz limit ${limit}
       )`,
   );
-  const { rows: merged } = await sql<{ fewer: number }>`
+  const merged = await query<{ fewer: number }>(store.db)`
     with old as (
       delete from usage.became_final t using usage.scope p
       where p.scope_id = t.scope_id and p.source_id = ${sourceId} and t.final_at < ${cut}::timestamptz
@@ -104,7 +105,7 @@ export async function pruneHistory(
       returning 1
     )
     select (select count(*) from old) - (select count(*) from merged) as fewer
-  `.execute(store.db);
+  `;
   await sql`
     delete from usage.withdrawal w using usage.scope p
     where p.scope_id = w.scope_id and p.source_id = ${sourceId} and w.withdrawn_at < ${cut}::timestamptz
@@ -129,13 +130,13 @@ export async function dropOldHours(
   store: Store,
   { sourceId, keepHours }: { sourceId: number; keepHours: number },
 ): Promise<number> {
-  const { rows: scopes } = await sql<{ scope_id: number }>`
+  const scopes = await query<{ scope_id: number }>(store.db)`
     select scope_id from usage.trace_scope s
     where s.source_id = ${sourceId} and s.stride = 'hour' and exists (
       select from usage.coverage c where c.scope_id = s.scope_id and c.period_start < ${keptFrom(keepHours)}
     )
     order by scope_id
-  `.execute(store.db);
+  `;
   let removed = 0;
   for (const { scope_id: scopeId } of scopes) {
     for (let days = 1; ; ) {
@@ -184,7 +185,7 @@ async function oldestPart(
   { scopeId, keepHours, days }: { scopeId: number; keepHours: number; days: number },
 ): Promise<Interval | undefined> {
   // A day of the session's time zone may have 23 hours.
-  const { rows } = await sql<{ from: Date; to: Date }>`
+  const rows = await query<{ from: Date; to: Date }>(db)`
     select lower(part) as "from", least(upper(part), lower(part) + make_interval(hours => ${days * 24})) as "to"
     from (
       select range_agg(tstzrange(h.period_start, h.period_end))
@@ -202,6 +203,6 @@ async function oldestPart(
     cross join lateral unnest(parts) part
     order by lower(part)
     limit 1
-  `.execute(db);
+  `;
   return rows[0] && { start: rows[0].from.getTime(), end: rows[0].to.getTime() };
 }

@@ -6,7 +6,8 @@ import type { Interval } from "../../domain/time/window.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { UsageError } from "../../errors.ts";
-import type { Database, Store } from "../db/database.ts";
+import type { Store } from "../db/database.ts";
+import { type Database, query, queryOne, queryValues } from "../db/query.ts";
 import { type Actor, recordAction } from "./operator-actions.ts";
 import { beginRun } from "./runs.ts";
 import { enterTasks } from "./tasks.ts";
@@ -60,14 +61,13 @@ export async function createBackfill(store: Store, wanted: NewBackfill): Promise
     const isDone = tasks.length === 0;
     // The transaction began earlier and may have waited for an equal backfill.
     const now = sql`clock_timestamp()`;
-    const { rows } = await sql<{ backfillId: number }>`
+    const { backfillId } = await queryOne<{ backfillId: number }>(db)`
       insert into usage.backfill (source_id, meter, stride, groupings, reprocess, workspace_ids, period_start, period_end,
                                   created_at, state, finished_at)
       values (${sourceId}, ${meter}, ${stride}, ${[...groupings]}, ${reprocess}, ${[...workspaceIds]}, ${new Date(range.start)},
               ${new Date(range.end)}, ${now}, ${isDone ? "done" : "running"}, ${isDone ? now : null})
       returning backfill_id as "backfillId"
-    `.execute(db);
-    const { backfillId } = rows[0] as { backfillId: number };
+    `;
     const runId = await beginRun(db, { sourceId, kind: "backfill", backfillId });
     await enterTasks(db, { sourceId, backfillId, runId, tasks });
     const detail = `backfill ${backfillId}: ${describeAsked(wanted)}`;
@@ -89,7 +89,7 @@ export async function startedSince(
 ): Promise<number | undefined> {
   const { sourceId, meter, range, stride, groupings, workspaceIds, reprocess, shownAt } = wanted;
   const [wantedGroupings, wantedIds] = [sql`${[...groupings]}::text[]`, sql`${[...workspaceIds]}::text[]`];
-  const { rows } = await sql<{ backfill_id: number }>`
+  const [backfill_id] = await queryValues<number>(db)`
     select backfill_id from usage.backfill
     where source_id = ${sourceId} and created_at >= ${new Date(shownAt)} and meter = ${meter} and stride = ${stride}
       and reprocess = ${reprocess}
@@ -97,8 +97,8 @@ export async function startedSince(
       and groupings @> ${wantedGroupings} and groupings <@ ${wantedGroupings}
       and workspace_ids @> ${wantedIds} and workspace_ids <@ ${wantedIds}
     order by backfill_id desc limit 1
-  `.execute(db);
-  return rows[0]?.backfill_id;
+  `;
+  return backfill_id;
 }
 
 interface Listed {
@@ -112,7 +112,7 @@ interface Listed {
 /** The newest comes first. Progress is counted from the tasks. */
 export async function listBackfills(db: Database, listed: Listed = {}): Promise<Backfill[]> {
   const { backfillId = null, source = null, states = null, before = null, most = null } = listed;
-  const { rows } = await sql<Backfill>`
+  return query<Backfill>(db)`
     select b.backfill_id as "backfillId", b.slug as source, b.meter, b.stride, b.groupings, b.reprocess, b.state,
            cardinality(b.workspace_ids) as workspaces, b.workspace_ids as "workspaceIds", b.refused_message as refused,
            to_char(b.period_start at time zone 'UTC', ${ISO}) as "from", to_char(b.period_end at time zone 'UTC', ${ISO}) as "to",
@@ -134,8 +134,7 @@ export async function listBackfills(db: Database, listed: Listed = {}): Promise<
       from usage.fetch_task w where w.backfill_id = b.backfill_id
     ) w
     order by b.backfill_id desc
-  `.execute(db);
-  return rows;
+  `;
 }
 
 const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
@@ -161,12 +160,11 @@ export interface FailedTask {
 }
 
 export async function failedTasks(db: Database, backfillId: number): Promise<FailedTask[]> {
-  const { rows } = await sql<FailedTask>`
+  return query<FailedTask>(db)`
     select group_by as "groupBy", stride, to_char(period_start at time zone 'UTC', ${ISO}) as "from",
            to_char(period_end at time zone 'UTC', ${ISO}) as "to", workspace_ids as "workspaceIds", code, message
     from usage.fetch_task where backfill_id = ${backfillId} and state = 'failed' order by task_id
-  `.execute(db);
-  return rows;
+  `;
 }
 
 /**
@@ -190,15 +188,14 @@ export async function finishBackfills(store: Store): Promise<number[]> {
 }
 
 async function unfinishedWithoutWork(db: Database, among?: readonly number[]): Promise<number[]> {
-  const { rows } = await sql<{ backfill_id: number }>`
+  return queryValues<number>(db)`
     select b.backfill_id from usage.backfill b
     where b.state = 'running' and (${among === undefined} or b.backfill_id = any (${[...(among ?? [])]}::integer[]))
       and not exists (
         select from usage.fetch_task s where s.backfill_id = b.backfill_id and s.state in ('waiting', 'queued')
       )
     order by 1
-  `.execute(db);
-  return rows.map((row) => row.backfill_id);
+  `;
 }
 
 export type Steering = "pause" | "resume" | "cancel" | "retry";
@@ -213,10 +210,9 @@ export async function steerBackfill(
 ): Promise<Backfill> {
   const { backfillId, action, by } = order;
   await store.transaction(async ({ db }) => {
-    const { rows } = await sql<{ state: string; source_id: number }>`
+    const [row] = await query<{ state: string; source_id: number }>(db)`
       select state, source_id from usage.backfill where backfill_id = ${backfillId} for update
-    `.execute(db);
-    const [row] = rows;
+    `;
     if (row === undefined) return;
     if (row.state === "cancelled" || (row.state === "done" && action !== "retry")) {
       throw new UsageError({
@@ -264,11 +260,11 @@ async function moveTo(
   db: Database,
   { backfillId, state }: { backfillId: number; state: "paused" | "running" },
 ): Promise<number> {
-  const { rows } = await sql<{ tasks: number }>`
+  const [tasks] = await queryValues<number>(db)`
     with moved as (update usage.backfill set state = ${state} where backfill_id = ${backfillId})
     select count(*)::integer as tasks from usage.fetch_task where backfill_id = ${backfillId} and state in ('waiting', 'queued')
-  `.execute(db);
-  return rows[0]?.tasks ?? 0;
+  `;
+  return tasks ?? 0;
 }
 
 function countOf({ numAffectedRows }: QueryResult<unknown>): number {
@@ -316,7 +312,7 @@ export async function failureGroups(
   wanted: { backfillId: number; mostGroups: number; mostRanges: number },
 ): Promise<FailureGroup[]> {
   const { backfillId, mostGroups, mostRanges } = wanted;
-  const { rows } = await sql<FailureGroup>`
+  return query<FailureGroup>(db)`
     with failed as materialized (
       select coalesce(code, 'failed') as code, coalesce(message, '') as message, group_by, stride, period_start, period_end,
              workspace_ids, finished_at, task_id,
@@ -331,8 +327,7 @@ export async function failureGroups(
              'from', to_char(period_start at time zone 'UTC', ${ISO}), 'to', to_char(period_end at time zone 'UTC', ${ISO})
            ) order by n) filter (where n <= ${mostRanges}) as ranges
     from failed group by code order by count(*) desc, code limit ${mostGroups}
-  `.execute(db);
-  return rows;
+  `;
 }
 
 /** Fetch tasks that wait or run: of syncs, of this backfill, and of other unpaused ones. */
@@ -342,13 +337,13 @@ interface TasksAhead {
 }
 
 export async function tasksBeside(db: Database, backfillId: number): Promise<TasksAhead> {
-  const { rows } = await sql<TasksAhead>`
+  const rows = await query<TasksAhead>(db)`
     select count(*) filter (where s.backfill_id is null)::integer as routine,
            count(*) filter (where s.backfill_id <> ${backfillId} and o.state <> 'paused')::integer as others
     from usage.backfill b
     join usage.fetch_task s on s.source_id = b.source_id and s.state in ('waiting', 'queued')
     left join usage.backfill o on o.backfill_id = s.backfill_id
     where b.backfill_id = ${backfillId}
-  `.execute(db);
+  `;
   return rows[0] ?? { routine: 0, others: 0 };
 }

@@ -1,6 +1,5 @@
-import { sql } from "kysely";
 import { printableLine } from "../../printable.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, queryValues } from "../db/query.ts";
 
 export interface Actor {
   /** Null: a shared token without a name, or a system without a user's name. */
@@ -31,12 +30,12 @@ const MOST_CHARACTERS = 1000;
 export async function recordAction(db: Database, by: Actor, action: NewAction): Promise<number> {
   const { sourceId, action: name, outcome = "done", detail } = action;
   const actor = by.name === null ? null : oneLine(by.name);
-  const { rows } = await sql<{ id: number }>`
+  const [id] = await queryValues<number>(db)`
     insert into usage.operator_action (source_id, action, outcome, role, via, actor, detail)
     values (${sourceId}, ${name}, ${outcome}, ${by.role}, ${by.via}, ${actor}, ${oneLine(detail)})
     returning action_id as id
-  `.execute(db);
-  return rows[0]?.id as number;
+  `;
+  return id as number;
 }
 
 /** Postgres counts characters, JavaScript UTF-16 units. Postgres texts have no NUL. */

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Database } from "../db/database.ts";
+import { type Database, queryValues } from "../db/query.ts";
 
 export const RUN_KINDS = ["sync", "backfill", "reconcile", "totals", "files"] as const;
 export type RunKind = (typeof RUN_KINDS)[number];
@@ -19,13 +19,13 @@ export async function beginRun(
   db: Database,
   run: { sourceId: number; kind: RunKind; backfillId?: number },
 ): Promise<number> {
-  const { rows } = await sql<{ id: number }>`
+  const [id] = await queryValues<number>(db)`
     insert into usage.run (source_id, kind, backfill_id, seen_at)
     values (
       ${run.sourceId}, ${run.kind}, ${run.backfillId ?? null}, ${run.backfillId === undefined ? sql`clock_timestamp()` : null}
     ) returning run_id as id
-  `.execute(db);
-  return rows[0]?.id as number;
+  `;
+  return id as number;
 }
 
 /**

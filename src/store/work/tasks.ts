@@ -5,7 +5,7 @@ import type { Interval, Window } from "../../domain/time/window.ts";
 import { type Meter, meterOf } from "../../domain/usage/meter.ts";
 import { type JsonParts, partsAsJson, toIntervals } from "../catalog/scope-time.ts";
 import { METER_OF_SCOPE } from "../catalog/scopes.ts";
-import type { Database } from "../db/database.ts";
+import { type Database, query, queryOne } from "../db/query.ts";
 
 export interface StoredTask extends UsageRequest {
   readonly taskId: number;
@@ -96,7 +96,7 @@ export async function enterTasks(
  * joins it: a large customer's first load has hundreds of thousands of tasks. Scopes with the same time share one list.
  */
 export async function tasksInFlight(db: Database, sourceId: number): Promise<Map<number, Interval[]>> {
-  const { rows } = await sql<{ scopeIds: number[]; parts: JsonParts }>`
+  const rows = await query<{ scopeIds: number[]; parts: JsonParts }>(db)`
     select json_agg(scope_id) as "scopeIds", ${partsAsJson(sql`parts`)} as parts
     from (
       select u.scope_id, range_agg(tstzrange(s.period_start, s.period_end)) as parts
@@ -105,7 +105,7 @@ export async function tasksInFlight(db: Database, sourceId: number): Promise<Map
         and (s.state = 'queued' or (s.state = 'waiting' and b.state is distinct from 'paused'))
       group by u.scope_id
     ) f group by f.parts
-  `.execute(db);
+  `;
   return new Map(
     rows.flatMap(({ scopeIds, parts }) => {
       const inFlight = toIntervals(parts);
@@ -122,17 +122,17 @@ export interface LedWindow {
 }
 
 export async function ledWindows(db: Database, sourceId: number): Promise<LedWindow[]> {
-  const { rows } = await sql<{
+  const rows = await query<{
     meter: Meter;
     stride: Stride;
     start: Date;
     end: Date;
     workspaceIds: string[];
-  }>`
+  }>(db)`
     select ${METER_OF_SCOPE} as meter, t.stride, t.period_start as start, t.period_end as "end", t.workspace_ids as "workspaceIds"
     from usage.fetch_task t join usage.scope c on c.scope_id = t.scope_ids[1]
     where t.source_id = ${sourceId} and t.backfill_id is null and t.group_by = 'workspace' and t.state in ('waiting', 'queued')
-  `.execute(db);
+  `;
   return rows.map(({ meter, workspaceIds, ...window }) => ({
     meter,
     workspaceIds,
@@ -186,15 +186,14 @@ export async function claimTask(
   db: Database,
   claim: { taskId: number; generation: number },
 ): Promise<ClaimedTask | undefined> {
-  const { rows } = await sql<ClaimedRow>`
+  const [row] = await query<ClaimedRow>(db)`
     update usage.fetch_task set open_claims = open_claims + 1, leased_until = now() + ${LEASE}
     where task_id = ${claim.taskId} and generation = ${claim.generation} and state = 'queued'
     returning task_id as "taskId", source_id as "sourceId", backfill_id as "backfillId", run_id as "runId", generation,
               open_claims as "openClaims", group_by as "groupBy", stride, period_start as start, period_end as "end",
               created_at as "enteredAt", scope_ids as "scopeIds", workspace_ids as "workspaceIds",
               ${METERS_OF_SCOPES} as meters, ${IS_LOADED} as "isLoaded", ${IS_REPAIR} as "isRepair"
-  `.execute(db);
-  const [row] = rows;
+  `;
   const meter = row && sharedMeter(row.meters);
   if (row === undefined) return undefined;
   if (meter === undefined) {
@@ -270,27 +269,25 @@ const UNDER_WAY = sql`interval '10 seconds'`;
 
 /** `expired` tasks have outlived their lease; those that are `underWay` were queued or gave a sign of life just now. */
 export async function queuedTasks(db: Database, sourceId: number) {
-  const { rows } = await sql<{
+  return query<{
     taskId: number;
     generation: number;
     expired: boolean;
     underWay: boolean;
-  }>`
+  }>(db)`
     select task_id as "taskId", generation, leased_until < now() as expired,
            leased_until > now() + ${LEASE} - ${UNDER_WAY} as "underWay"
     from usage.fetch_task where source_id = ${sourceId} and state = 'queued'
-  `.execute(db);
-  return rows;
+  `;
 }
 
 /** Without tasks of paused backfills, which would wait for ever. */
 export async function routineTasks(db: Database, sourceId: number) {
-  const { rows } = await sql<{ waiting: number; queued: number }>`
+  return queryOne<{ waiting: number; queued: number }>(db)`
     select count(*) filter (where state = 'waiting')::integer as waiting,
            count(*) filter (where state = 'queued')::integer as queued
     from usage.fetch_task where source_id = ${sourceId} and backfill_id is null
-  `.execute(db);
-  return rows[0] as { waiting: number; queued: number };
+  `;
 }
 
 /** Fetch tasks of syncs that wait longer than from one sync to the next, because others came first. */
@@ -308,7 +305,7 @@ export async function putOffTasks(
   db: Database,
   { syncEveryMs, source }: { readonly syncEveryMs: number; readonly source?: string },
 ): Promise<PutOffTasks[]> {
-  const { rows } = await sql<PutOffTasks>`
+  return query<PutOffTasks>(db)`
     select s.slug as source, count(*) filter (where w.backfill_id is null)::integer as tasks,
            count(*) filter (where w.backfill_id is null and w.stride = 'hour')::integer as "byHour",
            count(*) filter (where w.backfill_id is null and w.is_quiet)::integer as quiet, count(*)::integer as ahead
@@ -317,8 +314,7 @@ export async function putOffTasks(
       and coalesce(b.created_at, w.created_at) < now() - make_interval(secs => ${syncEveryMs / 1000})
       and s.slug = coalesce(${source ?? null}, s.slug)
     group by 1 having count(*) filter (where w.backfill_id is null) > 0
-  `.execute(db);
-  return rows;
+  `;
 }
 
 /** The share of free places for the longest waiting tasks. */
@@ -344,21 +340,21 @@ export async function takeTasksToQueue(
     select refused_at is not null as "isRefused" from usage.source where source_id = ${sourceId} for no key update
   `.execute(db);
   if (source.rows[0]?.isRefused !== false) return [];
-  const { rows: queued } = await sql<{ count: number }>`
+  const queued = await query<{ count: number }>(db)`
     select count(*)::integer as count from usage.fetch_task where source_id = ${sourceId} and state = 'queued'
-  `.execute(db);
+  `;
   const places = most - (queued[0]?.count ?? 0);
   if (places <= 0) return [];
   // If few places become free at a time, chance grants the oldest tasks one of them now and then.
   const oldest = Math.floor(places * SHARE_OF_OLDEST + Math.random());
   // As literals: with parameters, Postgres would have to plan for any number of places.
   const limit = sql.lit(places);
-  const { rows } = await sql<{
+  const rows = await query<{
     taskId: number;
     generation: number;
     backfillId: number | null;
     turn: number;
-  }>`
+  }>(db)`
     with running as (
       select backfill_id, created_at from usage.backfill where source_id = ${sourceId} and state = 'running'
     ), next as (
@@ -432,7 +428,7 @@ export async function takeTasksToQueue(
     ) free
     where s.task_id = free.task_id
     returning s.task_id as "taskId", s.generation, s.backfill_id as "backfillId", free.turn::integer
-  `.execute(db);
+  `;
   return rows
     .sort((one, other) => one.turn - other.turn)
     .map(({ taskId, generation, backfillId }) => ({
