@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { AlertKind } from "../../domain/bill/alert-route.ts";
+import { iso } from "../db/instants.ts";
 import { type Database, query } from "../db/query.ts";
 
 export interface Notification {
@@ -18,8 +19,6 @@ export interface Notification {
   readonly endedAt: string | null;
 }
 
-const ISO = sql.lit(`YYYY-MM-DD"T"HH24:MI:SS"Z"`);
-
 export async function listNotifications(
   db: Database,
   { sourceId, route }: { sourceId?: number; route?: string } = {},
@@ -27,8 +26,8 @@ export async function listNotifications(
   return query<Notification>(db)`
     select slug as source, route, kind, nullif(owner, '') as owner, count, newest,
            floor(extract(epoch from since) * 1000)::float8 as since,
-           to_char(notified_at at time zone 'UTC', ${ISO}) as "notifiedAt",
-           to_char(ended_at at time zone 'UTC', ${ISO}) as "endedAt"
+           ${iso("notified_at")} as "notifiedAt",
+           ${iso("ended_at")} as "endedAt"
     from usage.notification join usage.source using (source_id)
     where ${sourceId === undefined ? sql`true` : sql`source_id = ${sourceId}`}
       and ${route === undefined ? sql`true` : sql`route = ${route}`}
@@ -113,7 +112,7 @@ export interface RouteState {
 export async function routeStates(db: Database): Promise<RouteState[]> {
   return query<RouteState>(db)`
     select slug as source, route, failures, problem,
-           to_char(case when next_try_at > now() then next_try_at end at time zone 'UTC', ${ISO}) as "nextTryAt"
+           ${iso("case when next_try_at > now() then next_try_at end")} as "nextTryAt"
     from usage.route_state join usage.source using (source_id) order by slug, route
   `;
 }

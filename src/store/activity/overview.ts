@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { RestatementCount } from "../../domain/proof/restatement.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
+import { iso } from "../db/instants.ts";
 import { type Database, query, queryOne } from "../db/query.ts";
 import { restatementCounts } from "../proof/restatement-counts.ts";
 
@@ -51,11 +52,8 @@ export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
                       count(*) filter (where c.stride = 'hour')::integer as "byHour",
                       count(*) filter (where a.is_asked and f.retry_at <= now())::integer as due,
                       count(*) filter (where not a.is_asked)::integer as "notAsked",
-                      to_char(
-                        case when bool_or(a.is_asked)
-                          then greatest(now(), min(f.retry_at) filter (where a.is_asked))
-                        end at time zone 'UTC', ${ISO}
-                      ) as "nextRetry"
+                      ${iso("case when bool_or(a.is_asked) then greatest(now(), min(f.retry_at) filter (where a.is_asked)) end")}
+                        as "nextRetry"
                from usage.failure f join usage.scope c using (scope_id)
                join usage.entity e on e.entity_id = c.workspace_id
                left join usage.source_fact n on n.source_id = c.source_id and n.fact = 'no_' || c.stride
@@ -88,8 +86,6 @@ export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
   `;
 }
 
-const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
-
 export interface Freshness {
   readonly groupBy: string;
   readonly stride: string;
@@ -101,8 +97,8 @@ export async function freshnessOf(db: Database, source: string): Promise<Freshne
   // A day under way is loaded until it was requested, not until it ends.
   return query<Freshness>(db)`
     select group_by as "groupBy", stride,
-           to_char(least(loaded_until, fetched_at) at time zone 'UTC', ${ISO}) as "loadedUntil",
-           to_char(final_until at time zone 'UTC', ${ISO}) as "finalUntil"
+           ${iso("least(loaded_until, fetched_at)")} as "loadedUntil",
+           ${iso("final_until")} as "finalUntil"
     from reporting.data_freshness
     where source_id = ${source}
     order by usage.dimension_position(group_by), array_position(array['day', 'hour'], stride)
@@ -159,9 +155,9 @@ export interface SourceProgress {
 export async function sourceProgress(db: Database): Promise<SourceProgress[]> {
   return query<SourceProgress>(db)`
     select s.slug as source, w.*,
-           (select to_char(max(r.reconciled_at) at time zone 'UTC', ${ISO})
+           (select ${iso("max(r.reconciled_at)")}
             from usage.reconciled r join usage.trace_scope c using (scope_id) where c.source_id = s.source_id) as "lastReconciledAt",
-           (select to_char(max(k.checked_at) at time zone 'UTC', ${ISO})
+           (select ${iso("max(k.checked_at)")}
             from usage.control_check k where k.source_id = s.source_id and k.failures = 0) as "lastTotalsAt"
     from usage.source s
     cross join lateral (

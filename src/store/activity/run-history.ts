@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import { UsageError } from "../../errors.ts";
+import { iso } from "../db/instants.ts";
 import { type Database, query } from "../db/query.ts";
 import { RUN_KINDS, type RunKind } from "../work/runs.ts";
 
@@ -41,8 +42,6 @@ export interface Run {
 const LOST_AFTER = sql`interval '5 minutes'`;
 /** Limit for a process that sends no signs of life, since its last request: no pause takes so long. */
 const SILENT_AFTER = sql`interval '30 minutes'`;
-const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
-
 export async function listRuns(
   db: Database,
   wanted: { source?: string | undefined; kind?: RunKind | undefined; most: number },
@@ -131,8 +130,8 @@ async function judged(db: Database, chosen: RawBuilder<unknown>): Promise<Run[]>
       from judged j
     )
     select run_id as "runId", slug as source, kind, backfill_id as "backfillId",
-           to_char(started_at at time zone 'UTC', ${ISO}) as "startedAt",
-           to_char(ended_at at time zone 'UTC', ${ISO}) as "finishedAt",
+           ${iso("started_at")} as "startedAt",
+           ${iso("ended_at")} as "finishedAt",
            round(extract(epoch from coalesce(ended_at, now()) - started_at)::numeric, 1)::float8 as seconds,
            nullif(requests, 0) as requests,
            judgement as outcome, state_left as left, all_failed as failed,

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import type { RestatementCount } from "../../domain/proof/restatement.ts";
+import { iso } from "../db/instants.ts";
 import { type Database, query } from "../db/query.ts";
 import { CLOSE_ACTION, CLOSED_BY } from "../months/closed-months.ts";
 import { restatementCounts } from "../proof/restatement-counts.ts";
@@ -62,7 +63,6 @@ interface Wanted {
   readonly most: number;
 }
 
-const ISO = 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"';
 /** After every entry, and a year that a `timestamptz` can hold. */
 const NEWEST: TimelineCursor = ["9999-01-01T00:00:00.000000Z", "configuration", 0];
 
@@ -76,7 +76,7 @@ export async function listMoments(db: Database, wanted: Wanted): Promise<Moment[
     ...others.map((kind) => PARTS[kind](wanted)),
   ];
   return query<Moment>(db)`
-    select m.kind, to_char(m.at at time zone 'UTC', ${ISO}) as at, m.id::bigint, m.source, m.details
+    select m.kind, ${iso("m.at", "US")} as at, m.id::bigint, m.source, m.details
     from (${sql.join(
       parts.map((part) => sql`(select * from (${part}) p (kind, at, id, source, details) limit ${most})`),
       sql` union all `,

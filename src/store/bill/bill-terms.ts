@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import type { LimitUse } from "../../domain/bill/usage-limit.ts";
 import type { Store } from "../db/database.ts";
+import { iso } from "../db/instants.ts";
 import { type Database, query } from "../db/query.ts";
 
 /** `workspaceId`: empty for the organization. */
@@ -90,7 +91,7 @@ export function limitsOf(sourceId: RawBuilder<unknown>): RawBuilder<LimitUse> {
     select l.workspace_id as "workspaceId", l.workspace_name as "workspaceName", l.limit_type as "limitType",
            l.limit_value as value, l.is_rejecting as "isRejecting", l.month_start::text as month, l.traces_loaded as traces,
            l.is_complete as "isComplete", l.days_final as "daysFinal", l.used_percent::float8 as percent,
-           l.reached_on::text as "reachedOn", to_char(l.read_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "readAt"
+           l.reached_on::text as "reachedOn", ${iso("l.read_at")} as "readAt"
     from reporting_detail.usage_limit l
     where l.source_id = (select f.slug from usage.source f where f.source_id = ${sourceId})
     order by l.is_rejecting desc, l.used_percent desc nulls last, l.workspace_id, l.limit_type

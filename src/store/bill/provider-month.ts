@@ -1,7 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import type { ProviderMonth } from "../../domain/bill/provider.ts";
-
-const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
+import { iso } from "../db/instants.ts";
 
 interface Asked {
   readonly sourceId: number;
@@ -18,7 +17,7 @@ export function providerMonthIn({ sourceId, monthStart }: Asked): RawBuilder<Pro
     with kept as (
       select * from usage.provider_total where source_id = ${sourceId} and month_start = ${monthStart}::date and meter is not null
     )
-    select to_char(max(k.read_at) at time zone 'UTC', ${ISO}) as "readAt",
+    select ${iso("max(k.read_at)")} as "readAt",
            (select b.refusal from usage.bill_part b where b.source_id = ${sourceId} and b.part = 'provider_totals') as refusal,
            coalesce((
              select json_agg(x order by x.meter desc, x.workspaces desc, x.outcome) from (

@@ -1,3 +1,4 @@
+import { iso } from "../db/instants.ts";
 import { type Database, query } from "../db/query.ts";
 import { isConfigured, isNeverRead } from "./workspaces.ts";
 
@@ -23,8 +24,6 @@ export interface KnownWorkspace {
   readonly lastProvenAt: string | null;
 }
 
-const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
-
 export async function listWorkspaces(db: Database): Promise<KnownWorkspace[]> {
   return query<KnownWorkspace>(db)`
     select s.slug as source, s.source_id as "sourceId", e.external_id as "workspaceId", d.workspace_name as name,
@@ -44,7 +43,7 @@ export async function listWorkspaces(db: Database): Promise<KnownWorkspace[]> {
            (select sum(t.traces)::bigint
             from usage.trace_scope c join usage.series x using (scope_id) join usage.monthly_total t using (series_id)
             where c.workspace_id = e.entity_id and c.group_by = 'workspace' and c.stride = 'day') as traces,
-           to_char(w.readable_at at time zone 'UTC', ${ISO}) as "lastProvenAt"
+           ${iso("w.readable_at")} as "lastProvenAt"
     from usage.workspace w
     join usage.entity e using (entity_id)
     join usage.source s using (source_id)
@@ -71,7 +70,7 @@ export async function listKnownSources(db: Database): Promise<KnownSourceRow[]> 
            (select count(*)::integer from usage.workspace w join usage.entity e using (entity_id)
             where e.source_id = s.source_id) as workspaces,
            (select count(*)::integer from usage.month_close m where m.source_id = s.source_id) as "closedMonths",
-           to_char((select max(f.fetched_at) from usage.fetch f where f.source_id = s.source_id) at time zone 'UTC', ${ISO})
+           ${iso("(select max(f.fetched_at) from usage.fetch f where f.source_id = s.source_id)")}
              as "lastRequestAt"
     from usage.source s order by s.slug
   `;

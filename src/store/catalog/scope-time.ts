@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import type { LoadedInterval } from "../../domain/coverage/finality.ts";
 import type { Interval } from "../../domain/time/window.ts";
+import { epochMs } from "../db/instants.ts";
 import { type Database, query } from "../db/query.ts";
 
 export interface ScopeTime {
@@ -38,7 +39,7 @@ export function multirangeText(parts: readonly Interval[]): string {
 export function partsAsJson(multirange: RawBuilder<unknown>): RawBuilder<JsonParts> {
   return sql<JsonParts>`(
     select json_agg(json_build_array(
-      (extract(epoch from lower(p)) * 1000)::bigint, (extract(epoch from upper(p)) * 1000)::bigint
+      ${epochMs("lower(p)")}, ${epochMs("upper(p)")}
     ) order by p) from unnest(${multirange}) p
   )`;
 }

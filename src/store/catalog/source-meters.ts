@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
+import { iso } from "../db/instants.ts";
 import { type Database, query, queryValues } from "../db/query.ts";
 
 export type LearnableMeter = Exclude<Meter, "traces">;
@@ -138,7 +139,7 @@ export interface UnknownMeter {
 /** SQL: those of source `s`, as a list in JSON. */
 export const UNKNOWN_METERS: RawBuilder<UnknownMeter[]> = sql`(
   select coalesce(json_agg(json_build_object('meter', u.meter, 'evidence', u.evidence, 'from', u.unknown_from,
-      'since', to_char(u.since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+      'since', ${iso("u.since")},
       'seconds', extract(epoch from now() - u.since)::integer) order by u.meter), '[]')
   from usage.unknown_meter u where u.source_id = s.source_id
 )`;

@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { Interval } from "../../domain/time/window.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
+import { iso } from "../db/instants.ts";
 import { type Database, queryOne } from "../db/query.ts";
 
 /** A list ends after this many entries. Instants are ISO texts in UTC. */
@@ -64,8 +65,6 @@ export interface CellFacts {
   readonly traces: readonly { readonly groupBy: GroupBy; readonly stride: string; readonly traces: number }[];
 }
 
-const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
-
 interface Asked {
   readonly source: string;
   readonly workspaceId: string;
@@ -77,7 +76,6 @@ export async function cellFacts(
   db: Database,
   { source, workspaceId, scopeIds, range }: Asked,
 ): Promise<CellFacts> {
-  const iso = (column: string) => sql.raw(`to_char(${column} at time zone 'UTC', '${ISO}')`);
   const [start, end] = [sql`${new Date(range.start)}::timestamptz`, sql`${new Date(range.end)}::timestamptz`];
   const overlaps = (row: string) => sql`
     ${sql.raw(`${row}.scope_id`)} = any (${[...scopeIds]}::integer[])

@@ -1,3 +1,4 @@
+import { iso } from "../db/instants.ts";
 import { type Database, query } from "../db/query.ts";
 
 export interface WrongState {
@@ -21,7 +22,7 @@ export async function checkState(
   for (const { scope_id } of scopes) {
     const [found] = await query<WrongState & { all: number }>(db)`
       select e.external_id as "workspaceId", s.group_by as "groupBy", s.stride,
-             to_char(w.bucket_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as at, w.stored, w.by_rules as "byRules",
+             ${iso("w.bucket_start")} as at, w.stored, w.by_rules as "byRules",
              (count(*) over ())::integer as all
       from usage.wrong_state(array[${scope_id}::integer]) w
       join usage.scope s using (scope_id)

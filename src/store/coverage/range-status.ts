@@ -3,6 +3,7 @@ import { STRIDES, type Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
+import { epochMs } from "../db/instants.ts";
 import { type Database, query } from "../db/query.ts";
 
 interface AskedRange {
@@ -117,9 +118,9 @@ export async function rangeStatus(
     select ${meter}::text as meter, c.group_by as "groupBy", c.stride, p.status, p.code,
            sum(ceil(extract(epoch from upper(u.part) - lower(u.part)) / case c.stride when 'hour' then 3600 else 86400 end))::integer
              as buckets,
-           (extract(epoch from min(lower(u.part))) * 1000)::bigint as first,
-           (extract(epoch from max(upper(u.part))) * 1000)::bigint as "end",
-           (extract(epoch from min(p.retry_at)) * 1000)::bigint as "retryAt"
+           ${epochMs("min(lower(u.part))")} as first,
+           ${epochMs("max(upper(u.part))")} as "end",
+           ${epochMs("min(p.retry_at)")} as "retryAt"
     from part p
     join cell c using (n, scope_id)
     cross join lateral unnest(p.parts) u (part)

@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import { iso } from "../db/instants.ts";
 import { type Database, query, queryValues } from "../db/query.ts";
 import {
   cellsOf,
@@ -59,7 +60,5 @@ export async function restatedBuckets(db: Database, of: UsageOf, range: UsageRan
 }
 
 function bucketText({ per }: UsageRange) {
-  return per === "hour"
-    ? sql`to_char(p.bucket at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
-    : sql`to_char(p.bucket, 'YYYY-MM-DD')`;
+  return per === "hour" ? sql`${iso("p.bucket")}` : sql`to_char(p.bucket, 'YYYY-MM-DD')`;
 }

@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import { iso } from "../db/instants.ts";
 import { type Database, query } from "../db/query.ts";
 
 /** Action of a close. Its detail begins with the month and a colon. */
@@ -35,9 +36,9 @@ export async function closedMonths(
 ): Promise<ClosedMonth[]> {
   return query<ClosedMonth>(db)`
     select m.close_id as "closeId", to_char(m.month_start, 'YYYY-MM') as month,
-           to_char(m.closed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "closedAt",
+           ${iso("m.closed_at", "MS")} as "closedAt",
            case when a.via is not null then json_build_object('name', a.actor, 'via', a.via) end as by,
-           to_char(m.costs_closed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "costsClosedAt",
+           ${iso("m.costs_closed_at", "MS")} as "costsClosedAt",
            m.accepted_disagreements as accepted, m.settle_after_seconds as "settleAfterSeconds",
            array(select e.external_id from usage.closed_workspace w join usage.entity e on e.entity_id = w.workspace_id
                  where w.close_id = m.close_id and w.is_left_out order by 1) as without,

@@ -10,6 +10,7 @@ import type { Interval } from "../../domain/time/window.ts";
 import { METERS, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
+import { epochMs } from "../db/instants.ts";
 import { type Database, query } from "../db/query.ts";
 
 /** Whole UTC days from the data start on. */
@@ -122,8 +123,8 @@ async function readOpenDays(
   // Whole parts, because months without proof have a hundred thousand days.
   const rows = await query<OpenPart>(db)`
     select o.meter, o.group_by as "groupBy", array_position(${ids}, o.workspace_id) as place, r.reason, json_agg(json_build_array(
-             (extract(epoch from lower(part)::timestamp at time zone 'UTC') * 1000)::bigint,
-             (extract(epoch from upper(part)::timestamp at time zone 'UTC') * 1000)::bigint
+             ${epochMs("lower(part)::timestamp at time zone 'UTC'")},
+             ${epochMs("upper(part)::timestamp at time zone 'UTC'")}
            )) as parts
     from usage.open_days o
     cross join lateral (

@@ -6,6 +6,7 @@ import { DIGEST_BYTES, WindowDigest } from "../../domain/usage/digest.ts";
 import { clearTime, multirange, overlaps, type ScopeTime } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import type { Store, Transaction } from "../db/database.ts";
+import { epochMs } from "../db/instants.ts";
 import { type Database, query } from "../db/query.ts";
 
 interface ScopeMonth extends Interval {
@@ -69,8 +70,8 @@ async function doubt(db: Database, time: ScopeTime): Promise<void> {
 async function miscountedMonths(db: Database, scopeIds: readonly number[]): Promise<ScopeMonth[]> {
   const ids = sql`any (${[...scopeIds]}::integer[])`;
   return query<ScopeMonth>(db)`
-    select m.scope_id as "scopeId", (extract(epoch from m.month_start) * 1000)::bigint as start,
-           (extract(epoch from m.month_start + interval '1 month') * 1000)::bigint as "end"
+    select m.scope_id as "scopeId", ${epochMs("m.month_start")} as start,
+           ${epochMs("m.month_start + interval '1 month'")} as "end"
     from (
       select distinct x.scope_id, month_start
       from (
@@ -102,8 +103,8 @@ async function recount(db: Database, scopeId: number): Promise<void> {
 
 async function monthsOfHours(db: Database, scopeIds: readonly number[]): Promise<ScopeMonth[]> {
   return query<ScopeMonth>(db)`
-    select distinct c.scope_id as "scopeId", (extract(epoch from m) * 1000)::bigint as start,
-           (extract(epoch from (m at time zone 'UTC' + interval '1 month') at time zone 'UTC') * 1000)::bigint as "end"
+    select distinct c.scope_id as "scopeId", ${epochMs("m")} as start,
+           ${epochMs("(m at time zone 'UTC' + interval '1 month') at time zone 'UTC'")} as "end"
     from usage.coverage c
     cross join lateral generate_series(
       date_trunc('month', c.period_start, 'UTC'), c.period_end - interval '1 microsecond', interval '1 month'
@@ -119,7 +120,7 @@ async function monthsOfHours(db: Database, scopeIds: readonly number[]): Promise
  */
 async function otherHours({ db, client }: Transaction, { scopeId, ...month }: ScopeMonth): Promise<number[]> {
   const loaded = await query<{ start: number; digest: Buffer }>(db)`
-    select (extract(epoch from lower(part)) * 1000)::bigint as start, usage.digest_part(digest, whole, part) as digest
+    select ${epochMs("lower(part)")} as start, usage.digest_part(digest, whole, part) as digest
     from (
       select digest, tstzrange(period_start, period_end) as whole,
              tstzrange(period_start, period_end) * tstzrange(${new Date(month.start)}::timestamptz, ${new Date(month.end)}::timestamptz) as part

@@ -4,6 +4,7 @@ import { METERS } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { METER_OF_SCOPE, type Scope } from "../catalog/scopes.ts";
 import type { Store } from "../db/database.ts";
+import { epochMs } from "../db/instants.ts";
 import { type Database, query } from "../db/query.ts";
 import type { TotalDifference } from "./control-totals.ts";
 
@@ -98,8 +99,8 @@ export async function knownFindings(
 ): Promise<NamedFinding[]> {
   return query<NamedFinding>(db)`
     select ${METER_OF_SCOPE} as meter, d.measure, d.kind, d.state, d.scope_id as "scopeId", d.external_id as "dimensionId",
-           (extract(epoch from d.period_start) * 1000)::bigint as start,
-           (extract(epoch from d.period_end) * 1000)::bigint as "end", d.stored_traces as "storedTraces",
+           ${epochMs("d.period_start")} as start,
+           ${epochMs("d.period_end")} as "end", d.stored_traces as "storedTraces",
            d.control_traces as "controlTraces", c.group_by as "groupBy", w.external_id as "workspaceId"
     from usage.control_difference d
     join usage.scope c using (scope_id)

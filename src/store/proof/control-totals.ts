@@ -6,6 +6,7 @@ import type { Measure } from "../../domain/usage/meter.ts";
 import { clearTime, overlaps } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import type { Store } from "../db/database.ts";
+import { epochMs } from "../db/instants.ts";
 import { type Database, query, queryValues } from "../db/query.ts";
 
 export interface ControlTotal {
@@ -170,8 +171,8 @@ export async function compareGroupings(
       )
       select day.scope_id as "scopeId", day.total_scope_id as "totalScopeId", '' as "dimensionId", day.measure,
              coalesce(g.traces, 0) as "storedTraces", coalesce(w.traces, 0) as "controlTraces",
-             (extract(epoch from day.usage_date) * 1000)::bigint as start,
-             (extract(epoch from day.usage_date + 1) * 1000)::bigint as "end"
+             ${epochMs("day.usage_date")} as start,
+             ${epochMs("day.usage_date + 1")} as "end"
       from day
       left join total g on g.scope_id = day.scope_id and g.usage_date = day.usage_date and g.measure = day.measure
       left join total w on w.scope_id = day.total_scope_id and w.usage_date = day.usage_date and w.measure = day.measure

@@ -5,6 +5,7 @@ import { METER, type Measure, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { labelOf } from "../catalog/entity-names.ts";
 import { lengthOf, METER_OF_SCOPE } from "../catalog/scopes.ts";
+import { iso } from "../db/instants.ts";
 import { type Database, query } from "../db/query.ts";
 
 /** Source of the other number: the CSV export, a total of the platform, or a later response. */
@@ -54,17 +55,14 @@ export interface WantedDifferences {
   readonly masked: boolean;
 }
 
-const ISO = 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"';
-const SHORT_ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
-
 export async function listDifferences(db: Database, wanted: WantedDifferences): Promise<ListedDifference[]> {
   const { most, masked } = wanted;
   const parts = SAYERS.filter((says) => wanted.says === undefined || wanted.says === says).map(
     (says) => sql`(${PARTS[says](wanted)} limit ${most})`,
   );
   const rows = await query<ListedDifference>(db)`
-    select d.says, to_char(d.at at time zone 'UTC', ${ISO}) as at, c.group_by as "groupBy", ${METER_OF_SCOPE} as meter, d.measure, d.stride,
-           to_char(d.starts at time zone 'UTC', ${SHORT_ISO}) as "from", to_char(d.ends at time zone 'UTC', ${SHORT_ISO}) as "to",
+    select d.says, ${iso("d.at", "US")} as at, c.group_by as "groupBy", ${METER_OF_SCOPE} as meter, d.measure, d.stride,
+           ${iso("d.starts")} as "from", ${iso("d.ends")} as "to",
            w.dimension_id as "workspaceId", w.dimension_name as "workspaceName",
            case when d.kind = 'grouping_total' then '(all)' else usage.shown_id(d.external_id) end as "dimensionId",
            ${labelOf(masked)} as "dimensionName",
@@ -100,8 +98,8 @@ const PARTS: Readonly<Record<Sayer, (wanted: WantedDifferences) => RawBuilder<un
            d.bucket_start + ${lengthOf(sql`c.stride`)} as ends,
            d.kind, d.state, d.stored_traces as stored, d.export_traces as other, d.export_says,
            row_number() over (order by d.found_at desc, d.scope_id desc, d.bucket_start desc, d.external_id desc, d.measure desc) as nth,
-           json_build_array('export', to_char(d.found_at at time zone 'UTC', ${ISO}), d.scope_id,
-             to_char(d.bucket_start at time zone 'UTC', ${ISO}), d.external_id, d.measure) as cursor
+           json_build_array('export', ${iso("d.found_at", "US")}, d.scope_id,
+             ${iso("d.bucket_start", "US")}, d.external_id, d.measure) as cursor
     from usage.reconciliation_difference d join usage.scope c using (scope_id)
     where ${ofScope(wanted)} and ${during(wanted, sql`d.bucket_start`, sql`d.bucket_start`)}
       and ${wanted.onlyLeft ? sql`d.state in ('open', 'platform_disagrees')` : sql`true`}
@@ -114,8 +112,8 @@ const PARTS: Readonly<Record<Sayer, (wanted: WantedDifferences) => RawBuilder<un
                   when 1 then 'day' when 7 then 'week' when 30 then 'month' else 'year' end end,
            d.period_start, d.period_end, d.kind, d.state, d.stored_traces, d.control_traces, null,
            row_number() over (order by d.found_at desc, d.scope_id desc, d.kind desc, d.period_start desc, d.period_end desc, d.external_id desc, d.measure desc),
-           json_build_array('total', to_char(d.found_at at time zone 'UTC', ${ISO}), d.scope_id, d.kind,
-             to_char(d.period_start at time zone 'UTC', ${ISO}), to_char(d.period_end at time zone 'UTC', ${ISO}), d.external_id, d.measure)
+           json_build_array('total', ${iso("d.found_at", "US")}, d.scope_id, d.kind,
+             ${iso("d.period_start", "US")}, ${iso("d.period_end", "US")}, d.external_id, d.measure)
     from usage.control_difference d join usage.scope c using (scope_id)
     where ${ofScope(wanted)} and ${during(wanted, sql`d.period_start`, sql`d.period_end - interval '1 microsecond'`)}
       and d.state <> 'unattributed' and ${wanted.onlyLeft ? sql`d.state = 'platform_disagrees'` : sql`true`}
@@ -126,7 +124,7 @@ const PARTS: Readonly<Record<Sayer, (wanted: WantedDifferences) => RawBuilder<un
            t.bucket_start + ${lengthOf(sql`c.stride`)},
            'restated', 'restated', t.new_traces, t.old_traces, null,
            row_number() over (order by t.restated_at desc, t.restatement_id desc),
-           json_build_array('restatement', to_char(t.restated_at at time zone 'UTC', ${ISO}), t.restatement_id)
+           json_build_array('restatement', ${iso("t.restated_at", "US")}, t.restatement_id)
     from usage.restatement t
     join usage.series s using (series_id) join usage.scope c using (scope_id) join usage.entity e on e.entity_id = s.entity_id
     where ${ofScope(wanted)} and ${during(wanted, sql`t.bucket_start`, sql`t.bucket_start`)}

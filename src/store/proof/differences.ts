@@ -6,6 +6,7 @@ import { METERS, type Measure, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import { METER_OF_SCOPE, type Scope } from "../catalog/scopes.ts";
 import type { Transaction } from "../db/database.ts";
+import { epochMs } from "../db/instants.ts";
 import { type Database, query } from "../db/query.ts";
 import { tablesOf } from "./export-stage.ts";
 
@@ -121,7 +122,7 @@ export async function bucketsOf(
   { scopeIds, range, states }: Asked & { states: readonly Difference["state"][] },
 ): Promise<{ scopeId: number; bucketStart: number; differences: number }[]> {
   return query<{ scopeId: number; bucketStart: number; differences: number }>(db)`
-    select scope_id as "scopeId", (extract(epoch from bucket_start) * 1000)::bigint as "bucketStart",
+    select scope_id as "scopeId", ${epochMs("bucket_start")} as "bucketStart",
            count(*) as differences
     from usage.reconciliation_difference
     where state = any (${[...states]}::text[]) and scope_id = any (${[...scopeIds]}::integer[])
@@ -145,7 +146,7 @@ export async function unresolvedDifferences(
   const first = await query<Difference>(db)`
     select d.scope_id as "scopeId", ${METER_OF_SCOPE} as meter, d.measure, c.group_by as "groupBy", c.stride,
            w.external_id as "workspaceId", d.external_id as "dimensionId",
-           (extract(epoch from d.bucket_start) * 1000)::bigint as "bucketStart", d.kind, d.state,
+           ${epochMs("d.bucket_start")} as "bucketStart", d.kind, d.state,
            d.stored_traces as "storedTraces", d.export_traces as "exportTraces", d.export_says as "exportSays"
     from (select * ${unresolved}) d
     join usage.scope c using (scope_id)

@@ -7,6 +7,7 @@ import type { Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { UsageError } from "../../errors.ts";
 import type { Store } from "../db/database.ts";
+import { iso } from "../db/instants.ts";
 import { type Database, query, queryOne, queryValues } from "../db/query.ts";
 import { type Actor, recordAction } from "./operator-actions.ts";
 import { beginRun } from "./runs.ts";
@@ -115,9 +116,9 @@ export async function listBackfills(db: Database, listed: Listed = {}): Promise<
   return query<Backfill>(db)`
     select b.backfill_id as "backfillId", b.slug as source, b.meter, b.stride, b.groupings, b.reprocess, b.state,
            cardinality(b.workspace_ids) as workspaces, b.workspace_ids as "workspaceIds", b.refused_message as refused,
-           to_char(b.period_start at time zone 'UTC', ${ISO}) as "from", to_char(b.period_end at time zone 'UTC', ${ISO}) as "to",
-           to_char(b.created_at at time zone 'UTC', ${ISO}) as "createdAt",
-           to_char(b.finished_at at time zone 'UTC', ${ISO}) as "finishedAt", w.*
+           ${iso("b.period_start")} as "from", ${iso("b.period_end")} as "to",
+           ${iso("b.created_at")} as "createdAt",
+           ${iso("b.finished_at")} as "finishedAt", w.*
     from (
       select b.*, s.slug, s.refused_message
       from usage.backfill b join usage.source s using (source_id)
@@ -136,8 +137,6 @@ export async function listBackfills(db: Database, listed: Listed = {}): Promise<
     order by b.backfill_id desc
   `;
 }
-
-const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
 
 export async function backfillOf(db: Database, backfillId: number): Promise<Backfill> {
   const [backfill] = await listBackfills(db, { backfillId });
@@ -161,8 +160,8 @@ export interface FailedTask {
 
 export async function failedTasks(db: Database, backfillId: number): Promise<FailedTask[]> {
   return query<FailedTask>(db)`
-    select group_by as "groupBy", stride, to_char(period_start at time zone 'UTC', ${ISO}) as "from",
-           to_char(period_end at time zone 'UTC', ${ISO}) as "to", workspace_ids as "workspaceIds", code, message
+    select group_by as "groupBy", stride, ${iso("period_start")} as "from",
+           ${iso("period_end")} as "to", workspace_ids as "workspaceIds", code, message
     from usage.fetch_task where backfill_id = ${backfillId} and state = 'failed' order by task_id
   `;
 }
@@ -324,7 +323,7 @@ export async function failureGroups(
              as message,
            json_agg(json_build_object(
              'groupBy', group_by, 'stride', stride, 'workspaceIds', workspace_ids,
-             'from', to_char(period_start at time zone 'UTC', ${ISO}), 'to', to_char(period_end at time zone 'UTC', ${ISO})
+             'from', ${iso("period_start")}, 'to', ${iso("period_end")}
            ) order by n) filter (where n <= ${mostRanges}) as ranges
     from failed group by code order by count(*) desc, code limit ${mostGroups}
   `;

@@ -1,0 +1,12 @@
+import { type RawBuilder, sql } from "kysely";
+
+/** SQL: the ISO text of an instant in UTC, to the second or with milliseconds (MS) or microseconds (US). */
+export function iso(instant: string, digits?: "MS" | "US"): RawBuilder<string> {
+  const fraction = digits === undefined ? "" : `.${digits}`;
+  return sql.raw(`to_char(${instant} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS${fraction}"Z"')`);
+}
+
+/** SQL: an instant in epoch milliseconds. */
+export function epochMs(instant: string): RawBuilder<number> {
+  return sql.raw(`(extract(epoch from ${instant}) * 1000)::bigint`);
+}
