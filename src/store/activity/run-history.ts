@@ -77,7 +77,7 @@ export async function lastRuns(db: Database, kind: RunKind): Promise<Run[]> {
 export async function runsById(db: Database, runIds: readonly number[]): Promise<Run[]> {
   return judged(
     db,
-    sql`select r.*, s.slug from usage.run r join usage.source s using (source_id) where r.run_id = any (${[...runIds]}::integer[])`,
+    sql`select r.*, s.slug from usage.run r join usage.source s using (source_id) where r.run_id = any (${runIds}::integer[])`,
   );
 }
 

@@ -81,7 +81,7 @@ export async function listMoments(db: Database, wanted: Wanted): Promise<Moment[
       parts.map((part) => sql`(select * from (${part}) p (kind, at, id, source, details) limit ${most})`),
       sql` union all `,
     )}) m
-    order by m.at desc, array_position(${[...TIMELINE_KINDS]}::text[], m.kind), m.id desc
+    order by m.at desc, array_position(${TIMELINE_KINDS}::text[], m.kind), m.id desc
     limit ${most}
   `;
 }
@@ -94,7 +94,7 @@ function after(
   id: RawBuilder<unknown>,
 ) {
   const [cursorAt, cursorKind, cursorId] = before;
-  const place = sql`array_position(${[...TIMELINE_KINDS]}::text[], ${kind})`;
+  const place = sql`array_position(${TIMELINE_KINDS}::text[], ${kind})`;
   const cursorPlace = TIMELINE_KINDS.indexOf(cursorKind) + 1;
   return sql<boolean>`${at} <= ${cursorAt}::timestamptz and (
     ${at} < ${cursorAt}::timestamptz or ${place} > ${cursorPlace} or ${place} = ${cursorPlace} and ${id} < ${cursorId}::bigint
@@ -107,14 +107,14 @@ const ofSource = ({ source }: Wanted) =>
 function runs(wanted: Wanted, kinds: readonly RunKind[]): RawBuilder<unknown> {
   return sql`
     select r.kind, r.started_at as at, r.run_id as id, s.slug, null::json
-    from usage.source s cross join unnest(${[...kinds]}::text[]) k
+    from usage.source s cross join unnest(${kinds}::text[]) k
     cross join lateral (
       select r.kind, r.started_at, r.run_id from usage.run r
       where r.source_id = s.source_id and r.kind = k and ${after(wanted, sql`r.kind`, sql`r.started_at`, sql`r.run_id`)}
       order by r.started_at desc, r.run_id desc limit ${wanted.most}
     ) r
     where ${ofSource(wanted)}
-    order by r.started_at desc, array_position(${[...TIMELINE_KINDS]}::text[], r.kind), r.run_id desc`;
+    order by r.started_at desc, array_position(${TIMELINE_KINDS}::text[], r.kind), r.run_id desc`;
 }
 
 const PARTS = {

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import type { LimitUse } from "../../domain/bill/usage-limit.ts";
+import { lockSource } from "../catalog/scopes.ts";
 import type { Store } from "../db/database.ts";
 import { iso } from "../db/instants.ts";
 import { type Database, query } from "../db/query.ts";
@@ -19,7 +20,7 @@ export async function keepUsageLimits(
   }));
   await store.transaction(async ({ db }) => {
     // Of two simultaneous readings, the one that ends last counts.
-    await sql`select from usage.source where source_id = ${sourceId} for no key update`.execute(db);
+    await lockSource(db, sourceId);
     await sql`delete from usage.usage_limit where source_id = ${sourceId}`.execute(db);
     await sql`
       insert into usage.usage_limit (source_id, workspace, limit_type, limit_value, is_rejecting, read_at)
@@ -77,7 +78,7 @@ export async function billPartsOf(db: Database, sourceId: number): Promise<Learn
   return query<LearnedBillPart>(db)`
     select part, refusal, asked_at as "askedAt", refusal is null or asked_at < now() - interval '23 hours' as "isDue"
     from usage.bill_part where source_id = ${sourceId}
-    order by array_position(${[...BILL_PARTS]}::text[], part)
+    order by array_position(${BILL_PARTS}::text[], part)
   `;
 }
 

@@ -9,7 +9,7 @@ import { recordTable } from "../load/load-statements.ts";
 import { keepMonthsOf } from "../load/month-counter.ts";
 import { type Actor, recordAction } from "../work/operator-actions.ts";
 import { clearTime } from "./scope-time.ts";
-import { lockScopes } from "./scopes.ts";
+import { lockScopes, lockSource } from "./scopes.ts";
 
 /**
  * `usage.source.data_start` is the only place of a source's data start, for traces of every tier. Deployment usage begins with
@@ -91,7 +91,7 @@ export async function moveDataStart(
       scopes.map((scope) => scope.scope_id),
     );
     // After the scopes and before failures: other transactions lock in this order too.
-    await sql`select from usage.source where source_id = ${sourceId} for no key update`.execute(db);
+    await lockSource(db, sourceId);
     await refuseUnfinished(db, { sourceId, to });
     const parts = STRIDES.map((stride) => ({
       stride,
@@ -154,7 +154,7 @@ function recordsOf({ stride, scopeIds, end }: Part) {
   return {
     table: sql.raw(name),
     day: isDate ? sql`r.bucket_start` : sql`(r.bucket_start at time zone 'UTC')::date`,
-    condition: sql`s.series_id = r.series_id and s.scope_id = any (${[...scopeIds]}::integer[])
+    condition: sql`s.series_id = r.series_id and s.scope_id = any (${scopeIds}::integer[])
       and r.bucket_start < ${isDate ? before.slice(0, 10) : before}::${sql.raw(bucketType)}`,
   };
 }
@@ -184,12 +184,12 @@ async function forget(db: Database, part: Part): Promise<void> {
   }
   await sql`
     update usage.reconciliation_difference set state = 'closed', closed_at = now()
-    where scope_id = any (${[...scopeIds]}::integer[]) and bucket_start < ${new Date(end)}
+    where scope_id = any (${scopeIds}::integer[]) and bucket_start < ${new Date(end)}
       and state in ('open', 'platform_disagrees')
   `.execute(db);
   await sql`
     update usage.control_difference set state = 'closed', closed_at = now()
-    where scope_id = any (${[...scopeIds]}::integer[]) and period_end <= ${new Date(end)}
+    where scope_id = any (${scopeIds}::integer[]) and period_end <= ${new Date(end)}
       and state in ('platform_disagrees', 'unattributed')
   `.execute(db);
 }

@@ -17,7 +17,7 @@ export async function entityIds(
 ): Promise<(number | undefined)[]> {
   const { rows } = await sql<{ entity_id: number | null }>`
     select e.entity_id
-    from unnest(${[...dimensionIds]}::text[]) with ordinality k (id, n)
+    from unnest(${dimensionIds}::text[]) with ordinality k (id, n)
     left join usage.entity e
       on e.source_id = ${sourceId} and e.dimension = ${dimension} and e.external_id = k.id
     order by k.n
@@ -44,13 +44,13 @@ export async function enterEntities(
 ): Promise<Map<string, number>> {
   const find = (ids: readonly string[]) => sql<KnownEntity>`
     select ${ENTITY} from usage.entity
-    where source_id = ${sourceId} and dimension = ${dimension} and external_id = any (${[...ids]}::text[])
+    where source_id = ${sourceId} and dimension = ${dimension} and external_id = any (${ids}::text[])
   `;
   const insert = (ids: readonly string[]) => sql<KnownEntity>`
     insert into usage.entity (source_id, dimension, external_id, first_seen_at, last_seen_at)
     select ${sourceId}, ${dimension}, id, to_timestamp(first * 3600), to_timestamp(last * 3600)
     from unnest(
-      ${[...ids]}::text[], ${ids.map((id) => seen.get(id)?.firstHour)}::bigint[],
+      ${ids}::text[], ${ids.map((id) => seen.get(id)?.firstHour)}::bigint[],
       ${ids.map((id) => seen.get(id)?.lastHour)}::bigint[]
     ) n (id, first, last)
     on conflict do nothing

@@ -3,7 +3,7 @@ import { UsageError } from "../../errors.ts";
 import type { Store } from "../db/database.ts";
 import { type Database, query, queryOne, queryValues } from "../db/query.ts";
 import { type Actor, recordAction } from "../work/operator-actions.ts";
-import { lockScopesWhere } from "./scopes.ts";
+import { lockScopesWhere, lockSource } from "./scopes.ts";
 
 export interface Forgotten {
   readonly forgotten: boolean;
@@ -33,7 +33,7 @@ export async function forgetWorkspace(
     const ofWorkspace = sql`workspace_id = ${entityId}`;
     await lockScopesWhere(db, ofWorkspace);
     // After the scopes: other transactions lock in this order too.
-    await sql`select from usage.source where source_id = ${sourceId} for no key update`.execute(db);
+    await lockSource(db, sourceId);
     await sql`select from usage.workspace where entity_id = ${entityId} for update`.execute(db);
     const scopeIds = await lockScopesWhere(db, ofWorkspace);
     const held = await holdingsOf(db, { scopeIds, workspaces: [entityId], sourceId: null });
@@ -186,7 +186,7 @@ async function forgetScopes(
   db: Database,
   { sourceId, scopeIds }: { sourceId: number; scopeIds: readonly number[] },
 ): Promise<void> {
-  const ids = sql`${[...scopeIds]}::integer[]`;
+  const ids = sql`${scopeIds}::integer[]`;
   await forgetTasks(db, { sourceId, scopeIds });
   for (const table of BY_SERIES) {
     await sql`
@@ -212,7 +212,7 @@ async function forgetTasks(
   db: Database,
   { sourceId, scopeIds }: { sourceId: number; scopeIds: readonly number[] },
 ): Promise<void> {
-  const ids = sql`${[...scopeIds]}::integer[]`;
+  const ids = sql`${scopeIds}::integer[]`;
   await sql`
     delete from usage.fetch_task
     where source_id = ${sourceId} and scope_ids && ${ids} and (backfill_id is null or scope_ids <@ ${ids})
@@ -261,8 +261,8 @@ async function holdingsOf(
   of: { scopeIds: readonly number[]; workspaces: readonly number[]; sourceId: number | null },
 ): Promise<Holdings> {
   const { sourceId } = of;
-  const scopes = sql`any (${[...of.scopeIds]}::integer[])`;
-  const workspaces = sql`any (${[...of.workspaces]}::integer[])`;
+  const scopes = sql`any (${of.scopeIds}::integer[])`;
+  const workspaces = sql`any (${of.workspaces}::integer[])`;
   return queryOne<Holdings>(db)`
     with mine as materialized (select series_id from usage.series where scope_id = ${scopes})
     select ((select count(*) from usage.hourly_record join mine using (series_id))
@@ -273,7 +273,7 @@ async function holdingsOf(
            ((select count(*) from usage.reconciliation_difference where scope_id = ${scopes})
              + (select count(*) from usage.control_difference where scope_id = ${scopes}))::integer as differences,
            (select count(*)::integer from usage.fetch_task
-            where scope_ids && ${[...of.scopeIds]}::integer[] or source_id = ${sourceId}) as "fetchTasks",
+            where scope_ids && ${of.scopeIds}::integer[] or source_id = ${sourceId}) as "fetchTasks",
            (select count(*)::integer from usage.price
             where workspace_id = ${workspaces} or source_id = ${sourceId}) as prices,
            array(select distinct to_char(m.month_start, 'YYYY-MM') from usage.month_close m

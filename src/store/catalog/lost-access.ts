@@ -35,7 +35,7 @@ export async function loseAccess(
     sql<{ entity_id: number; external_id: string; leaves: boolean }>`
       select w.entity_id, e.external_id, ${isUnlisted} and w.unlisted_since is null and not w.is_deleted as leaves
       from usage.workspace w join usage.entity e using (entity_id)
-      where e.source_id = ${lost.sourceId} and e.external_id = any (${[...lost.workspaceIds]}::text[])
+      where e.source_id = ${lost.sourceId} and e.external_id = any (${lost.workspaceIds}::text[])
         and (w.unlisted_since is null or w.unlisted_since <= ${at}) and ${wasDue}
         and case when w.readable_at is null then ${isUnlisted} and w.unlisted_since is null else w.readable_at <= ${at} end
       order by e.external_id
@@ -106,7 +106,7 @@ export async function withoutUsage(
 ): Promise<string[]> {
   return queryValues<string>(db)`
     select e.external_id as id from usage.workspace w join usage.entity e using (entity_id)
-    where e.source_id = ${sourceId} and e.external_id = any (${[...workspaceIds]}::text[])
+    where e.source_id = ${sourceId} and e.external_id = any (${workspaceIds}::text[])
       and w.used_before is null and not w.is_deleted
     order by 1
   `;
@@ -128,7 +128,7 @@ export async function restedOnStatistics(
       join usage.entity e using (entity_id)
       join usage.trace_scope s on s.workspace_id = w.entity_id and s.stride = 'day'
       join usage.coverage c using (scope_id)
-      where e.source_id = ${named.sourceId} and e.external_id = any (${[...named.workspaceIds]}::text[])
+      where e.source_id = ${named.sourceId} and e.external_id = any (${named.workspaceIds}::text[])
         and (w.used_before is null or w.used_before > ${new Date(named.until)}) and c.final
       group by 1, 2
     ) f
@@ -158,6 +158,6 @@ export async function doubtZeros(
 
 function ofWorkspaces({ sourceId, workspaceIds }: { sourceId: number; workspaceIds: readonly string[] }) {
   return sql`workspace_id in (
-    select entity_id from usage.entity where source_id = ${sourceId} and external_id = any (${[...workspaceIds]}::text[])
+    select entity_id from usage.entity where source_id = ${sourceId} and external_id = any (${workspaceIds}::text[])
   )`;
 }

@@ -20,7 +20,7 @@ export interface CoverageRow {
 }
 
 export function overlaps({ scopeIds, period }: ScopeTime): RawBuilder<boolean> {
-  return sql<boolean>`scope_id = any (${[...scopeIds]}::integer[])
+  return sql<boolean>`scope_id = any (${scopeIds}::integer[])
     and period_start < ${new Date(period.end)}::timestamptz and period_end > ${new Date(period.start)}::timestamptz`;
 }
 

@@ -31,11 +31,15 @@ export interface WantedScopes {
 
 /** Meter of scope `c`; null for one of a newer release. */
 export const METER_OF_SCOPE = sql<Meter>`case ${sql.join(
-  METERS.map(
-    (meter) => sql`when c.kind = ${METER[meter].kind} and c.trace_tier = ${METER[meter].tier} then ${meter}`,
-  ),
+  METERS.map((meter) => sql`when ${isOfMeter("c", meter)} then ${meter}`),
   sql` `,
 )} end`;
+
+/** SQL condition: a scope is of the meter. */
+export function isOfMeter(row: string, meter: Meter): RawBuilder<boolean> {
+  const { kind, tier } = METER[meter];
+  return sql<boolean>`${sql.ref(`${row}.kind`)} = ${kind} and ${sql.ref(`${row}.trace_tier`)} = ${tier}`;
+}
 
 export async function ensureScopes(db: Database, wanted: WantedScopes): Promise<void> {
   const { meter = "traces" } = wanted;
@@ -47,11 +51,11 @@ export async function ensureScopes(db: Database, wanted: WantedScopes): Promise<
     from usage.workspace w
     join usage.entity e on e.entity_id = w.entity_id and e.source_id = ${wanted.sourceId}
     cross join unnest(${groupings}::text[]) g
-    cross join unnest(${[...wanted.strides]}::text[]) s
+    cross join unnest(${wanted.strides}::text[]) s
     where not exists (
       select 1 from usage.scope x
       where x.source_id = ${wanted.sourceId} and x.group_by = g and x.workspace_id = w.entity_id and x.stride = s
-        and x.kind = ${kind} and x.trace_tier = ${tier}
+        and ${isOfMeter("x", meter)}
     )
     order by 4, 5, 6
     on conflict do nothing
@@ -73,10 +77,10 @@ export async function scopesOf(
   await ensureScopes(db, { sourceId, meter, groupings: [groupBy], strides: [stride] });
   return queryValues<number>(db)`
     select s.scope_id
-    from unnest(${[...workspaceIds]}::text[]) with ordinality k (id, n)
+    from unnest(${workspaceIds}::text[]) with ordinality k (id, n)
     join usage.entity e on e.source_id = ${sourceId} and e.dimension = 'workspace' and e.external_id = k.id
     join usage.scope s on s.workspace_id = e.entity_id and s.group_by = ${groupBy} and s.stride = ${stride}
-      and s.kind = ${METER[meter].kind} and s.trace_tier = ${METER[meter].tier}
+      and ${isOfMeter("s", meter)}
     order by k.n
   `;
 }
@@ -98,8 +102,8 @@ export async function scopeStates(db: Database, wanted: WantedScopes): Promise<S
     cross join lateral (
       select range_agg(tstzrange(period_start, period_end)) as parts from usage.failure where scope_id = s.scope_id
     ) f
-    where s.source_id = ${sourceId} and s.kind = ${METER[meter].kind} and s.trace_tier = ${METER[meter].tier}
-      and s.group_by = any (${[...groupings]}::text[]) and s.stride = any (${[...strides]}::text[])
+    where s.source_id = ${sourceId} and ${isOfMeter("s", meter)}
+      and s.group_by = any (${groupings}::text[]) and s.stride = any (${strides}::text[])
     order by 1
   `;
   return rows.map(({ final, provisional, failures, ...scope }) => ({
@@ -118,13 +122,18 @@ export async function scopeStates(db: Database, wanted: WantedScopes): Promise<S
  * that exist: others may have been forgotten.
  */
 export function lockScopes(db: Database, scopeIds: readonly number[]): Promise<number[]> {
-  return lockScopesWhere(db, sql`scope_id = any (${[...scopeIds]}::integer[])`);
+  return lockScopesWhere(db, sql`scope_id = any (${scopeIds}::integer[])`);
 }
 
 export async function lockScopesWhere(db: Database, condition: RawBuilder<unknown>): Promise<number[]> {
   return queryValues<number>(db)`
     select scope_id from usage.scope where ${condition} order by scope_id for no key update
   `;
+}
+
+/** Makes other changes of a source, which lock its row too, wait until the transaction ends. */
+export async function lockSource(db: Database, sourceId: number): Promise<void> {
+  await sql`select from usage.source where source_id = ${sourceId} for no key update`.execute(db);
 }
 
 export function lengthOf(stride: RawBuilder<unknown>): RawBuilder<unknown> {
@@ -169,9 +178,9 @@ export async function missingTime(db: Database, wanted: Missing): Promise<Planne
       select c.group_by, c.stride, d.final as days, h.final as hours, f.held, json_agg(json_build_array(c.scope_id, e.external_id)) as scopes
       from usage.scope c join usage.entity e on e.entity_id = c.workspace_id
       left join usage.day_state d using (scope_id) left join usage.hour_state h using (scope_id) left join failed f using (scope_id)
-      where c.source_id = ${sourceId} and c.kind = ${METER[meter].kind} and c.trace_tier = ${METER[meter].tier}
-        and c.group_by = any (${[...groupings]}::text[]) and c.stride = any (${[...strides]}::text[])
-        and e.external_id = any (${[...workspaceIds]}::text[])
+      where c.source_id = ${sourceId} and ${isOfMeter("c", meter)}
+        and c.group_by = any (${groupings}::text[]) and c.stride = any (${strides}::text[])
+        and e.external_id = any (${workspaceIds}::text[])
       group by 1, 2, 3, 4, 5
     ), missing as (
       select *, tstzmultirange(tstzrange(${new Date(within.start)}, ${new Date(within.end)})) - (${done}) as parts from alike
@@ -207,8 +216,8 @@ export async function dueFailures(
     ) f
     join usage.scope c using (scope_id)
     join usage.entity e on e.entity_id = c.workspace_id
-    where c.source_id = ${sourceId} and c.kind = ${METER[meter].kind} and c.trace_tier = ${METER[meter].tier}
-      and c.stride = any (${[...strides]}::text[])
+    where c.source_id = ${sourceId} and ${isOfMeter("c", meter)}
+      and c.stride = any (${strides}::text[])
     order by 1
   `;
   return rows.map(({ parts, ...scope }) => ({ ...scope, missing: toIntervals(parts) }));

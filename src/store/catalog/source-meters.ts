@@ -1,7 +1,8 @@
 import { type RawBuilder, sql } from "kysely";
-import { METER, type Meter } from "../../domain/usage/meter.ts";
+import type { Meter } from "../../domain/usage/meter.ts";
 import { iso } from "../db/instants.ts";
 import { type Database, query, queryValues } from "../db/query.ts";
+import { isOfMeter } from "./scopes.ts";
 
 export type LearnableMeter = Exclude<Meter, "traces">;
 
@@ -80,10 +81,9 @@ export async function learnMeter(
     returning state
   `;
   if (rows[0]?.state !== "not_counted") return;
-  const { kind, tier } = METER[meter];
   await sql`
     delete from usage.failure f using usage.scope c
-    where c.scope_id = f.scope_id and c.source_id = ${sourceId} and c.kind = ${kind} and c.trace_tier = ${tier}
+    where c.scope_id = f.scope_id and c.source_id = ${sourceId} and ${isOfMeter("c", meter)}
   `.execute(db);
 }
 
@@ -115,10 +115,9 @@ export async function workspacesWith(
   db: Database,
   { sourceId, meter }: { sourceId: number; meter: Meter },
 ): Promise<ReadonlySet<string>> {
-  const { kind, tier } = METER[meter];
   const ids = await queryValues<string>(db)`
     select distinct e.external_id as id from usage.scope c join usage.entity e on e.entity_id = c.workspace_id
-    where c.source_id = ${sourceId} and c.kind = ${kind} and c.trace_tier = ${tier}
+    where c.source_id = ${sourceId} and ${isOfMeter("c", meter)}
       and exists (select from usage.series x where x.scope_id = c.scope_id)
   `;
   return new Set(ids);

@@ -141,7 +141,7 @@ async function refuseSharedWorkspace(
   const [shared] = await query<{ slug: string; external_id: string }>(db)`
     select s.slug, e.external_id from usage.source s join usage.entity e using (source_id)
     where s.organization_id = ${binding.organizationId} and s.source_id <> ${binding.sourceId}
-      and e.dimension = 'workspace' and e.external_id = any (${[...binding.workspaceIds]}::text[])
+      and e.dimension = 'workspace' and e.external_id = any (${binding.workspaceIds}::text[])
     limit 1
   `;
   if (shared === undefined) return;

@@ -30,7 +30,7 @@ export async function noteAccess(
   const usedBefore = isStatistics ? null : new Date(until);
   const proven = sql`
     select entity_id from usage.entity
-    where source_id = ${sourceId} and dimension = 'workspace' and external_id = any (${[...named]}::text[])
+    where source_id = ${sourceId} and dimension = 'workspace' and external_id = any (${named}::text[])
   `;
   await store.statement((db) =>
     proveAccess(db, { at, receivedAt, proven, usedBefore: sql`${usedBefore}::timestamptz` }),
@@ -156,7 +156,7 @@ export async function splitByAccess(
   const since = new Date(asked.since ?? stamp.fetchedAt - ACCESS_PROVEN_FOR_MS);
   const rows = await query<{ scope_id: number }>(db)`
     select s.scope_id from usage.scope s join usage.workspace w on w.entity_id = s.workspace_id
-    where s.scope_id = any (${[...scopeIds]}::integer[]) and w.readable_at >= ${since}
+    where s.scope_id = any (${scopeIds}::integer[]) and w.readable_at >= ${since}
       and (w.readable_since is null or w.readable_since <= ${requested})
   `;
   const named = [...answer.named()].map((index) => scopeIds[index] as number);

@@ -19,8 +19,8 @@ export async function registerWorkspaces(
 ): Promise<void> {
   await enterWorkspaces(db, { sourceId, workspaceIds });
   await sql`
-    update usage.source set workspace_ids = ${[...workspaceIds]}::text[]
-    where source_id = ${sourceId} and workspace_ids <> ${[...workspaceIds]}::text[]
+    update usage.source set workspace_ids = ${workspaceIds}::text[]
+    where source_id = ${sourceId} and workspace_ids <> ${workspaceIds}::text[]
   `.execute(db);
 }
 

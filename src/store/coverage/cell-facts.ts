@@ -78,7 +78,7 @@ export async function cellFacts(
 ): Promise<CellFacts> {
   const [start, end] = [sql`${new Date(range.start)}::timestamptz`, sql`${new Date(range.end)}::timestamptz`];
   const overlaps = (row: string) => sql`
-    ${sql.raw(`${row}.scope_id`)} = any (${[...scopeIds]}::integer[])
+    ${sql.raw(`${row}.scope_id`)} = any (${scopeIds}::integer[])
     and ${sql.raw(`${row}.period_start`)} < ${end} and ${sql.raw(`${row}.period_end`)} > ${start}
   `;
   const part = (row: string) => sql`
@@ -129,7 +129,7 @@ export async function cellFacts(
         from usage.fetch_task w join usage.source s using (source_id)
         where s.slug = ${source} and w.state in ('waiting', 'queued') and w.period_start < ${end} and w.period_end > ${start}
           and ${workspaceId} = any (w.workspace_ids)
-          and w.scope_ids && ${[...scopeIds]}::integer[]
+          and w.scope_ids && ${scopeIds}::integer[]
         order by w.task_id limit ${MOST}
       ) x) as tasks,
       (select coalesce(json_agg(x), '[]') from (
@@ -149,7 +149,7 @@ export async function cellFacts(
           select sum(traces) from usage.hourly_record h
           where c.stride = 'hour' and h.series_id = s.series_id and h.bucket_start >= ${start} and h.bucket_start < ${end}
         ) r
-        where c.scope_id = any (${[...scopeIds]}::integer[])
+        where c.scope_id = any (${scopeIds}::integer[])
         group by c.group_by, c.stride
       ) x) as traces
   `;

@@ -1,8 +1,9 @@
 import type { RangeLine } from "../../domain/coverage/range-status.ts";
 import { STRIDES, type Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
-import { METER, type Meter } from "../../domain/usage/meter.ts";
+import type { Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
+import { isOfMeter } from "../catalog/scopes.ts";
 import { epochMs } from "../db/instants.ts";
 import { type Database, query } from "../db/query.ts";
 
@@ -46,11 +47,11 @@ export async function rangeStatus(
              usage.time_of(h.whole_final_days) as whole_final
       from usage.scope s
       join usage.entity e on e.entity_id = s.workspace_id
-      cross join lateral array_position(${[...STRIDES]}::text[], s.stride) r (rank)
+      cross join lateral array_position(${STRIDES}::text[], s.stride) r (rank)
       left join usage.day_state d using (scope_id)
       left join usage.hour_state h using (scope_id)
-      where s.source_id = ${sourceId} and s.kind = ${METER[meter].kind} and s.trace_tier = ${METER[meter].tier}
-        and s.group_by = any (${[...groupings]}::text[]) and e.external_id = any (${[...workspaceIds]}::text[])
+      where s.source_id = ${sourceId} and ${isOfMeter("s", meter)}
+        and s.group_by = any (${groupings}::text[]) and e.external_id = any (${workspaceIds}::text[])
         and r.rank <= (select max(rank) from wanted)
     ), own as materialized (
       -- Each time belongs to the coarsest stride that has it, or in which it failed.

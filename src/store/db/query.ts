@@ -19,3 +19,9 @@ export function queryValues<Value>(db: Database) {
   return async (text: TemplateStringsArray, ...values: readonly unknown[]): Promise<Value[]> =>
     (await query<Record<string, Value>>(db)(text, ...values)).map((row) => Object.values(row)[0] as Value);
 }
+
+/** A tag for one statement that changes rows: how many it changed. */
+export function change(db: Database) {
+  return async (text: TemplateStringsArray, ...values: readonly unknown[]): Promise<number> =>
+    Number((await sql(text, ...values).execute(db)).numAffectedRows ?? 0);
+}

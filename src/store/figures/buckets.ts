@@ -36,7 +36,7 @@ export async function bucketsOfIds(
     select p.key, ${bucketText(range)} as bucket, p.traces
     from (
       select key, bucket, sum(traces)::bigint as traces from (${recordsIn(of, range, keys)}) r
-      where key = any (${[...keys]}::integer[]) group by key, bucket
+      where key = any (${keys}::integer[]) group by key, bucket
     ) p
     order by 1, 2
   `;

@@ -50,7 +50,7 @@ export function recordsIn(of: UsageOf, range: UsageRange, keys?: readonly number
       select ${keyOf(of, sql`s.entity_id`)} as key, ${table === "dated_record" ? inMonth(column) : column} as bucket, r.traces
       from cell c join usage.series s on s.scope_id = ${scope} join ${sql.table(`usage.${table}`)} r using (series_id)
       where ${column} >= ${from} and ${column} < ${to} and ${isCounted(of)}
-        and ${keys === undefined ? sql`true` : sql`${keyOf(of, sql`s.entity_id`)} = any (${[...keys]}::integer[])`}`,
+        and ${keys === undefined ? sql`true` : sql`${keyOf(of, sql`s.entity_id`)} = any (${keys}::integer[])`}`,
   );
   if (of.byHours && range.per !== "hour") {
     const { day, rows } = daysOfHours(of, range);

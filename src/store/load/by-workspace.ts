@@ -64,7 +64,7 @@ export async function byWorkspace(
              coalesce(range_agg(tstzrange(v.period_start, v.period_end)), '{}') as loaded
       from usage.coverage v where v.scope_id = s.scope_id and ${overlaps(asked, "v")}
     ) o
-    where s.scope_id = any (${[...scopeIds]}::integer[]) and w.group_by = 'workspace' and a.loaded @> ${asked}
+    where s.scope_id = any (${scopeIds}::integer[]) and w.group_by = 'workspace' and a.loaded @> ${asked}
       and not exists (select from usage.failure f where f.scope_id = w.scope_id and ${overlaps(asked, "f")})
       and not ${exceeds(sql`s.source_id`)}
   `;
@@ -139,7 +139,7 @@ export async function quietWorkspaces(
     join usage.coverage v using (scope_id)
     join usage.entity e on e.entity_id = s.workspace_id
     where s.source_id = ${sourceId} and s.group_by = 'workspace' and v.period_end > lower(${lately})
-      ${workspaceIds === undefined ? sql`` : sql`and e.external_id = any (${[...workspaceIds]}::text[])`}
+      ${workspaceIds === undefined ? sql`` : sql`and e.external_id = any (${workspaceIds}::text[])`}
     group by 1 having not bool_or(v.traced && ${lately})
   `;
   return new Set(ids);
@@ -156,7 +156,7 @@ async function loadedSince(
   const { scopeIds, asked, finalUntil } = given;
   const rows = await query<{ scopeId: number; since: Date }>(db)`
     select v.scope_id as "scopeId", min(v.fetched_at) as since from usage.coverage v
-    where v.scope_id = any (${[...scopeIds]}::integer[]) and ${overlaps(asked, "v")}
+    where v.scope_id = any (${scopeIds}::integer[]) and ${overlaps(asked, "v")}
       and not exists (select from usage.failure f where f.scope_id = v.scope_id and ${overlaps(asked, "f")})
     group by 1
     having range_agg(tstzrange(v.period_start, v.period_end)) @> ${asked}
@@ -176,7 +176,7 @@ async function addUpToDays(db: Database, scopeIds: readonly number[], age: Age):
   const rows = await query<{ scopeId: number; ofDays: number }>(db)`
     select s.scope_id as "scopeId", d.scope_id as "ofDays"
     from usage.scope s join usage.scope d using (source_id, kind, trace_tier, group_by, workspace_id)
-    where s.scope_id = any (${[...scopeIds]}::integer[]) and d.stride = 'day'
+    where s.scope_id = any (${scopeIds}::integer[]) and d.stride = 'day'
   `;
   const dayScopes = rows.map(({ ofDays }) => ofDays);
   const since = await loadedSince(db, { scopeIds: dayScopes, asked: rangeOf(days), finalUntil });
@@ -217,7 +217,7 @@ export async function otherScopes(
     from usage.scope w
     join usage.scope o using (source_id, kind, trace_tier, workspace_id, stride)
     join usage.entity e on e.entity_id = o.workspace_id
-    where w.scope_id = any (${[...scopeIds]}::integer[]) and o.group_by <> 'workspace'
+    where w.scope_id = any (${scopeIds}::integer[]) and o.group_by <> 'workspace'
       and not exists (
         select from usage.failure f
         where f.scope_id = o.scope_id and f.retry_at > now() and ${overlaps(asked, "f")}

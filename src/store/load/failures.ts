@@ -2,7 +2,8 @@ import { sql } from "kysely";
 import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import { clearTime, multirange, overlaps, type ScopeTime } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
-import type { Database, Store } from "../db/database.ts";
+import type { Store } from "../db/database.ts";
+import { change, type Database } from "../db/query.ts";
 
 interface NotedFailure extends ScopeTime {
   readonly stamp: FetchStamp;
@@ -45,7 +46,7 @@ export async function noteFailures(db: Database, failure: NotedFailure): Promise
       (scope_id, period_start, period_end, state, code, message, attempts, fetch_number, failed_at, retry_at)
     select scope_id, lower(part), upper(part), ${state}, ${code}, ${message}, attempts, ${stamp.fetchNumber}, ${failedAt},
            ${failedAt} + least(interval '1 hour' * 2 ^ least(attempts - 1, 10), interval '1 day')
-    from unnest(${[...scopeIds]}::integer[], ${attempts}::integer[]) s (scope_id, attempts)
+    from unnest(${scopeIds}::integer[], ${attempts}::integer[]) s (scope_id, attempts)
     left join newer using (scope_id)
     cross join lateral unnest(${multirange(period)} - coalesce(newer.parts, '{}')) part
   `.execute(db);
@@ -82,7 +83,7 @@ const MOST = 1000;
 export async function retryAfterOutage(db: Database, sourceId: number): Promise<number> {
   const answered = sql`a.source_id = ${sourceId} and a.finished_at is not null
     and (a.outcome <> 'failed' or a.code <> all (${[...UNANSWERED, ...FOREIGN]}::text[]))`;
-  const { numAffectedRows } = await sql`
+  return change(db)`
     with failed as (
       select f.scope_id, f.period_start, f.failed_at, f.code = any (${FOREIGN}::text[]) as is_foreign, f.attempts,
              f.failed_at - ${ATTEMPTS_WITHIN} as earliest,
@@ -114,6 +115,5 @@ export async function retryAfterOutage(db: Database, sourceId: number): Promise<
     update usage.failure f set retry_at = now()
     from again
     where f.scope_id = again.scope_id and f.period_start = again.period_start
-  `.execute(db);
-  return Number(numAffectedRows ?? 0);
+  `;
 }

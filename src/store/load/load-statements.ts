@@ -4,7 +4,7 @@ import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval, Window } from "../../domain/time/window.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
-import { type Database, query, queryOne } from "../db/query.ts";
+import { change, type Database, query, queryOne } from "../db/query.ts";
 import { keepMonthsOf } from "./month-counter.ts";
 
 /**
@@ -55,7 +55,7 @@ export function storedIn({ name, bucketType }: RecordTable, { scopeIds, period }
   return sql`
     select r.series_id, r.bucket_start, r.traces, s.scope_id
     from usage.series s join ${sql.table(name)} r on r.series_id = s.series_id
-    where s.scope_id = any (${[...scopeIds]}::integer[]) and r.bucket_start >= ${at(period.start)} and r.bucket_start < ${at(period.end)}`;
+    where s.scope_id = any (${scopeIds}::integer[]) and r.bucket_start >= ${at(period.start)} and r.bucket_start < ${at(period.end)}`;
 }
 
 /** They last for the session and are emptied at commit: a new table for each load would bloat the system catalogue. */
@@ -71,14 +71,13 @@ export async function createStage(db: Database, table: RecordTable): Promise<voi
   `.execute(db);
 }
 
-export async function stageChanges(db: Database, table: RecordTable, part: Part): Promise<bigint> {
-  const { numAffectedRows } = await sql`
+export async function stageChanges(db: Database, table: RecordTable, part: Part): Promise<number> {
+  return change(db)`
     insert into ${changeOf(table)} (series_id, bucket_start, scope_id, old_traces, new_traces)
     select series_id, bucket_start, r.scope_id, r.traces, n.traces
     from ${sql.table(table.stage)} n full join (${storedIn(table, part)}) r using (series_id, bucket_start)
     where n.traces is distinct from r.traces
-  `.execute(db);
-  return numAffectedRows ?? 0n;
+  `;
 }
 
 export interface Changes {
@@ -128,7 +127,7 @@ export async function keepRestatements(
   table: RecordTable,
   { fetchNumber }: FetchStamp,
 ): Promise<number> {
-  const { numAffectedRows } = await sql`
+  return change(db)`
     insert into usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number, restated_at)
     select c.series_id, ${startOf(table)}, c.old_traces, c.new_traces, ${fetchNumber}, (select usage.load_instant())
     from ${changeOf(table)} c
@@ -137,8 +136,7 @@ export async function keepRestatements(
       and ${startOf(table)} >= v.period_start and ${startOf(table)} < v.period_end
     where coalesce(c.old_traces, 0) <> coalesce(c.new_traces, 0)
     order by c.series_id, c.bucket_start
-  `.execute(db);
-  return Number(numAffectedRows ?? 0);
+  `;
 }
 
 /** Withdrawn final zeros have no coverage, but they had been shown as final. */
@@ -147,7 +145,7 @@ export async function keepWithdrawn(
   table: RecordTable,
   { fetchNumber }: FetchStamp,
 ): Promise<number> {
-  const { numAffectedRows } = await sql`
+  return change(db)`
     insert into usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number, restated_at)
     select c.series_id, ${startOf(table)}, null, c.new_traces, ${fetchNumber}, (select usage.load_instant())
     from ${changeOf(table)} c
@@ -163,8 +161,7 @@ export async function keepWithdrawn(
         where v.scope_id = s.scope_id and ${startOf(table)} >= v.period_start and ${startOf(table)} < v.period_end
       )
     order by c.series_id, c.bucket_start
-  `.execute(db);
-  return Number(numAffectedRows ?? 0);
+  `;
 }
 
 export async function mergeChanges(db: Database, table: RecordTable): Promise<void> {
@@ -198,7 +195,7 @@ export async function findLateChanges(
   table: RecordTable,
   { fetchedAt }: FetchStamp,
 ): Promise<LateChange[]> {
-  const classes = sql`${[...AGE_CLASSES_HOURS]}`;
+  const classes = sql`${AGE_CLASSES_HOURS}`;
   return query<LateChange>(db)`
     select v.final as was_final,
            (${classes}::integer[])[1 + width_bucket(

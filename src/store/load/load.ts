@@ -148,7 +148,7 @@ async function noteUnverified(
     message:
       "The response has no records, and no recent response named this workspace: the key may have no access to it.",
   });
-  const time = sql`select unnest(${[...scopeIds]}::integer[]), ${multirange(window)}, '-infinity'::timestamptz`;
+  const time = sql`select unnest(${scopeIds}::integer[]), ${multirange(window)}, '-infinity'::timestamptz`;
   await withdrawZeros(db, { time, noticedAt: stamp.fetchedAt });
 }
 
@@ -239,7 +239,7 @@ async function findChanges(
     bucketType: table.bucketType,
     rows: suspectRows(answer.rows(seriesOf), suspect, scopeIds),
   });
-  if ((await stageChanges(db, table, suspect)) === 0n) return { ...NO_CHANGES, isKnown: false };
+  if ((await stageChanges(db, table, suspect)) === 0) return { ...NO_CHANGES, isKnown: false };
   const zerosDelete = meter !== "traces";
   const changes = await countChanges(db, table, { scopeIds: proven, period: window, zerosDelete });
   return { ...changes, isKnown: false };

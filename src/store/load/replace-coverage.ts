@@ -71,7 +71,7 @@ async function noteFinalDays(db: Database, scopeIds: readonly number[]): Promise
     from (
       select scope_id, range_agg(tstzrange(period_start, period_end)) as final
       from usage.coverage
-      where final and scope_id = any (${[...scopeIds]}::integer[])
+      where final and scope_id = any (${scopeIds}::integer[])
       group by scope_id
     ) c
     cross join lateral unnest(c.final - coalesce((

@@ -89,7 +89,7 @@ export async function countAdjusted(
   closeIds: readonly number[],
 ): Promise<ReadonlyMap<number, Changed>> {
   if (closeIds.length === 0) return new Map();
-  const ids = sql`select unnest(${[...closeIds]}::integer[])`;
+  const ids = sql`select unnest(${closeIds}::integer[])`;
   const rows = await query<{ closeId: number } & Changed>(db)`
     with adjusted as (
       select close_id, count(*)::integer as totals,

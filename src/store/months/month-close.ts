@@ -118,10 +118,10 @@ async function keepClose(db: Database, close: Close): Promise<CloseResult> {
   `;
   await sql`
     insert into usage.closed_workspace (close_id, workspace_id, is_left_out)
-    select ${closeId}, w.entity_id, e.external_id = any (${[...without]}::text[])
+    select ${closeId}, w.entity_id, e.external_id = any (${without}::text[])
     from usage.workspace w join usage.entity e using (entity_id)
     where w.entity_id = any (${close.required.map(({ entityId }) => entityId)}::integer[])
-       or (e.source_id = ${sourceId} and e.external_id = any (${[...without]}::text[]))
+       or (e.source_id = ${sourceId} and e.external_id = any (${without}::text[]))
   `.execute(db);
   const counts = await queryOne<{ totals: number; traces: number }>(db)`
     with written as (

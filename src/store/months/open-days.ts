@@ -43,7 +43,7 @@ async function requiredInEach(
     join usage.required_workspace t on t.workspace_id = w.entity_id
     join unnest(${ends("start")}::timestamptz[], ${ends("end")}::timestamptz[]) with ordinality r (starts, ends, nth)
       on t.days && daterange((r.starts at time zone 'UTC')::date, (r.ends at time zone 'UTC')::date)
-    where s.source_id = ${sourceId} and e.external_id <> all (${[...without]}::text[])
+    where s.source_id = ${sourceId} and e.external_id <> all (${without}::text[])
     order by 1, 2
   `;
   return ranges.map((_, i) => rows.filter(({ nth }) => nth === i + 1).map(({ nth: _, ...one }) => one));

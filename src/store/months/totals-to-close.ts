@@ -36,7 +36,7 @@ export async function totalsToClose(
       select s.series_id, c.group_by, c.workspace_id, n.traces
       from usage.trace_scope c join usage.series s using (scope_id)
       join usage.monthly_total n on n.series_id = s.series_id and n.month_start = ${monthStart}::date
-      where c.source_id = ${sourceId} and c.stride = 'day' and c.workspace_id = any (${[...workspaces]}::integer[])
+      where c.source_id = ${sourceId} and c.stride = 'day' and c.workspace_id = any (${workspaces}::integer[])
         and n.traces > 0
     )
     select coalesce((
@@ -49,7 +49,7 @@ export async function totalsToClose(
              select json_agg(x order by x.traces desc, x."workspaceId") from (
                select e.dimension_id as "workspaceId", e.dimension_name as name, coalesce(sum(t.traces), 0)::bigint as traces
                from usage.labelled_entity e left join total t on t.workspace_id = e.entity_id and t.group_by = 'workspace'
-               where e.entity_id = any (${[...workspaces]}::integer[])
+               where e.entity_id = any (${workspaces}::integer[])
                group by 1, 2
              ) x
            ), '[]') as workspaces,
@@ -57,7 +57,7 @@ export async function totalsToClose(
              select json_agg(x order by x.currency) from (
                select k.currency, trim_scale(sum(k.cost))::text as cost from usage.charge k
                where k.source_id = ${sourceId} and k.month_start = ${monthStart}::date and not k.is_closed
-                 and k.workspace_id = any (${[...workspaces]}::integer[]) and (k.measure = 'traces' or k.is_final)
+                 and k.workspace_id = any (${workspaces}::integer[]) and (k.measure = 'traces' or k.is_final)
                group by k.currency
              ) x
            ), '[]') as costs,
@@ -84,7 +84,7 @@ function findingsDigest(close: { monthStart: string; workspaces: readonly number
   return sql<string>`(
     with own as materialized (
       select scope_id from usage.scope
-      where workspace_id = any (${[...close.workspaces]}::integer[]) and stride = 'day'
+      where workspace_id = any (${close.workspaces}::integer[]) and stride = 'day'
     )
     select md5(coalesce(string_agg(f.finding, ',' order by f.finding collate "C"), ''))
     from (

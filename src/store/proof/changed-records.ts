@@ -68,7 +68,7 @@ async function doubt(db: Database, time: ScopeTime): Promise<void> {
 }
 
 async function miscountedMonths(db: Database, scopeIds: readonly number[]): Promise<ScopeMonth[]> {
-  const ids = sql`any (${[...scopeIds]}::integer[])`;
+  const ids = sql`any (${scopeIds}::integer[])`;
   return query<ScopeMonth>(db)`
     select m.scope_id as "scopeId", ${epochMs("m.month_start")} as start,
            ${epochMs("m.month_start + interval '1 month'")} as "end"
@@ -109,7 +109,7 @@ async function monthsOfHours(db: Database, scopeIds: readonly number[]): Promise
     cross join lateral generate_series(
       date_trunc('month', c.period_start, 'UTC'), c.period_end - interval '1 microsecond', interval '1 month'
     ) m
-    where c.scope_id = any (${[...scopeIds]}::integer[]) and c.digest is not null
+    where c.scope_id = any (${scopeIds}::integer[]) and c.digest is not null
     order by 1, 2
   `;
 }

@@ -153,14 +153,14 @@ async function markReconciled(
       )) as parts
       from (
         select distinct scope_id, bucket_start from usage.reconciliation_difference
-        where state in ('open', 'platform_disagrees') and scope_id = any (${[...scopeIds]}::integer[])
+        where state in ('open', 'platform_disagrees') and scope_id = any (${scopeIds}::integer[])
           and bucket_start >= ${new Date(window.start)} and bucket_start < ${new Date(window.end)}
       ) d
       group by scope_id
     )
     insert into usage.reconciled (scope_id, period_start, period_end, fetch_number, reconciled_at)
     select scope_id, lower(part), upper(part), ${stamp.fetchNumber}, ${new Date(stamp.fetchedAt)}
-    from unnest(${[...scopeIds]}::integer[]) s (scope_id)
+    from unnest(${scopeIds}::integer[]) s (scope_id)
     left join newer using (scope_id)
     left join unresolved using (scope_id)
     cross join lateral unnest(

@@ -105,10 +105,10 @@ export async function knownFindings(
     from usage.control_difference d
     join usage.scope c using (scope_id)
     join usage.entity w on w.entity_id = c.workspace_id
-    where c.source_id = ${sourceId} and d.closed_at is null and d.kind = any (${[...kinds]}::text[])
+    where c.source_id = ${sourceId} and d.closed_at is null and d.kind = any (${kinds}::text[])
       and d.period_start < ${new Date(range.end)} and d.period_end > ${new Date(range.start)}
       and ${METER_OF_SCOPE} is not null
-    order by array_position(${[...METERS]}::text[], ${METER_OF_SCOPE}), d.kind desc, array_position(${[...GROUPINGS]}::text[], c.group_by), w.external_id, d.period_start,
+    order by array_position(${METERS}::text[], ${METER_OF_SCOPE}), d.kind desc, array_position(${GROUPINGS}::text[], c.group_by), w.external_id, d.period_start,
              d.period_end, d.external_id, d.measure
   `;
 }

@@ -138,7 +138,7 @@ export async function compareGroupings(
     range,
   }: { scopeIds: readonly number[]; measures: readonly Measure[]; range: Interval },
 ): Promise<GroupingDifference[]> {
-  const ids = sql`any (${[...scopeIds]}::integer[])`;
+  const ids = sql`any (${scopeIds}::integer[])`;
   const [from, to] = [range.start, range.end].map((at) => sql`${new Date(at)}::timestamptz`);
   return store.transaction(async ({ db }) => {
     return query<GroupingDifference>(db)`
@@ -152,7 +152,7 @@ export async function compareGroupings(
       ), day as (
         select pair.*, m.measure, d::date as usage_date
         from pair
-        cross join unnest(${[...measures]}::text[]) m (measure)
+        cross join unnest(${measures}::text[]) m (measure)
         join usage.coverage a on a.scope_id = pair.scope_id and a.final
         join usage.coverage b
           on b.scope_id = pair.total_scope_id and b.final

@@ -1,10 +1,10 @@
 import { type RawBuilder, sql } from "kysely";
 import type { DifferenceKind, DifferenceState } from "../../domain/proof/difference.ts";
 import { inUnits } from "../../domain/usage/amount.ts";
-import { METER, type Measure, type Meter } from "../../domain/usage/meter.ts";
+import type { Measure, Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { labelOf } from "../catalog/entity-names.ts";
-import { lengthOf, METER_OF_SCOPE } from "../catalog/scopes.ts";
+import { isOfMeter, lengthOf, METER_OF_SCOPE } from "../catalog/scopes.ts";
 import { iso } from "../db/instants.ts";
 import { type Database, query } from "../db/query.ts";
 
@@ -81,7 +81,7 @@ export async function listDifferences(db: Database, wanted: WantedDifferences): 
      )
     left join usage.labelled_entity e on e.entity_id = i.entity_id
     where ${METER_OF_SCOPE} is not null
-    order by d.at desc, array_position(${[...SAYERS]}::text[], d.says), d.nth
+    order by d.at desc, array_position(${SAYERS}::text[], d.says), d.nth
     limit ${most}
   `;
   return rows.map(({ storedAmount, otherAmount, ...row }) => ({
@@ -134,7 +134,7 @@ const PARTS: Readonly<Record<Sayer, (wanted: WantedDifferences) => RawBuilder<un
 
 function ofScope({ source, meter, groupBy, workspaceId }: WantedDifferences): RawBuilder<boolean> {
   return sql<boolean>`c.source_id = (select source_id from usage.source where slug = ${source})
-    and ${meter === undefined ? sql`true` : sql`c.kind = ${METER[meter].kind} and c.trace_tier = ${METER[meter].tier}`}
+    and ${meter === undefined ? sql`true` : sql`${isOfMeter("c", meter)}`}
     and ${groupBy === undefined ? sql`true` : sql`c.group_by = ${groupBy}`}
     and ${
       workspaceId === undefined

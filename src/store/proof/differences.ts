@@ -125,7 +125,7 @@ export async function bucketsOf(
     select scope_id as "scopeId", ${epochMs("bucket_start")} as "bucketStart",
            count(*) as differences
     from usage.reconciliation_difference
-    where state = any (${[...states]}::text[]) and scope_id = any (${[...scopeIds]}::integer[])
+    where state = any (${states}::text[]) and scope_id = any (${scopeIds}::integer[])
       and bucket_start >= ${new Date(range.start)} and bucket_start < ${new Date(range.end)}
     group by scope_id, bucket_start order by scope_id, bucket_start
   `;
@@ -138,7 +138,7 @@ export async function unresolvedDifferences(
 ): Promise<{ open: number; platformDisagrees: number; first: Difference[] }> {
   const unresolved = sql`
     from usage.reconciliation_difference d
-    where d.state in ('open', 'platform_disagrees') and d.scope_id = any (${[...scopeIds]}::integer[])
+    where d.state in ('open', 'platform_disagrees') and d.scope_id = any (${scopeIds}::integer[])
       and d.bucket_start >= ${new Date(range.start)} and d.bucket_start < ${new Date(range.end)}`;
   const counted = await sql<{ state: string; differences: number }>`
     select d.state, count(*) as differences ${unresolved} group by d.state
@@ -151,7 +151,7 @@ export async function unresolvedDifferences(
     from (select * ${unresolved}) d
     join usage.scope c using (scope_id)
     join usage.entity w on w.entity_id = c.workspace_id
-    order by array_position(${[...GROUPINGS]}::text[], c.group_by), w.external_id, d.bucket_start, d.external_id, d.measure
+    order by array_position(${GROUPINGS}::text[], c.group_by), w.external_id, d.bucket_start, d.external_id, d.measure
     limit ${most}
   `;
   const count = (state: string) => counted.rows.find((row) => row.state === state)?.differences ?? 0;
@@ -164,7 +164,7 @@ export async function endedSince(
 ): Promise<{ readonly [state: string]: number }> {
   const rows = await query<{ state: string; differences: number }>(db)`
     select state, count(*) as differences from usage.reconciliation_difference
-    where closed_at >= ${new Date(since)} and scope_id = any (${[...scopeIds]}::integer[])
+    where closed_at >= ${new Date(since)} and scope_id = any (${scopeIds}::integer[])
       and bucket_start >= ${new Date(range.start)} and bucket_start < ${new Date(range.end)}
     group by state
   `;
@@ -188,12 +188,12 @@ export async function storedStrides(
              where d.scope_id = c.scope_id and d.closed_at is null and d.bucket_start >= ${from} and d.bucket_start < ${to}
            ))::integer as differences
     from usage.scope c join usage.entity w on w.entity_id = c.workspace_id
-    where c.source_id = ${asked.sourceId} and c.group_by = any (${[...asked.groupings]}::text[])
-      and ${METER_OF_SCOPE} is not null and w.external_id = any (${[...asked.workspaceIds]}::text[]) and exists (
+    where c.source_id = ${asked.sourceId} and c.group_by = any (${asked.groupings}::text[])
+      and ${METER_OF_SCOPE} is not null and w.external_id = any (${asked.workspaceIds}::text[]) and exists (
         select from usage.coverage v
         where v.scope_id = c.scope_id and v.period_start < ${to} and v.period_end > ${from}
       )
     group by 1, 2
-    order by array_position(${[...METERS]}::text[], min(${METER_OF_SCOPE})), array_position(${[...STRIDES]}::text[], c.stride)
+    order by array_position(${METERS}::text[], min(${METER_OF_SCOPE})), array_position(${STRIDES}::text[], c.stride)
   `;
 }

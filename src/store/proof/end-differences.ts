@@ -14,7 +14,7 @@ export async function endUnread(
       update ${sql.id("usage", table)} d set state = 'not_configured', closed_at = now()
       from usage.scope c join usage.entity w on w.entity_id = c.workspace_id
       where c.scope_id = d.scope_id and c.source_id = ${sourceId} and d.closed_at is null
-        and w.external_id <> all (${[...workspaceIds]}::text[])
+        and w.external_id <> all (${workspaceIds}::text[])
     `.execute(db);
   }
 }

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { ProviderMeter, ProviderOutcome, ProviderTotal } from "../../domain/bill/provider.ts";
 import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import type { CalendarMonth } from "../../domain/months/month.ts";
-import { lockScopes } from "../catalog/scopes.ts";
+import { lockScopes, lockSource } from "../catalog/scopes.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
 import type { Store } from "../db/database.ts";
 import { type Database, query } from "../db/query.ts";
@@ -52,7 +52,7 @@ export async function keepProviderTotals(
     const scopes = (await storedMonths(db, asked)).flatMap(({ scopeId }) => scopeId ?? []);
     // Loads of these scopes wait, so sums and coverage belong to one moment. Other readings of this month wait too.
     await lockScopes(db, scopes);
-    await sql`select from usage.source where source_id = ${sourceId} for no key update`.execute(db);
+    await lockSource(db, sourceId);
     const compared = await compareProvider(db, asked);
     const rows = await query<{ newer: boolean }>(db)`
       select exists (

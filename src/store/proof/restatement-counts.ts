@@ -13,7 +13,7 @@ export function restatementCounts(which: RawBuilder<unknown>): RawBuilder<unknow
   return sql`(
     select coalesce(json_agg(json_build_object('meter', n.meter, 'measure', n.measure, 'restatements', n.restatements,
                'ofDays', n.of_days, 'net', usage.amount_of(n.measure, n.net), 'newest', n.newest)
-             order by array_position(${[...METERS]}::text[], n.meter), array_position(${[...MEASURES]}::text[], n.measure)), '[]')
+             order by array_position(${METERS}::text[], n.meter), array_position(${MEASURES}::text[], n.measure)), '[]')
     from (
       select coalesce(${METER_OF_SCOPE}, c.kind) as meter, x.measure, count(*) as restatements,
              count(*) filter (where ${isOfDays}) as of_days,

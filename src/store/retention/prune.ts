@@ -1,9 +1,9 @@
-import { type QueryResult, type RawBuilder, sql } from "kysely";
+import { sql } from "kysely";
 import type { Interval } from "../../domain/time/window.ts";
 import { clearTime } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import type { Store } from "../db/database.ts";
-import { type Database, query } from "../db/query.ts";
+import { change, type Database, query } from "../db/query.ts";
 
 interface Kept {
   readonly sourceId: number;
@@ -12,8 +12,7 @@ interface Kept {
 
 export async function pruneFetches(db: Database, { sourceId, keepDays }: Kept): Promise<number> {
   return inBatches(
-    db,
-    (limit) => sql`
+    (limit) => change(db)`
       delete from usage.fetch
       where fetch_number in (
         select fetch_number from usage.fetch
@@ -24,8 +23,7 @@ export async function pruneFetches(db: Database, { sourceId, keepDays }: Kept): 
 
 export async function pruneTasks(db: Database, { sourceId, keepDays }: Kept): Promise<number> {
   return inBatches(
-    db,
-    (limit) => sql`
+    (limit) => change(db)`
       delete from usage.fetch_task
       where task_id in (
         select s.task_id from usage.fetch_task s join usage.backfill b using (backfill_id)
@@ -39,28 +37,23 @@ export async function forgetUserNames(
   db: Database,
   { sourceId, keepDigests }: { sourceId: number; keepDigests: boolean },
 ): Promise<number> {
-  const removed = await sql`
+  return change(db)`
     delete from usage.entity_name n using usage.entity e
     where e.entity_id = n.entity_id and e.source_id = ${sourceId} and e.dimension = 'user'
       and not (${keepDigests} and n.name like 'sha256:%')
-  `.execute(db);
-  return affected(removed);
+  `;
 }
 
 /** Rows of one statement: a long delete would hold up vacuum and replicas. */
 const BATCH = 10_000;
 
-async function inBatches(db: Database, remove: (limit: number) => RawBuilder<unknown>): Promise<number> {
+async function inBatches(remove: (limit: number) => Promise<number>): Promise<number> {
   let removed = 0;
   for (;;) {
-    const rows = affected(await remove(BATCH).execute(db));
+    const rows = await remove(BATCH);
     removed += rows;
     if (rows < BATCH) return removed;
   }
-}
-
-function affected({ numAffectedRows }: QueryResult<unknown>): number {
-  return Number(numAffectedRows ?? 0);
 }
 
 /**
@@ -80,8 +73,7 @@ export async function pruneHistory(
   const cut = cuts[0]?.cut;
   if (cut === undefined) return { restatements: 0, finalRanges: 0, lateChanges: 0 };
   const restatements = await inBatches(
-    store.db,
-    (limit) => sql`
+    (limit) => change(store.db)`
       delete from usage.restatement
       where restatement_id in (
         select r.restatement_id
@@ -110,10 +102,10 @@ export async function pruneHistory(
     delete from usage.withdrawal w using usage.scope p
     where p.scope_id = w.scope_id and p.source_id = ${sourceId} and w.withdrawn_at < ${cut}::timestamptz
   `.execute(store.db);
-  const late = await sql`
+  const lateChanges = await change(store.db)`
     delete from usage.late_change where source_id = ${sourceId} and observed_on < (${cut}::timestamptz at time zone 'UTC')::date
-  `.execute(store.db);
-  return { restatements, finalRanges: merged[0]?.fewer ?? 0, lateChanges: affected(late) };
+  `;
+  return { restatements, finalRanges: merged[0]?.fewer ?? 0, lateChanges };
 }
 
 /** Approximate records of one transaction: a long one would hold up loads of its scope, vacuum and replicas. */
@@ -168,15 +160,15 @@ async function dropPart(
     await lockScopes(db, [scopeId]);
     const part = await oldestPart(db, { scopeId, keepHours, days });
     if (part === undefined) return undefined;
-    const removed = await sql`
+    const removed = await change(db)`
       delete from usage.hourly_record r using usage.series s
       where s.scope_id = ${scopeId} and r.series_id = s.series_id
         and r.bucket_start >= ${new Date(part.start)} and r.bucket_start < ${new Date(part.end)}
-    `.execute(db);
+    `;
     await clearTime(db, "coverage", { scopeIds: [scopeId], period: part });
     // Hours that are loaded again later have not been compared.
     await clearTime(db, "reconciled", { scopeIds: [scopeId], period: part });
-    return affected(removed);
+    return removed;
   });
 }
 

@@ -1,4 +1,4 @@
-import { type QueryResult, sql } from "kysely";
+import { sql } from "kysely";
 import type { UsageRequest } from "../../domain/planning/request.ts";
 import { shortInstant } from "../../domain/time/days.ts";
 import type { Stride } from "../../domain/time/stride.ts";
@@ -6,9 +6,10 @@ import type { Interval } from "../../domain/time/window.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { UsageError } from "../../errors.ts";
+import { lockSource } from "../catalog/scopes.ts";
 import type { Store } from "../db/database.ts";
 import { iso } from "../db/instants.ts";
-import { type Database, query, queryOne, queryValues } from "../db/query.ts";
+import { change, type Database, query, queryOne, queryValues } from "../db/query.ts";
 import { type Actor, recordAction } from "./operator-actions.ts";
 import { beginRun } from "./runs.ts";
 import { enterTasks } from "./tasks.ts";
@@ -55,7 +56,7 @@ export async function createBackfill(store: Store, wanted: NewBackfill): Promise
   return store.transaction(async ({ db }) => {
     if (wanted.shownAt !== undefined) {
       // The second of two simultaneous ones waits here, and sees the first.
-      await sql`select from usage.source where source_id = ${sourceId} for no key update`.execute(db);
+      await lockSource(db, sourceId);
       const same = await startedSince(db, { ...wanted, shownAt: wanted.shownAt });
       if (same !== undefined) return same;
     }
@@ -65,7 +66,7 @@ export async function createBackfill(store: Store, wanted: NewBackfill): Promise
     const { backfillId } = await queryOne<{ backfillId: number }>(db)`
       insert into usage.backfill (source_id, meter, stride, groupings, reprocess, workspace_ids, period_start, period_end,
                                   created_at, state, finished_at)
-      values (${sourceId}, ${meter}, ${stride}, ${[...groupings]}, ${reprocess}, ${[...workspaceIds]}, ${new Date(range.start)},
+      values (${sourceId}, ${meter}, ${stride}, ${groupings}, ${reprocess}, ${workspaceIds}, ${new Date(range.start)},
               ${new Date(range.end)}, ${now}, ${isDone ? "done" : "running"}, ${isDone ? now : null})
       returning backfill_id as "backfillId"
     `;
@@ -89,7 +90,7 @@ export async function startedSince(
   wanted: Omit<NewBackfill, "tasks" | "by"> & { readonly shownAt: number },
 ): Promise<number | undefined> {
   const { sourceId, meter, range, stride, groupings, workspaceIds, reprocess, shownAt } = wanted;
-  const [wantedGroupings, wantedIds] = [sql`${[...groupings]}::text[]`, sql`${[...workspaceIds]}::text[]`];
+  const [wantedGroupings, wantedIds] = [sql`${groupings}::text[]`, sql`${workspaceIds}::text[]`];
   const [backfill_id] = await queryValues<number>(db)`
     select backfill_id from usage.backfill
     where source_id = ${sourceId} and created_at >= ${new Date(shownAt)} and meter = ${meter} and stride = ${stride}
@@ -234,14 +235,14 @@ const PAST = { pause: "paused", resume: "resumed", cancel: "cancelled", retry: "
 
 const STEER: Readonly<Record<Steering, (db: Database, backfillId: number) => Promise<number>>> = {
   cancel: async (db, backfillId) => {
-    const cancelled = await sql`
+    const cancelled = await change(db)`
       update usage.fetch_task set state = 'cancelled', leased_until = null, finished_at = now()
       where backfill_id = ${backfillId} and state in ('waiting', 'queued')
-    `.execute(db);
+    `;
     await sql`
       update usage.backfill set state = 'cancelled', finished_at = now() where backfill_id = ${backfillId}
     `.execute(db);
-    return countOf(cancelled);
+    return cancelled;
   },
   pause: async (db, backfillId) => {
     // Queued tasks are taken back. A task that a worker holds runs to its end.
@@ -266,21 +267,16 @@ async function moveTo(
   return tasks ?? 0;
 }
 
-function countOf({ numAffectedRows }: QueryResult<unknown>): number {
-  return Number(numAffectedRows ?? 0);
-}
-
 /**
  * Failed fetch tasks wait again without their claims, and a done backfill runs again. Their wait begins now: what was loaded
  * before does not count, since the failure may be newer. A paused backfill stays paused.
  */
 async function retryFailed(db: Database, backfillId: number): Promise<number> {
-  const waiting = await sql`
+  const tasks = await change(db)`
     update usage.fetch_task
     set state = 'waiting', code = null, message = null, finished_at = null, open_claims = 0, created_at = now()
     where backfill_id = ${backfillId} and state = 'failed'
-  `.execute(db);
-  const tasks = countOf(waiting);
+  `;
   if (tasks === 0) {
     throw new UsageError({
       code: "backfill_not_failed",

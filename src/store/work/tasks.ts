@@ -5,7 +5,7 @@ import type { Interval, Window } from "../../domain/time/window.ts";
 import { type Meter, meterOf } from "../../domain/usage/meter.ts";
 import { type JsonParts, partsAsJson, toIntervals } from "../catalog/scope-time.ts";
 import { METER_OF_SCOPE } from "../catalog/scopes.ts";
-import { type Database, query, queryOne } from "../db/query.ts";
+import { change, type Database, query, queryOne } from "../db/query.ts";
 
 export interface StoredTask extends UsageRequest {
   readonly taskId: number;
@@ -75,7 +75,7 @@ export async function enterTasks(
       workspace_ids: workspaceIdsOf(task),
       is_quiet: work.isQuiet?.(task) ?? false,
     }));
-    const result = await sql`
+    entered += await change(db)`
       insert into usage.fetch_task
         (source_id, backfill_id, run_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, is_quiet, due_from${enteredAt === undefined ? sql`` : sql`, created_at`})
       select ${work.sourceId}, ${work.backfillId ?? null}::integer, ${work.runId ?? null}::integer, r.group_by, r.stride, r.period_start, r.period_end,
@@ -85,8 +85,7 @@ export async function enterTasks(
         scope_ids integer[], workspace_ids text[], is_quiet boolean
       )
       on conflict do nothing
-    `.execute(db);
-    entered += Number(result.numAffectedRows ?? 0);
+    `;
   }
   return entered;
 }
@@ -260,7 +259,7 @@ export function endingOf({ task, state, code, message }: TaskEnd): RawBuilder<un
 export async function releaseTasks(db: Database, taskIds: readonly number[]): Promise<void> {
   await sql`
     update usage.fetch_task set state = 'waiting', leased_until = null
-    where task_id = any (${[...taskIds]}::bigint[]) and state = 'queued'
+    where task_id = any (${taskIds}::bigint[]) and state = 'queued'
   `.execute(db);
 }
 
