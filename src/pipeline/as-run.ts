@@ -9,8 +9,8 @@ import type { SourceHandle } from "./source/source-handle.ts";
 const NOTE_SEEN_EVERY_MS = 30_000;
 
 /**
- * Does `work` as one run of the history that `runs` shows. `endOf` names its outcome. An error ends the run too, and is thrown
- * unchanged. A run whose process dies, or that loses Postgres, has no end: `runs` calls it lost.
+ * Does `work` as one run of the history; `endOf` names its outcome. An error ends it too, and is thrown. A
+ * run whose process dies, or that loses Postgres, has no end: `runs` calls it lost.
  */
 export async function asRun<T>(
   { store, sourceId }: EnteredSource,

@@ -37,8 +37,8 @@ const WEEKS = 8;
 let last: { readonly version: string; readonly found: Promise<readonly UnusualOfWorkspace[]> } | undefined;
 
 /**
- * The unusual days among the last thirty that are over, by day. Read anew only when something was loaded: whoever asks, asks often. A
- * name may be older.
+ * The unusual days among the last thirty that are over, by day. Read anew only when something was loaded,
+ * since callers ask often; a name may be older.
  */
 export async function unusualLately(db: Database): Promise<readonly UnusualOfWorkspace[]> {
   const version = await usageVersion(db);

@@ -24,9 +24,8 @@ interface Retention {
 }
 
 /**
- * Deletes what the retention settings no longer keep: runs, requests, finished backfill tasks and restatements older than
- * `keepDays`, user addresses that `USAGE_USER_EMAIL` no longer allows, and old hours whose day is loaded. No figure of a day
- * changes.
+ * Deletes what the settings no longer keep: runs, requests, finished backfill tasks and restatements older
+ * than `keepDays`, user addresses, and old hours whose day is loaded. No figure of a day changes.
  */
 export async function pruneLedgers(store: Store, { sourceId, keepDays, keepHours, userEmail }: Retention) {
   await pruneRuns(store.db, { sourceId, keepDays });

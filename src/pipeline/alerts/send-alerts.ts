@@ -43,8 +43,8 @@ export interface Counts {
 }
 
 /**
- * Sends each route one message of the incidents that began, grew or ended since its last one. A failed route waits, longer each
- * time, and holds up no other. Error: `route_failed`, which names all failed routes.
+ * Sends each route one message of what began, grew or ended since its last one. A failed route waits, longer
+ * each time, and holds up no other. Error: `route_failed`, which names all failed routes.
  */
 export async function sendAlerts(source: EnteredSource, settings: AlertSettings): Promise<Counts> {
   const { db } = source.store;

@@ -48,9 +48,9 @@ export interface BackfillPreview extends BackfillPlan {
 }
 
 /**
- * Plans what a backfill would request if it were started now, without a request to the platform. Retry times are ignored
- * because a person waits. Time that a sync or another backfill is loading is planned too, because a backfill ends only when all
- * of its range is loaded.
+ * What a backfill that starts now would request; the platform is not asked. Retry times are ignored, since a
+ * person waits. Time that others are loading is planned too, since a backfill ends only when all of its range
+ * is loaded.
  */
 export async function planBackfill(
   { dataStart: sourceStart, stored, workspaceIds }: PreviewedSource,
@@ -126,7 +126,7 @@ export async function previewBackfill(
   };
 }
 
-/** The wanted parts that are not planned because they are final in this stride or a finer one. */
+/** Wanted parts that are final in this stride or a finer one, so not planned. */
 function finalParts(
   { dataStart, workspaceIds }: PreviewedSource,
   { stride, groupings }: Wish,
@@ -218,7 +218,7 @@ export function digestOf(
   return hash.digest("hex");
 }
 
-/** Everything is missing for a source that was never contacted. One workspace stands for those that are not known yet. */
+/** Of a source without contact everything is missing. One workspace stands for those not known yet. */
 function missingLines(
   { meter, stride, groupings }: Pick<Wish, "meter" | "stride" | "groupings">,
   required: Interval | undefined,
@@ -260,7 +260,7 @@ interface StoredSource {
   readonly source: PlannedSource;
 }
 
-/** Reads from the tables what is known of a configured source. Without a database, only its configuration is known. */
+/** What the tables know of a configured source. Without a database: its configuration. */
 export async function previewedSource(
   { slug, dataStart, workspaceIds }: Pick<SourceConfig, "slug" | "dataStart" | "workspaceIds">,
   db: Database | undefined,
@@ -274,7 +274,7 @@ export async function previewedSource(
   return { slug, dataStart: source.dataStart, workspaceIds: ids, names, stored: { db, source } };
 }
 
-/** The same, with a meter that was never requested assumed to be counted, because a load requests it first. */
+/** The same as if a meter that was never requested were counted: a load requests it first. */
 export async function asIfCounted(
   known: PreviewedSource,
   meter: Meter,
@@ -295,7 +295,7 @@ export function previewedOpen(source: OpenSource): PreviewedSource {
   return { slug: config.slug, dataStart, workspaceIds, stored: { db: store.db, source } };
 }
 
-/** Requests a minute of a source: what the rate limit gives to fetch tasks, what routine syncs need, and the rest. */
+/** Requests a minute of a source: for fetch tasks by the rate limit, for routine syncs, and the rest. */
 export interface BackfillBudget {
   readonly perMinute: number;
   readonly routinePerMinute: number;

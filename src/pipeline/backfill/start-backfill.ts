@@ -17,8 +17,8 @@ type Started =
   | { readonly outcome: "changed" };
 
 /**
- * Starts exactly what a preview showed: the plan is made again, and nothing is created if it differs. A backfill that was
- * started since the preview is not started twice. Errors: `range_without_data`; `backfill_empty` if nothing would be fetched;
+ * Starts exactly what a preview showed: nothing is created if the plan is another now, or an equal backfill
+ * was started since. Errors: `range_without_data`; `backfill_empty` if nothing would be fetched;
  * `source_unloaded` before the first contact.
  */
 export async function startShown(

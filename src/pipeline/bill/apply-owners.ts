@@ -24,8 +24,8 @@ export interface OwnersOutcome {
 }
 
 /**
- * Replaces the stored rules by those of an owner file, all or nothing, and returns what that changes. `by`: recorded as the one
- * who gave the order. Without it the transaction is rolled back: a plan does what apply would do.
+ * Replaces the stored rules by those of an owner file, all or nothing, and returns what that changes. `by`:
+ * who gives the order, which is recorded. Without it all is rolled back: a plan does what apply would do.
  */
 export async function applyOwners(
   store: Store,

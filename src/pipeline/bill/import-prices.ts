@@ -27,10 +27,10 @@ import type { Store } from "../../store/db/database.ts";
 import { type Actor, recordAction } from "../../store/work/operator-actions.ts";
 
 /**
- * Stores the prices of a file, all or none, and computes all costs again. Stored prices keep their number. With `replace`,
- * stored prices that the file lacks are removed. `by`: recorded as the one who gave the order. `estimate`: also stores prices
- * of deployments by runs or uptime, which no invoice counts. Returns all stored prices as `stored`. Error: `file_invalid`, with
- * every line whose source or workspace is unknown or whose price overlaps another.
+ * Stores the prices of a file, all or none, and computes all costs again. Stored prices keep their number;
+ * `replace` removes those that the file lacks. `by`: recorded as the one who gave the order. `estimate`: also
+ * takes prices of deployments by runs or uptime, which no invoice counts. `stored`: all stored prices. Error:
+ * `file_invalid`, with every line whose source or workspace is unknown or whose price overlaps another.
  */
 export async function importPrices(
   store: Store,

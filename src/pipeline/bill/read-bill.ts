@@ -45,9 +45,9 @@ export interface ReadBill {
 }
 
 /**
- * Reads the organization's bill: compares its totals with months of stored traces, and keeps usage limits, the billing period
- * and the tags of resources. A part that fails does not stop the others. `isPatient`: a part that the server refused is not
- * requested again for a day.
+ * Compares the bill's totals with months of stored traces, and keeps usage limits, the billing period and the
+ * tags of resources. A part that fails does not stop the others. `isPatient`: a refused part is not requested
+ * again for a day.
  */
 export async function readBill(
   source: OpenSource,
@@ -98,10 +98,10 @@ export interface ProviderResult {
 }
 
 /**
- * Compares months of traces by workspace with the totals of the billing provider, a second system. If one differs, the days of
- * the workspace are fetched again and the provider is requested again. If both are equal then, it was a restatement; otherwise
- * the month is kept as a difference with both numbers. Nothing is repaired. `reach`: the last two or three months, or all.
- * Months that were never compared to their end are always included.
+ * Compares months of traces by workspace with the totals of the billing provider, a second system. Where one
+ * differs, the days of the workspace and the total are requested again. Equal then, it was a restatement;
+ * else the month is kept as a difference with both numbers, and nothing is repaired. `reach`: the last two or
+ * three months, or all; and always months that were never compared to their end.
  */
 export async function checkProvider(
   source: OpenSource,

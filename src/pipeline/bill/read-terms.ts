@@ -16,8 +16,8 @@ export interface ReadPart {
 }
 
 /**
- * Reads the usage limits of the organization and its workspaces if the key may, otherwise those of each workspace, and which
- * workspaces are rejected now. If the server refuses the limits of one workspace only, that workspace has none here.
+ * Reads the usage limits of the organization and its workspaces if the key may, else those of each workspace,
+ * and which workspaces are rejected now. A workspace whose limits alone are refused has none here.
  */
 export async function readUsageLimits(source: OpenSource): Promise<ReadPart> {
   const { billing, sourceId, signal, store, workspaceIds } = source;
@@ -88,8 +88,8 @@ export async function readBillingPeriod(source: OpenSource): Promise<ReadPart> {
 }
 
 /**
- * Reads the tags of each workspace's resources. Entries that are no tag of a resource are left out and logged. If the server
- * refuses the tags of one workspace only, that workspace keeps the stored ones.
+ * Reads the tags of each workspace. What is no tag of a resource is left out and logged. A workspace whose
+ * tags alone are refused keeps the stored ones.
  */
 export async function readResourceTags(source: OpenSource): Promise<ReadPart> {
   const { billing, sourceId, signal, store, workspaceIds, log } = source;
@@ -126,8 +126,8 @@ type BillAnswer<T> = { readonly answer: T } | { readonly refusal: string };
 const REFUSALS = [401, 403, 404, 405];
 
 /**
- * Requests a part of the bill. A refusal says nothing about the key's right to read usage, so the source continues. Throws
- * every other error.
+ * Requests a part of the bill. A refusal says nothing about the key's right to read usage; every other error
+ * is thrown.
  */
 export async function askBill<T>(source: OpenSource, send: () => Promise<T>): Promise<BillAnswer<T>> {
   try {

@@ -23,8 +23,8 @@ const quote = pg.escapeIdentifier;
 const literal = pg.escapeLiteral;
 
 /**
- * SQL that shows the files of a place as views with the names, columns and comments that they have in Postgres, so that a query
- * of Postgres runs unchanged. It reads files by their manifest alone.
+ * SQL that shows the files of a place as views with the names, columns and comments of those in Postgres, so
+ * that a query of Postgres runs unchanged. Only manifests name the files.
  */
 export function viewsFor(engine: Engine, { address, manifests, views }: Shown): string {
   const shown = views.flatMap((view) => engineView(view, manifests) ?? []);
@@ -96,8 +96,8 @@ function duckDbView(address: string, { view, columns, partitions, hasFiles }: En
 }
 
 /**
- * ClickHouse would open each file in each query, so it keeps a copy. A view reads its files again after the list of files was
- * read again, so all views show one set.
+ * ClickHouse would open each file in each query, so it keeps a copy. Views read their files after the list of
+ * files is read again, so all show one set.
  */
 function clickHouse(address: string, sources: readonly string[], views: readonly EngineView[]): string[] {
   return [

@@ -49,10 +49,11 @@ export interface FilesWritten {
 }
 
 /**
- * Writes the figures of a source as Parquet files, one for each view and day, all as of one instant. A file never changes under
- * its name, and the manifest is written last and in one step, so a reader of the manifest always sees one whole set. Files of
- * earlier sets are deleted `keepMs` after they were replaced. Undefined: another process writes the files of this source.
- * Errors: those of a place, `files_manifest_invalid`, `files_of_another_database`, `files_view_unusable`, `files_interrupted`.
+ * Writes the figures of a source as Parquet files, one for each view and day, all as of one instant. A file
+ * never changes under its name, and the manifest is written last and in one step, so its reader always sees
+ * one whole set. Files of earlier sets are deleted `keepMs` after they were replaced. Undefined: another
+ * process writes them. Errors: those of a place, `files_manifest_invalid`, `files_of_another_database`,
+ * `files_view_unusable`, `files_interrupted`.
  */
 export async function writeFiles(
   wanted: Wanted,
@@ -250,7 +251,9 @@ function datasetsOf(views: readonly View[], named: readonly string[]): Dataset[]
   });
 }
 
-/** Undefined: the rows have no source, or a time that is neither a day nor a month. Months are few, so they share one file. */
+/**
+ * Undefined: without a source, or by a time that is neither day nor month. Months are few: one file has them.
+ */
 function datasetOf(view: View): Dataset | undefined {
   const column = (name: string) => view.columns.find((one) => one.name === name);
   const day = column("usage_date");

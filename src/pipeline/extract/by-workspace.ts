@@ -15,8 +15,9 @@ import type { ClaimedTask, StoredTask } from "../../store/work/tasks.ts";
 import { keptForMs, type OpenSource, settleAfterIn } from "../source/source.ts";
 
 /**
- * Uses workspace counts to save requests by other dimensions. Traces are conserved: if a workspace has none, no project, user
- * or key has any; and figures that still add up to its count need no new response until they are too old.
+ * Workspace counts save requests by other dimensions, since traces are conserved: without traces in a
+ * workspace no project, user or key has any, and figures that still add up to its count need no response
+ * until they are too old.
  */
 
 interface Others {
@@ -35,7 +36,7 @@ interface Settled {
 }
 
 /**
- * Returns the scopes whose window needs no request. Zeros are loaded with the age of the workspace response, so anything
+ * The scopes whose window needs no request. Zeros are loaded with the age of the workspace response: anything
  * requested since then stays.
  */
 export async function settleByWorkspace(
@@ -103,8 +104,8 @@ async function loadZeros(
 }
 
 /**
- * Returns the scopes that need no new request before the next sync: their figures match the workspace counts, are fresh enough,
- * and nothing in them can become final. A change that keeps the sums is found once the figures are too old.
+ * The scopes that need no request before the next sync: their figures match the workspace counts, are fresh
+ * enough, and none can become final. A change that keeps the sums is found once they are too old.
  */
 async function unchanged(
   source: OpenSource,

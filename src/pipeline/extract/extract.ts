@@ -57,9 +57,9 @@ export interface ExtractOptions {
 }
 
 /**
- * Fetches one task and replaces its window. A task that cannot be loaded is kept as a failure, split, or planned in a finer
- * stride (docs/rules.md, rules 8 and 12). Throws only if the whole source must stop: a refused key, an aborted signal, a store
- * that fails.
+ * Fetches one task and replaces its window. What cannot be loaded is kept as a failure, split, or planned in
+ * a finer stride (docs/rules.md, rules 8 and 12). Throws only if the whole source must stop: a refused key,
+ * an aborted signal, a store that fails.
  */
 export async function extractTask(
   source: OpenSource,
@@ -103,8 +103,8 @@ export async function extractTask(
 }
 
 /**
- * Ends a task that needs no request, because of workspace responses. Undefined if there are none of that age, or they do not
- * decide it.
+ * Ends a task that workspace responses make needless. Undefined: none is of that age, or they do not decide
+ * it.
  */
 async function withoutRequest(
   source: OpenSource,
@@ -259,7 +259,7 @@ async function forget(source: OpenSource, capability: ServerCapability): Promise
 }
 
 /**
- * True if a task is dropped because the server does not respond in its stride. One task a day is let through, and uses up the
+ * True if a task is dropped: the server does not respond in its stride. One a day is let through, as the
  * stride's retry.
  */
 export function isStrideRefused(

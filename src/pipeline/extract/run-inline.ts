@@ -55,8 +55,8 @@ interface Replanned {
 }
 
 /**
- * Runs tasks in this process, and the tasks that replace those that were split. `isRepair`: stored figures are in doubt, so all
- * are compared with the responses. `isRoutine`: a sync, which skips figures that are known to be unchanged.
+ * Runs tasks in this process, and those that replace split ones. `isRepair`: all stored figures are compared
+ * with the responses. `isRoutine`: a sync, which skips figures that are known to be unchanged.
  */
 export async function runInline(
   source: OpenSource,

@@ -12,8 +12,8 @@ interface Failed<T> {
 }
 
 /**
- * Works on each item in turn, with fresh proof of access, and returns those that the platform failed. Throws if the whole
- * source must stop: a refused key, a platform that is down, an error that is not the platform's.
+ * Works on each item in turn, with fresh proof of access, and returns those that the platform failed. Throws
+ * if the whole source must stop: the key is refused, the platform is down, or the error is not its own.
  */
 export async function sequentially<T extends { readonly meter: Meter }>(
   source: OpenSource,

@@ -25,8 +25,8 @@ import { isMeterRefused } from "../source/ask.ts";
 import type { OpenSource } from "../source/source.ts";
 
 /**
- * Carries out the next step of a task that was not loaded: learns a server capability, keeps a failure. Returns the requests
- * that replace the task.
+ * Takes the next step of a task that was not loaded, such as to learn a capability or keep a failure. Returns
+ * the requests that replace the task.
  */
 export async function takeNextStep(
   source: OpenSource,

@@ -26,8 +26,8 @@ const POISON_AFTER = 20;
 export const LOCK_LOST = "lock_lost";
 
 /**
- * What a worker did with a queue message. `gone`: another worker did the task, or it was cancelled. `loaded_already`: its time
- * was loaded after it was created, by another task or by a worker that ended before it could record that.
+ * `gone`: another worker did the task, or it was cancelled. `loaded_already`: its time was loaded after it
+ * was created, by another task or by a worker that ended before it could record that.
  */
 export type WorkResult =
   | { readonly outcome: "gone" | "poisoned" | "dropped" }
@@ -35,9 +35,9 @@ export type WorkResult =
   | (TaskResult & { readonly task: StoredTask; readonly entered: number });
 
 /**
- * Handles one queue message: takes its task, fetches and loads it. The task ends in the statement that ends the fetch that
- * settles it, or in the transaction that creates its follow-ups (`entered`). Throws errors that should be retried; the message
- * then stays queued.
+ * Takes the task of a queue message, fetches and loads it. The task ends in the statement that ends the fetch
+ * that settles it, or in the transaction that creates its follow-ups (`entered`). Errors that should be
+ * retried are thrown; the message then stays queued.
  */
 export async function workMessage(
   source: OpenSource,
@@ -56,8 +56,8 @@ export async function workMessage(
 }
 
 /**
- * True if a worker that stops with this error gives its claim back. Otherwise the claim counts towards poison: after a crash, a
- * freeze, or an error that is not expected to pass.
+ * True if a worker that stops with this error gives its claim back. Else (a crash, a freeze, an error that is
+ * not expected to pass) the claim counts towards poison.
  */
 function isHandedBack(error: unknown, signal: AbortSignal | undefined): boolean {
   if (signal?.aborted === true) return signal.reason !== LOCK_LOST;
@@ -96,8 +96,8 @@ async function workTask(source: OpenSource, task: ClaimedTask, isLastAttempt: bo
 }
 
 /**
- * Ends a task and creates, in the same transaction, its replacements and the tasks of other dimensions that it decides about.
- * They count as created with it. Returns how many are new.
+ * Ends a task and creates, in one transaction, its replacements and the tasks of other dimensions that it
+ * decides about; they count as created with it. Returns how many are new.
  */
 async function endTaskWith(
   { store, sourceId, settings }: OpenSource,

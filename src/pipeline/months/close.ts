@@ -42,9 +42,9 @@ export interface ClosedSource extends BesideTraces {
 }
 
 /**
- * Closes a month of each source that has days in it. Errors: `month_invalid`, `month_not_over`, `month_before_data`,
- * `source_unloaded`, `workspace_unknown`, `workspaces_unknown`, `month_unpriced`, `month_changed`. After an error nothing was
- * closed of that source and those after it.
+ * Closes a month of each source that has days in it. Errors: `month_invalid`, `month_not_over`,
+ * `month_before_data`, `source_unloaded`, `workspace_unknown`, `workspaces_unknown`, `month_unpriced`,
+ * `month_changed`; then nothing was closed of that source and those after it.
  */
 export async function closeSources(
   store: Store,
@@ -91,9 +91,9 @@ export interface ClosedPeriod {
 }
 
 /**
- * Closes the billing period of each source in which a day lies. Errors: `period_invalid`, `period_unknown`, `period_not_over`,
- * `period_start_unknown`, `period_is_month`, `period_before_data`, `source_unloaded`. After an error nothing was closed of that
- * source and those after it.
+ * Closes the billing period of each source in which a day lies. Errors: `period_invalid`, `period_unknown`,
+ * `period_not_over`, `period_start_unknown`, `period_is_month`, `period_before_data`, `source_unloaded`; then
+ * nothing was closed of that source and those after it.
  */
 export async function closePeriods(
   store: Store,

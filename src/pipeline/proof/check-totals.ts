@@ -49,9 +49,9 @@ export interface TotalsResult extends Omit<MeterTotals, "meter"> {
 }
 
 /**
- * Compares final days of everything that is loaded with totals, each dimension with the workspace, and the tiers with all
- * traces. Days of a different total are fetched again: if they are equal then, it was a restatement; else the window is kept as
- * a difference. Last it looks for records that changed past the loads.
+ * Compares final days of all that is loaded with totals, each dimension with the workspace, and the tiers
+ * with all traces. Days of another total are fetched again: equal then, it was a restatement; else the window
+ * is kept as a difference. Last it looks for records that changed past the loads.
  */
 export async function checkTotals(
   source: OpenSource,
@@ -178,8 +178,8 @@ async function countsOf(
 }
 
 /**
- * Counts each day x scope once: proved by a total, disproved, or waiting for a window that fits. Any remaining difference
- * disproves a day.
+ * Counts each day x scope once: proved by a total, disproved by any remaining difference, or waiting for a
+ * window that fits.
  */
 async function countDays(
   { source, meter, range }: CheckContext,

@@ -66,8 +66,9 @@ function requestsOver(
 }
 
 /**
- * Checks the sums by project, user and key against those by workspace, day by day, and fetches both sides of a different day
- * again. A workspace may have more traces than a dimension names: the views show them as unattributed.
+ * Checks the sums by project, user and key against those by workspace, day by day; both sides of a different
+ * day are fetched again. A workspace may have more traces than a dimension names: views show them as
+ * unattributed.
  */
 export async function checkGroupings({
   source,
@@ -105,9 +106,9 @@ interface Pair extends TierPair {
 }
 
 /**
- * Checks that long-lived and short-lived traces add up to all, by workspace. Days that do not are fetched again on both sides.
- * A remaining difference is kept as `tier_total`, and days with more long-lived traces than traces as `tier_exceeds` alone.
- * `days`: workspace days whose tiers were added up.
+ * Checks by workspace that long-lived and short-lived traces add up to all. Days that do not are fetched
+ * again on both sides. A remaining difference is kept as `tier_total`; days with more long-lived traces than
+ * traces only as `tier_exceeds`. `days`: workspace days whose tiers were added up.
  */
 export async function checkTiers(
   traces: CheckContext,

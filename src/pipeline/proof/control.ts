@@ -61,9 +61,9 @@ interface WindowCheck {
 }
 
 /**
- * Compares windows with the stored figures. Where one differs and no known finding explains it, its days are fetched again and
- * the window is requested again. A remaining difference is kept as a finding: which number is wrong is not known, so no figure
- * is changed.
+ * Compares windows with the stored figures. Where one differs and no known finding explains it, its days are
+ * fetched and the window is requested again. A remaining difference is kept as a finding: which number is
+ * wrong is not known, so no figure is changed.
  */
 export async function checkWindows(
   { source, known: all }: CheckContext,

@@ -49,10 +49,9 @@ const LONGEST_HOLD_MS = 300_000;
 const WORK_MS = 900_000;
 
 /**
- * Sends a small known amount of traffic, waits until it is billed, and compares the rise of the platform's usage with it.
- * Nothing is stored: a probe that throws has no verdict, and its traces stay billed.
- *
- * Throws what the deployment's clients and `readUsage` throw (that the platform is away only after the deadline), and
+ * Sends a small known amount of traffic, waits until it is billed, and compares the rise of usage with it.
+ * Nothing is stored: a probe that throws has no verdict, and its traces stay billed. Throws what the
+ * deployment's clients and `readUsage` throw (that the platform is away only after the deadline), and
  * `DeadlineError`.
  */
 export async function probeMeter(source: OpenSource, request: ProbeRequest): Promise<ProbeResult> {
@@ -192,9 +191,10 @@ interface UsageReading {
 }
 
 /**
- * Reads the usage since a UTC midnight, in epoch milliseconds, and stores none of it. `before` is the reading before the
- * traffic: projects come first before, and last after (see `compareProbe`). Once the project's workspace is known, projects of
- * other workspaces are read only if these changed. Errors: `probe_project_ambiguous`, and those of `ask`.
+ * Reads the usage since a UTC midnight, in epoch milliseconds, and stores none of it. `before`: the reading
+ * before the traffic. Projects come first before, and last after (see `compareProbe`); those of other
+ * workspaces than the known one are read only if these changed. Errors: `probe_project_ambiguous`, and those
+ * of `ask`.
  */
 async function readUsage(
   source: OpenSource,

@@ -33,9 +33,9 @@ export interface ReconcileResult extends Omit<StrideResult, "meter" | "stride" |
 const EXPORTED = METERS.filter((meter) => METER[meter].isExported);
 
 /**
- * Compares final buckets with the platform's CSV export. With `repair`, the JSON and then the export of each difference are
- * requested again, in the fewest windows. A stale count is replaced. Where the two responses still differ, the count of the
- * JSON stays and the difference is kept.
+ * Compares final buckets with the platform's CSV export. With `repair`, the JSON and then the export of each
+ * difference are requested again, in the fewest windows. A stale count is replaced; where the two still
+ * differ, the JSON's count stays and the difference is kept.
  */
 export async function reconcile(
   source: OpenSource,
@@ -112,9 +112,9 @@ function addedRepairs(a: Repaired, b: Repaired): Repaired {
 }
 
 /**
- * Reconciles the last `days` days and earlier days that are due, with repair, and then the hours of traces that are due. Hours
- * come last, so that a restated day has its hours compared the same night. Hours are compared once: 31 days of them take 34
- * requests a scope, where the days take one.
+ * Reconciles the last `days` days and earlier days that are due, with repair, then the hours of traces that
+ * are due: last, so that those of a restated day are compared the same night, and once, because 31 days of
+ * hours take 34 requests a scope where the days take one.
  */
 export async function reconcileScheduled(
   source: OpenSource,

@@ -71,7 +71,7 @@ async function orGoOn(source: Asking, prove: () => Promise<void>): Promise<void>
 }
 
 /**
- * A workspace that a response over all of time names is readable. A workspace that earlier responses named and this one does
+ * A response over all of time names readable workspaces. One that earlier responses named and this one does
  * not has become unreadable.
  */
 async function askByUsage(source: Asking, attempts?: number): Promise<void> {
@@ -109,8 +109,8 @@ async function askAboutPast(
 const TOGETHER = 20;
 
 /**
- * A workspace that no usage ever named may be empty or unreadable; the listing does not tell which. Its own statistics are a
- * resource of the workspace, so they name it only to a key that reads it.
+ * A workspace that no usage ever named may be empty or unreadable; the listing does not tell. Its own
+ * statistics name it only to a key that reads it.
  */
 async function askForStatistics(source: Asking): Promise<void> {
   const { store, sourceId } = source;

@@ -13,8 +13,8 @@ import { withRetries } from "./retries.ts";
 import type { EnteredSource, OpenSource, SourceDeps } from "./source.ts";
 
 /**
- * Sends one request within the source's rate limit, and retries it where that can help. A refused key is kept for every
- * process. Throws the last error unchanged.
+ * Sends one request within the rate limit, and retries it where that can help. A refused key is kept for
+ * every process. Throws the last error.
  */
 export async function ask<T>(
   source: SourceDeps & EnteredSource,
@@ -76,10 +76,10 @@ export interface Reading<T> extends FetchEnd {
 }
 
 /**
- * Requests usage to store it, or to compare it with what is stored. This is the only way to do so: it owns retries, the rate
- * limit, the abort signal, the ledger of fetches and a refused key. `read` sends one attempt's request and reads its response.
- * Each attempt draws a new fetch number before it is sent, because fetch numbers order responses. Errors of `read` are thrown
- * unchanged; a `PlatformError` ends the attempt's row in the ledger as failed, or as refused for a wrong record.
+ * The only way to request usage that is stored or compared: it owns retries, the rate limit, the abort
+ * signal, the ledger of fetches and a refused key. `read` sends one attempt's request and reads its response.
+ * Each attempt draws a new fetch number first, because these order responses. Errors of `read` are thrown
+ * unchanged; a `PlatformError` ends the attempt in the ledger as failed, or as refused for a wrong record.
  */
 export async function askUsage<T, M extends AnyMember = Member>(
   source: OpenSource,
@@ -190,8 +190,8 @@ export function isKeyRefused(error: unknown, meter: Meter = "traces"): error is 
 }
 
 /**
- * True if the server refuses the parameters of other meters (docs/platform.md, Two live contracts), or refuses them to this
- * key. A request about one workspace may be refused because of that workspace.
+ * True if the server refuses the parameters of other meters (docs/platform.md, Two live contracts), also to
+ * this key. A request about one workspace may be refused because of that workspace.
  */
 export function isMeterRefused(meter: Meter, { status, locations, message, url }: PlatformError): boolean {
   if (METER[meter].isByWorkspace) return false;

@@ -59,8 +59,9 @@ export async function makeContact(source: Contacted): Promise<void> {
 }
 
 /**
- * The configured workspaces that are known or that the platform shows. A command refuses the others; the service leaves them
- * out and logs it with each contact. Without any left it refuses too, because an empty list would mean all that are listed.
+ * The configured workspaces that are known or that the platform shows. A command refuses the others; the
+ * service leaves them out and logs that. Without any left it refuses too: an empty list would mean all that
+ * are listed.
  */
 async function shownOf(source: Contacted, listed: readonly string[]): Promise<readonly string[]> {
   const { config, log, leavesOutUnshown = false } = source;
@@ -132,8 +133,8 @@ export function endOfAllTime(now: number): number {
 }
 
 /**
- * Returns the workspaces that a response over all of time names. `asked` are those it could be read for: one workspace's wrong
- * record spoils the response for all that share it, so they are requested in halves.
+ * The workspaces that a response over all of time names. `asked`: those it could be read for, since one wrong
+ * record spoils the response of all that share it; so they are requested in halves.
  */
 export async function namedByUsage(
   source: Contacted,
@@ -179,8 +180,8 @@ export async function namedByUsage(
 }
 
 /**
- * Returns the ids that are neither known, nor listed, nor named by a response over all of time. A typo would become a workspace
- * forever, with days that no sync can load.
+ * The ids that are neither known, nor listed, nor named by a response over all of time. A typo would become a
+ * workspace forever, with days that no sync can load.
  */
 export async function notShown(
   source: Contacted,

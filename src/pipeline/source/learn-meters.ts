@@ -37,8 +37,8 @@ export async function metersToLearn({ store, sourceId, settings }: OpenSource): 
 }
 
 /**
- * Learns about a requested meter, wanted or not, unless that was done lately. Undefined: the server counts it, or it is not
- * known why it does not; else the server's response.
+ * Learns about a requested meter, unless that was done lately. Returns what the server responds instead of
+ * counting it; undefined: it counts it, or this is not known.
  */
 export async function learnAsked(source: OpenSource, meter: Meter): Promise<string | undefined> {
   if (meter === "traces") return undefined;
@@ -50,9 +50,9 @@ export async function learnAsked(source: OpenSource, meter: Meter): Promise<stri
 }
 
 /**
- * Learns which of these meters the server counts, and from when on; by default those that are due. A meter is not requested
- * before that: a server that does not know `trace_tier` responds with all traces instead. Replaces `source.meters`. Returns the
- * meters that the server was just seen to count. Throws if the key is refused.
+ * Learns which of these meters (default: those that are due) the server counts, and from when on. No meter is
+ * requested before: a server that does not know `trace_tier` responds with all traces instead. Replaces
+ * `source.meters`. Returns the meters just seen to be counted. Throws if the key is refused.
  */
 export async function learnMeters(
   source: OpenSource,
@@ -170,8 +170,8 @@ async function learnDeployments(source: OpenSource): Promise<Lesson> {
 }
 
 /**
- * How far back the first and later searches reach. A customer without such usage costs one request per workspace and day, and
- * first a few more.
+ * How far back the first and later searches reach. Without such usage that is one request per workspace and
+ * day, and first a few more.
  */
 const LOOKS = {
   sandboxes: { first: Number.POSITIVE_INFINITY, later: 30 * DAY_MS },
@@ -183,8 +183,7 @@ const LOOKS = {
 const MOST_FAILURES = 3;
 
 /**
- * Searches a workspace with such usage. A single workspace may be refused where it has nothing of the kind, or because it is
- * deleted.
+ * Searches a workspace with such usage. One may be refused alone: it has nothing of the kind, or is deleted.
  */
 async function learnByWorkspace(
   source: OpenSource,
@@ -241,8 +240,8 @@ async function unlessLost({ store, config }: OpenSource, lesson: Lesson): Promis
 }
 
 /**
- * Passes each number of the range to `onRecord`, by workspace; default: of all workspaces. Returns a lesson if the server
- * refuses to count the meter, or responds with something else.
+ * Passes each number of the range to `onRecord`, by workspace (default: all). Returns a lesson if the server
+ * refuses the meter or responds with something else.
  */
 async function sumUp(
   source: OpenSource,

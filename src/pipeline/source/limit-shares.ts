@@ -5,8 +5,8 @@ export interface Share {
 }
 
 /**
- * Divides a source's rate limit. Nine tenths go to the fetch queue, whose limiter BullMQ keeps; the rest to control jobs
- * (contact, reconciling), which send outside of that queue. Together they never exceed the limit.
+ * Nine tenths of a source's rate limit go to the fetch queue, whose limiter BullMQ keeps; the rest to control
+ * jobs (contact, reconciling), which send outside of it. Together they never exceed the limit.
  */
 export function sharesOf(requestsPer10s: number): { readonly fetch: Share; readonly control: Share } {
   if (requestsPer10s === 1) {

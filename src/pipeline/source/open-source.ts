@@ -62,7 +62,7 @@ export async function enterSource({ store, config, settings, log }: SourceDeps):
 }
 
 /**
- * Adds workspaces that the platform shows. If forced, others too: on a server without a listing nothing shows a workspace
+ * Adds workspaces that the platform shows; if forced, others too: without a listing nothing shows a workspace
  * before its first usage. Errors: those of first contact.
  */
 export async function addWorkspaces(

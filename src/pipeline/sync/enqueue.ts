@@ -25,9 +25,10 @@ export async function enqueueTasks(store: Store, { sourceId, queue }: Queued): P
 }
 
 /**
- * Reconciles the queue with Postgres. Tasks whose message Redis lost, or whose lease ran out, wait again. Messages of tasks
- * that are no longer queued (a paused or cancelled backfill) are removed, because each would use the rate limit. Ends finished
- * backfills. `isAlone`: no other process adds messages, so a missing message is lost.
+ * Reconciles the queue with Postgres. Tasks whose message Redis lost, or whose lease ran out, wait again.
+ * Messages of tasks that are not queued any more (a paused or cancelled backfill) are removed, because each
+ * would use the rate limit. Ends finished backfills. `isAlone`: no other process adds messages, so a missing
+ * one is lost.
  */
 export async function requeueLost(
   store: Store,

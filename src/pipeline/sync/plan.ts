@@ -117,8 +117,8 @@ function stridesOf(wanted: readonly Want[]): Stride[] {
 }
 
 /**
- * Tasks for due failures outside of the wanted time, such as those of an old backfill in hours. A failure that is too short for
- * its stride's tier is requested together with loaded time before it, or after it close to the data start.
+ * Tasks for due failures outside of the wanted time, such as of an old backfill in hours. One that is too
+ * short for its stride's tier is requested with loaded time before it, or after it close to the data start.
  */
 export async function planRetries(
   source: OpenSource,
@@ -156,9 +156,9 @@ export type Demanding = Pick<PlannableSource, "capabilities" | "strideRetries" |
 };
 
 /**
- * What a sync keeps: `day` for all time, for every wanted meter that the server counts; `hour` for the last `USAGE_HOURLY_FOR`,
- * for traces of all tiers. Where the server refuses an end in the future, both end with their last whole bucket, and the hours
- * show the current day.
+ * What a sync keeps: `day` for all time, of every wanted meter that the server counts; `hour` for the last
+ * `USAGE_HOURLY_FOR`, of traces of all tiers. Where an end in the future is refused, both end with their last
+ * whole bucket, and hours show the current day.
  */
 export function keptDemand(source: Demanding, now: number): Want[] {
   const hoursFrom = floorToGrid(now - source.settings.hourlyForMs, DAY_MS);

@@ -20,8 +20,8 @@ export interface PutOff extends Pick<PutOffTasks, "tasks" | "byHour" | "quiet"> 
 }
 
 /**
- * Requests of one sync once all final time is loaded, if each window must be requested, and how many the rate limit allows
- * until the next sync.
+ * Requests of one sync once all final time is loaded, if each window must be requested, and how many the rate
+ * limit allows until the next one.
  */
 export interface SyncBudget {
   readonly needed: number;
@@ -60,8 +60,8 @@ export function describePutOff({ tasks, byHour, quiet, until }: PutOff): string 
 }
 
 /**
- * Computes what time that is not final costs each sync. Where the rate limit allows less, a sync is not done when the next one
- * begins: plans grow, and old windows keep only the share of `takeTasksToQueue`.
+ * What time that is not final costs each sync. Where the rate limit allows less, a sync is not done when the
+ * next begins: plans grow, and old windows keep only the share of `takeTasksToQueue`.
  */
 export function syncBudget(source: Syncing, now: number): SyncBudget {
   const { config, settings, workspaceIds } = source;

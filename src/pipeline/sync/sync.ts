@@ -29,10 +29,11 @@ interface PlannedSync {
 }
 
 /**
- * Creates the tasks of a sync: days for all time, hours for as long as they are kept. The platform has just responded to first
- * contact, so failures of an outage are due at once. A window by project, user or key is only planned if the workspace's task
- * of the same window is created: that task creates it unless its response makes it needless. `entered`: tasks that were not in
- * flight. `askedAgain`: parts of time that failed in an outage and are due again.
+ * Creates the tasks of a sync: days for all time, hours as long as they are kept. The platform has just
+ * responded, so failures of an outage are due at once. A window by project, user or key is planned only if
+ * the workspace's task of that window is created too, which creates it unless its response makes it needless.
+ * `entered`: tasks that were not in flight. `askedAgain`: parts of time that failed in an outage and are due
+ * again.
  */
 export async function planSync(source: OpenSource): Promise<PlannedSync> {
   const { sourceId, store, log, runId } = source;
@@ -82,9 +83,9 @@ export function endOfSync({ entered, unknown }: Pick<PlannedSync, "entered" | "u
 }
 
 /**
- * Returns whether a task must be created now. It need not if a workspace task over the same window will create it. A task over
- * part of such a window counts too, because the rest is final or in flight, unless a failure of its scope is backing off
- * (`held`): if the failure lies in the rest, the workspace task leaves the scope out.
+ * Whether a task must be created now: not if a workspace task over the same window will create it. One over
+ * part of it counts too, because the rest is final or in flight, unless a failure of the task's scope backs
+ * off (`held`): if that lies in the rest, the workspace task leaves the scope out.
  */
 function notIn(led: readonly LedWindow[], held: ReadonlySet<number>): (task: UsageRequest) => boolean {
   const keyOf = ({ meter, window }: Pick<LedWindow, "meter" | "window">, workspaceId = "") =>
