@@ -37,7 +37,7 @@ export async function pruneLedgers(store: Store, { sourceId, keepDays, keepHours
     fragments: await compactCoverage(store, { sourceId, olderThanDays: COMPACT_AFTER_DAYS }),
     fetches: await pruneFetches(store.db, { sourceId, keepDays }),
     tasks: await pruneTasks(store.db, { sourceId, keepDays }),
-    restatements: (await pruneHistory(store, { sourceId, keepDays })).restatements,
+    restatements: await pruneHistory(store, { sourceId, keepDays }),
     hours: keepHours === undefined ? 0 : await dropOldHours(store, { sourceId, keepHours }),
   };
   await endDropped(store.db, sourceId);

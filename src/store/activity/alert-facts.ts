@@ -5,6 +5,7 @@ import type { RestatementCount } from "../../domain/proof/restatement.ts";
 import { limitsOf } from "../bill/bill-terms.ts";
 import { unpricedBySource } from "../bill/prices.ts";
 import { UNKNOWN_METERS, type UnknownMeter } from "../catalog/source-meters.ts";
+import { isIfGiven } from "../db/expressions.ts";
 import { type Database, query } from "../db/query.ts";
 import { restatementCounts } from "../proof/restatement-counts.ts";
 
@@ -70,7 +71,7 @@ export async function alertFacts(db: Database, sourceId?: number): Promise<Alert
              coalesce(sum(zeros), 0)::integer as zeros
       from usage.lost_workspace where source_id = s.source_id
     ) l
-    where ${sourceId === undefined ? sql`true` : sql`s.source_id = ${sourceId}`}
+    where ${isIfGiven("s.source_id", sourceId)}
     order by s.slug
   `;
 }

@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { RestatementCount } from "../../domain/proof/restatement.ts";
 import { METER_OF_SCOPE } from "../catalog/scopes.ts";
+import { listOf } from "../db/expressions.ts";
 import { type Database, queryOne } from "../db/query.ts";
 import { restatementCounts } from "../proof/restatement-counts.ts";
 
@@ -41,12 +42,12 @@ interface MetricFacts {
 export async function metricFacts(db: Database): Promise<MetricFacts> {
   return queryOne<MetricFacts>(db)`
     select
-      (select coalesce(json_agg(x), '[]') from (
+      ${listOf(sql`
         select s.slug as source, w.state, count(*)::integer as tasks
         from usage.fetch_task w join usage.source s using (source_id)
         where w.state in ('waiting', 'queued') group by 1, 2
-      ) x) as due,
-      (select coalesce(json_agg(x), '[]') from (
+      `)} as due,
+      ${listOf(sql`
         select s.slug as source, s.refused_at is not null as refused,
                coalesce((
                  select extract(epoch from now() - min(w.created_at))::integer
@@ -61,18 +62,18 @@ export async function metricFacts(db: Database): Promise<MetricFacts> {
           select count(*)::integer as "lostWorkspaces", coalesce(sum(zeros), 0)::integer as "withdrawnZeros"
           from usage.lost_workspace where source_id = s.source_id
         ) l
-      ) x) as sources,
-      (select coalesce(json_agg(x), '[]') from (
+      `)} as sources,
+      ${listOf(sql`
         select f.source_id as source, f.group_by as "groupBy", f.stride,
                extract(epoch from f.fetched_at)::bigint as "fetchedAt",
                extract(epoch from f.final_until)::bigint as "finalUntil"
         from reporting.data_freshness f
-      ) x) as freshness,
-      (select coalesce(json_agg(x), '[]') from (
+      `)} as freshness,
+      ${listOf(sql`
         select s.slug as source, f.state, count(*)::integer as parts
         from usage.failure f join usage.scope c using (scope_id) join usage.source s using (source_id) group by 1, 2
-      ) x) as failures,
-      (select coalesce(json_agg(x), '[]') from (
+      `)} as failures,
+      ${listOf(sql`
         select s.slug as source, coalesce(${METER_OF_SCOPE}, c.kind) as meter, d.kind, d.state, count(*)::integer as differences
         from (
           select scope_id, kind, state from usage.reconciliation_difference where state in ('open', 'platform_disagrees')
@@ -81,27 +82,27 @@ export async function metricFacts(db: Database): Promise<MetricFacts> {
         ) d
         join usage.scope c using (scope_id) join usage.source s using (source_id)
         group by 1, 2, 3, 4
-      ) x) as differences,
-      (select coalesce(json_agg(x), '[]') from (
+      `)} as differences,
+      ${listOf(sql`
         select s.slug as source, extract(epoch from max(k.checked_at))::bigint as at
         from usage.control_check k join usage.source s using (source_id)
         where k.failures = 0 group by 1
-      ) x) as checked,
-      (select coalesce(json_agg(x), '[]') from (
+      `)} as checked,
+      ${listOf(sql`
         select s.slug as source, n.*
         from usage.source s
         cross join json_to_recordset(
           ${restatementCounts(sql`c.source_id = s.source_id and t.restated_at > now() - interval '1 day'`)}
         ) n (meter text, measure text, restatements integer)
-      ) x) as "finalChanges",
-      (select coalesce(json_agg(x), '[]') from (
+      `)} as "finalChanges",
+      ${listOf(sql`
         select s.slug as source, extract(epoch from max(r.reconciled_at))::bigint as at
         from usage.reconciled r join usage.trace_scope c using (scope_id) join usage.source s using (source_id) group by 1
-      ) x) as reconciled,
-      (select coalesce(json_agg(x), '[]') from (
+      `)} as reconciled,
+      ${listOf(sql`
         select s.slug as source, f.outcome, count(*)::integer as fetches
         from usage.fetch f join usage.source s using (source_id)
         where f.fetched_at > now() - interval '1 hour' group by 1, 2
-      ) x) as fetches
+      `)} as fetches
   `;
 }

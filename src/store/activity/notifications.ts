@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { AlertKind } from "../../domain/bill/alert-route.ts";
-import { iso } from "../db/instants.ts";
+import { isIfGiven, iso } from "../db/expressions.ts";
 import { type Database, query } from "../db/query.ts";
 
 export interface Notification {
@@ -29,8 +29,8 @@ export async function listNotifications(
            ${iso("notified_at")} as "notifiedAt",
            ${iso("ended_at")} as "endedAt"
     from usage.notification join usage.source using (source_id)
-    where ${sourceId === undefined ? sql`true` : sql`source_id = ${sourceId}`}
-      and ${route === undefined ? sql`true` : sql`route = ${route}`}
+    where ${isIfGiven("source_id", sourceId)}
+      and ${isIfGiven("route", route)}
     order by slug, route, kind, owner
   `;
 }
@@ -88,7 +88,7 @@ export async function releaseRoute(
 export async function endWaits(db: Database, route?: string): Promise<void> {
   await sql`
     update usage.route_state set next_try_at = null
-    where next_try_at is not null and ${route === undefined ? sql`true` : sql`route = ${route}`}
+    where next_try_at is not null and ${isIfGiven("route", route)}
   `.execute(db);
 }
 

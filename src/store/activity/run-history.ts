@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import { UsageError } from "../../errors.ts";
-import { iso } from "../db/instants.ts";
+import { iso } from "../db/expressions.ts";
 import { type Database, query } from "../db/query.ts";
 import { RUN_KINDS, type RunKind } from "../work/runs.ts";
 

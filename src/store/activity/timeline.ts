@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import type { RestatementCount } from "../../domain/proof/restatement.ts";
-import { iso } from "../db/instants.ts";
+import { iso } from "../db/expressions.ts";
 import { type Database, query } from "../db/query.ts";
 import { CLOSE_ACTION, CLOSED_BY } from "../months/closed-months.ts";
 import { restatementCounts } from "../proof/restatement-counts.ts";

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from "kysely";
 import type { LimitUse } from "../../domain/bill/usage-limit.ts";
 import { lockSource } from "../catalog/scopes.ts";
 import type { Store } from "../db/database.ts";
-import { iso } from "../db/instants.ts";
+import { iso } from "../db/expressions.ts";
 import { type Database, query } from "../db/query.ts";
 
 /** `workspaceId`: empty for the organization. */

@@ -9,6 +9,7 @@ import {
 } from "../../domain/bill/owner.ts";
 import type { Days } from "../../domain/time/days.ts";
 import { replaceRoutes } from "../activity/alert-routes.ts";
+import { isIfGiven } from "../db/expressions.ts";
 import { type Database, query, queryOne, queryValues } from "../db/query.ts";
 
 /** Keeps others from changing owners until the transaction ends. They can still read them. */
@@ -182,7 +183,7 @@ export async function ownedParts(
   { source, owner, from, to, top }: Days & { source: string | null; owner: string; top: number },
 ): Promise<OwnedPart[]> {
   const isIn = sql`owner = ${owner} and usage_date >= ${from}::date and usage_date < ${to}::date
-    and ${source === null ? sql`true` : sql`slug = ${source}`}`;
+    and ${isIfGiven("slug", source)}`;
   return query<OwnedPart>(db)`
     with part as materialized (
       select slug, workspace_id, dimension, dimension_id, max(workspace_name) as workspace_name, max(dimension_name) as dimension_name,

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import type { ProviderMonth } from "../../domain/bill/provider.ts";
-import { iso } from "../db/instants.ts";
+import { iso } from "../db/expressions.ts";
 
 interface Asked {
   readonly sourceId: number;

@@ -1,4 +1,4 @@
-import { iso } from "../db/instants.ts";
+import { iso } from "../db/expressions.ts";
 import { type Database, query } from "../db/query.ts";
 import { isConfigured, isNeverRead } from "./workspaces.ts";
 

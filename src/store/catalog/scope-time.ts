@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import type { LoadedInterval } from "../../domain/coverage/finality.ts";
 import type { Interval } from "../../domain/time/window.ts";
-import { epochMs } from "../db/instants.ts";
+import { epochMs } from "../db/expressions.ts";
 import { type Database, query } from "../db/query.ts";
 
 export interface ScopeTime {

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Meter } from "../../domain/usage/meter.ts";
-import { iso } from "../db/instants.ts";
+import { iso } from "../db/expressions.ts";
 import { type Database, query, queryValues } from "../db/query.ts";
 import { isOfMeter } from "./scopes.ts";
 

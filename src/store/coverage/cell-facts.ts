@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Interval } from "../../domain/time/window.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
-import { iso } from "../db/instants.ts";
+import { iso, listOf } from "../db/expressions.ts";
 import { type Database, queryOne } from "../db/query.ts";
 
 /** A list ends after this many entries. Instants are ISO texts in UTC. */
@@ -86,7 +86,7 @@ export async function cellFacts(
   `;
   return queryOne<CellFacts>(db)`
     select
-      (select coalesce(json_agg(x), '[]') from (
+      ${listOf(sql`
         select ${part("v")}, v.final as "isFinal", v.fetch_number as "fetchNumber", ${iso("v.fetched_at")} as "fetchedAt",
                ${iso("confirmed.at")} as "sumConfirmedAt",
                case when f.fetch_number is not null then json_build_object(
@@ -107,23 +107,23 @@ export async function cellFacts(
         ) confirmed on true
         where ${overlaps("v")}
         order by usage.dimension_position(c.group_by), v.period_start limit ${MOST}
-      ) x) as answers,
-      (select coalesce(json_agg(x), '[]') from (
+      `)} as answers,
+      ${listOf(sql`
         select ${part("f")}, f.state, f.code, f.message, f.attempts, ${iso("f.failed_at")} as "failedAt",
                ${iso("f.retry_at")} as "retryAt", f.fetch_number as "fetchNumber"
         from usage.failure f join usage.trace_scope c using (scope_id)
         where ${overlaps("f")}
         order by f.period_start, usage.dimension_position(c.group_by) limit ${MOST}
-      ) x) as failures,
-      (select coalesce(json_agg(x), '[]') from (
+      `)} as failures,
+      ${listOf(sql`
         select ${part("r")}, 'export' as how, ${iso("r.reconciled_at")} as "provedAt", r.fetch_number as "fetchNumber"
         from usage.reconciled r join usage.trace_scope c using (scope_id) where ${overlaps("r")}
         union all
         select c.group_by, c.stride, ${iso("m.total_start")}, ${iso("m.total_end")}, 'total', ${iso("m.matched_at")}, m.fetch_number
         from usage.matched_total m join usage.trace_scope c using (scope_id) where ${overlaps("m")}
         order by "from", "groupBy", how limit ${MOST}
-      ) x) as proofs,
-      (select coalesce(json_agg(x), '[]') from (
+      `)} as proofs,
+      ${listOf(sql`
         select w.group_by as "groupBy", w.stride, ${iso("w.period_start")} as "from", ${iso("w.period_end")} as "to", w.state,
                w.backfill_id as "backfillId"
         from usage.fetch_task w join usage.source s using (source_id)
@@ -131,13 +131,13 @@ export async function cellFacts(
           and ${workspaceId} = any (w.workspace_ids)
           and w.scope_ids && ${scopeIds}::integer[]
         order by w.task_id limit ${MOST}
-      ) x) as tasks,
-      (select coalesce(json_agg(x), '[]') from (
+      `)} as tasks,
+      ${listOf(sql`
         select ${part("w")}, ${iso("w.withdrawn_at")} as "withdrawnAt"
         from usage.withdrawal w join usage.trace_scope c using (scope_id) where ${overlaps("w")}
         order by w.withdrawn_at desc, w.period_start limit ${MOST}
-      ) x) as withdrawn,
-      (select coalesce(json_agg(x), '[]') from (
+      `)} as withdrawn,
+      ${listOf(sql`
         select c.group_by as "groupBy", c.stride, coalesce(sum(r.traces), 0)::bigint as traces
         from usage.trace_scope c
         join usage.series s using (scope_id)
@@ -151,6 +151,6 @@ export async function cellFacts(
         ) r
         where c.scope_id = any (${scopeIds}::integer[])
         group by c.group_by, c.stride
-      ) x) as traces
+      `)} as traces
   `;
 }

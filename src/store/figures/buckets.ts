@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { iso } from "../db/instants.ts";
+import { iso } from "../db/expressions.ts";
 import { type Database, query, queryValues } from "../db/query.ts";
 import {
   cellsOf,

@@ -4,6 +4,7 @@ import type { UnpricedDay } from "../../domain/bill/price.ts";
 import { type Days, joined } from "../../domain/time/days.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { labelOf } from "../catalog/entity-names.ts";
+import { isIfGiven } from "../db/expressions.ts";
 import { type Database, query, queryValues } from "../db/query.ts";
 import { contains, monthOf, type UsageCells } from "./records.ts";
 import type { Listing } from "./sums.ts";
@@ -148,7 +149,7 @@ function isOf(
 ): RawBuilder<unknown> {
   const workspace = sql`(select usage.shown_id(external_id) from usage.entity where entity_id = ${workspaceId})`;
   return sql`source_id = ${source} and usage_date >= ${from}::date and usage_date < ${to}::date
-    and ${currency === undefined ? sql`true` : sql`currency = ${currency}`}
+    and ${isIfGiven("currency", currency)}
     and ${workspaceId === null ? sql`true` : sql`workspace_id = ${workspace}`}`;
 }
 
@@ -161,7 +162,7 @@ export async function unpricedIn(
     from reporting_detail.usage_unpriced_daily
     where source_id = ${source} and not has_other_price
       and usage_date >= ${range.from}::date and usage_date < ${range.to}::date
-      and ${workspaceId === null ? sql`true` : sql`workspace_id = ${workspaceId}`}
+      and ${isIfGiven("workspace_id", workspaceId)}
     order by 1, 2
   `;
 }

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Days } from "../../domain/time/days.ts";
 import type { Interval } from "../../domain/time/window.ts";
+import { isIfGiven } from "../db/expressions.ts";
 import { type Database, query } from "../db/query.ts";
 import { type Counted, meterOfCounted } from "./counted.ts";
 import { cellsOf, midnight, type UsageCells } from "./records.ts";
@@ -61,7 +62,7 @@ export async function loadedMeterDays(
     left join usage.day_proof p on p.scope_id = x.day_scope_id
     cross join lateral (select tstzmultirange(tstzrange(${midnight(from)}, ${midnight(to)})) as span) t
     where x.slug = ${of.source} and x.meter = ${meterOfCounted(of.counted)} and x.group_by = ${of.by}
-      and ${of.workspaceId === null ? sql`true` : sql`x.workspace_entity_id = ${of.workspaceId}`}
+      and ${isIfGiven("x.workspace_entity_id", of.workspaceId)}
     order by x.workspace_id collate "C"
   `;
 }
@@ -84,7 +85,7 @@ export async function loadedForCosts(
     join usage.shown_workspace w on w.entity_id = c.workspace_entity_id
     cross join lateral (select tstzmultirange(tstzrange(${midnight(from)}, ${midnight(to)})) as span) t
     where c.source_id = ${sourceId} and (c.meter = 'traces' or c.meter in (select meter from priced))
-      and ${workspaceId === null ? sql`true` : sql`c.workspace_entity_id = ${workspaceId}`}
+      and ${isIfGiven("c.workspace_entity_id", workspaceId)}
     group by w.entity_id, w.workspace_id, w.workspace_name, t.span
     order by w.workspace_id collate "C"
   `;

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import { type Days, daysBetween, joined, monthsAndDays } from "../../domain/time/days.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
+import { isIfGiven } from "../db/expressions.ts";
 import { type Counted, seriesTermsOf } from "./counted.ts";
 
 export interface UsageCells {
@@ -34,7 +35,7 @@ export function cellsOf({ sourceId, by, workspaceId, counted = "traces" }: Usage
       on h.source_id = d.source_id and h.kind = d.kind and h.trace_tier = d.trace_tier and h.group_by = d.group_by
      and h.workspace_id = d.workspace_id and h.stride = 'hour'
     where d.kind = ${kind} and d.trace_tier = ${tier} and d.source_id = ${sourceId} and d.group_by = ${by} and d.stride = 'day'
-      and ${workspaceId === null ? sql`true` : sql`d.workspace_id = ${workspaceId}`}
+      and ${isIfGiven("d.workspace_id", workspaceId)}
   )`;
 }
 

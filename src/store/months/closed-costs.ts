@@ -1,5 +1,5 @@
-import { sql } from "kysely";
 import type { Days } from "../../domain/time/days.ts";
+import { isIfGiven } from "../db/expressions.ts";
 import { type Database, query } from "../db/query.ts";
 
 /** Cost of a workspace's traces at one price at the close, and now. Exact decimal texts. */
@@ -71,7 +71,7 @@ export async function laterCosts(
              not bool_or(c.is_closed) and bool_or(c.measure <> 'traces') as is_unkept
       from usage.charge c
       where c.source_id = ${sourceId} and c.usage_date >= ${from}::date and c.usage_date < ${to}::date
-        and c.is_booked = c.is_closed and ${workspace === undefined ? sql`true` : sql`c.workspace_id = ${workspace}`}
+        and c.is_booked = c.is_closed and ${isIfGiven("c.workspace_id", workspace)}
       group by c.month_start, c.currency, c.usage_date, c.workspace_id, c.sku
     )
     select to_char(month_start, 'YYYY-MM') as month, currency, trim_scale(sum(now - kept))::text as more, bool_or(is_unkept) as "isUnkept"

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { iso } from "../db/instants.ts";
+import { iso } from "../db/expressions.ts";
 import { type Database, query } from "../db/query.ts";
 
 /** Action of a close. Its detail begins with the month and a colon. */

@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from "kysely";
 import type { RestatementCount } from "../../domain/proof/restatement.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { labelOf } from "../catalog/entity-names.ts";
+import { isIfGiven } from "../db/expressions.ts";
 import { type Database, query, queryOne } from "../db/query.ts";
 import { restatementCounts } from "../proof/restatement-counts.ts";
 
@@ -133,7 +134,7 @@ export async function changedMonths(
     workspace,
   }: { sourceId: number; from: string; to: string; workspace?: number | undefined },
 ): Promise<ChangedMonth[]> {
-  const isAsked = workspace === undefined ? sql`true` : sql`workspace_id = ${workspace}`;
+  const isAsked = isIfGiven("workspace_id", workspace);
   const asked = sql`
     select close_id from usage.month_close
     where source_id = ${sourceId} and month_start < ${to}::date and (month_start + interval '1 month')::date > ${from}::date`;

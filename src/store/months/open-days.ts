@@ -10,7 +10,7 @@ import type { Interval } from "../../domain/time/window.ts";
 import { METERS, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
-import { epochMs } from "../db/instants.ts";
+import { epochMs } from "../db/expressions.ts";
 import { type Database, query } from "../db/query.ts";
 
 /** Whole UTC days from the data start on. */

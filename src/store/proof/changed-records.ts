@@ -6,7 +6,7 @@ import { DIGEST_BYTES, WindowDigest } from "../../domain/usage/digest.ts";
 import { clearTime, multirange, overlaps, type ScopeTime } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import type { Store, Transaction } from "../db/database.ts";
-import { epochMs } from "../db/instants.ts";
+import { epochMs } from "../db/expressions.ts";
 import { type Database, query } from "../db/query.ts";
 
 interface ScopeMonth extends Interval {

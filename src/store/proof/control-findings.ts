@@ -4,7 +4,7 @@ import { METERS } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { METER_OF_SCOPE, type Scope } from "../catalog/scopes.ts";
 import type { Store } from "../db/database.ts";
-import { epochMs } from "../db/instants.ts";
+import { epochMs } from "../db/expressions.ts";
 import { type Database, query } from "../db/query.ts";
 import type { TotalDifference } from "./control-totals.ts";
 

@@ -6,7 +6,7 @@ import type { Measure } from "../../domain/usage/meter.ts";
 import { clearTime, overlaps } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import type { Store } from "../db/database.ts";
-import { epochMs } from "../db/instants.ts";
+import { epochMs } from "../db/expressions.ts";
 import { type Database, query, queryValues } from "../db/query.ts";
 
 export interface ControlTotal {

@@ -5,7 +5,7 @@ import type { Measure, Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { labelOf } from "../catalog/entity-names.ts";
 import { isOfMeter, lengthOf, METER_OF_SCOPE } from "../catalog/scopes.ts";
-import { iso } from "../db/instants.ts";
+import { isIfGiven, iso } from "../db/expressions.ts";
 import { type Database, query } from "../db/query.ts";
 
 /** Source of the other number: the CSV export, a total of the platform, or a later response. */
@@ -135,7 +135,7 @@ const PARTS: Readonly<Record<Sayer, (wanted: WantedDifferences) => RawBuilder<un
 function ofScope({ source, meter, groupBy, workspaceId }: WantedDifferences): RawBuilder<boolean> {
   return sql<boolean>`c.source_id = (select source_id from usage.source where slug = ${source})
     and ${meter === undefined ? sql`true` : sql`${isOfMeter("c", meter)}`}
-    and ${groupBy === undefined ? sql`true` : sql`c.group_by = ${groupBy}`}
+    and ${isIfGiven("c.group_by", groupBy)}
     and ${
       workspaceId === undefined
         ? sql`true`

@@ -6,7 +6,7 @@ import { METERS, type Measure, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import { METER_OF_SCOPE, type Scope } from "../catalog/scopes.ts";
 import type { Transaction } from "../db/database.ts";
-import { epochMs } from "../db/instants.ts";
+import { epochMs } from "../db/expressions.ts";
 import { type Database, query } from "../db/query.ts";
 import { tablesOf } from "./export-stage.ts";
 

@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from "kysely";
 import type { RestatementCount } from "../../domain/proof/restatement.ts";
 import { MEASURES, METERS } from "../../domain/usage/meter.ts";
 import { METER_OF_SCOPE } from "../catalog/scopes.ts";
+import { isIfGiven } from "../db/expressions.ts";
 import { type Database, query } from "../db/query.ts";
 
 /**
@@ -35,7 +36,7 @@ export async function countRestatements(
   const rows = await query<{ counts: RestatementCount[] }>(db)`
     select ${restatementCounts(sql`c.source_id = ${sourceId}
       and t.bucket_start >= ${from}::date::timestamp at time zone 'UTC' and t.bucket_start < ${to}::date::timestamp at time zone 'UTC'
-      and ${workspace === undefined ? sql`true` : sql`c.workspace_id = ${workspace}`}`)} as counts
+      and ${isIfGiven("c.workspace_id", workspace)}`)} as counts
   `;
   return rows[0]?.counts ?? [];
 }

@@ -3,7 +3,7 @@ import type { Interval } from "../../domain/time/window.ts";
 import { clearTime } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import type { Store } from "../db/database.ts";
-import { change, type Database, query } from "../db/query.ts";
+import { change, type Database, query, queryValues } from "../db/query.ts";
 
 interface Kept {
   readonly sourceId: number;
@@ -58,20 +58,16 @@ async function inBatches(remove: (limit: number) => Promise<number>): Promise<nu
 
 /**
  * First moves `history_since`, so that no query reads an instant with incomplete history. Settlements that old apply to every
- * remaining instant, so they are merged.
+ * remaining instant, so they are merged. Returns the number of restatements.
  */
-export async function pruneHistory(
-  store: Store,
-  { sourceId, keepDays }: { sourceId: number; keepDays: number },
-): Promise<{ restatements: number; finalRanges: number; lateChanges: number }> {
-  const cuts = await query<{ cut: string }>(store.db)`
+export async function pruneHistory(store: Store, { sourceId, keepDays }: Kept): Promise<number> {
+  const [cut] = await queryValues<string>(store.db)`
     update usage.source s
     set history_since = greatest(history_since, now() - make_interval(days => ${keepDays}))
     where source_id = ${sourceId} and s.created_at < now() - make_interval(days => ${keepDays})
     returning history_since::text as cut
   `;
-  const cut = cuts[0]?.cut;
-  if (cut === undefined) return { restatements: 0, finalRanges: 0, lateChanges: 0 };
+  if (cut === undefined) return 0;
   const restatements = await inBatches(
     (limit) => change(store.db)`
       delete from usage.restatement
@@ -81,31 +77,28 @@ export async function pruneHistory(
         where p.source_id = ${sourceId} and r.restated_at < ${cut}::timestamptz limit ${limit}
       )`,
   );
-  const merged = await query<{ fewer: number }>(store.db)`
+  await change(store.db)`
     with old as (
       delete from usage.became_final t using usage.scope p
       where p.scope_id = t.scope_id and p.source_id = ${sourceId} and t.final_at < ${cut}::timestamptz
       returning t.*
-    ), merged as (
-      insert into usage.became_final (scope_id, period_start, period_end, final_at)
-      select scope_id, lower(part), upper(part), final_at
-      from (
-        select scope_id, max(final_at) as final_at, range_agg(tstzrange(period_start, period_end)) as parts
-        from old group by scope_id
-      ) o
-      cross join lateral unnest(parts) part
-      returning 1
     )
-    select (select count(*) from old) - (select count(*) from merged) as fewer
+    insert into usage.became_final (scope_id, period_start, period_end, final_at)
+    select scope_id, lower(part), upper(part), final_at
+    from (
+      select scope_id, max(final_at) as final_at, range_agg(tstzrange(period_start, period_end)) as parts
+      from old group by scope_id
+    ) o
+    cross join lateral unnest(parts) part
   `;
-  await sql`
+  await change(store.db)`
     delete from usage.withdrawal w using usage.scope p
     where p.scope_id = w.scope_id and p.source_id = ${sourceId} and w.withdrawn_at < ${cut}::timestamptz
-  `.execute(store.db);
-  const lateChanges = await change(store.db)`
+  `;
+  await change(store.db)`
     delete from usage.late_change where source_id = ${sourceId} and observed_on < (${cut}::timestamptz at time zone 'UTC')::date
   `;
-  return { restatements, finalRanges: merged[0]?.fewer ?? 0, lateChanges };
+  return restatements;
 }
 
 /** Approximate records of one transaction: a long one would hold up loads of its scope, vacuum and replicas. */

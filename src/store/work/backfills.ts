@@ -8,7 +8,7 @@ import type { GroupBy } from "../../domain/usage/record.ts";
 import { UsageError } from "../../errors.ts";
 import { lockSource } from "../catalog/scopes.ts";
 import type { Store } from "../db/database.ts";
-import { iso } from "../db/instants.ts";
+import { iso } from "../db/expressions.ts";
 import { change, type Database, query, queryOne, queryValues } from "../db/query.ts";
 import { type Actor, recordAction } from "./operator-actions.ts";
 import { beginRun } from "./runs.ts";

@@ -10,3 +10,13 @@ export function iso(instant: string, digits?: "MS" | "US"): RawBuilder<string> {
 export function epochMs(instant: string): RawBuilder<number> {
   return sql.raw(`(extract(epoch from ${instant}) * 1000)::bigint`);
 }
+
+/** SQL: whether a column has this value; true if none is given. */
+export function isIfGiven(column: string, value: string | number | null | undefined): RawBuilder<boolean> {
+  return value === undefined || value === null ? sql`true` : sql`${sql.raw(column)} = ${value}`;
+}
+
+/** SQL: the rows of a query as a JSON array. */
+export function listOf(rows: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`(select coalesce(json_agg(x), '[]') from (${rows}) x)`;
+}
