@@ -91,7 +91,8 @@ test("no figure is one that nobody could have read, and the truth is back with a
       ).toEqual([]);
     }),
     {
-      numRuns: times(3),
+      // The three examples, and so many that are drawn.
+      numRuns: 3 + times(3),
       examples: [
         [{ lost: [0], listsUnreadable: true }, [{ do: "sync", byQueue: true, during: undefined }]],
         [

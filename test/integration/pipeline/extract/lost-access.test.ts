@@ -4,7 +4,7 @@ import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
 import { startProxy } from "../../../support/proxy.ts";
 import { type Bench, setReadable, setup, workspaceAt } from "../../../support/source.ts";
-import { booked, differences, inStore, wrongFigures } from "../../../support/tables.ts";
+import { differences, inStore, wrongFigures } from "../../../support/tables.ts";
 
 /** A key that loses a workspace gets empty answers. The zeros that it stores until somebody notices are withdrawn. */
 
@@ -141,43 +141,6 @@ test("if usage contradicts the statistics of a workspace, every zero that rests 
   expect(bench.logs.filter(({ code }) => code === "zeros_withdrawn")).toMatchObject([
     { workspaceIds: [unread.id] },
   ]);
-});
-
-test("a backfill of what is missing replaces withdrawn zeros, which is a restatement of them", async () => {
-  const bench = await setup({ workspaces: [0, 1] });
-  const range = { start: bench.dataStart, end: bench.dataStart + 3 * DAY_MS };
-  const wanted = [{ stride: "day" as const, range }];
-  const source = await bench.open({ opened: () => setReadable(bench.standin, 1, false) });
-  const tasks = await planSource(source, { wanted, reprocess: "missing" });
-  // As in the queue: nothing confirms the zeros when the last fetch ends.
-  await runInline({ ...source, access: { ...source.access, confirm: async () => {} } }, tasks);
-  const empty = { traces: 0, coverage_status: "empty", is_final: true };
-  expect((await figures(bench, 1)).slice(0, 3)).toMatchObject([empty, empty, empty]);
-
-  await bench.open();
-  expect((await figures(bench, 1)).slice(0, 3)).toMatchObject([UNVERIFIED, UNVERIFIED, UNVERIFIED]);
-
-  setReadable(bench.standin, 1, true);
-  const { planned } = await bench.fetch({ wanted, reprocess: "missing" });
-  expect(planned).toBe(4);
-  const expected = booked(bench, { workspaceIds: bench.workspaceIds.slice(1) });
-  const known = (await figures(bench, 1)).slice(0, 3);
-  expect(known.map(({ usage_date, traces }) => [usage_date, traces])).toEqual(
-    known.map(({ usage_date }) => [
-      usage_date,
-      expected.get(
-        `workspace day ${usage_date}T00:00:00.000Z ${bench.workspaceIds[1]} ${bench.workspaceIds[1]}`,
-      ),
-    ]),
-  );
-  expect(known.every(({ is_final, coverage_status }) => is_final && coverage_status === "ok")).toBe(true);
-
-  const restated = await bench.sql<{ n: number }>(
-    `SELECT new_amount::bigint AS n FROM reporting_detail.usage_restatement
-     WHERE workspace_id = $1 AND group_by = 'workspace' AND old_amount IS NULL ORDER BY period_start`,
-    [bench.workspaceIds[1]],
-  );
-  expect(restated.map(({ n }) => n)).toEqual(known.map(({ traces }) => traces));
 });
 
 test("access lost before the second fetch of an emptied window deletes nothing", async () => {
