@@ -32,7 +32,7 @@ interface RedisAccess {
   readonly tls?: { readonly ca?: string } | undefined;
 }
 
-export interface RedisGiven {
+interface RedisGiven {
   readonly url?: string | undefined;
   /** Without braces. */
   readonly prefix?: string;

@@ -33,6 +33,8 @@ export function readConfig(environment: Environment): Config {
   const sources = readSources(values, problems);
   const redis = redisFrom(values, problems);
   const routeSecrets = readRouteSecrets(environment, problems);
+  const { USAGE_ALERT_WEBHOOK_URL: webhook } = values;
+  if (webhook !== undefined) routeSecrets.set("USAGE_ALERT_WEBHOOK_URL", webhook);
   problems.push(...contradictions(values, environment));
   refuse(problems);
   const hasEnvFile = envFileOf(environment) !== undefined;
@@ -42,33 +44,27 @@ export function readConfig(environment: Environment): Config {
 /** Times are in milliseconds. */
 function fromValues(
   values: Values,
-  {
-    sources,
-    redis,
-    routeSecrets,
-    hasEnvFile,
-  }: {
+  read: {
     sources: readonly SourceConfig[];
     redis: RedisServer | undefined;
+    /** Secrets of routes, by setting. */
     routeSecrets: ReadonlyMap<string, Secret>;
     hasEnvFile: boolean;
   },
 ) {
   return {
-    hasEnvFile,
+    ...read,
     databaseUrl: values.DATABASE_URL,
     /** Undefined: migrations use `databaseUrl` too. */
     databaseMigrateUrl: values.DATABASE_MIGRATE_URL,
     maxConnections: values.DATABASE_POOL_SIZE,
     redisUrl: values.REDIS_URL,
-    redis,
     /** By setting; read again for each login. */
     redisSecrets: {
       REDIS_URL: values.REDIS_URL,
       REDIS_PASSWORD: values.REDIS_PASSWORD,
       REDIS_SENTINEL_PASSWORD: values.REDIS_SENTINEL_PASSWORD,
     },
-    sources,
     platform: {
       apiKey: values.USAGE_API_KEY,
       organizationId: values.USAGE_ORGANIZATION_ID,
@@ -93,13 +89,6 @@ function fromValues(
     },
     /** Undefined: commands must name an owner file. */
     ownersFile: values.USAGE_OWNERS_FILE,
-    /** Secrets of routes, by setting. */
-    routeSecrets: new Map<string, Secret>([
-      ...routeSecrets,
-      ...(values.USAGE_ALERT_WEBHOOK_URL === undefined
-        ? []
-        : [["USAGE_ALERT_WEBHOOK_URL", values.USAGE_ALERT_WEBHOOK_URL] as const]),
-    ]) as ReadonlyMap<string, Secret>,
     /** Undefined: messages name commands alone. */
     webUrl: values.USAGE_WEB_URL,
     httpHost: values.HTTP_HOST,
@@ -210,11 +199,9 @@ export function readRedis(environment: Environment): RedisServer | undefined {
 export function secretFilesOf(config: Config): ReadonlyMap<string, Secret> {
   const { databaseUrl, redisSecrets, sources } = config;
   const all: [name: string, secret: Secret | undefined][] = [
-    ["DATABASE_URL_FILE", databaseUrl],
-    ...Object.entries(redisSecrets).map(([name, secret]): [string, Secret | undefined] => [
-      `${name}_FILE`,
-      secret,
-    ]),
+    ...Object.entries({ DATABASE_URL: databaseUrl, ...redisSecrets }).map(
+      ([name, secret]): [string, Secret | undefined] => [`${name}_FILE`, secret],
+    ),
     ...sources.flatMap(({ slug, apiKey, bearerToken }): [string, Secret | undefined][] => [
       [`API key file of source ${slug}`, apiKey],
       [`bearer token file of source ${slug}`, bearerToken],

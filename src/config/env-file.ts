@@ -4,7 +4,7 @@ import { distance } from "fastest-levenshtein";
 import { UsageError } from "../errors.ts";
 import { NO_TEXT, textOf } from "../given-file.ts";
 import { isRouteSetting, isSecret, SETTINGS } from "./settings.ts";
-import { nearest } from "./spelling.ts";
+import { didYouMean } from "./spelling.ts";
 import { type Environment, KNOWN_NAMES, plainName, refuse } from "./variables.ts";
 
 /** Read from the working folder if `USAGE_ENV_FILE` is not set. */
@@ -149,8 +149,7 @@ function isAlmost(name: string): boolean {
 }
 
 function hint(line: string): string {
-  const near = nearest(plainName(/^\W*(?:export\s+)?([^=:\s]*)/.exec(line)?.[1] ?? ""), KNOWN_NAMES);
-  return near === undefined ? "" : `; did you mean ${near}?`;
+  return didYouMean(plainName(/^\W*(?:export\s+)?([^=:\s]*)/.exec(line)?.[1] ?? ""), KNOWN_NAMES);
 }
 
 /**

@@ -308,7 +308,14 @@ export const sourceSchema = z.strictObject({
 });
 
 export function isSecret(name: string): boolean {
-  return name in SETTINGS && (SETTINGS as Record<string, Setting>)[name]?.secret === true;
+  return name in SETTINGS && settingOf(name).secret === true;
+}
+
+const ROUTE = secret(z.string(), "Secret of a route of the owner file.");
+
+/** What is no setting by its own name is one of a route. */
+export function settingOf(name: string): Setting {
+  return (SETTINGS as Readonly<Record<string, Setting>>)[name] ?? ROUTE;
 }
 
 /** Routes are named in an owner file, which knows what their values mean and so checks them. */

@@ -6,6 +6,12 @@ export function nearest(word: string, candidates: readonly string[]): string | u
   return candidate !== undefined && distance(word, candidate) <= 3 ? candidate : undefined;
 }
 
+/** `; did you mean X?`, or nothing. */
+export function didYouMean(word: string, candidates: readonly string[]): string {
+  const near = nearest(word, candidates);
+  return near === undefined ? "" : `; did you mean ${near}?`;
+}
+
 /** The closest first. */
 export function mostAlike(word: string, candidates: readonly string[], most: number): string[] {
   return candidates.toSorted((a, b) => distance(word, a) - distance(word, b)).slice(0, most);

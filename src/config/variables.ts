@@ -1,8 +1,8 @@
 import type { z } from "zod";
 import { UsageError } from "../errors.ts";
 import { Secret, secretFromFile } from "./secret.ts";
-import { isRouteSetting, isSecret, SETTINGS, type Setting } from "./settings.ts";
-import { nearest } from "./spelling.ts";
+import { isRouteSetting, isSecret, SETTINGS, settingOf } from "./settings.ts";
+import { didYouMean } from "./spelling.ts";
 import "../validation.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -27,8 +27,8 @@ export function readSetting<N extends SettingName>(environment: Environment, nam
  * For a secret also the content of its `NAME_FILE`. A blank value counts as unset. Secrets of Kubernetes often end with a line
  * end.
  */
-export function readVariable(environment: Environment, name: SettingName, problems: string[]): unknown {
-  const { schema, secret }: Setting = SETTINGS[name];
+export function readVariable(environment: Environment, name: string, problems: string[]): unknown {
+  const { schema, secret } = settingOf(name);
   const [text, file] = [environment[name], secret ? environment[`${name}_FILE`] : undefined].map(
     (value) => value?.trim() || undefined,
   );
@@ -48,15 +48,13 @@ export function readVariable(environment: Environment, name: SettingName, proble
 }
 
 /** Each is a secret or its file. */
-export function readRouteSecrets(environment: Environment, problems: string[]): ReadonlyMap<string, Secret> {
+export function readRouteSecrets(environment: Environment, problems: string[]): Map<string, Secret> {
   const names = new Set(Object.keys(environment).map((name) => name.replace(/_FILE$/, "")));
-  const found = [...names].filter(isRouteSetting).map((name): [string, Secret | undefined] => {
-    const [text, file] = [environment[name]?.trim(), environment[`${name}_FILE`]?.trim()];
-    if (text && file) problems.push(`${name} and ${name}_FILE are both set; keep one`);
-    if (file) return [name, secretFromFile(file, `${name}_FILE`, problems)];
-    return [name, text ? new Secret(text) : undefined];
+  const found = [...names].filter(isRouteSetting).flatMap((name): [string, Secret][] => {
+    const secret = readVariable(environment, name, problems);
+    return secret instanceof Secret ? [[name, secret]] : [];
   });
-  return new Map(found.flatMap(([name, secret]) => (secret === undefined ? [] : [[name, secret]])));
+  return new Map(found);
 }
 
 /** With the `NAME_FILE` of secrets. */
@@ -68,13 +66,12 @@ export const KNOWN_NAMES: readonly string[] = Object.keys(SETTINGS).flatMap((nam
 export function unknownVariables(environment: Environment): string[] {
   return Object.keys(environment).flatMap((name) => {
     if (KNOWN_NAMES.includes(name) || isRouteSetting(name.replace(/_FILE$/, ""))) return [];
-    const meant = plainName(name);
+    const plain = plainName(name);
     if (!name.startsWith("USAGE_")) {
-      const isMeant = meant.startsWith("USAGE_") && KNOWN_NAMES.includes(meant);
-      return isMeant ? [`${meant} is set under a name with lower-case letters or invisible characters`] : [];
+      const isMeant = plain.startsWith("USAGE_") && KNOWN_NAMES.includes(plain);
+      return isMeant ? [`${plain} is set under a name with lower-case letters or invisible characters`] : [];
     }
-    const near = nearest(name, KNOWN_NAMES);
-    return [`${name} is not a setting${near === undefined ? "" : `; did you mean ${near}?`}`];
+    return [`${name} is not a setting${didYouMean(name, KNOWN_NAMES)}`];
   });
 }
 

@@ -1,4 +1,4 @@
-import { EtlError } from "../../errors.ts";
+import { EtlError, reasonOf } from "../../errors.ts";
 import { wrapped } from "../report/output.ts";
 import { EXIT, exitCodeOf, firstExit } from "../session/exit.ts";
 
@@ -60,10 +60,9 @@ export function notesOf(checks: Check[], source: string | null): Notes {
 /** Any thrown value, as a problem with its exit code. */
 export function problemOf(error: unknown): EtlError {
   if (error instanceof EtlError) return error;
-  const message = error instanceof Error ? error.message : String(error);
   return new EtlError({
     code: "failed",
-    message,
+    message: reasonOf(error),
     next: "Run it again; report it if it stays.",
     cause: error,
   });
@@ -78,8 +77,12 @@ export function checksToData(checks: readonly Check[]) {
   return checks.map(({ exit: _, ...check }) => check);
 }
 
-const LABELS = ["pass", "warn", "fail", "skip"] as const;
-const SUMMARY = { pass: "passed", warn: "warned", fail: "failed", skip: "not checked" } as const;
+const SUMMARY: Readonly<Record<Verdict, string>> = {
+  pass: "passed",
+  warn: "warned",
+  fail: "failed",
+  skip: "not checked",
+};
 
 export function describeChecks(checks: readonly Check[]): string {
   const width = Math.max(...checks.map(({ check }) => check.length));
@@ -92,10 +95,9 @@ export function describeChecks(checks: readonly Check[]): string {
     const code = one.code === null ? "" : ` [${one.code}]`;
     lines.push(wrapped(`${one.status}  ${one.check.padEnd(width)}  `, `${one.finding}${hint}${code}`));
   }
-  const counts = LABELS.map(
-    (status) => [checks.filter((one) => one.status === status).length, status] as const,
-  )
-    .filter(([count]) => count > 0)
-    .map(([count, status]) => `${count} ${SUMMARY[status]}`);
+  const counts = Object.entries(SUMMARY).flatMap(([status, word]) => {
+    const { length } = checks.filter((one) => one.status === status);
+    return length > 0 ? [`${length} ${word}`] : [];
+  });
   return [...lines, "", `${counts.join(", ")}.`].join("\n");
 }

@@ -50,14 +50,25 @@ export async function checkPostgres(session: Session, notes: Notes): Promise<Sto
 /** Only warns, because everything but readers works. A role that was made after the last migration has no rights. */
 async function checkRoles({ db }: Store, notes: Notes): Promise<void> {
   const { hasReaders } = await serverCapabilities(db);
-  if (!hasReaders) return notes.warn("roles", ROLES_MISSING);
+  if (!hasReaders) {
+    return notes.warn("roles", {
+      code: "roles_missing",
+      message: "A reader role is missing: usage_reader or usage_reader_masked.",
+      next: "Run `usage-etl migrate`. It prints the SQL to run.",
+    });
+  }
   const { rows } = await sql<{ mayRead: boolean | null }>`
     select bool_and(has_schema_privilege(r, 'reporting', 'USAGE')
                     and has_table_privilege(r, 'reporting.dim_date', 'SELECT')) as "mayRead"
     from unnest(array['usage_reader', 'usage_reader_masked']::name[]) r
   `.execute(db);
-  if (rows[0]?.mayRead === true) notes.pass("roles", "usage_reader and usage_reader_masked read the views");
-  else notes.warn("roles", ROLES_WITHOUT_RIGHTS);
+  if (rows[0]?.mayRead === true)
+    return notes.pass("roles", "usage_reader and usage_reader_masked read the views");
+  notes.warn("roles", {
+    code: "roles_without_rights",
+    message: "A reader role may not read the views: usage_reader or usage_reader_masked.",
+    next: "Run `usage-etl migrate`. It grants what they read.",
+  });
 }
 
 /**
@@ -100,18 +111,6 @@ export async function checkClock(store: Store, notes: Notes): Promise<void> {
     next: "Set it by NTP.",
   });
 }
-
-const ROLES_MISSING = {
-  code: "roles_missing",
-  message: "A reader role is missing: usage_reader or usage_reader_masked.",
-  next: "Run `usage-etl migrate`. It prints the SQL to run.",
-};
-
-const ROLES_WITHOUT_RIGHTS = {
-  code: "roles_without_rights",
-  message: "A reader role may not read the views: usage_reader or usage_reader_masked.",
-  next: "Run `usage-etl migrate`. It grants what they read.",
-};
 
 export function tooOld(version: string, at: string): UsageError {
   return new UsageError({

@@ -8,7 +8,7 @@ import { type Environment, readVariable, type SettingName } from "../../config/v
 import { printableLine } from "../../printable.ts";
 import { describeRedis, redisServerOf } from "../../redis-server.ts";
 import { shownUrl } from "../../url.ts";
-import { createOutput, type OutputOptions, table } from "../report/output.ts";
+import { createOutput, type OutputOptions, table, wrapped } from "../report/output.ts";
 import { commandEnvironment } from "../session/running-demo.ts";
 
 export const examples = [
@@ -39,7 +39,8 @@ async function show(output: ReturnType<typeof createOutput>): Promise<void> {
 }
 
 /** With the gaps a line of 80 columns. */
-const WIDTHS = { setting: 23, value: 42, from: 11 } as const;
+const WIDTHS = { setting: 23, value: 42 } as const;
+const IN_PARTS = /.{1,42}/gu;
 
 function describe(settings: readonly DescribedSetting[], config: Config | undefined): string {
   const file = settings.find((one) => one.setting === "USAGE_SOURCES_FILE")?.value;
@@ -52,11 +53,11 @@ function describe(settings: readonly DescribedSetting[], config: Config | undefi
   return [
     lineOf("setting", "value", "from"),
     ...settings.flatMap(({ setting, value, from, meaning }) => {
-      const [first = "", ...more] = cut(printableLine(value ?? "-"), WIDTHS.value);
+      const [first = "", ...more] = printableLine(value ?? "-").match(IN_PARTS) ?? [];
       return [
         lineOf(setting, first, from),
         ...more.map((part) => lineOf("", part, "")),
-        ...indented(meaning),
+        wrapped("    ", meaning),
       ];
     }),
     ...(rows.length === 0 ? [] : [`\nSources of ${file}:`, table(head, rows)]),
@@ -67,17 +68,7 @@ function lineOf(setting: string, value: string, from: string): string {
   return `${setting.padEnd(WIDTHS.setting)}  ${value.padEnd(WIDTHS.value)}  ${from}`.trimEnd();
 }
 
-function cut(text: string, width: number): string[] {
-  return Array.from({ length: Math.ceil(text.length / width) }, (_, i) =>
-    text.slice(i * width, (i + 1) * width),
-  );
-}
-
-function indented(text: string): string[] {
-  return (text.match(/.{1,76}(?= |$)/g) ?? []).map((line) => `    ${line.trim()}`);
-}
-
-export interface DescribedSetting {
+interface DescribedSetting {
   readonly setting: SettingName;
   /** Without secrets; null: not set and no default. */
   readonly value: string | null;

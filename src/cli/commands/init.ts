@@ -237,8 +237,8 @@ async function askAgain({ answers, kept, set, prompts }: Setup, names: readonly 
   }
 }
 
-export type Name = "USAGE_BASE_URL" | "USAGE_API_KEY" | "DATABASE_URL" | "REDIS_URL";
-export type Answers = Partial<Record<Name, string>>;
+type Name = "USAGE_BASE_URL" | "USAGE_API_KEY" | "DATABASE_URL" | "REDIS_URL";
+type Answers = Partial<Record<Name, string>>;
 
 interface Question {
   readonly text: string;
@@ -249,7 +249,7 @@ interface Question {
   readonly isOptional?: true;
 }
 
-export const QUESTIONS: Readonly<Record<Name, Question>> = {
+const QUESTIONS: Readonly<Record<Name, Question>> = {
   USAGE_BASE_URL: {
     text: "Billing host of the platform, https://HOST",
     flag: "--base-url",
@@ -268,18 +268,18 @@ export const QUESTIONS: Readonly<Record<Name, Question>> = {
   },
 };
 
-export function askFor(name: Name, prompts: Prompts, kept: string | undefined): Promise<string> {
+function askFor(name: Name, prompts: Prompts, kept: string | undefined): Promise<string> {
   const { text, fallback = "", isHidden } = QUESTIONS[name];
   return isHidden ? prompts.secret(text, kept ?? "") : prompts.text(text, kept || fallback);
 }
 
-export function unanswered(answers: Answers): Name[] {
+function unanswered(answers: Answers): Name[] {
   const names = Object.keys(QUESTIONS) as Name[];
   return names.filter((name) => QUESTIONS[name].isOptional === undefined && !answers[name]);
 }
 
 /** Error: `configuration_invalid`. */
-export function checkAnswers(answers: Answers, names: readonly Name[]): void {
+function checkAnswers(answers: Answers, names: readonly Name[]): void {
   refuse(names.flatMap((name) => problemsOf(name, answers[name] ?? "")));
 }
 
@@ -292,7 +292,7 @@ function problemsOf(name: Name, value: string): string[] {
 }
 
 /** Prompts go to stderr, and Ctrl-C ends them with the signal's reason. */
-export interface Prompts {
+interface Prompts {
   /** Enter keeps the text. A URL's password is never shown. */
   text(message: string, kept: string): Promise<string>;
   /** Not shown. Enter keeps it. */
@@ -345,7 +345,7 @@ interface Target {
 }
 
 /** Mode 600. Returns the paths. Error: `env_file_exists`, unless `overwrite`. */
-export function writeSettings(settings: Readonly<Record<string, string>>, target: Target): string[] {
+function writeSettings(settings: Readonly<Record<string, string>>, target: Target): string[] {
   const { secrets, overwrite } = target;
   const lines: Record<string, string> = {};
   const files: [path: string, text: string][] = [];
@@ -385,7 +385,7 @@ function writeWhole(path: string, text: string, overwrite: boolean): void {
   }
 }
 
-export function fileExists(path: string): UsageError {
+function fileExists(path: string): UsageError {
   return new UsageError({
     code: "env_file_exists",
     message: `${path} is there already.`,

@@ -260,7 +260,13 @@ async function wait(
     status = seen;
   };
   try {
-    if (revisionId === null) throw revisionMissing(deploymentId);
+    if (revisionId === null) {
+      throw new UsageError({
+        code: "revision_missing",
+        message: `Deployment ${deploymentId} has no revision.`,
+        next: "Update it with a source, then wait again.",
+      });
+    }
     const of = { deploymentId, revisionId };
     const revision = await client.waitForRevision(of, { withinMs, signal, onStatus });
     return hasFailed(revision) ? EXIT.partlyFailed : EXIT.done;
@@ -268,14 +274,6 @@ async function wait(
     // A created deployment has an id, however the wait ends.
     output.data({ ...deployment, status }, describeDeployment);
   }
-}
-
-function revisionMissing(deploymentId: string): UsageError {
-  return new UsageError({
-    code: "revision_missing",
-    message: `Deployment ${deploymentId} has no revision.`,
-    next: "Update it with a source, then wait again.",
-  });
 }
 
 /** Errors: `body_missing`, `body_invalid`. */

@@ -1,5 +1,4 @@
-import type { Clock } from "../../clock.ts";
-import { describeDuration, systemClock } from "../../clock.ts";
+import { type Clock, describeDuration, systemClock } from "../../clock.ts";
 import { printable } from "../../printable.ts";
 
 /** Without a total only `done` is shown. `paused`: nothing is to be done now. */
@@ -60,7 +59,7 @@ export function createBar(terminal: Terminal, clock: Pick<Clock, "now"> = system
   };
 }
 
-export interface Pace {
+interface Pace {
   readonly rate: () => number | undefined;
 }
 

@@ -84,8 +84,15 @@ const MOST_LIMITS = 5;
 
 const WIDTH = "differences  ".length;
 
+function line(label: string, text: string): string {
+  return wrapped(label.padEnd(WIDTH), text);
+}
+
+function titleOf({ source, baseUrl, workspaces }: ShownStatus): string {
+  return wrapped("", `${source}: ${baseUrl}, ${counted(workspaces, "workspace")}`);
+}
+
 export function describeStatus(status: ShownStatus, now: number): string {
-  const line = (label: string, text: string) => wrapped(label.padEnd(WIDTH), text);
   const problems = [
     ...[status.budget?.problem, status.dataStartProblem],
     neverReadProblem(status.neverRead),
@@ -94,7 +101,7 @@ export function describeStatus(status: ShownStatus, now: number): string {
   const alerts = status.alerts.filter(({ kind }) => !said.includes(kind));
   const moreLimits = status.limits.length - MOST_LIMITS;
   return linesOf(
-    wrapped("", `${status.source}: ${status.baseUrl}, ${counted(status.workspaces, "workspace")}`),
+    titleOf(status),
     line("to do", describeAdvice(status.advice)),
     line("last sync", describeLast(status.lastSync, now)),
     line("next sync", describeNext(status, now)),
@@ -125,7 +132,6 @@ export function describeStatus(status: ShownStatus, now: number): string {
 }
 
 export function describeInShort(status: ShownStatus, now: number): string {
-  const line = (label: string, text: string) => wrapped(label.padEnd(WIDTH), text);
   const { provedUntil, dataStart, budget, dataStartProblem } = status;
   const problems = [
     ...[budget?.problem, dataStartProblem].flatMap((one) => one?.code ?? []),
@@ -137,7 +143,7 @@ export function describeInShort(status: ShownStatus, now: number): string {
   const proved =
     provedUntil <= dataStart ? `${dataStart} is not proved` : `proved until ${addDays(provedUntil, -1)}`;
   return linesOf(
-    wrapped("", `${status.source}: ${status.baseUrl}, ${counted(status.workspaces, "workspace")}`),
+    titleOf(status),
     line("to do", describeAdvice(status.advice)),
     line("last sync", describeLast(status.lastSync, now)),
     status.days

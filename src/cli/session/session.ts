@@ -37,7 +37,13 @@ export function inSession<O extends object>(
     const output = createOutput(options);
     const abort = new AbortController();
     const stop = () => {
-      abort.abort(interrupted());
+      abort.abort(
+        new InterruptedError({
+          code: "interrupted",
+          message: "Interrupted.",
+          next: "Run it again to continue. What was loaded stays.",
+        }),
+      );
       endInTime(output);
     };
     for (const signal of STOPS) process.once(signal, stop);
@@ -107,14 +113,6 @@ function watchNpm(stop: () => void): () => void {
     stop();
   }, 1_000).unref();
   return () => clearInterval(timer);
-}
-
-function interrupted(): InterruptedError {
-  return new InterruptedError({
-    code: "interrupted",
-    message: "Interrupted.",
-    next: "Run it again to continue. What was loaded stays.",
-  });
 }
 
 export function createSession(given: Pick<Session, "config" | "output" | "signal" | "onClose">): Session {

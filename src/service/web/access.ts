@@ -138,9 +138,9 @@ function form(next: string, problem?: string) {
     <input type="hidden" name="next" value="${next}">
     <label>Token
       <input type="password" name="token" required autofocus autocomplete="current-password"
-        ${problem === undefined ? "" : html`aria-invalid="true" aria-describedby="problem"`}>
+        ${problem !== undefined && html`aria-invalid="true" aria-describedby="problem"`}>
     </label>
-    ${problem === undefined ? "" : html`<p id="problem" class="notice bad" role="alert">${problem}</p>`}
+    ${problem !== undefined && html`<p id="problem" class="notice bad" role="alert">${problem}</p>`}
     <p>The service's settings USAGE_WEB_TOKEN and USAGE_WEB_READ_TOKEN hold it.</p>
     <button>Log in</button>
   </form>`;

@@ -54,7 +54,7 @@ export function timeChart(chart: Chart): Html {
   const ghost = before
     .slice(0, points.length)
     .map((point, n) => ({ ...point, x: x(n), y: y(point.value ?? 0) }));
-  return html`<svg class="chart" role="img" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" ${zoom === undefined ? "" : html`data-zoom="${zoom}" data-end="${end}"`}>
+  return html`<svg class="chart" role="img" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" ${zoom !== undefined && html`data-zoom="${zoom}" data-end="${end}"`}>
     <title>${label}</title>
     <desc>${summary(chart)}</desc>
     ${ticks.map(
@@ -69,29 +69,29 @@ export function timeChart(chart: Chart): Html {
     )}
     ${barsOf(points, parts).map(({ kind, bars }) => html`<path class="bar ${kind}" d="${bars.map((one) => barPath(one, bar)).join("")}"></path>`)}
     ${
-      points.every(({ isFinal, value }) => isFinal || value === null)
-        ? ""
-        : html`<path class="open" fill="url(#hatch)" d="${points
-            .map(({ value, isFinal }, n) =>
-              isFinal || value === null ? "" : barPath({ n, from: 0, to: value }, bar),
-            )
-            .join("")}"></path>`
+      !points.every(({ isFinal, value }) => isFinal || value === null) &&
+      html`<path class="open" fill="url(#hatch)" d="${points
+        .map(({ value, isFinal }, n) =>
+          isFinal || value === null ? "" : barPath({ n, from: 0, to: value }, bar),
+        )
+        .join("")}"></path>`
     }
-    ${ghost.length === 0 ? "" : html`<g class="ghost">${linesOf(ghost)}</g>`}
-    ${points.map((point, n) =>
-      point.value === null && (point.atLeast ?? 0) > 0
-        ? html`<path class="at-least" d="M${round(x(n) - 4)} ${round(y(point.atLeast ?? 0) + 3)}h8l-4 -6z"></path>`
-        : "",
+    ${ghost.length > 0 && html`<g class="ghost">${linesOf(ghost)}</g>`}
+    ${points.map(
+      (point, n) =>
+        point.value === null &&
+        (point.atLeast ?? 0) > 0 &&
+        html`<path class="at-least" d="M${round(x(n) - 4)} ${round(y(point.atLeast ?? 0) + 3)}h8l-4 -6z"></path>`,
     )}
-    ${points.map(({ isRestated, value, atLeast }, n) =>
-      isRestated === true
-        ? html`<path class="restated" d="M${round(x(n) - 4)} ${round(y(value ?? atLeast ?? 0) - 8)}h8l-4 6z"></path>`
-        : "",
+    ${points.map(
+      ({ isRestated, value, atLeast }, n) =>
+        isRestated === true &&
+        html`<path class="restated" d="M${round(x(n) - 4)} ${round(y(value ?? atLeast ?? 0) - 8)}h8l-4 6z"></path>`,
     )}
-    ${points.map(({ unusual, value, atLeast }, n) =>
-      unusual === undefined
-        ? ""
-        : html`<circle class="unusual" cx="${round(x(n))}" cy="${round(Math.max(y(value ?? atLeast ?? 0) - 6, 4))}" r="3.5"></circle>`,
+    ${points.map(
+      ({ unusual, value, atLeast }, n) =>
+        unusual !== undefined &&
+        html`<circle class="unusual" cx="${round(x(n))}" cy="${round(Math.max(y(value ?? atLeast ?? 0) - 6, 4))}" r="3.5"></circle>`,
     )}
     ${dates(points, plot.right - plot.left).map(
       (n) =>
@@ -99,7 +99,7 @@ export function timeChart(chart: Chart): Html {
     )}
     ${points.map(
       ({ at }, n) =>
-        html`<rect class="hit" ${zoom === undefined ? "" : html`data-at="${at.slice(0, 10)}"`} x="${round(plot.left + n * step)}" y="${plot.top}" width="${round(step)}" height="${round(plot.bottom - plot.top)}"><title>${said(chart, n)}</title></rect>`,
+        html`<rect class="hit" ${zoom !== undefined && html`data-at="${at.slice(0, 10)}"`} x="${round(plot.left + n * step)}" y="${plot.top}" width="${round(step)}" height="${round(plot.bottom - plot.top)}"><title>${said(chart, n)}</title></rect>`,
     )}
   </svg>`;
 }

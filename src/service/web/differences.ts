@@ -62,7 +62,7 @@ type Query = z.output<typeof query>;
 
 export function addDifferences(web: Web): void {
   web.page("/differences", { query }, async (context) => {
-    const { db, who } = context;
+    const { db, masked } = context;
     const { source, sources } = await chosenSource(context, context.query.source);
     const asked = { ...context.query, source: source.source };
     const sourceFlags = sourceFlagsOf(context.config, source.source);
@@ -77,7 +77,7 @@ export function addDifferences(web: Web): void {
       meter: asked.meter,
       before: asked.before,
       most: ON_A_PAGE + 1,
-      masked: who.role === "viewer",
+      masked,
     });
     const shown = rows.slice(0, ON_A_PAGE);
     const last = rows.length > ON_A_PAGE ? shown.at(-1) : undefined;
@@ -86,8 +86,8 @@ export function addDifferences(web: Web): void {
       sources.map((one) => one.source),
     )}
       ${shown.length === 0 ? nothing(asked) : list(shown, asked.source)}
-      ${last === undefined ? "" : html`<p><a href="${here({ ...asked, before: cursorText(last.cursor) })}">Older differences</a></p>`}
-      ${asked.before === undefined ? "" : html`<p><a href="${here({ ...asked, before: undefined })}">The newest differences</a></p>`}
+      ${last !== undefined && html`<p><a href="${here({ ...asked, before: cursorText(last.cursor) })}">Older differences</a></p>`}
+      ${asked.before !== undefined && html`<p><a href="${here({ ...asked, before: undefined })}">The newest differences</a></p>`}
       <h2>Compare again</h2>
       ${twin(
         `usage-etl reconcile --from ${asked.from ?? source.dataStart} --to ${asked.to ?? shortInstant(context.now).slice(0, 10)}${sourceFlags} --repair`,
@@ -136,7 +136,7 @@ function nothing(asked: Query): Html {
     asked.from === undefined && asked.to === undefined
       ? ""
       : ` of days from ${asked.from ?? "the data start"} to ${asked.to === undefined ? "today" : addDays(asked.to, -1)}`;
-  return html`<p>${which} is recorded${days}${asked.before === undefined ? "" : ", before this place in the list"}.
+  return html`<p>${which} is recorded${days}${asked.before !== undefined && ", before this place in the list"}.
     Which days were compared stands in the <a href="${address("/coverage", { source: asked.source, from: asked.from, to: asked.to })}">coverage</a>.</p>`;
 }
 
@@ -194,7 +194,7 @@ function inWords({ kind, storedAmount, otherAmount, exportSays }: ListedDifferen
     if (kind === "restated")
       return html`a final figure changed from ${count(otherAmount)} to ${count(storedAmount)}`;
   }
-  return html`${DIFFERENCE_KINDS[kind]}${exportSays === null ? "" : html` (${name(exportSays)})`}`;
+  return html`${DIFFERENCE_KINDS[kind]}${exportSays !== null && html` (${name(exportSays)})`}`;
 }
 
 const OTHER = { export: "export", total: "total", restatement: "before" } as const;

@@ -55,18 +55,18 @@ function layout(page: Page, { path, source }: Place, frame: Frame): Html {
       <p class="product"><a href="/">usage-etl</a></p>
       <nav aria-label="Screens"><ul>${SCREENS.map(
         ([to, label]) =>
-          html`<li><a href="${to === "/" ? to : address(to, isSourceUnknown ? {} : { source })}" ${isHere(to) ? html`aria-current="page"` : ""}>${label}</a></li>`,
+          html`<li><a href="${to === "/" ? to : address(to, isSourceUnknown ? {} : { source })}" ${isHere(to) && html`aria-current="page"`}>${label}</a></li>`,
       )}</ul></nav>
     </header>
     <main id="content" tabindex="-1">
       <h1>${page.title}</h1>
-      ${asOf === undefined ? "" : html`<p class="as-of" data-as-of="${asOf}">As of ${instant(asOf)}</p>`}
+      ${asOf !== undefined && html`<p class="as-of" data-as-of="${asOf}">As of ${instant(asOf)}</p>`}
       ${page.body}
     </main>
     <footer>
       <p>All days and times are UTC.</p>
-      <p>${who.role === "viewer" ? "You may look. Addresses of users are masked." : ""} ${who.name ?? ""}</p>
-      ${canLogOut ? html`<form method="post" action="/logout"><button class="plain">Log out</button></form>` : ""}
+      <p>${who.role === "viewer" && "You may look. Addresses of users are masked."} ${who.name ?? ""}</p>
+      ${canLogOut && html`<form method="post" action="/logout"><button class="plain">Log out</button></form>`}
     </footer>`,
   );
 }

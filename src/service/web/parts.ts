@@ -122,7 +122,7 @@ export const UNPROVED = {
 };
 
 export function joined(pieces: readonly (Html | string)[], between: Html | string = ", "): Html {
-  return html`${pieces.map((one, n) => html`${n === 0 ? "" : between}${one}`)}`;
+  return html`${pieces.map((one, n) => html`${n !== 0 && between}${one}`)}`;
 }
 
 export function sign(kind: string, glyph: string, word: string): Html {
@@ -141,11 +141,9 @@ export function dimensionTitle(groupBy: GroupBy, meter: Meter = "traces"): strin
 }
 
 export function legend(): Html {
-  return html`<dl class="legend">${STATUS_ORDER.map(
-    (one) => html`<div><dt>${badge(one)}</dt><dd>${STATUSES[one].about}</dd></div>`,
-  )}
-    <div><dt>${sign("unproved", UNPROVED.glyph, UNPROVED.word)}</dt><dd>${UNPROVED.about}</dd></div>
-    <div><dt>${sign("differs", "≠", "differs")}</dt><dd>loaded, and the platform's export has another number</dd></div>
+  return html`<dl class="legend">${STATUS_ORDER.map((one) => fact(badge(one), STATUSES[one].about))}
+    ${fact(sign("unproved", UNPROVED.glyph, UNPROVED.word), UNPROVED.about)}
+    ${fact(sign("differs", "≠", "differs"), "loaded, and the platform's export has another number")}
   </dl>`;
 }
 
@@ -163,17 +161,22 @@ export function table({ caption, label = caption, heads, rows, foot, kind = "" }
     <caption>${caption}</caption>
     <thead><tr>${heads.map((head) => (typeof head === "string" ? html`<th scope="col">${head}</th>` : head))}</tr></thead>
     <tbody>${rows}</tbody>
-    ${foot === undefined ? "" : html`<tfoot>${foot}</tfoot>`}
+    ${foot !== undefined && html`<tfoot>${foot}</tfoot>`}
   </table></div>`;
 }
 
 export type Cell = readonly [column: string, cell: Html | string, kind?: string];
 
+/** One of a list of facts, `<dl class="facts">`. */
+export function fact(label: Html | string, value: Html | string): Html {
+  return html`<div><dt>${label}</dt><dd>${value}</dd></div>`;
+}
+
 /** A row of a table of the kind `cards`: on a phone each cell is a line that begins with the name of its column. */
 export function card(first: Html | string, cells: readonly Cell[]): Html {
   return html`<tr><th scope="row">${first}</th>${cells.map(
     ([column, cell, kind]) =>
-      html`<td data-column="${column}" ${kind === undefined ? "" : html`class="${kind}"`}>${cell}</td>`,
+      html`<td data-column="${column}" ${kind !== undefined && html`class="${kind}"`}>${cell}</td>`,
   )}</tr>`;
 }
 
@@ -224,7 +227,7 @@ export function choice(
       .map((option) => (typeof option === "string" ? { value: option, text: option } : option))
       .map(
         ({ value, text }) =>
-          html`<option value="${value}" ${value === chosen ? "selected" : ""}>${text}</option>`,
+          html`<option value="${value}" ${value === chosen && "selected"}>${text}</option>`,
       )}</select>
   </label>`;
 }

@@ -12,9 +12,7 @@ export interface QueuesSeen {
   readonly unseen: null | { readonly why: "late" | "away"; readonly message: string };
 }
 
-export async function seeQueues({
-  lookAtQueues,
-}: Pick<Context<unknown, unknown>, "lookAtQueues">): Promise<QueuesSeen> {
+export async function seeQueues({ lookAtQueues }: Pick<Context, "lookAtQueues">): Promise<QueuesSeen> {
   if (lookAtQueues === undefined) return { unseen: null };
   try {
     return { sources: (await within(lookAtQueues(), REDIS_WITHIN_MS)).sources, unseen: null };

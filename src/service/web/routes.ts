@@ -31,11 +31,14 @@ export interface WebServices {
   readonly enqueue: (slug: string) => Promise<void>;
 }
 
-export interface Context<Query, Params> extends WebServices {
+export interface Context<Query = unknown, Params = unknown> extends WebServices {
   readonly db: Database;
   readonly query: Query;
   readonly params: Params;
   readonly who: Who;
+  /** May start, steer and close. Others look, and see no address of a user. */
+  readonly isOperator: boolean;
+  readonly masked: boolean;
   readonly actor: Actor;
   /** Postgres's clock, epoch milliseconds. */
   readonly now: number;
@@ -143,6 +146,7 @@ async function contextOf<Q extends Schema, P extends Schema>(
   { request, reply }: Exchange,
 ): Promise<Context<z.output<Q>, z.output<P>>> {
   const who = whoSent(request);
+  const isOperator = who.role === "operator";
   const db = services.reader;
   let token: string | undefined;
   return {
@@ -151,6 +155,8 @@ async function contextOf<Q extends Schema, P extends Schema>(
     query: parsed(query ?? NOTHING, withEnd(request.query), "query_invalid") as z.output<Q>,
     params: parsed(params ?? NOTHING, request.params, "page_unknown") as z.output<P>,
     who,
+    isOperator,
+    masked: !isOperator,
     actor: { name: who.name, role: who.role, via: "page" },
     now: await nowOf(db),
     // Once: without a cookie yet, each call would make another secret, and only the last form of a page would be valid.
@@ -178,7 +184,7 @@ async function shown<Q extends Schema, P extends Schema, T>(
 
 function send(
   { canLogOut }: Around,
-  { reply, now, who }: Pick<Context<unknown, unknown>, "reply" | "now" | "who">,
+  { reply, now, who }: Pick<Context, "reply" | "now" | "who">,
   page: Page,
 ) {
   return sendPage(reply, page, { asOf: now, who, canLogOut });

@@ -7,6 +7,7 @@ import { fastifySSE } from "@fastify/sse";
 import statics from "@fastify/static";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { requireDatabaseUrl } from "../../config/config.ts";
+import { NONE, OWN, policyOf } from "../http/policy.ts";
 import { proxiesOf } from "../http/proxies.ts";
 import { accessOf, addGuard, addLogin } from "./access.ts";
 import { addAlerts } from "./activity/alerts.ts";
@@ -27,32 +28,13 @@ import { EndedSessions } from "./sessions.ts";
 
 const ASSETS = fileURLToPath(new URL("assets", import.meta.url));
 const LARGEST_FORM = 256 * 1024;
-const NONE = ["'none'"];
-const OWN = ["'self'"];
 
 /** The operator's pages, in a scope of their own: their policy and login are not those of health, metrics and queues. */
 export async function addPages(app: FastifyInstance, services: WebServices): Promise<void> {
   const { config, clock, log } = services;
   const access = accessOf(config);
   await app.register(async (pages) => {
-    await pages.register(helmet, {
-      contentSecurityPolicy: {
-        useDefaults: false,
-        directives: {
-          defaultSrc: NONE,
-          scriptSrc: OWN,
-          styleSrc: OWN,
-          imgSrc: OWN,
-          connectSrc: OWN,
-          formAction: OWN,
-          baseUri: NONE,
-          frameAncestors: NONE,
-        },
-      },
-      // The address may hold what somebody looks for. Whether TLS is there is for the proxy to say.
-      referrerPolicy: { policy: "same-origin" },
-      strictTransportSecurity: false,
-    });
+    await pages.register(helmet, policyOf({ styleSrc: OWN, imgSrc: OWN, formAction: OWN, baseUri: NONE }));
     await pages.register(cookie, { secret: access.key });
     await pages.register(formbody, { bodyLimit: LARGEST_FORM });
     const sessions = new EndedSessions(requireDatabaseUrl(config));

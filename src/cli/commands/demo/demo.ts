@@ -106,7 +106,7 @@ async function startAll(given: Session, { once = false, inline = false, dataDir,
   const standin = await startStandin({ port: ports[0], tags: "on" });
   onClose(() => standin.close());
   const beside = once ? undefined : await startBeside(given, readStory(dataDir, standin.now()), ports);
-  const healthy = healthySource(standin);
+  const healthy = { ...sourceOf(standin, "demo"), dataStart: "2026-01-05", deploymentUrl: standin.url };
   const config = demoConfig(given.config, {
     databaseUrl: postgres.url,
     redis,
@@ -244,14 +244,6 @@ function asking({ signal }: Session): (what: string) => Promise<boolean> {
   };
 }
 
-function healthySource(standin: Standin): SourceConfig {
-  return {
-    ...sourceOf(standin, "demo"),
-    dataStart: "2026-01-05",
-    deploymentUrl: standin.url,
-  };
-}
-
 function sourceOf(standin: Standin, slug: string) {
   return {
     slug,
@@ -270,12 +262,9 @@ function demoConfig(
 ): Config {
   return {
     ...config,
+    ...of,
     databaseUrl: new Secret(of.databaseUrl),
-    redis: of.redis,
-    sources: of.sources,
     syncEveryMs: SYNC_EVERY.ms,
-    httpPort: of.httpPort,
-    routeSecrets: of.routeSecrets,
     webUrl: of.httpPort === 0 ? undefined : `http://127.0.0.1:${of.httpPort}`,
   };
 }

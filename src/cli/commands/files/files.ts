@@ -8,8 +8,7 @@ import {
   manifestName,
   readManifest,
 } from "../../../pipeline/export/manifest.ts";
-import type { FilesWritten } from "../../../pipeline/export/write-files.ts";
-import { writeSourceFiles } from "../../../pipeline/export/write-files.ts";
+import { type FilesWritten, writeSourceFiles } from "../../../pipeline/export/write-files.ts";
 import { releaseOf } from "../../../root.ts";
 import { listSources } from "../../../store/activity/overview.ts";
 import { listViews } from "../../../store/export/views.ts";

@@ -1,8 +1,7 @@
-import { CsvError, parse } from "csv-parse/sync";
-import { nearest } from "../../../config/spelling.ts";
 import { type Budget, type OwnerFile, type OwnerRule, WHOLE_SHARE } from "../../../domain/bill/owner.ts";
 import { refuseGiven } from "../../../given-file.ts";
 import { counted } from "../../../printable.ts";
+import { type CsvRow, csvRows, unknownColumn } from "./csv-rows.ts";
 
 export interface OwnerForm {
   readonly data: unknown;
@@ -11,14 +10,9 @@ export interface OwnerForm {
   readonly lineOf: (kind: "rules" | "budgets" | "routes", at: number) => number;
 }
 
-interface Row {
-  readonly line: number;
-  readonly cells: Readonly<Record<string, string>>;
-}
-
 interface Entry {
   readonly data: Record<string, unknown>;
-  readonly rows: Row[];
+  readonly rows: CsvRow[];
 }
 
 /** A row with one of them is a budget. */
@@ -62,7 +56,7 @@ export function csvForm(file: string, content: string, keys: readonly string[]):
   };
 }
 
-function addRule(rules: Entry[], row: Row): void {
+function addRule(rules: Entry[], row: CsvRow): void {
   const { tag, owner, cost_center, share, ...about } = row.cells;
   const payee = {
     ...(owner === undefined ? {} : { owner }),
@@ -78,45 +72,33 @@ function addRule(rules: Entry[], row: Row): void {
     return;
   }
   const above = rules.at(-1);
-  if (above?.data.shares !== undefined && textOf(above.rows[0] as Row) === textOf(row)) {
+  if (above?.data.shares !== undefined && textOf(above.rows[0] as CsvRow) === textOf(row)) {
     (above.data.shares as unknown[]).push({ ...payee, share });
     above.rows.push(row);
   } else rules.push({ data: { ...matched, shares: [{ ...payee, share }] }, rows: [row] });
 }
 
-function textOf({ cells }: Row): string {
+function textOf({ cells }: CsvRow): string {
   return JSON.stringify(Object.entries(cells).filter(([name]) => !OF_SHARES.includes(name)));
 }
 
-function budgetOf({ warn_at, ...cells }: Row["cells"]): Record<string, unknown> {
+function budgetOf({ warn_at, ...cells }: CsvRow["cells"]): Record<string, unknown> {
   return { ...cells, ...(warn_at === undefined ? {} : { warn_at: warn_at.trim().split(/[\s;]+/) }) };
 }
 
-function rowsOf(file: string, content: string, keys: readonly string[]): Row[] {
-  const columns = (names: string[]) => {
-    const unknown = names.flatMap((name, at) => {
+function rowsOf(file: string, content: string, keys: readonly string[]): CsvRow[] {
+  const headed = (names: string[]) => {
+    const problems = names.flatMap((name, at) => {
       if (names.indexOf(name) < at) return [`line 1: there are two columns ${JSON.stringify(name)}`];
-      if (keys.includes(name)) return [];
-      const near = nearest(name, keys);
-      return [
-        `line 1: there is no column ${JSON.stringify(name)}; ${near === undefined ? `columns are ${keys.join(", ")}` : `did you mean ${near}?`}`,
-      ];
+      return keys.includes(name) ? [] : [`line 1: ${unknownColumn(name, keys)}`];
     });
-    refuseGiven(file, unknown);
+    refuseGiven(file, problems);
     return names;
   };
-  try {
-    const read: unknown = parse(content, { bom: true, columns, info: true, skip_empty_lines: true });
-    return (read as { record: Record<string, string>; info: { lines: number } }[]).map(
-      ({ record, info }) => ({
-        line: info.lines,
-        cells: Object.fromEntries(Object.entries(record).filter(([, cell]) => cell !== "")),
-      }),
-    );
-  } catch (error) {
-    if (error instanceof CsvError) refuseGiven(file, [`line ${Number(error.lines ?? 1)}: ${error.message}`]);
-    throw error;
-  }
+  return csvRows(file, content, { headed }).map(({ line, cells }) => ({
+    line,
+    cells: Object.fromEntries(Object.entries(cells).filter(([, cell]) => cell !== "")),
+  }));
 }
 
 type Cells = Readonly<Record<string, string | null>>;

@@ -39,7 +39,7 @@ export const routeSchema = z.strictObject({
   kinds: listOf(oneOf(ALERT_KINDS)).min(1, "is empty: leave it out to take every kind").optional(),
   severities: listOf(oneOf(SEVERITIES)).min(1, "is empty: leave it out to take both").optional(),
 });
-export type RawRoute = z.output<typeof routeSchema>;
+type RawRoute = z.output<typeof routeSchema>;
 
 export function problemsOfRoutes(routes: readonly RawRoute[]): Problem[] {
   return routes.flatMap((route, at) => {

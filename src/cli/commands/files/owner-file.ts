@@ -1,7 +1,7 @@
 import "../../../validation.ts";
 import { type Document, isMap, isScalar, LineCounter, parseDocument, type YAMLParseError } from "yaml";
 import { z } from "zod";
-import { nearest } from "../../../config/spelling.ts";
+import { didYouMean } from "../../../config/spelling.ts";
 import {
   BUDGET_PERIODS,
   type Budget,
@@ -196,16 +196,9 @@ function problemsOfIssue({ path, message, ...issue }: z.core.$ZodIssue): Problem
   const at = path.filter((part) => typeof part !== "symbol");
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => {
-      const near = nearest(
-        key,
-        (NAMES as Readonly<Record<string, readonly string[]>>)[String(at[0])] ??
-          Object.keys(fileSchema.shape),
-      );
-      return {
-        path: [...at, key],
-        isKey: true,
-        why: `${JSON.stringify(key)} is not known${near === undefined ? "" : `; did you mean ${near}?`}`,
-      };
+      const known = (NAMES as Readonly<Record<string, readonly string[]>>)[String(at[0])];
+      const hint = didYouMean(key, known ?? Object.keys(fileSchema.shape));
+      return { path: [...at, key], isKey: true, why: `${JSON.stringify(key)} is not known${hint}` };
     });
   }
   const name = at.findLast((part) => typeof part === "string");

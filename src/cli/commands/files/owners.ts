@@ -27,7 +27,6 @@ import { commandActor, inSession, type Session } from "../../session/session.ts"
 import { storedSources } from "../source.ts";
 import { ownerFileAsCsv, readOwnerFile } from "./owner-file.ts";
 
-const FILE = ["[file]", "an owner file (docs/owners.md); default: USAGE_OWNERS_FILE"] as const;
 const ROWS_SHOWN = 40;
 const SUGGESTED = 20;
 const LONGEST_NAME = 30;
@@ -41,20 +40,19 @@ export const examples = [
 ] as const;
 
 export function define(owners: Command): void {
-  owners
-    .command("plan")
-    .argument(...FILE)
-    .description("show what an owner file would change, by month and owner, without changing anything")
-    .action(
-      inSession((session: Session, _: object, file?: string) => apply(session, file, { isPlan: true })),
-    );
-  owners
-    .command("apply")
-    .argument(...FILE)
-    .description("replace the rules in force by those of an owner file, all or nothing")
-    .action(
-      inSession((session: Session, _: object, file?: string) => apply(session, file, { isPlan: false })),
-    );
+  const about = {
+    plan: "show what an owner file would change, by month and owner, without changing anything",
+    apply: "replace the rules in force by those of an owner file, all or nothing",
+  };
+  for (const [name, description] of Object.entries(about)) {
+    const run = (session: Session, _: object, file?: string) =>
+      apply(session, file, { isPlan: name === "plan" });
+    owners
+      .command(name)
+      .argument("[file]", "an owner file (docs/owners.md); default: USAGE_OWNERS_FILE")
+      .description(description)
+      .action(inSession(run));
+  }
   owners
     .command("export")
     .description("print the owner file that is in force")
@@ -111,7 +109,7 @@ function describeOutcome(
   { changes, idle, idleBudgets, routesOfNobody, namesForIds }: OwnersOutcome,
   { isPlan, routes }: { isPlan: boolean; routes: readonly string[] },
 ): string {
-  const newest = [...changes].sort((a, b) => (a.month < b.month ? 1 : a.month > b.month ? -1 : 0));
+  const newest = changes.toSorted((a, b) => b.month.localeCompare(a.month));
   const shown = newest.slice(0, ROWS_SHOWN);
   const hidden = newest.length - shown.length;
   const months = new Set(changes.map(({ month }) => month));

@@ -1,7 +1,5 @@
 import "../../../validation.ts";
-import { CsvError, parse } from "csv-parse/sync";
 import { z } from "zod";
-import { nearest } from "../../../config/spelling.ts";
 import {
   COUNTED_OVER,
   measurePriceProblem,
@@ -10,11 +8,7 @@ import {
   parseUnitPrice,
 } from "../../../domain/bill/price.ts";
 import { readGiven, refuseGiven } from "../../../given-file.ts";
-
-interface RawPrice {
-  readonly where: string;
-  readonly cells: Readonly<Record<string, string>>;
-}
+import { type CsvRow, csvRows, unknownColumn } from "./csv-rows.ts";
 
 const REQUIRED = ["sku", "unit_price", "currency", "valid_from"];
 const COLUMNS = [...REQUIRED, "valid_to", "source", "workspace", "from_quantity", "counted_over", "measure"];
@@ -24,7 +18,8 @@ const BLANK = Object.fromEntries(COLUMNS.map((name) => [name, ""]));
 export async function readPriceFile(file: string): Promise<PriceLine[]> {
   const text = await readGiven(file, "a CSV file in UTF-8");
   const problems: string[] = [];
-  const lines = fromCsv(file, text).flatMap(({ where, cells }) => {
+  const lines = rowsOf(file, text).flatMap(({ line, cells }) => {
+    const where = `line ${line}`;
     const parsed = priceSchema.safeParse({ ...BLANK, ...cells });
     if (parsed.success) return [{ where, price: parsed.data }];
     for (const { path, message } of parsed.error.issues) {
@@ -37,15 +32,15 @@ export async function readPriceFile(file: string): Promise<PriceLine[]> {
   return lines;
 }
 
-function fromCsv(file: string, text: string): RawPrice[] {
+function rowsOf(file: string, text: string): CsvRow[] {
   let isEmpty = true;
-  const columns = (names: string[]) => {
+  const headed = (names: string[]) => {
     isEmpty = false;
     const header = names.map((name) => name.toLowerCase().replaceAll(/[ -]/g, "_"));
     const missing = REQUIRED.filter((name) => !header.includes(name));
     const twice = COLUMNS.filter((name) => header.indexOf(name) !== header.lastIndexOf(name));
     const problems = [
-      ...unknownColumns(header),
+      ...header.filter((name) => !COLUMNS.includes(name)).map((name) => unknownColumn(name, COLUMNS)),
       ...missing.map((name) => `there is no column "${name}"`),
       ...twice.map((name) => `there are two columns "${name}"`),
     ];
@@ -55,27 +50,9 @@ function fromCsv(file: string, text: string): RawPrice[] {
     );
     return header;
   };
-  try {
-    const options = { bom: true, columns, info: true, skip_empty_lines: true, trim: true };
-    const records: unknown = parse(text, options);
-    if (isEmpty) refuseGiven(file, ["line 1: the file is empty"]);
-    return (records as { record: Record<string, string>; info: { lines: number } }[]).map(
-      ({ record, info }) => ({ where: `line ${info.lines}`, cells: record }),
-    );
-  } catch (error) {
-    if (error instanceof CsvError) refuseGiven(file, [`line ${Number(error.lines ?? 1)}: ${error.message}`]);
-    throw error;
-  }
-}
-
-function unknownColumns(names: readonly string[]): string[] {
-  return names
-    .filter((name) => !COLUMNS.includes(name))
-    .map((name) => {
-      const near = nearest(name, COLUMNS);
-      const hint = near === undefined ? `columns are ${COLUMNS.join(", ")}` : `did you mean ${near}?`;
-      return `there is no column ${JSON.stringify(name)}; ${hint}`;
-    });
+  const rows = csvRows(file, text, { headed, trim: true });
+  if (isEmpty) refuseGiven(file, ["line 1: the file is empty"]);
+  return rows;
 }
 
 const CURRENCIES = Intl.supportedValuesOf("currency");

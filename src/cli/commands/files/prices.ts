@@ -1,5 +1,4 @@
 import type { Command } from "commander";
-import type { TieredPrice } from "../../../domain/bill/price.ts";
 import {
   describeUnpriced,
   isForSame,
@@ -7,6 +6,7 @@ import {
   measureOf,
   overlaps,
   type Price,
+  type TieredPrice,
 } from "../../../domain/bill/price.ts";
 import { UsageError } from "../../../errors.ts";
 import { importPrices } from "../../../pipeline/bill/import-prices.ts";

@@ -62,7 +62,7 @@ async function run(session: Session, options: CoverageOptions): Promise<number> 
 
 const STATUSES = ["ok", "empty", "provisional", "unverified", "missing", "failed", "not_available"];
 
-export function describeCoverage(lines: readonly CoverageLine[], byDay: boolean): string {
+function describeCoverage(lines: readonly CoverageLine[], byDay: boolean): string {
   if (lines.length === 0) {
     return "No usage is expected in that range, or no source is loaded yet. `usage-etl status` shows what is loaded.";
   }

@@ -159,7 +159,7 @@ function planToData(planned: PlannedSource) {
 function describePlan(planned: PlannedSource): string {
   const { source, range, stride, groupings, tasks, rateLimit, meter } = planned;
   const known = source.workspaceIds.length;
-  const workspaces = known === 0 ? "each workspace" : `${known} workspace${known === 1 ? "" : "s"}`;
+  const workspaces = known === 0 ? "each workspace" : counted(known, "workspace");
   const what = meter === "traces" ? "" : `${METER_NAME[meter]}, `;
   const windows = windowsOf(tasks);
   const rows = windows

@@ -1,11 +1,9 @@
 import { type Command, Option } from "commander";
 import { METER_WORDS, PROVIDER_OUTCOMES, type ProviderOutcome } from "../../../domain/bill/provider.ts";
-import type { Reach } from "../../../domain/planning/windows.ts";
-import { REACHES } from "../../../domain/planning/windows.ts";
+import { REACHES, type Reach } from "../../../domain/planning/windows.ts";
 import { METER, METER_NAME, meterFlags, numberName } from "../../../domain/usage/meter.ts";
 import { shownId } from "../../../domain/usage/record.ts";
-import type { ProviderResult } from "../../../pipeline/bill/read-bill.ts";
-import { type ReadBill, readBill } from "../../../pipeline/bill/read-bill.ts";
+import { type ProviderResult, type ReadBill, readBill } from "../../../pipeline/bill/read-bill.ts";
 import type { ReadPart } from "../../../pipeline/bill/read-terms.ts";
 import { checkTotals, type TotalsResult } from "../../../pipeline/proof/check-totals.ts";
 import { dimensionText } from "../../report/load-report.ts";
@@ -142,7 +140,7 @@ const NOT_COMPARED: readonly ProviderOutcome[] = [
 type Total = ProviderResult["months"][number]["totals"][number];
 
 /** A key that may not read limits and periods does not fail the comparison. */
-export function exitOfBill({ provider, failed: parts }: ReadBill): number {
+function exitOfBill({ provider, failed: parts }: ReadBill): number {
   if (provider === undefined || parts.length > 0) return EXIT.partlyFailed;
   const { refusal, failed, findings } = provider;
   if (refusal !== null) return EXIT.refused;
@@ -154,7 +152,7 @@ export function exitOfBill({ provider, failed: parts }: ReadBill): number {
     : EXIT.done;
 }
 
-export function billToData({ provider, limits, period, failed: parts }: ReadBill) {
+function billToData({ provider, limits, period, failed: parts }: ReadBill) {
   const terms = { usageLimits: limits ?? null, billingPeriod: period ?? null, failedParts: parts };
   if (provider === undefined) return terms;
   const { refusal, months, findings, failed, requests, restated } = provider;

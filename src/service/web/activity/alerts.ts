@@ -17,7 +17,7 @@ export function addAlerts(web: Web): void {
 
 function shown({ incidents, past }: IncidentReport): Html {
   return html`${incidents.length === 0 ? html`<p>No open incident.</p>` : openTable(incidents)}
-    ${past.length === 0 ? "" : pastTable(past)}`;
+    ${past.length > 0 && pastTable(past)}`;
 }
 
 function openTable(incidents: readonly OpenIncident[]): Html {

@@ -23,6 +23,7 @@ import { MOST_PARTS, timeChart, UNUSUAL_NOTE } from "../chart.ts";
 import {
   address,
   count,
+  fact,
   type Html,
   html,
   instant,
@@ -47,7 +48,7 @@ export function addOverview(web: Web): void {
   web.live("/overview/live", { oneInstant: true, everyMs: 15_000 }, overview);
 }
 
-type Asked = Context<unknown, unknown>;
+type Asked = Context;
 
 async function overview(context: Asked): Promise<Html> {
   const { db, config, now } = context;
@@ -62,20 +63,20 @@ async function overview(context: Asked): Promise<Html> {
     config,
     now,
     queues: asAdvised,
-    masked: context.who.role === "viewer",
+    masked: context.masked,
   });
   const queues = await looking;
   const known = new Set(reports.map(({ status }) => status.source));
   const inOrder = reports.toSorted((a, b) => Number(needsSomebody(b)) - Number(needsSomebody(a)));
   const unopened = config.sources.filter(({ slug }) => !known.has(slug));
-  return html`${queues.unseen === null ? "" : notice(queues.unseen.why === "late" ? "info" : "bad", queues.unseen.message)}
+  return html`${queues.unseen !== null && notice(queues.unseen.why === "late" ? "info" : "bad", queues.unseen.message)}
     ${unopened.map(({ slug }) => notice("info", notContacted(slug, queues)))}
     ${inOrder.map((report) => section(report, { recent, unusual, now, isAlone: reports.length === 1 }))}`;
 }
 
 function notContacted(slug: string, { sources }: QueuesSeen): Html {
   const next = sources?.get(slug)?.nextSync;
-  return html`<p>Source <strong>${slug}</strong> is not contacted yet, so nothing of it is loaded. Its first sync contacts it and loads it${next === undefined ? "" : html`, next at ${instant(next)}`}. This page shows it then.</p>
+  return html`<p>Source <strong>${slug}</strong> is not contacted yet, so nothing of it is loaded. Its first sync contacts it and loads it${next !== undefined && html`, next at ${instant(next)}`}. This page shows it then.</p>
     <p>${prose("If that takes long, the log of the service says why. `usage-etl sync --inline` loads it at once.")}</p>`;
 }
 
@@ -98,7 +99,7 @@ function section(report: SourceReport, given: Given & { isAlone: boolean }): Htm
     month === undefined ? "" : html` ${count(month.traces, "a day is not loaded")} traces so far this month.`;
   const unusual = ofLastWeeks(given.unusual, source, given.now).length;
   return html`<section class="source" aria-labelledby="source-${source}"><details id="details-${source}">
-    <summary><h2 id="source-${source}">${source}</h2> <span class="quiet">${trusted(report.trust)}${traces}${unusual === 0 ? "" : ` ${counted(unusual, "unusual day")} in the last two weeks.`}</span></summary>${card}</details></section>`;
+    <summary><h2 id="source-${source}">${source}</h2> <span class="quiet">${trusted(report.trust)}${traces}${unusual !== 0 && ` ${counted(unusual, "unusual day")} in the last two weeks.`}</span></summary>${card}</details></section>`;
 }
 
 function needsSomebody({ advice, alerts }: SourceReport): boolean {
@@ -129,9 +130,9 @@ function sourceCard(report: SourceReport, { recent, unusual, now }: Given): Html
     <dl class="facts">${monthFigures(recent, source)}</dl>
     ${notice(
       advice.kind,
-      html`<p><strong>What to do now:</strong> ${advice.href === undefined ? prose(advice.sentence) : html`<a href="${advice.href}">${prose(advice.sentence)}</a>`}${advice.why === undefined ? "" : html` <a href="${advice.why}">See why</a>`}</p>
-      ${advice.alerts?.isWhole === false ? said.map((one) => alertShown(one, source)) : ""}
-      ${advice.command === undefined ? "" : twin(advice.command)}`,
+      html`<p><strong>What to do now:</strong> ${advice.href === undefined ? prose(advice.sentence) : html`<a href="${advice.href}">${prose(advice.sentence)}</a>`}${advice.why !== undefined && html` <a href="${advice.why}">See why</a>`}</p>
+      ${advice.alerts?.isWhole === false && said.map((one) => alertShown(one, source))}
+      ${advice.command !== undefined && twin(advice.command)}`,
     )}
     ${others.filter(isCritical).map((one) => notice("warn", alertShown(one, source)))}
     <h3>Traces of the last ${DAYS} days, today so far</h3>
@@ -154,13 +155,13 @@ function chartNotes(used: RecentUsage["workspaces"], source: string, isUnusual: 
   return html`<ul class="chart-notes">${used.map(
     ({ id, name: title }, n) =>
       html`<li><span class="swatch s${n + 1}"></span> <a href="${address("/usage", { source, workspace: id, by: "project" })}">${name(title ?? id)}</a></li>`,
-  )}${isUnusual ? UNUSUAL_NOTE : ""}</ul>`;
+  )}${isUnusual && UNUSUAL_NOTE}</ul>`;
 }
 
 function monthFigures({ days: all, months, before, costs }: RecentUsage, source: string): Html[] {
   const current = months.find((one) => one.source === source);
   const last = before.find((one) => one.source === source);
-  const fact = (
+  const ofMonth = (
     { month, traces, least: loaded }: Pick<RecentUsage["months"][number], "month" | "traces" | "least">,
     { state, stateOfCost }: { state: string; stateOfCost: (cost: Standing) => string },
     more: Html | string = "",
@@ -189,7 +190,7 @@ function monthFigures({ days: all, months, before, costs }: RecentUsage, source:
       change === null
         ? ""
         : html`<br><small>${change} in ${days} days, against the same days of the month before</small>`;
-    facts.push(fact(current, { state: "so far", stateOfCost: () => "so far" }, html`${open}${since}`));
+    facts.push(ofMonth(current, { state: "so far", stateOfCost: () => "so far" }, html`${open}${since}`));
     const own = all.filter((one) => one.source === source);
     const amounts = own.map(({ date, traces, isFinal }) => ({ day: date, amount: traces, isFinal }));
     const forecast = monthForecast(amounts, own.at(-1)?.date ?? "");
@@ -197,7 +198,7 @@ function monthFigures({ days: all, months, before, costs }: RecentUsage, source:
       facts.push(html`<div><dt>${titleOf(month)}, forecast</dt>
         <dd><strong class="headline">${count(Math.round(forecast))}</strong> traces<br><small title="${FORECAST_METHOD}">if weekdays go on as in the last four weeks</small></dd></div>`);
   }
-  if (last !== undefined) facts.push(fact(last, { state: standing(last), stateOfCost: standing }));
+  if (last !== undefined) facts.push(ofMonth(last, { state: standing(last), stateOfCost: standing }));
   return facts;
 }
 
@@ -228,17 +229,17 @@ function alertShown(alert: Incident, source: string): Html {
 function loading(report: SourceReport, now: number): Html {
   const { status, trust, progress, lastSync, nextSync, budget, neverRead } = report;
   const { source } = status;
-  return html`<details id="loading-${source}" ${trust.gapDays > 0 || status.failures.length > 0 ? "open" : ""}><summary>Loading and comparing</summary><dl class="facts">
-      <div><dt>Not loaded</dt><dd><a href="${address("/coverage", { source })}">${trust.gapDays === 0 ? "nothing is missing" : html`${count(trust.gapDays)} daily ${trust.gapDays === 1 ? "figure" : "figures"}`}</a></dd></div>
-      ${neverRead.length === 0 ? "" : html`<div><dt>Not known</dt><dd>${namesOf(neverRead)}: no response ever named ${neverRead.length === 1 ? "it" : "them"}</dd></div>`}
-      <div><dt>Differences</dt><dd><a href="${address("/differences", { source })}">${count(status.openDifferences)} open, ${count(status.platformDisagrees)} where the platform contradicts itself</a>${describeOtherDifferences(status.otherDifferences)}</dd></div>
-      <div><dt>Restated</dt><dd><a href="${address("/differences", { source, says: "restatement" })}">${describeRestatements(status.restatements)}</a></dd></div>
-      <div><dt>Failed ranges</dt><dd>${failures(status.failures)}</dd></div>
-      <div><dt>Requests</dt><dd>${describeBudget(budget)}</dd></div>
-      <div><dt>Fetch tasks</dt><dd>${count(progress.waiting)} wait, ${count(progress.queued)} are queued${budget?.putOff && budget.problem === undefined ? `. ${describePutOff(budget.putOff)}` : ""}</dd></div>
-      <div><dt>Last sync</dt><dd>${lastSync === null ? "none is recorded" : html`${instant(lastSync.startedAt)}: ${lastSync.outcome.replace("_", " ")}${lastSync.reason === null ? "" : html`. ${prose(lastSync.reason)}`}`}</dd></div>
-      <div><dt>Next sync</dt><dd>${next(nextSync, now)}</dd></div>
-      <div><dt>Compared</dt><dd>with the export: ${at(progress.lastReconciledAt)}; with totals: ${at(progress.lastTotalsAt)}</dd></div>
+  return html`<details id="loading-${source}" ${(trust.gapDays > 0 || status.failures.length > 0) && "open"}><summary>Loading and comparing</summary><dl class="facts">
+      ${fact("Not loaded", html`<a href="${address("/coverage", { source })}">${trust.gapDays === 0 ? "nothing is missing" : counted(trust.gapDays, "daily figure")}</a>`)}
+      ${neverRead.length > 0 && fact("Not known", html`${namesOf(neverRead)}: no response ever named ${neverRead.length === 1 ? "it" : "them"}`)}
+      ${fact("Differences", html`<a href="${address("/differences", { source })}">${count(status.openDifferences)} open, ${count(status.platformDisagrees)} where the platform contradicts itself</a>${describeOtherDifferences(status.otherDifferences)}`)}
+      ${fact("Restated", html`<a href="${address("/differences", { source, says: "restatement" })}">${describeRestatements(status.restatements)}</a>`)}
+      ${fact("Failed ranges", failures(status.failures))}
+      ${fact("Requests", describeBudget(budget))}
+      ${fact("Fetch tasks", html`${count(progress.waiting)} wait, ${count(progress.queued)} are queued${budget?.putOff && budget.problem === undefined ? `. ${describePutOff(budget.putOff)}` : ""}`)}
+      ${fact("Last sync", lastSync === null ? "none is recorded" : html`${instant(lastSync.startedAt)}: ${lastSync.outcome.replace("_", " ")}${lastSync.reason !== null && html`. ${prose(lastSync.reason)}`}`)}
+      ${fact("Next sync", next(nextSync, now))}
+      ${fact("Compared", html`with the export: ${at(progress.lastReconciledAt)}; with totals: ${at(progress.lastTotalsAt)}`)}
     </dl></details>`;
 }
 
@@ -258,7 +259,7 @@ function failures(groups: SourceStatus["failures"]): Html {
   if (groups.length === 0) return html`none`;
   return html`<ul>${groups.map(
     ({ state, code, parts, byHour, nextRetry }) =>
-      html`<li>${count(parts)} ${byHour === 0 || byHour === parts ? "" : html`(${count(byHour)} of them by hour) `}${state} with <code>${code}</code>${nextRetry === null ? "" : html`, next attempt ${instant(nextRetry)}`}</li>`,
+      html`<li>${count(parts)} ${byHour !== 0 && byHour !== parts && html`(${count(byHour)} of them by hour) `}${state} with <code>${code}</code>${nextRetry !== null && html`, next attempt ${instant(nextRetry)}`}</li>`,
   )}</ul>`;
 }
 
@@ -266,14 +267,14 @@ function describeBudget(budget: SyncBudget | null): Html {
   if (budget === null) return html`not known: the source is not configured here`;
   const { needed, allowed, problem } = budget;
   return html`a sync needs at most ${count(needed)}; the rate limit allows ${count(allowed)} until the next
-    ${problem === undefined ? "" : notice("warn", html`<p>${prose(problem.message)} ${prose(problem.next)}</p>`)}`;
+    ${problem !== undefined && notice("warn", html`<p>${prose(problem.message)} ${prose(problem.next)}</p>`)}`;
 }
 
 function next(nextSync: string | null, now: number): Html {
   if (nextSync === null) return html`not known: no schedule is seen`;
   const lateMs = now - Date.parse(nextSync);
   // A countdown would change with every update.
-  return html`${instant(nextSync)}${lateMs > 0 ? `, due for ${describeDuration(lateMs)}` : ""}`;
+  return html`${instant(nextSync)}${lateMs > 0 && `, due for ${describeDuration(lateMs)}`}`;
 }
 
 function at(iso: string | null): Html {

@@ -42,7 +42,7 @@ const query = z.object({
 });
 
 export function addTimeline(web: Web): void {
-  web.page("/timeline", { query }, async ({ db, query: { source, kind, before }, who }) => {
+  web.page("/timeline", { query }, async ({ db, query: { source, kind, before }, masked }) => {
     const sources = (await listSources(db)).map((one) => one.source);
     if (source !== undefined && !sources.includes(source)) throw sourceUnknown(source, sources);
     const kinds = kind === undefined ? TIMELINE_KINDS : [kind];
@@ -56,18 +56,16 @@ export function addTimeline(web: Web): void {
     const last = moments.length > ON_A_PAGE ? shown.at(-1) : undefined;
     const older = last && cursorText([last.at, last.kind, last.id]);
     const body = html`${filterForm(sources, source, kind)}
-      ${shown.length === 0 ? html`<p>Nothing of this is recorded${before === undefined ? "" : " before this place in the list"}.</p>` : list(shown, { byId, masked: who.role === "viewer", hasSources: sources.length > 1 && source === undefined })}
-      ${older === undefined ? "" : html`<p><a href="${address("/timeline", { source, kind, before: older })}">Older entries</a></p>`}
-      ${before === undefined ? "" : html`<p><a href="${address("/timeline", { source, kind })}">The newest entries</a></p>`}`;
+      ${shown.length === 0 ? html`<p>Nothing of this is recorded${before !== undefined && " before this place in the list"}.</p>` : list(shown, { byId, masked, hasSources: sources.length > 1 && source === undefined })}
+      ${older !== undefined && html`<p><a href="${address("/timeline", { source, kind, before: older })}">Older entries</a></p>`}
+      ${before !== undefined && html`<p><a href="${address("/timeline", { source, kind })}">The newest entries</a></p>`}`;
     return { title: "Timeline", body };
   });
 }
 
-function isRunKind(kind: TimelineKind): boolean {
+function isRun({ kind }: Moment): boolean {
   return (RUN_KINDS as readonly TimelineKind[]).includes(kind);
 }
-
-const isRun = ({ kind }: Moment) => isRunKind(kind);
 
 function filterForm(sources: readonly string[], source: string | undefined, kind: string | undefined): Html {
   const kinds = TIMELINE_KINDS.map((value) => ({ value, text: KIND_WORDS[value] }));
@@ -93,10 +91,10 @@ function list(
       const { what, to, who, tone } = entryOf(moment, run, masked);
       const word = KIND_WORDS[moment.kind];
       return html`<tr><th scope="row">${instant(moment.at)}</th>
-        ${hasSources ? html`<td>${moment.source === null ? "all" : name(moment.source)}</td>` : ""}
+        ${hasSources && html`<td>${moment.source === null ? "all" : name(moment.source)}</td>`}
         <td>${to === undefined ? word : html`<a href="${to}">${word}</a>`}</td>
         <td><span class="status ${tone}" aria-hidden="true">${SIGNS[tone]}</span> ${what}</td>
-        <td>${who === undefined ? "" : name(who)}</td></tr>`;
+        <td>${who !== undefined && name(who)}</td></tr>`;
     }),
   });
 }
@@ -173,14 +171,14 @@ function entryOf(moment: Moment, run: Run | undefined, masked: boolean): Entry {
     case "prices": {
       const { prices, skus } = moment.details;
       return {
-        what: html`${counted(prices, "price")} of ${skus.slice(0, 5).map((sku) => html`${name(sku)} `)} ${skus.length > 5 ? `and ${skus.length - 5} more` : ""}`,
+        what: html`${counted(prices, "price")} of ${skus.slice(0, 5).map((sku) => html`${name(sku)} `)} ${skus.length > 5 && `and ${skus.length - 5} more`}`,
         to: address("/usage", { source, measure: "cost" }),
         tone: "",
       };
     }
     case "action": {
       const { action, detail, outcome } = moment.details;
-      const what = html`${action}: ${name(withLastDay(detail))}${outcome === "done" ? "" : `, ${outcome}`}`;
+      const what = html`${action}: ${name(withLastDay(detail))}${outcome !== "done" && `, ${outcome}`}`;
       const tone = ({ done: "", refused: "missing", failed: "failed" } as const)[outcome];
       return { what, to: actionLink(action, detail, source), who: person(moment.details, masked), tone };
     }
@@ -202,7 +200,7 @@ function ofRun(run: Run, masked: boolean): Entry {
   const why =
     reason === null
       ? ""
-      : html`. ${prose(masked ? withoutAddresses(reason) : reason)}${code === null ? "" : ` [${code}]`}`;
+      : html`. ${prose(masked ? withoutAddresses(reason) : reason)}${code !== null && ` [${code}]`}`;
   const what = html`run ${runId}: ${outcomeOf(run)}${took}${asked}${why}`;
   return { what, to: runLink(run), tone: TONES[outcome] };
 }

@@ -10,6 +10,7 @@ import {
   choice,
   count,
   dimensionTitle,
+  fact,
   type Html,
   html,
   instant,
@@ -28,7 +29,7 @@ const query = z.object({
 
 export function addBackfillList(web: Web): void {
   web.page("/backfills", { query }, async (context) => {
-    const { db, config, who } = context;
+    const { db, config, isOperator } = context;
     const { source, before } = context.query;
     const found = await listBackfills(db, { source, before, most: PAGE + 1 });
     const shown = found.slice(0, PAGE);
@@ -36,10 +37,10 @@ export function addBackfillList(web: Web): void {
     const slugs = config.sources.map(({ slug }) => slug);
     return {
       title: "Backfills",
-      body: html`${who.role === "operator" ? html`<p><a class="button" href="${address("/backfills/new", { source })}">New backfill</a></p>` : ""}
-        ${slugs.length > 1 ? filter(slugs, source) : ""}
-        ${shown.length === 0 ? html`<p class="quiet">There is no backfill${before === undefined ? "" : " before that one"}.</p>` : tableOf(shown)}
-        ${found.length > PAGE ? html`<p><a href="${older}" rel="next">Older backfills</a></p>` : ""}`,
+      body: html`${isOperator && html`<p><a class="button" href="${address("/backfills/new", { source })}">New backfill</a></p>`}
+        ${slugs.length > 1 && filter(slugs, source)}
+        ${shown.length === 0 ? html`<p class="quiet">There is no backfill${before !== undefined && " before that one"}.</p>` : tableOf(shown)}
+        ${found.length > PAGE && html`<p><a href="${older}" rel="next">Older backfills</a></p>`}`,
     };
   });
 }
@@ -101,17 +102,17 @@ export function bar({ backfillId, total, done, failed, waiting, state }: Backfil
   const label = `Backfill ${backfillId}: ${ended} of ${total} fetch tasks ended`;
   return html`<progress max="${Math.max(total, 1)}" value="${total === 0 ? 1 : ended}" aria-label="${label}"></progress>
     <span class="number">${percent} %</span>
-    ${total === 0 && state === "done" ? html`<span class="quiet">without fetch tasks</span>` : ""}
+    ${total === 0 && state === "done" && html`<span class="quiet">without fetch tasks</span>`}
     <span class="visually-hidden">${done} done, ${failed} failed, ${waiting} waiting</span>`;
 }
 
 export function counts({ total, done, failed, waiting }: Backfill): Html {
   const cancelled = total - done - failed - waiting;
   return html`<dl class="facts">
-    <div><dt>Fetch tasks</dt><dd>${count(total)}</dd></div>
-    <div><dt>Done</dt><dd>${count(done)}</dd></div>
-    <div><dt>Failed</dt><dd>${count(failed)}</dd></div>
-    <div><dt>Waiting or at work</dt><dd>${count(waiting)}</dd></div>
-    ${cancelled > 0 ? html`<div><dt>Cancelled</dt><dd>${count(cancelled)}</dd></div>` : ""}
+    ${fact("Fetch tasks", count(total))}
+    ${fact("Done", count(done))}
+    ${fact("Failed", count(failed))}
+    ${fact("Waiting or at work", count(waiting))}
+    ${cancelled > 0 && fact("Cancelled", count(cancelled))}
   </dl>`;
 }

@@ -65,7 +65,7 @@ const STARTED = ASKED.extend({
   shown_at: z.coerce.number().int().positive().max(8.64e15),
 });
 
-type Of = Pick<Context<unknown, unknown>, "config" | "db" | "now" | "who" | "csrf">;
+type Of = Pick<Context, "config" | "db" | "now" | "isOperator" | "csrf">;
 
 export function addNewBackfill(web: Web): void {
   web.page("/backfills/new", { query: ASKED }, (context) => newPage(context, context.query));
@@ -138,7 +138,7 @@ async function previewSection(
   const budget = backfillBudget(known, { config: source, settings: config, now });
   return html`<section aria-labelledby="preview"><h2 id="preview">Preview</h2>
     ${notes.map((note) => notice("info", html`<p>${prose(note)}</p>`))}
-    ${known.stored === undefined ? notice("warn", html`<p>The source is not contacted yet, so nothing of it can be started. ${prose("Its first sync contacts it. `usage-etl sync` asks for one.")}</p>`) : ""}
+    ${known.stored === undefined && notice("warn", html`<p>The source is not contacted yet, so nothing of it can be started. ${prose("Its first sync contacts it. `usage-etl sync` asks for one.")}</p>`)}
     ${previewOf({ checked, preview, budget })}
     ${startForm(context, { asked, known, preview })}
   </section>`;
@@ -146,11 +146,11 @@ async function previewSection(
 
 /** Starts what the preview shows: the digest is that of its requests. */
 function startForm(
-  { who, csrf, now }: Of,
+  { isOperator, csrf, now }: Of,
   { asked, known, preview }: { asked: Asked; known: PreviewedSource; preview: BackfillPreview },
 ): Html {
   const { tasks, digest } = preview;
-  if (who.role !== "operator") return html`<p class="quiet">Operators can start it.</p>`;
+  if (!isOperator) return html`<p class="quiet">Operators can start it.</p>`;
   if (known.stored === undefined) return html``;
   if (tasks.length === 0)
     return notice(
@@ -182,12 +182,12 @@ function askForm(
       ${radio("missing", "Only what is missing: final figures are skipped", asked.reprocess !== "all")}
       ${radio("all", "Everything again: final figures that changed become restatements", asked.reprocess === "all")}
     </fieldset>
-    <details ${asked.workspace.length > 0 ? "open" : ""}><summary>Only some workspaces</summary>
+    <details ${asked.workspace.length > 0 && "open"}><summary>Only some workspaces</summary>
       <fieldset class="many"><legend>Workspaces (none chosen: all)</legend>
         ${workspaces.map(({ id, name: text }) =>
           tick("workspace", id, html`${name(text ?? id)} <code>${id}</code>`, asked.workspace.includes(id)),
         )}
-        ${workspaces.length === 0 ? html`<p class="quiet">No workspace is known yet.</p>` : ""}
+        ${workspaces.length === 0 && html`<p class="quiet">No workspace is known yet.</p>`}
       </fieldset>
     </details>
     <p><button>Preview</button></p>
@@ -206,11 +206,11 @@ function isDayOrNothing(value = ""): boolean {
 }
 
 function tick(field: string, value: string, label: Html, isChosen: boolean): Html {
-  return html`<label><input type="checkbox" name="${field}" value="${value}" ${isChosen ? "checked" : ""}> <span>${label}</span></label>`;
+  return html`<label><input type="checkbox" name="${field}" value="${value}" ${isChosen && "checked"}> <span>${label}</span></label>`;
 }
 
 function radio(value: string, label: string, isChosen: boolean): Html {
-  return html`<label><input type="radio" name="reprocess" value="${value}" ${isChosen ? "checked" : ""}> <span>${label}</span></label>`;
+  return html`<label><input type="radio" name="reprocess" value="${value}" ${isChosen && "checked"}> <span>${label}</span></label>`;
 }
 
 function checkAsked(

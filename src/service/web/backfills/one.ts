@@ -4,7 +4,7 @@ import { rangeSentence } from "../../../domain/coverage/range-status.ts";
 import { dayOf } from "../../../domain/time/days.ts";
 import { ceilToGrid, DAY_MS } from "../../../domain/time/stride.ts";
 import { UsageError } from "../../../errors.ts";
-import { backfillBudget, minutesOf, previewedSource } from "../../../pipeline/backfill/plan-backfill.ts";
+import { backfillBudget, previewedSource } from "../../../pipeline/backfill/plan-backfill.ts";
 import { rangeOfBackfill } from "../../../pipeline/sync/asked-range.ts";
 import { withoutAddresses } from "../../../printable.ts";
 import { namedWorkspaces } from "../../../store/activity/reader-login.ts";
@@ -22,6 +22,7 @@ import {
   capital,
   count,
   dimensionTitle,
+  fact,
   type Html,
   html,
   instant,
@@ -34,7 +35,7 @@ import {
 import { seeQueues } from "../queues-seen.ts";
 import type { Context, Web } from "../routes.ts";
 import { bar, counts, dimensionsOf, rangeOf, stateOf } from "./list.ts";
-import { rangeTable } from "./preview.ts";
+import { rangeTable, timeOf } from "./preview.ts";
 
 const MOST_GROUPS = 20;
 const MOST_RANGES = 10;
@@ -85,7 +86,7 @@ async function steer(context: Of, action: Steering): Promise<Page | { readonly r
 async function onePage(context: Of, said: Html = html``): Promise<Page> {
   const {
     db,
-    who,
+    isOperator,
     csrf,
     params: { id },
   } = context;
@@ -97,14 +98,14 @@ async function onePage(context: Of, said: Html = html``): Promise<Page> {
     title: `Backfill ${id}`,
     body: html`${said}
       <dl class="facts">
-        <div><dt>Range</dt><dd>${rangeOf(backfill)} by ${stride} (<a href="${coverage}">coverage</a>)</dd></div>
-        <div><dt>Source</dt><dd>${source}</dd></div>
-        <div><dt>Dimensions</dt><dd>${dimensionsOf(groupings)}</dd></div>
-        <div><dt>Workspaces</dt><dd>${await workspacesOf(context, backfill)}</dd></div>
-        <div><dt>Fetches</dt><dd>${reprocess === "all" ? "everything again" : "only what was missing or not final"}</dd></div>
-        <div><dt>Started</dt><dd>${instant(backfill.createdAt)}; who did it is in the <a href="/timeline?source=${encodeURIComponent(source)}">timeline</a></dd></div>
+        ${fact("Range", html`${rangeOf(backfill)} by ${stride} (<a href="${coverage}">coverage</a>)`)}
+        ${fact("Source", source)}
+        ${fact("Dimensions", dimensionsOf(groupings))}
+        ${fact("Workspaces", await workspacesOf(context, backfill))}
+        ${fact("Fetches", reprocess === "all" ? "everything again" : "only what was missing or not final")}
+        ${fact("Started", html`${instant(backfill.createdAt)}; who did it is in the <a href="/timeline?source=${encodeURIComponent(source)}">timeline</a>`)}
       </dl>
-      ${who.role === "operator" ? html`<form id="steer" method="post"><input type="hidden" name="_csrf" value="${csrf()}"></form>` : ""}
+      ${isOperator && html`<form id="steer" method="post"><input type="hidden" name="_csrf" value="${csrf()}"></form>`}
       <div data-live="/backfills/${id}/live">${await fragment(context, backfill)}</div>`,
   };
 }
@@ -116,24 +117,24 @@ async function workspacesOf({ db }: Of, { workspaceIds }: Backfill): Promise<Htm
 }
 
 async function fragment(context: Of, backfill: Backfill): Promise<Html> {
-  const { db, who } = context;
+  const { db, isOperator, masked } = context;
   const { backfillId, finishedAt, state, failed } = backfill;
   const isOver = finishedAt !== null;
   const groups =
     failed === 0
       ? []
       : await failureGroups(db, { backfillId, mostGroups: MOST_GROUPS, mostRanges: MOST_RANGES });
-  return html`${isOver ? html`<span data-live-ended></span>` : ""}
+  return html`${isOver && html`<span data-live-ended></span>`}
     <p>${stateOf(backfill)} ${bar(backfill)}</p>
     ${counts(backfill)}
     ${isOver ? html`<p>${state === "cancelled" ? "Cancelled" : "Finished"}: ${instant(finishedAt)}.</p>` : await underWay(context, backfill)}
-    ${who.role === "operator" ? buttons(backfill) : ""}
-    ${groups.length === 0 ? "" : failures(groups, failed, who.role === "viewer")}
-    ${isOver ? await outcome(context, backfill) : ""}`;
+    ${isOperator && buttons(backfill)}
+    ${groups.length > 0 && failures(groups, failed, masked)}
+    ${isOver && (await outcome(context, backfill))}`;
 }
 
 async function underWay(context: Of, backfill: Backfill): Promise<Html> {
-  const { db, config, now } = context;
+  const { db, config, now, masked } = context;
   const { backfillId, source, state, waiting, refused } = backfill;
   const found = config.sources.find(({ slug }) => slug === source);
   const [beside, known, held] = await Promise.all([
@@ -142,22 +143,18 @@ async function underWay(context: Of, backfill: Backfill): Promise<Html> {
     heldUp(context, source),
   ]);
   const budget = found && known && backfillBudget(known, { config: found, settings: config, now });
-  const minutes = budget === undefined ? 0 : minutesOf(waiting + beside.others, budget);
-  return html`${refused === null ? "" : notice("bad", html`<p>The platform refuses the key, so nothing of it is fetched: ${prose(context.who.role === "viewer" ? withoutAddresses(refused) : refused)}</p><p>${prose("Correct the key. The backfill goes on once it is accepted; `usage-etl doctor` tries it.")}</p>`)}
-    ${state === "paused" ? notice("info", html`<p>It is paused: its fetch tasks wait until it is resumed. A task that a worker holds runs to its end.</p>`) : ""}
-    ${found === undefined ? notice("warn", html`<p>Its source is not configured in this process.</p>`) : ""}
-    ${held === undefined ? "" : notice("bad", html`<p>${prose(held)}</p>`)}
+  return html`${refused !== null && notice("bad", html`<p>The platform refuses the key, so nothing of it is fetched: ${prose(masked ? withoutAddresses(refused) : refused)}</p><p>${prose("Correct the key. The backfill goes on once it is accepted; `usage-etl doctor` tries it.")}</p>`)}
+    ${state === "paused" && notice("info", html`<p>It is paused: its fetch tasks wait until it is resumed. A task that a worker holds runs to its end.</p>`)}
+    ${found === undefined && notice("warn", html`<p>Its source is not configured in this process.</p>`)}
+    ${held !== undefined && notice("bad", html`<p>${prose(held)}</p>`)}
     <dl class="facts">
-      ${
-        state === "paused" || budget === undefined
-          ? ""
-          : html`<div><dt>Time left</dt><dd>about ${count(minutes)} ${minutes === 1 ? "minute" : "minutes"} at the ${count(Math.floor(budget.leftPerMinute))} requests a minute that routine syncs leave</dd></div>`
-      }
-      <div><dt>Before it</dt><dd>Routine syncs go first: ${count(beside.routine)} of their fetch tasks wait or are at work${
-        beside.others === 0
-          ? ""
-          : html`, and ${count(beside.others)} of other backfills, the newest time first`
-      }</dd></div>
+      ${state !== "paused" && budget !== undefined && fact("Time left", timeOf(waiting + beside.others, budget))}
+      ${fact(
+        "Before it",
+        html`Routine syncs go first: ${count(beside.routine)} of their fetch tasks wait or are at work${
+          beside.others !== 0 && html`, and ${count(beside.others)} of other backfills, the newest time first`
+        }`,
+      )}
     </dl>`;
 }
 
@@ -183,7 +180,7 @@ function buttons({ backfillId, state, failed }: Backfill): Html {
     cancel: "Cancel this backfill",
   };
   return html`<ul class="orders">${actions.map((action) => {
-    const button = html`<button id="order-${action}" form="steer" formaction="/backfills/${backfillId}/${action}" class="${action === "cancel" ? "danger" : ""}">${labels[action] ?? capital(action)}</button>`;
+    const button = html`<button id="order-${action}" form="steer" formaction="/backfills/${backfillId}/${action}" class="${action === "cancel" && "danger"}">${labels[action] ?? capital(action)}</button>`;
     if (action !== "cancel") return html`<li>${button}</li>`;
     return html`<li><details id="ask-cancel"><summary>Cancel…</summary>
       <p>What is loaded stays. What waits is not fetched by this backfill any more, and it cannot be resumed.</p>${button}</details></li>`;
@@ -214,7 +211,7 @@ function failures(groups: Awaited<ReturnType<typeof failureGroups>>, failed: num
         })}
       </article>`,
     )}
-    ${told < failed ? html`<p>${count(failed - told)} more failed with other codes.</p>` : ""}
+    ${told < failed && html`<p>${count(failed - told)} more failed with other codes.</p>`}
   </section>`;
 }
 
@@ -222,6 +219,6 @@ async function outcome({ db }: Of, backfill: Backfill): Promise<Html> {
   const { sentence, open } = rangeSentence(await rangeOfBackfill(db, backfill));
   return html`<section aria-labelledby="range"><h2 id="range">Its range now</h2>
     <p>${sentence}</p>
-    ${open.length === 0 ? "" : rangeTable(open, "What is not loaded")}
+    ${open.length > 0 && rangeTable(open, "What is not loaded")}
   </section>`;
 }

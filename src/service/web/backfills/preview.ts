@@ -1,11 +1,15 @@
 import type { SourceConfig } from "../../../config/config.ts";
 import type { RangeLine } from "../../../domain/coverage/range-status.ts";
 import { LEFT_OUT, requestsByDimension, windowsOf } from "../../../domain/planning/planned-windows.ts";
-import type { BackfillPreview } from "../../../pipeline/backfill/plan-backfill.ts";
-import { type BackfillBudget, minutesOf } from "../../../pipeline/backfill/plan-backfill.ts";
+import {
+  type BackfillBudget,
+  type BackfillPreview,
+  minutesOf,
+} from "../../../pipeline/backfill/plan-backfill.ts";
 import type { Wish } from "../../../pipeline/backfill/wish.ts";
+import { counted } from "../../../printable.ts";
 import { rangeText } from "../coverage/query.ts";
-import { badge, count, dimensionTitle, type Html, html, instant, joined, table } from "../parts.ts";
+import { badge, count, dimensionTitle, fact, type Html, html, instant, joined, table } from "../parts.ts";
 
 export interface CheckedWish {
   readonly source: SourceConfig;
@@ -29,29 +33,29 @@ export function previewOf({ checked, preview, budget }: Shown): Html {
   );
   const where = new URLSearchParams({ source: checked.source.slug });
   return html`<dl class="facts">
-      <div><dt>Requests</dt><dd>${count(tasks.length)} in ${count(windows.length)} windows: ${joined(byDimension)}</dd></div>
-      ${withoutTraces === 0 ? "" : html`<div><dt>Not sent</dt><dd>up to ${count(withoutTraces)} of them: the workspace had no traces in that time so far, and answers by workspace come first</dd></div>`}
-      ${sent === 0 ? "" : html`<div><dt>Time</dt><dd>${time(sent, budget)}</dd></div>`}
-      ${facts === undefined || facts.routineTasks + facts.backfillTasks === 0 ? "" : html`<div><dt>Before it</dt><dd>${count(facts.routineTasks)} fetch tasks of syncs and ${count(facts.backfillTasks)} of other backfills wait already. Syncs go first.</dd></div>`}
-      ${inFlight === 0 ? "" : html`<div><dt>Under way</dt><dd>${count(inFlight)} of the requests are tasks of a sync or another backfill too. Nothing is fetched twice.</dd></div>`}
+      ${fact("Requests", html`${count(tasks.length)} in ${count(windows.length)} windows: ${joined(byDimension)}`)}
+      ${withoutTraces !== 0 && fact("Not sent", html`up to ${count(withoutTraces)} of them: the workspace had no traces in that time so far, and answers by workspace come first`)}
+      ${sent !== 0 && fact("Time", timeOf(sent, budget))}
+      ${facts !== undefined && facts.routineTasks + facts.backfillTasks !== 0 && fact("Before it", html`${count(facts.routineTasks)} fetch tasks of syncs and ${count(facts.backfillTasks)} of other backfills wait already. Syncs go first.`)}
+      ${inFlight !== 0 && fact("Under way", html`${count(inFlight)} of the requests are tasks of a sync or another backfill too. Nothing is fetched twice.`)}
       ${
-        facts === undefined
-          ? ""
-          : html`<div><dt>Replaced</dt><dd>${facts.hasMoreRecords ? "more than " : ""}${count(facts.records)} stored records are fetched again</dd></div>
-        <div><dt>Closed months</dt><dd>${
+        facts !== undefined &&
+        html`${fact("Replaced", html`${facts.hasMoreRecords && "more than "}${count(facts.records)} stored records are fetched again`)}
+        ${fact(
+          "Closed months",
           facts.closedMonths.length === 0
             ? "none is touched"
-            : html`${joined(facts.closedMonths.map((month) => html`<a href="/months/${month}?${where}">${month}</a>`))}. They stay as they were closed, and changes are adjustments.`
-        }</dd></div>`
+            : html`${joined(facts.closedMonths.map((month) => html`<a href="/months/${month}?${where}">${month}</a>`))}. They stay as they were closed, and changes are adjustments.`,
+        )}`
       }
     </dl>
     ${leftOut(preview.leftOut)}
     ${loaded(preview.loaded)}`;
 }
 
-function time(sent: number, budget: BackfillBudget): Html {
-  const minutes = minutesOf(sent, budget);
-  return html`about ${count(minutes)} ${minutes === 1 ? "minute" : "minutes"} at the ${count(Math.floor(budget.leftPerMinute))} requests a minute that routine syncs leave of ${count(budget.perMinute)}`;
+export function timeOf(requests: number, budget: BackfillBudget): Html {
+  const minutes = minutesOf(requests, budget);
+  return html`about ${counted(minutes, "minute")} at the ${count(Math.floor(budget.leftPerMinute))} requests a minute that routine syncs leave of ${count(budget.perMinute)}`;
 }
 
 function leftOut(parts: BackfillPreview["leftOut"]): Html {
@@ -80,9 +84,9 @@ export function rangeTable(lines: readonly RangeLine[], caption: string): Html {
       (
         line,
       ) => html`<tr><th scope="row">${dimensionTitle(line.groupBy)}</th><td>${line.stride}</td><td>${badge(line.status === "final" ? "ok" : line.status)}</td>
-        <td>${line.code === null ? "" : html`<code>${line.code}</code>`}</td><td>${count(line.buckets)}</td>
+        <td>${line.code !== null && html`<code>${line.code}</code>`}</td><td>${count(line.buckets)}</td>
         <td>${rangeText({ start: line.first, end: line.end })}</td>
-        <td>${line.retryAt === null ? "" : instant(line.retryAt)}</td></tr>`,
+        <td>${line.retryAt !== null && instant(line.retryAt)}</td></tr>`,
     ),
   });
 }

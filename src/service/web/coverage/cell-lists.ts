@@ -1,7 +1,7 @@
 import { stepAbout } from "../../../domain/coverage/failure-steps.ts";
 import { intervalOf } from "../../../domain/time/days.ts";
 import { parseJson } from "../../../json.ts";
-import { printable, withoutAddresses } from "../../../printable.ts";
+import { counted, printable, withoutAddresses } from "../../../printable.ts";
 import {
   type CellFacts,
   type CellFailure,
@@ -12,10 +12,6 @@ import {
 import { count, dimensionTitle, type Html, html, instant, notice, prose, table } from "../parts.ts";
 import { rangeText } from "./query.ts";
 
-interface Reader {
-  readonly role: string;
-}
-
 const span = (of: { readonly from: string; readonly to: string }) => rangeText(intervalOf(of));
 
 function list(
@@ -25,32 +21,32 @@ function list(
 ): Html {
   if (rows.length === 0) return html`<p class="quiet">${none}</p>`;
   const lines = rows.map((cells) => html`<tr>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`);
-  return html`${table({ caption, heads, rows: lines })}${rows.length < MOST ? "" : html`<p class="quiet">Only ${MOST} are listed here. Choose a shorter range to see others.</p>`}`;
+  return html`${table({ caption, heads, rows: lines })}${rows.length >= MOST && html`<p class="quiet">Only ${MOST} are listed here. Choose a shorter range to see others.</p>`}`;
 }
 
 export function failureList(
   failures: readonly CellFailure[],
-  { who, isAsked }: { who: Reader; isAsked: boolean },
+  { masked, isAsked }: { masked: boolean; isAsked: boolean },
 ): Html {
   if (failures.length === 0) return html`<p class="quiet">No failure stands there.</p>`;
   return html`${failures.map((one) =>
     notice(
       one.state === "failed" ? "bad" : "warn",
       html`<p><strong>${span(one)}</strong> by ${one.stride}, dimension ${dimensionTitle(one.groupBy)}: ${one.state} with code <code>${one.code}</code>.</p>
-      ${said(one.message, who)}
+      ${said(one.message, masked)}
       <p><strong>What to do:</strong> ${prose(stepAbout(one.code))}</p>
       <p>Attempts: ${count(one.attempts)}. Last: ${instant(one.failedAt)}, fetch ${count(one.fetchNumber)}. Next: ${isAsked ? html`with the first sync after ${instant(one.retryAt)}` : "none, because no sync asks for it"}.</p>`,
     ),
   )}`;
 }
 
-function said(message: string, who: Reader): Html {
+function said(message: string, masked: boolean): Html {
   const [, request = "", status = "", body = ""] =
     /^([A-Z]+ \S+) answered (\d{3}): (\{.*\})$/s.exec(message) ?? [];
   const detail = detailOf(body);
-  if (detail === undefined) return html`<p>${shown(message, who)}</p>`;
-  return html`<p>The platform answered ${status}: <q>${shown(detail, who)}</q></p>
-      <details><summary>The request</summary><code>${shown(request, who)}</code></details>`;
+  if (detail === undefined) return html`<p>${shown(message, masked)}</p>`;
+  return html`<p>The platform answered ${status}: <q>${shown(detail, masked)}</q></p>
+      <details><summary>The request</summary><code>${shown(request, masked)}</code></details>`;
 }
 
 function detailOf(body: string): string | undefined {
@@ -62,9 +58,9 @@ function detailOf(body: string): string | undefined {
   }
 }
 
-function shown(message: string, { role }: Reader): string {
+function shown(message: string, masked: boolean): string {
   const text = printable(message).slice(0, 2000);
-  return role === "operator" ? text : withoutAddresses(text);
+  return masked ? withoutAddresses(text) : text;
 }
 
 export function answerList(answers: readonly StandingAnswer[]): Html {
@@ -91,7 +87,7 @@ export function answerList(answers: readonly StandingAnswer[]): Html {
 function requestOf({ request }: StandingAnswer): Html {
   if (request === null) return html`<span class="quiet">no longer in the ledger of requests</span>`;
   const { groupBy, stride, workspaces, records, traces, runId } = request;
-  return html`${span(request)} by ${dimensionTitle(groupBy)} and ${stride}, ${count(workspaces)} ${workspaces === 1 ? "workspace" : "workspaces"}: ${count(records)} records, ${count(traces)} traces${runId === null ? "" : html`; run ${count(runId)}`}`;
+  return html`${span(request)} by ${dimensionTitle(groupBy)} and ${stride}, ${counted(workspaces, "workspace")}: ${count(records)} records, ${count(traces)} traces${runId !== null && html`; run ${count(runId)}`}`;
 }
 
 export function proofList(proofs: readonly CellProof[]): Html {

@@ -20,11 +20,13 @@ import {
   count,
   dimensionTitle,
   type Fields,
+  fact,
   type Html,
   html,
   name,
   STATUSES,
   type Status,
+  sourceUnknown,
   table,
   UNPROVED,
 } from "../parts.ts";
@@ -33,10 +35,10 @@ import { answerList, failureList, proofList, taskList } from "./cell-lists.ts";
 import {
   addressOf,
   checkedRange,
+  namedSource,
   rangeText,
   TARGET,
   type Target,
-  unknownSource,
   workspaceUnknown,
 } from "./query.ts";
 import { described, signOf } from "./table.ts";
@@ -58,9 +60,9 @@ interface Shown {
   readonly facts: CellFacts;
 }
 
-async function show({ db, query, who }: Context<Query, unknown>): Promise<Page> {
+async function show({ db, query, masked }: Context<Query>): Promise<Page> {
   const { workspace: workspaceId, group_by: groupBy, stride = "day" } = query;
-  const source = query.source ?? (await listSources(db))[0]?.source ?? "default";
+  const source = namedSource(await listSources(db), query.source)?.source ?? "default";
   if (workspaceId === undefined) throw incomplete("workspace");
   const range = rangeOf(query);
   const coverage = await sourceCoverage(db, {
@@ -70,13 +72,7 @@ async function show({ db, query, who }: Context<Query, unknown>): Promise<Page> 
     ...(groupBy && { groupBy }),
     tracedIn: range,
   });
-  if (coverage === undefined) {
-    const known = await listSources(db);
-    throw unknownSource(
-      source,
-      known.map((one) => one.source),
-    );
-  }
+  if (coverage === undefined) throw sourceUnknown(source, []);
   const { cells } = coverage;
   const [first] = cells;
   if (first === undefined) throw workspaceUnknown(source, workspaceId);
@@ -108,7 +104,7 @@ async function show({ db, query, who }: Context<Query, unknown>): Promise<Page> 
     title: `Coverage of ${rangeText(range)}`,
     body: html`${about(shown, query)}
     <h2>State</h2>${stateTable(shown)}
-    <h2>Failures</h2>${failureList(facts.failures, { who, isAsked: refusal === undefined })}
+    <h2>Failures</h2>${failureList(facts.failures, { masked, isAsked: refusal === undefined })}
     ${taskList(facts)}
     <h2>Load again</h2>${loadAgain(
       { source, stride, range, groupBy, workspaceId },
@@ -154,10 +150,10 @@ function about({ coverage, cells, range }: Shown, { group_by: groupBy }: Query):
   const target = { source, stride, workspaceId, groupBy };
   const month = monthsOf(range)[0];
   return html`<dl class="facts">
-      <div><dt>Source</dt><dd>${name(source)}</dd></div>
-      <div><dt>Workspace</dt><dd>${name(workspaceName ?? workspaceId)} <code>${name(workspaceId)}</code>${access === "read" ? "" : html` <strong>No sync loads it: it ${access === "unlisted" ? "left the listing" : "is not configured any more"}.</strong>`}</dd></div>
-      <div><dt>Dimension</dt><dd>${groupBy === undefined ? "all" : dimensionTitle(groupBy)}</dd></div>
-      <div><dt>Loaded by</dt><dd>${stride}</dd></div>
+      ${fact("Source", name(source))}
+      ${fact("Workspace", html`${name(workspaceName ?? workspaceId)} <code>${name(workspaceId)}</code>${access !== "read" && html` <strong>No sync loads it: it ${access === "unlisted" ? "left the listing" : "is not configured any more"}.</strong>`}`)}
+      ${fact("Dimension", groupBy === undefined ? "all" : dimensionTitle(groupBy))}
+      ${fact("Loaded by", stride)}
     </dl>
     <p><a href="${addressOf("/coverage", { ...target, range: month })}">Coverage of its month</a></p>`;
 }
@@ -202,13 +198,13 @@ function tracesOf(
     ...(loadedMs < length ? ["of what is loaded"] : []),
     ...(hoursMs > 0 ? ["the sum of the hours"] : []),
   ].join(", ");
-  return html`${count(found?.traces ?? 0)}${note === "" ? "" : html` <span class="quiet">${note}</span>`}`;
+  return html`${count(found?.traces ?? 0)}${note !== "" && html` <span class="quiet">${note}</span>`}`;
 }
 
 function loadAgain(target: Target, refusal: string | undefined, failed: readonly GroupBy[]): Html {
   if (refusal !== undefined) return html`<p class="quiet">Nothing of it can be loaded: ${refusal}.</p>`;
   const link = (label: string, fields: Fields) =>
     html`<li><a href="${addressOf("/backfills/new", target, fields)}">${label}</a></li>`;
-  return html`<ul>${failed.length === 0 ? "" : link("What failed or is missing", { group_by: failed })}
+  return html`<ul>${failed.length > 0 && link("What failed or is missing", { group_by: failed })}
     ${link("All of it, also what is final", { reprocess: "all" })}</ul>`;
 }

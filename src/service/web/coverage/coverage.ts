@@ -18,6 +18,7 @@ import { dayOf } from "../../../domain/time/days.ts";
 import { ceilToGrid, DAY_MS, floorToGrid } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { GROUPINGS } from "../../../domain/usage/record.ts";
+import { counted } from "../../../printable.ts";
 import { listSources } from "../../../store/activity/overview.ts";
 import {
   type CoverageCell,
@@ -48,7 +49,7 @@ import { calendar, firstOf, lastMonthsOf } from "./calendar.ts";
 import {
   addressOf,
   checkedRange,
-  chosenSource,
+  namedSource,
   rangeText,
   TARGET,
   type Target,
@@ -72,10 +73,10 @@ export function addCoverage(web: Web): void {
   web.page("/coverage", { query: QUERY, oneInstant: true }, show);
 }
 
-async function show({ db, query, now }: Context<Query, unknown>): Promise<Page> {
+async function show({ db, query, now }: Context<Query>): Promise<Page> {
   const title = "Coverage";
   const sources = await listSources(db);
-  const source = chosenSource(sources, query.source)?.source;
+  const source = namedSource(sources, query.source)?.source;
   if (source === undefined) return { title, body: nothingYet() };
   const stride = query.stride ?? "day";
   const isChosen = query.from !== undefined || query.to !== undefined;
@@ -115,14 +116,14 @@ async function show({ db, query, now }: Context<Query, unknown>): Promise<Page> 
   return {
     title,
     body: html`${filters}
-    ${isUnloaded ? notice("info", html`<p>Nothing is loaded yet${target.groupBy || target.workspaceId ? " of what is chosen" : ""}. ${prose("The next sync loads it; `usage-etl status` says when that is.")}</p>`) : ""}
-    ${coverage.isUnavailable ? notice("warn", `The platform does not answer by ${stride} for this source. It is asked again once a day.`) : ""}
-    ${isCalendar ? html`<h2>Calendar</h2>${calendar(all, span)}${legend()}` : ""}
+    ${isUnloaded && notice("info", html`<p>Nothing is loaded yet${target.groupBy || target.workspaceId ? " of what is chosen" : ""}. ${prose("The next sync loads it; `usage-etl status` says when that is.")}</p>`)}
+    ${coverage.isUnavailable && notice("warn", `The platform does not answer by ${stride} for this source. It is asked again once a day.`)}
+    ${isCalendar && html`<h2>Calendar</h2>${calendar(all, span)}${legend()}`}
     ${gaps(coverage, cellParts(cells), { target, shown: span })}
     ${isCalendar ? folded(rows, query, workspaces) : html`<h2 id="table">${rangeText(span)}</h2>${around(query, { coverage, target, span, length })}${workspaces}`}
     <p><a href="${addressOf("/backfills/new", { ...target, range: expectedOf(coverage, span) })}">Load this range</a></p>
     <h2>Legend</h2>
-    ${isCalendar ? "" : legend()}
+    ${!isCalendar && legend()}
     <script type="module" src="/assets/coverage.js"></script>`,
   };
 }
@@ -162,7 +163,7 @@ function filterForm(
     ${workspaceChoice(coverage, target)}
     ${dayField("From", "from", day(query.from))}
     ${lastDayField(day(query.to))}
-    <label><input type="checkbox" name="gaps" value="1" ${query.gaps === "1" ? "checked" : ""}> only with gaps</label>
+    <label><input type="checkbox" name="gaps" value="1" ${query.gaps === "1" && "checked"}> only with gaps</label>
     <button>Show</button>
   </form>`;
 }
@@ -207,15 +208,15 @@ function paging(query: Query, target: Chosen, { page, pages }: Rows): Html {
   if (pages === 1) return html``;
   const link = (to: number, text: string) =>
     html`<a class="turn" href="${addressOf("/coverage", given(query, target), { ...more(query), page: String(to) })}#table">${text}</a>`;
-  return html`<nav class="paging" aria-label="Pages of workspaces"><p>${page > 1 ? link(page - 1, "Previous workspaces") : ""}
-    Page ${page} of ${pages} ${page < pages ? link(page + 1, "Next workspaces") : ""}</p></nav>`;
+  return html`<nav class="paging" aria-label="Pages of workspaces"><p>${page > 1 && link(page - 1, "Previous workspaces")}
+    Page ${page} of ${pages} ${page < pages && link(page + 1, "Next workspaces")}</p></nav>`;
 }
 
 const MOST_UNASKED = 10;
 
 function folded({ workspaces }: Rows, { open, page, gaps }: Query, content: Html): Html {
   const isOpen = workspaces <= MOST_UNASKED || open.length > 0 || page !== undefined || gaps !== undefined;
-  return html`<details id="table" ${isOpen ? "open" : ""}><summary><h2>Workspaces</h2></summary>${content}</details>`;
+  return html`<details id="table" ${isOpen && "open"}><summary><h2>Workspaces</h2></summary>${content}</details>`;
 }
 
 function given({ from, to }: Query, target: Chosen): Chosen {
@@ -248,7 +249,7 @@ function gaps(
   const note =
     left === 0
       ? ""
-      : html`<p class="quiet">Not looked at here: ${count(left)} ${left === 1 ? "workspace that no sync loads: it" : "workspaces that no sync loads: they"} left the listing or the configuration.</p>`;
+      : html`<p class="quiet">Not looked at here: ${counted(left, "workspace")} that no sync loads: ${left === 1 ? "it" : "they"} left the listing or the configuration.</p>`;
   if (cells.length === 0) return html`${note}`;
   const found = gapsOf(cells);
   const [first] = found;
@@ -260,7 +261,7 @@ function gaps(
     <p>${count(found.length)} ${found.length === 1 ? "stretch" : "stretches"} of all history ${found.length === 1 ? "is" : "are"} missing, failed or unverified somewhere.</p>
     <ul class="gaps">
       <li><strong>Earliest:</strong> ${gap(first, cells, target)}</li>
-      ${next === undefined || next === first ? "" : html`<li><strong>Next after what is shown:</strong> ${gap(next, cells, target)}</li>`}
+      ${next !== undefined && next !== first && html`<li><strong>Next after what is shown:</strong> ${gap(next, cells, target)}</li>`}
     </ul>${note}`;
 }
 

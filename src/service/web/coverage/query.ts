@@ -6,7 +6,7 @@ import { DAY_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { GROUPINGS, type GroupBy } from "../../../domain/usage/record.ts";
 import { UsageError } from "../../../errors.ts";
-import { address, type Fields, optional } from "../parts.ts";
+import { address, type Fields, optional, sourceUnknown } from "../parts.ts";
 
 const text = z.string().max(1000);
 const INSTANT = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:00(\.000)?)?Z?)?$/;
@@ -70,27 +70,16 @@ export function checkedRange(range: Interval): Interval {
 }
 
 /** Errors: `source_unknown`. The first source where none is named; undefined where there is none at all. */
-export function chosenSource<S extends { readonly source: string }>(
+export function namedSource<S extends { readonly source: string }>(
   sources: readonly S[],
   named: string | undefined,
 ): S | undefined {
   const chosen = named === undefined ? sources[0] : sources.find(({ source }) => source === named);
   if (chosen !== undefined || named === undefined) return chosen;
-  throw unknownSource(
+  throw sourceUnknown(
     named,
     sources.map(({ source }) => source),
   );
-}
-
-export function unknownSource(named: string, known: readonly string[]): UsageError {
-  return new UsageError({
-    code: "source_unknown",
-    message: `There is no source with the name ${JSON.stringify(named)}.`,
-    next:
-      known.length === 0
-        ? "No source was contacted yet: run `usage-etl sync`."
-        : `Known are: ${known.slice(0, 20).join(", ")}.`,
-  });
 }
 
 export function workspaceUnknown(source: string, workspaceId: string): UsageError {

@@ -26,7 +26,7 @@ interface Shown extends Rows {
 export function coverageTable(shown: Shown): Html {
   const { columns, length, rows, workspaces, first, last } = shown;
   const span = { start: columns[0]?.start ?? 0, end: columns.at(-1)?.end ?? 0 };
-  return html`<div class="scroll" role="region" tabindex="0" aria-labelledby="grid-caption"><table class="grid ${length === "month" ? "" : "narrow"}" data-grid>
+  return html`<div class="scroll" role="region" tabindex="0" aria-labelledby="grid-caption"><table class="grid ${length !== "month" && "narrow"}" data-grid>
     <caption id="grid-caption">${rangeText(span)} by ${length}, ${workspaces === 0 ? "no workspace" : html`workspaces ${count(first)} to ${count(last)} of ${count(workspaces)}`}</caption>
     <thead><tr><th scope="col">Workspace</th>${columns.map(
       (column) => html`<th scope="col">${head(column, length)}</th>`,
@@ -56,8 +56,8 @@ function line(row: Row, shown: Shown): Html {
   const label = name(workspaceName ?? workspaceId);
   const title = isPart
     ? html`<th scope="row" class="part"><span class="visually-hidden">${label} </span>by ${dimensionTitle(groupBy)}</th>`
-    : html`<th scope="row">${label}${access === "read" ? "" : html` <span class="quiet">${ACCESS[access]}</span>`}
-        ${dimensions === 1 ? "" : html`<a class="fold" href="${shown.toggled(workspaceId)}">${isOpen ? "Hide" : "Show"} ${dimensions} dimensions<span class="visually-hidden"> of ${label}</span></a>`}</th>`;
+    : html`<th scope="row">${label}${access !== "read" && html` <span class="quiet">${ACCESS[access]}</span>`}
+        ${dimensions !== 1 && html`<a class="fold" href="${shown.toggled(workspaceId)}">${isOpen ? "Hide" : "Show"} ${dimensions} dimensions<span class="visually-hidden"> of ${label}</span></a>`}</th>`;
   return html`<tr data-workspace="${workspaceId}">${title}${row.states.map((state, n) =>
     part(state, row, { shown, column: shown.columns[n] as Interval }),
   )}</tr>`;
@@ -97,7 +97,7 @@ interface Row {
 
 const PAGE = 25;
 
-export interface RowsAsked {
+interface RowsAsked {
   readonly length: ColumnLength;
   readonly columns: readonly Interval[];
   readonly cells: readonly CellParts<CoverageCell>[];

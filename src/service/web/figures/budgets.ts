@@ -3,6 +3,7 @@ import { addDays } from "../../../domain/time/days.ts";
 import { type Amount, amountDrawn, amountOf, amountShown } from "../../../domain/usage/amount.ts";
 import { FORECAST_METHOD } from "../../../domain/usage/forecast.ts";
 import { leastOf, type MonthBudget, nameOfBudget } from "../../../pipeline/bill/budgets.ts";
+import { counted } from "../../../printable.ts";
 import { capital, card, type Html, html, money, name, numberHead, percent, sign, table } from "../parts.ts";
 
 export function budgetTable(budgets: readonly MonthBudget[], month: CalendarMonth): Html {
@@ -36,7 +37,7 @@ export function budgetTable(budgets: readonly MonthBudget[], month: CalendarMont
             : html`<br><small>billing period ${one.period.from} to ${addDays(one.period.to, -1)}${time}</small>`;
         const share = Math.max(0, Math.min(100, one.percent));
         return card(html`${name(of)}${period}`, [
-          ["Budget", html`${shown(amountOf(one.amount))}${one.currency === null ? " traces" : ""}`, "number"],
+          ["Budget", html`${shown(amountOf(one.amount))}${one.currency === null && " traces"}`, "number"],
           ["Spent", one.period === null ? "–" : html`${leastOf(one)}${shown(one.spent)}`, "number"],
           ...(isOver
             ? []
@@ -99,7 +100,7 @@ function stateOf(one: MonthBudget): Html {
 
 function missingOf({ daysMissing, daysUnpriced, missingIn, source }: MonthBudget): string {
   const where = source === null && missingIn.length > 0 ? ` in ${missingIn.join(", ")}` : "";
-  const days = `${daysMissing} ${daysMissing === 1 ? "day" : "days"}`;
+  const days = counted(daysMissing, "day");
   const [are, have] = daysMissing === 1 ? ["is", "has"] : ["are", "have"];
   if (daysUnpriced === 0) return `${days} ${are} not loaded${where}`;
   const unpriced = `${have} usage without a price`;

@@ -21,7 +21,7 @@ export interface Note {
 export function noteShown({ kind, text, link }: Note): Html {
   return notice(
     kind,
-    html`<p>${prose(text)}${link === undefined ? "" : html` <a href="${link[1]}">${link[0]}</a>`}</p>`,
+    html`<p>${prose(text)}${link !== undefined && html` <a href="${link[1]}">${link[0]}</a>`}</p>`,
   );
 }
 

@@ -52,7 +52,7 @@ export async function partsTable(
       (
         one,
       ) => html`<tr><th scope="row">${name(one.workspaceName ?? one.workspaceId)}</th><td>${whatIs(one, { masked })}</td>
-        ${hasTraces ? html`<td class="number">${one.traces === null ? "–" : amountShown(amountCut(one.traces))}</td>` : ""}
+        ${hasTraces && html`<td class="number">${one.traces === null ? "–" : amountShown(amountCut(one.traces))}</td>`}
         ${currencies.map((currency) => html`<td class="number">${money(amountCut(one.costs[currency]))}</td>`)}
         <td>${isNobody ? html`<code>- ${ruleFor(one)}</code>` : one.lines.join(", ")}</td></tr>`,
     ),
@@ -60,7 +60,7 @@ export async function partsTable(
       ? {}
       : {
           foot: html`<tr><th scope="row" colspan="2">Total</th>
-        ${hasTraces ? html`<td class="number">${amountShown(sumOf(parts.map(({ traces }) => traces)))}</td>` : ""}
+        ${hasTraces && html`<td class="number">${amountShown(sumOf(parts.map(({ traces }) => traces)))}</td>`}
         ${currencies.map((currency) => html`<td class="number">${money(sumOf(parts.map(({ costs }) => costs[currency])))}</td>`)}<td></td></tr>`,
         }),
   });

@@ -53,12 +53,11 @@ export function addOwners(web: Web): void {
   web.page("/owners", { query: QUERY, oneInstant: true }, show);
 }
 
-async function show({ db, query, now, who }: Context<Query, unknown>): Promise<Page> {
+async function show({ db, query, now, masked }: Context<Query>): Promise<Page> {
   const sources = await usageSources(db);
   const source = sourceOf(query.source, sources);
   if (source === undefined) return { title: "Owners", body: html`<p>No usage is loaded yet.</p>` };
   const month = monthNamed(query.month ?? "") ?? monthAt(now);
-  const masked = who.role === "viewer";
   const form = monthForm({ source, month }, { query, sources, now });
   const reports = await monthReports(db, { source, month: month.name, by: "owner", now, masked });
   if (reports === undefined)
@@ -115,7 +114,7 @@ function monthForm(
       months.map((one) => ({ value: one.name, text: monthTitle(one) })),
       month.name,
     )}
-    ${query.owner === undefined ? "" : html`<input type="hidden" name="owner" value="${query.owner}">`}
+    ${query.owner !== undefined && html`<input type="hidden" name="owner" value="${query.owner}">`}
     <button>Show</button>
   </form>`;
 }

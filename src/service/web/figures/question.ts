@@ -315,20 +315,20 @@ export function questionForm(
         slug,
       )}
       ${choice("Measure", "measure", measures, measure)}
-      ${measure === "cost" && currencies.length > 1 ? choice("Currency", "currency", currencies, currency) : ""}
+      ${measure === "cost" && currencies.length > 1 && choice("Currency", "currency", currencies, currency)}
       ${choice("By", "by", dimensions, by)}
-      ${workspaces.length > 1 ? choice("Workspace", "workspace", named, workspace?.id ?? "") : ""}
+      ${workspaces.length > 1 && choice("Workspace", "workspace", named, workspace?.id ?? "")}
       ${dayField("From", "from", asked.from)}
       ${lastDayField(sort === "growth" && range.from < range.to ? range.to : asked.to)}
       ${choice("Per", "per", ["hour", "day", "month"], per)}
       ${dayField("Compare with days from", "against", against)}
-      ${sort === "growth" ? hidden({ sort }) : ""}
+      ${sort === "growth" && hidden({ sort })}
       <button>Show</button>
     </form>
     <nav class="presets" aria-label="Ranges"><ul>${ranges.map(({ name, range }) => {
       const isHere = range.from === asked.from && range.to === asked.to;
       const to = addressOf(question, { ...range, per: undefined, against: undefined });
-      return html`<li><a href="${to}" ${isHere ? html`aria-current="true"` : ""}>${name}</a></li>`;
+      return html`<li><a href="${to}" ${isHere && html`aria-current="true"`}>${name}</a></li>`;
     })}</ul></nav>`;
 }
 
@@ -338,6 +338,6 @@ export function findForm(question: Question, one: string): Html {
     ${hidden({ source: source.slug, by, ...asked, per, measure, currency: measure === "cost" ? currency : undefined, workspace: workspace?.id, against, sort })}
     <label>Find a ${one} <input type="search" name="find" value="${find ?? ""}"></label>
     <button>Find</button>
-    ${find === undefined ? "" : html`<a href="${addressOf(question, { find: undefined })}">Show all</a>`}
+    ${find !== undefined && html`<a href="${addressOf(question, { find: undefined })}">Show all</a>`}
   </form>`;
 }

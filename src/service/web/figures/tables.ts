@@ -3,6 +3,7 @@ import { daysBetween } from "../../../domain/time/days.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { amountDrawn, amountShown, percentOf } from "../../../domain/usage/amount.ts";
 import { bucketShown } from "../../../pipeline/export/table-file.ts";
+import { counted } from "../../../printable.ts";
 import { type ChartPoint, MOST_PARTS, sparkline, timeChart, UNUSUAL_NOTE } from "../chart.ts";
 import { rangeText } from "../coverage/query.ts";
 import {
@@ -10,6 +11,7 @@ import {
   badge,
   capital,
   count,
+  fact,
   type Html,
   html,
   idBeside,
@@ -41,7 +43,10 @@ export function headline(report: Report, { asClosed = false } = {}): Html {
   const change = total.isComparable
     ? html`<br><small>${changeOf(total)} ${without}against ${daysText(before)}</small>`
     : "";
-  return html`<div><dt>${measureOf(report)}</dt><dd><strong class="headline">${figureShown(total.sum, report)}</strong> ${asClosed && total.sum.isComplete ? AS_CLOSED : stateBadge(total.sum)}${change}</dd></div>`;
+  return fact(
+    measureOf(report),
+    html`<strong class="headline">${figureShown(total.sum, report)}</strong> ${asClosed && total.sum.isComplete ? AS_CLOSED : stateBadge(total.sum)}${change}`,
+  );
 }
 
 const AS_CLOSED = sign("ok", "■", "as closed");
@@ -67,8 +72,8 @@ export function idTable(report: Report, beside: readonly Report[] = [], { asClos
   const isAlike = total.sum.isFinal && lines.every(({ sum }) => stateWord(sum) === word);
   const ofUnit = beside.length === 0 ? "" : ` of ${unitOf(report)}`;
   const isFound = find === undefined || lines.some(({ kind }) => kind === "id");
-  return html`${hasRest || find !== undefined ? findForm(question, one) : ""}
-  ${isFound ? "" : notice("info", `No ${one} has “${find}” in its name.`)}${table({
+  return html`${(hasRest || find !== undefined) && findForm(question, one)}
+  ${!isFound && notice("info", `No ${one} has “${find}” in its name.`)}${table({
     kind: "usage-ids",
     label: `By ${one}`,
     caption: `By ${one}, ${daysText(range)}${isAlike ? `. All of it: ${word}` : ""}`,
@@ -99,7 +104,7 @@ function idRow(
   { isAlike, n, beside }: { isAlike: boolean; n?: number; beside: readonly Report[] },
 ): Html {
   const colour = n === undefined ? "" : html`<span class="swatch ${colourOf(line, n)}"></span> `;
-  const figure = html`${numberCell(line.sum, report)}${isAlike ? "" : html`<td>${stateBadge(line.sum)}</td>`}`;
+  const figure = html`${numberCell(line.sum, report)}${!isAlike && html`<td>${stateBadge(line.sum)}</td>`}`;
   return html`<tr><th scope="row">${colour}${titleOf(line, report)}</th>${figure}${beside.map((one) => html`<td class="number">${besideShown(line, report, one)}</td>`)}<td class="number spare">${percent(line.share)}</td><td class="number">${growthOf(line, report)}${changeOf(line)}</td>
     <td class="course">${sparkline(pointsOf(line.course, report))}</td></tr>`;
 }
@@ -141,7 +146,7 @@ function titleOf(line: Line, report: Report): Html {
       owner: line.id,
     });
     // The name is the cost centre.
-    return html`<a href="${to}">${name(line.id)}</a>${line.name === null ? "" : html` <small>${name(line.name)}</small>`}`;
+    return html`<a href="${to}">${name(line.id)}</a>${line.name !== null && html` <small>${name(line.name)}</small>`}`;
   }
   if (question.by !== "workspace") return html`${shown}${id}`;
   return html`<a href="${addressOf(question, { workspace: line.id, by: "project", find: undefined })}">${shown}</a>${id}`;
@@ -210,27 +215,17 @@ export function course(report: Report): Html {
   const shift = isWeeks ? toSameWeekday(before.from, range.from) : 0;
   const isOpen = total.course.some(({ isComplete, isFinal }) => isComplete && !isFinal);
   const notes = [
-    ...(isOpen
-      ? [html`<li><span class="swatch open"></span> hatched: provisional, it may still change</li>`]
-      : []),
-    ...(total.course.some(({ isComplete, amount }) => !isComplete && amount !== 0n)
-      ? [html`<li><span aria-hidden="true">▵</span> at least: a part is not loaded</li>`]
-      : []),
-    ...(lines.some((line, n) => colourOf(line, n) === "rest" && line.sum.amount !== 0n)
-      ? [html`<li><span class="swatch rest"></span> all others</li>`]
-      : []),
-    ...(restated.size === 0
-      ? []
-      : [
-          html`<li><span class="restated" aria-hidden="true">▾</span> a count of it changed when it was final (<a href="${address("/differences", { source: question.source.slug, says: "restatement" })}">which</a>)</li>`,
-        ]),
-    ...(buckets.some(({ at }) => unusual.has(at)) ? [UNUSUAL_NOTE] : []),
-    ...(courseBefore.length === 0
-      ? []
-      : [
-          html`<li><span class="swatch ghost"></span> grey line: ${daysText(before)}${shift === 0 ? "" : `, moved by ${Math.abs(shift)} ${Math.abs(shift) === 1 ? "day" : "days"} so that weekdays match`}</li>`,
-        ]),
-  ];
+    isOpen && html`<li><span class="swatch s1 open"></span> hatched: provisional, it may still change</li>`,
+    total.course.some(({ isComplete, amount }) => !isComplete && amount !== 0n) &&
+      html`<li><span aria-hidden="true">▵</span> at least: a part is not loaded</li>`,
+    lines.some((line, n) => colourOf(line, n) === "rest" && line.sum.amount !== 0n) &&
+      html`<li><span class="swatch rest"></span> all others</li>`,
+    restated.size > 0 &&
+      html`<li><span class="restated" aria-hidden="true">▾</span> a count of it changed when it was final (<a href="${address("/differences", { source: question.source.slug, says: "restatement" })}">which</a>)</li>`,
+    buckets.some(({ at }) => unusual.has(at)) && UNUSUAL_NOTE,
+    courseBefore.length > 0 &&
+      html`<li><span class="swatch ghost"></span> grey line: ${daysText(before)}${shift !== 0 && `, moved by ${counted(Math.abs(shift), "day")} so that weekdays match`}</li>`,
+  ].filter((note) => note !== false);
   return html`<p class="quiet">${label}</p><div class="scroll" role="region" tabindex="0" aria-label="${label}">
       ${timeChart({
         points: pointsOf(total.course, report).map((point) => ({
@@ -252,7 +247,7 @@ export function course(report: Report): Html {
         isMoney: question.measure === "cost",
       })}
     </div>
-    ${notes.length === 0 ? "" : html`<ul class="chart-notes">${notes}</ul>`}
+    ${notes.length > 0 && html`<ul class="chart-notes">${notes}</ul>`}
     <details class="figures"><summary>The figures of this chart</summary>
     ${table({
       label: "Figures of the chart",
@@ -278,14 +273,14 @@ export function lineTitle({ kind, ids }: Line, question: Pick<Question, "by" | "
   if (kind === "none") return `Without ${one === "API key" || one === "owner" ? "an" : "a"} ${one}`;
   if (kind === "adjustment") return "Changed since the close";
   if (kind === "unloaded") return `Not loaded by ${one}`;
-  if (kind === "rest") return `The rest: ${ids.toLocaleString("en-US")} ${one}${ids === 1 ? "" : "s"}`;
+  if (kind === "rest") return `The rest: ${counted(ids, one)}`;
   return kind === "total" ? "Total" : "";
 }
 
 /** A sum in words: what is loaded of it where a part is missing, never zero in its place. */
 export function figureShown(figure: Figure, { question }: Report): Html {
   const shown = question.measure === "cost" ? money(figure.amount) : html`${amountShown(figure.amount)}`;
-  if (figure.isComplete) return html`${shown}${figure.isUnderWay ? " so far" : ""}`;
+  if (figure.isComplete) return html`${shown}${figure.isUnderWay && " so far"}`;
   if (figure.amount === 0n) return html`${figure.isUnpriced ? "no price" : "not loaded"}`;
   return html`at least ${shown}`;
 }

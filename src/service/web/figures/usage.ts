@@ -46,13 +46,13 @@ export function addUsage(web: Web): void {
     );
   });
   web.file("/usage.xlsx", { query: USAGE_QUERY }, async (context) => {
-    const { now, who, reply } = context;
+    const { now, masked, reply } = context;
     const read = await inSnapshot(context.db, async (db) => {
       const report = await reportForFile({ ...context, db });
       return { report, notes: await notesOf(db, report), bill: await billOf(db, report.question) };
     });
     const { report } = read;
-    const workbook = await workbookOf(read, { now, masked: who.role === "viewer" });
+    const workbook = await workbookOf(read, { now, masked });
     return reply
       .type("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet")
       .header("content-disposition", `attachment; filename="${fileName(report, "xlsx")}"`)
@@ -64,13 +64,13 @@ export function addUsage(web: Web): void {
  * As the page, with the sources and prices that the question is about. `db`: a snapshot. Errors: as of `questionOf`, and `usage_missing`,
  * `usage_range_long`.
  */
-async function reportForFile({ db, query, now, who }: Context<UsageQuery, unknown>): Promise<Report> {
+async function reportForFile({ db, query, now, masked }: Context<UsageQuery>): Promise<Report> {
   const source = sourceOf(query.source, await usageSources(db));
   const asked = source && (await askedOf(db, query, { source, now }));
   if (asked === undefined || isUnpriced(asked.question) || !asked.question.isLoaded) throw nothingToWrite();
   const refusal = refusalOf(asked.question);
   if (refusal !== undefined) throw tooLong(refusal);
-  return reportOf(db, asked.question, { now, masked: who.role === "viewer" });
+  return reportOf(db, asked.question, { now, masked });
 }
 
 async function billOf(db: Database, question: Question): Promise<MonthBill | undefined> {
@@ -82,7 +82,7 @@ async function billOf(db: Database, question: Question): Promise<MonthBill | und
   return { source: source.slug, month: { start: asked.from }, lines };
 }
 
-async function show({ db, query, now, who }: Context<UsageQuery, unknown>): Promise<Page> {
+async function show({ db, query, now, masked }: Context<UsageQuery>): Promise<Page> {
   const sources = await usageSources(db);
   const source = sourceOf(query.source, sources);
   if (source === undefined) return { title: "Usage", body: noSource() };
@@ -94,13 +94,12 @@ async function show({ db, query, now, who }: Context<UsageQuery, unknown>): Prom
   if (refusal !== undefined) return { title, body: html`${form}${notice("warn", refusal)}` };
   if (isUnpriced(question)) return { title, body: html`${form}${noPrice()}` };
   if (!question.isLoaded) return { title, body: html`${form}${notLoaded(question)}` };
-  const masked = who.role === "viewer";
   const { measure } = question;
   const report = await reportOf(db, question, { now, masked });
   const body = html`${form}
       <dl class="facts">${headline(report)}</dl>
       ${(await notesOf(db, report)).map(noteShown)}
-      ${measure === "cost" ? withoutCost((await billOf(db, question))?.lines ?? []) : ""}
+      ${measure === "cost" && withoutCost((await billOf(db, question))?.lines ?? [])}
       ${course(report)}
       ${idTable(report)}
       ${downloads(question)}`;

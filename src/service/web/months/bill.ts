@@ -16,27 +16,13 @@ import { type Cell, card, type Html, html, money, name, notice, numberHead, tabl
 const IS_APART: ReadonlySet<BillLine["line"]> = new Set(["not_charged", "not_invoiced"]);
 const IN_MONEY = "spend_usd";
 
-export function withoutCost(bill: readonly BillLine[]): Html[] {
+export function withoutCost(bill: readonly BillLine[]): Html {
   const names = namesWithoutCost(bill);
-  const corrects = bill.some(({ line }) => line === "correction");
-  return [
-    ...(names.length === 0 || billTotals(bill).length === 0
-      ? []
-      : [
-          notice(
-            "info",
-            `Not in the cost, in whole or in part: ${names.join(", ")}. The bill of the month says why.`,
-          ),
-        ]),
-    ...(corrects
-      ? [
-          notice(
-            "info",
-            "The total of the bill has corrections of closed months too, which this month's cost has not.",
-          ),
-        ]
-      : []),
-  ];
+  const left = `Not in the cost, in whole or in part: ${names.join(", ")}. The bill of the month says why.`;
+  const corrected =
+    "The total of the bill has corrections of closed months too, which this month's cost has not.";
+  return html`${names.length > 0 && billTotals(bill).length > 0 && notice("info", left)}
+    ${bill.some(({ line }) => line === "correction") && notice("info", corrected)}`;
 }
 
 export function billTable(
@@ -51,28 +37,24 @@ export function billTable(
   const charged = lines.filter(({ line }) => !IS_APART.has(line));
   const apart = lines.filter(({ line }) => IS_APART.has(line));
   return html`${
-    charged.length === 0
-      ? ""
-      : table({
-          label: "Bill",
-          kind: "cards",
-          caption: `An estimate from the imported prices, rounded to cents. An invoice also has what no API reports: ${NOT_REPORTED}.`,
-          heads: ["What", numberHead("Quantity"), numberHead("Unit price"), numberHead("Cost"), "State"],
-          rows: charged.map(chargedRow),
-          foot: html`${foot}`,
-        })
-  }${totals.length === 0 ? html`<p>${describeTotal(lines, of)}</p>` : ""}${
-    apart.length === 0
-      ? ""
-      : table({
-          label: "Counted, and on no invoice",
-          kind: "cards",
-          caption: "Counted, and on no invoice.",
-          heads: ["What", numberHead("Quantity"), "Why it has no cost"],
-          rows: apart.map((one) =>
-            card(lineName(one), [quantity(one), ["Why it has no cost", lineState(one)]]),
-          ),
-        })
+    charged.length > 0 &&
+    table({
+      label: "Bill",
+      kind: "cards",
+      caption: `An estimate from the imported prices, rounded to cents. An invoice also has what no API reports: ${NOT_REPORTED}.`,
+      heads: ["What", numberHead("Quantity"), numberHead("Unit price"), numberHead("Cost"), "State"],
+      rows: charged.map(chargedRow),
+      foot: html`${foot}`,
+    })
+  }${totals.length === 0 && html`<p>${describeTotal(lines, of)}</p>`}${
+    apart.length > 0 &&
+    table({
+      label: "Counted, and on no invoice",
+      kind: "cards",
+      caption: "Counted, and on no invoice.",
+      heads: ["What", numberHead("Quantity"), "Why it has no cost"],
+      rows: apart.map((one) => card(lineName(one), [quantity(one), ["Why it has no cost", lineState(one)]])),
+    })
   }`;
 }
 
@@ -80,7 +62,7 @@ function chargedRow(one: BillLine): Html {
   const what = lineName(one);
   const isNamed =
     one.sku === null || one.sku === lineName({ ...one, fromQuantity: null }) || one.line === "unpriced";
-  return card(html`${what}${isNamed ? "" : html`<br><small>SKU ${name(one.sku ?? "")}</small>`}`, [
+  return card(html`${what}${!isNamed && html`<br><small>SKU ${name(one.sku ?? "")}</small>`}`, [
     quantity(one),
     ["Unit price", one.unitPrice === null ? "–" : `${shownAmount(one.unitPrice)} ${one.currency}`, "number"],
     ["Cost", one.cost === null ? "–" : html`${money(amountOf(one.cost))} ${one.currency}`, "number"],

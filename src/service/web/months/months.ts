@@ -3,6 +3,7 @@ import { describeRestatements } from "../../../domain/proof/restatement.ts";
 import { amountOf } from "../../../domain/usage/amount.ts";
 import { GROUPINGS } from "../../../domain/usage/record.ts";
 import { daysWithin } from "../../../pipeline/months/look.ts";
+import { counted } from "../../../printable.ts";
 import type { ListedSource, SourceWithWorkspaces } from "../../../store/activity/overview.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { type ClosedCost, closedCosts } from "../../../store/months/closed-costs.ts";
@@ -119,7 +120,7 @@ export async function monthList(
     }),
   });
   return html`${months}
-    ${older.end > source.dataStart ? html`<p><a href="${address("/months", { source: source.source, newest: older.name })}">Older months</a></p>` : ""}`;
+    ${older.end > source.dataStart && html`<p><a href="${address("/months", { source: source.source, newest: older.name })}">Older months</a></p>`}`;
 }
 
 /** The first of some months, with as many open ones as a page checks: at least one. Closed months need no check. */
@@ -138,15 +139,13 @@ const CLOSED = sign("ok", "■", "closed");
 function ofClosed(close: ClosedMonth, changed: Changed | undefined, masked: boolean) {
   const { closedAt, costsClosedAt, traces, without } = close;
   const what = html`${CLOSED} ${instant(closedAt)}${closer(close, masked)}:
-    ${count(traces)} traces${without.length === 0 ? "" : html`, without ${without.length} ${without.length === 1 ? "workspace" : "workspaces"}`}${costsClosedAt === null && traces > 0 ? ", without costs" : ""}`;
+    ${count(traces)} traces${without.length > 0 && html`, without ${counted(without.length, "workspace")}`}${costsClosedAt === null && traces > 0 && ", without costs"}`;
   const { totals = 0, netTraces = 0, others = [], costs = [] } = changed ?? {};
   const changes = [
-    ...(totals === 0
-      ? []
-      : [html`${count(totals)} ${totals === 1 ? "count" : "counts"}, ${signed(netTraces)} traces`]),
+    ...(totals === 0 ? [] : [html`${counted(totals, "count")}, ${signed(netTraces)} traces`]),
     ...(others.length === 0 ? [] : [html`${describeRestatements(others)}`]),
     ...costs.map(
-      ({ currency, more }) => html`${amountOf(more) > 0n ? "+" : ""}${money(amountOf(more))} ${currency}`,
+      ({ currency, more }) => html`${amountOf(more) > 0n && "+"}${money(amountOf(more))} ${currency}`,
     ),
   ];
   return { what, since: changes.length === 0 ? html`nothing` : joined(changes) };
@@ -209,8 +208,8 @@ export async function closedPage(
     </dl>
     <h2 id="adjustments">Traces that changed since the close</h2>
     ${adjustmentTable(adjustments)}
-    ${adjustments.others.length === 0 ? "" : html`<p>Other usage that changed: ${describeRestatements(adjustments.others)}.</p>`}
-    ${adjustments.totals + adjustments.others.length === 0 ? "" : html`<p><a href="${address("/differences", { ...range, says: "restatement" })}">When each change came</a></p>`}
+    ${adjustments.others.length > 0 && html`<p>Other usage that changed: ${describeRestatements(adjustments.others)}.</p>`}
+    ${adjustments.totals + adjustments.others.length > 0 && html`<p><a href="${address("/differences", { ...range, says: "restatement" })}">When each change came</a></p>`}
     <h2>Costs</h2>
     ${closed.costsClosedAt === null && closed.traces > 0 ? costlessMonth(given) : costTable(costs)}`;
 }
@@ -223,7 +222,7 @@ function adjustmentTable({ totals, netTraces, largest }: Adjustments): Html {
     largest.length < totals
       ? ` The first ${largest.length} of them; reporting_detail.fct_month_close_by_dimension has all.`
       : "";
-  return html`<p>${count(totals)} ${totals === 1 ? "total is" : "totals are"} not as closed. The workspaces have ${signed(netTraces)} traces.</p>
+  return html`<p>${counted(totals, "total")} ${totals === 1 ? "is" : "are"} not as closed. The workspaces have ${signed(netTraces)} traces.</p>
     ${table({
       label: "Adjustments",
       caption: `The same changes by each dimension: do not add up its rows with those of another.${shown}`,

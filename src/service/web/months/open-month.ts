@@ -56,7 +56,7 @@ export function openPage(given: OpenMonth): Html {
     open.length > 0
       ? html`${notice("warn", html`<p>${monthTitle(month)} is open: ${count(open.length)} daily figures keep it so.</p>`)}
         ${openDaysList(open, asked, source.source, behind)}`
-      : html`${notice("good", html`<p>${monthTitle(month)} is open, and nothing keeps it open: every day is loaded, final and reconciled${accepted === 0 ? "" : html`, but for ${count(accepted)} daily ${accepted === 1 ? "figure" : "figures"} that ${accepted === 1 ? "is" : "are"} accepted`}.</p>`)}
+      : html`${notice("good", html`<p>${monthTitle(month)} is open, and nothing keeps it open: every day is loaded, final and reconciled${accepted !== 0 && html`, but for ${counted(accepted, "daily figure")} that ${accepted === 1 ? "is" : "are"} accepted`}.</p>`)}
         ${mayClose ? html`<p><a class="button" href="${address(`/months/${month.name}/close`, fields)}">Close ${monthTitle(month)} …</a></p>` : html`<p>An operator can close it.</p>`}`;
   return html`${state}
     ${without.length === 0 && !accepts ? "" : html`<p>${conditions(given)} <a href="${address(`/months/${month.name}`, { source: source.source })}">Look at all of it</a></p>`}
@@ -65,7 +65,7 @@ export function openPage(given: OpenMonth): Html {
 
 function conditions({ asked: { without }, accepts }: OpenMonth): Html {
   const left = without.length === 0 ? "" : html`Without ${without.map((id) => html`${name(id)} `)}.`;
-  return html`${left} ${accepts ? "Days on which the platform contradicts itself are accepted." : ""}`;
+  return html`${left} ${accepts && "Days on which the platform contradicts itself are accepted."}`;
 }
 
 function options({ look, source, asked, accepts }: OpenMonth): Html {
@@ -80,21 +80,20 @@ function options({ look, source, asked, accepts }: OpenMonth): Html {
     accepts ||
     open.some(({ reason }) => DISAGREEMENTS.includes(reason)) ||
     look.provider.outcomes.some(({ outcome }) => outcome === "differs");
-  return html`<details class="close-options" ${without.length > 0 || accepts ? "open" : ""}><summary>Leave out workspaces, or accept disagreements</summary>
+  return html`<details class="close-options" ${(without.length > 0 || accepts) && "open"}><summary>Leave out workspaces, or accept disagreements</summary>
     <form method="get" action="/months/${month.name}">
       <input type="hidden" name="source" value="${source.source}">
       ${
-        isDisputed
-          ? html`<p><label><input type="checkbox" name="accept" value="yes" ${accepts ? "checked" : ""}> Accept days on which the platform contradicts itself</label>
+        isDisputed &&
+        html`<p><label><input type="checkbox" name="accept" value="yes" ${accepts && "checked"}> Accept days on which the platform contradicts itself</label>
             <br><span class="quiet">What is stored is closed as it is. How many days these are is kept with the close.</span></p>`
-          : ""
       }
       <fieldset><legend>Leave out</legend>
         <p class="quiet">Totals of a workspace that is left out are not in the close. What is loaded of it later is no adjustment.</p>
         ${ids.map(
           (id) =>
-            html`<p><label><input type="checkbox" name="without" value="${id}" ${without.includes(id) ? "checked" : ""}>
-              <span>${name(id)}${openIn.has(id) ? `, ${openIn.get(id)?.length.toLocaleString("en-US")} open` : ""}</span></label></p>`,
+            html`<p><label><input type="checkbox" name="without" value="${id}" ${without.includes(id) && "checked"}>
+              <span>${name(id)}${openIn.has(id) && `, ${openIn.get(id)?.length.toLocaleString("en-US")} open`}</span></label></p>`,
         )}
       </fieldset>
       <button>Look</button>
@@ -134,7 +133,7 @@ export async function confirmation(
       <dt>Traces</dt><dd>${count(traces)}</dd>
       <dt>Totals</dt><dd><ul>${totals.dimensions.map(
         (one) =>
-          html`<li>${dimensionTitle(one.groupBy)}: ${count(one.totals)} ${one.totals === 1 ? "id" : "ids"}, ${count(one.traces)} traces</li>`,
+          html`<li>${dimensionTitle(one.groupBy)}: ${counted(one.totals, "id")}, ${count(one.traces)} traces</li>`,
       )}</ul></dd>
       <dt>Estimated costs</dt><dd>${
         totals.costs.length === 0
@@ -245,8 +244,8 @@ export function openDaysList(
     <ul class="steps">${stepsOf(open, asked).map(
       ({ text, kind, workspaceId }) =>
         html`<li>${prose(text)}
-          ${kind === "accept" ? html`<a href="${address(`/months/${name}`, { source, without, accept: "yes" })}">Look at the month with these accepted</a>` : ""}
-          ${workspaceId === undefined ? "" : html`<a href="${address(`/months/${name}`, { source, without: [...without, workspaceId] })}">Look at the month without this workspace</a>`}</li>`,
+          ${kind === "accept" && html`<a href="${address(`/months/${name}`, { source, without, accept: "yes" })}">Look at the month with these accepted</a>`}
+          ${workspaceId !== undefined && html`<a href="${address(`/months/${name}`, { source, without: [...without, workspaceId] })}">Look at the month without this workspace</a>`}</li>`,
     )}</ul></div>`;
 }
 

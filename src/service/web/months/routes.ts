@@ -18,6 +18,7 @@ import { monthBill } from "../../../store/bill/bill-lines.ts";
 import { inSnapshot } from "../../../store/db/snapshot.ts";
 import { CLOSE_ACTION } from "../../../store/months/closed-months.ts";
 import { recordAction } from "../../../store/work/operator-actions.ts";
+import { namedSource } from "../coverage/query.ts";
 import type { Page } from "../layout.ts";
 import {
   address,
@@ -72,7 +73,7 @@ export function addMonths(web: Web): void {
       source,
       newest,
       now: context.now,
-      masked: context.who.role === "viewer",
+      masked: context.masked,
     });
     return { title: "Months", body: html`${sourceForm("/months", sources, source.source)}${list}` };
   });
@@ -84,7 +85,7 @@ export function addMonths(web: Web): void {
 }
 
 async function monthPage(context: Context<Asked, Params>): Promise<Page> {
-  const { db, query, who, now } = context;
+  const { db, query, isOperator, masked, now } = context;
   const { source, sources } = await chosenSource(context, query.source);
   const named = monthNamed(context.params.month);
   if (named?.name === monthAt(now).name) {
@@ -93,7 +94,6 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
   }
   const look = await lookFor(context, source, query);
   const { month, closed, provider, others } = look;
-  const isOperator = who.role === "operator";
   const state =
     closed === undefined
       ? openPage({
@@ -107,14 +107,14 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
           month,
           source,
           closed,
-          masked: who.role === "viewer",
+          masked,
           csrf: isOperator ? context.csrf() : undefined,
         });
   return pageOf(
     context,
     { month, source, sources },
     {
-      closed: closed && closedLine(closed, who.role === "viewer"),
+      closed: closed && closedLine(closed, masked),
       provider: providerLine(provider, source),
       state,
       others: others.length === 0 ? undefined : otherUsage(others),
@@ -130,12 +130,12 @@ interface MonthParts {
 }
 
 async function pageOf(
-  { db, now, who }: Context<Asked, Params>,
+  { db, now, masked }: Context<Asked, Params>,
   { month, source: of, sources }: { month: CalendarMonth } & Awaited<ReturnType<typeof chosenSource>>,
   { closed, provider, state, others }: MonthParts,
 ): Promise<Page> {
   const { source, dataStart } = of;
-  const asked = { source, month: month.name, now, masked: who.role === "viewer" };
+  const asked = { source, month: month.name, now, masked };
   const statement = await statementOf(db, asked);
   const bill = await monthBill(db, { source, monthStart: month.start });
   return {
@@ -164,31 +164,30 @@ function beforeDataStart(month: CalendarMonth, { dataStart }: Pick<ListedSource,
 
 function otherUsage(others: readonly KnownUsage[]): Html {
   const days = (one: KnownUsage, number: number) =>
-    html`<td class="number">${one.state === "checked" || number > 0 ? count(number) : ""}</td>`;
+    html`<td class="number">${(one.state === "checked" || number > 0) && count(number)}</td>`;
   const rows = withFigures(others);
   return html`<h2>Other usage</h2>${describeAbsent(others).map((one) => html`<p>${prose(one)}</p>`)}${
-    rows.length === 0
-      ? ""
-      : table({
-          label: "Other usage",
-          caption: "What a close of the month has to do with it. In daily figures.",
-          heads: [
-            "Usage",
-            "A close",
-            numberHead("Final days"),
-            numberHead("Compared with the export"),
-            numberHead("Differences"),
-          ],
-          rows: rows.map(
-            (one) => html`<tr><th scope="row">${capital(METER_NAME[one.meter])}</th><td>${closeDoes(one)}</td>
+    rows.length > 0 &&
+    table({
+      label: "Other usage",
+      caption: "What a close of the month has to do with it. In daily figures.",
+      heads: [
+        "Usage",
+        "A close",
+        numberHead("Final days"),
+        numberHead("Compared with the export"),
+        numberHead("Differences"),
+      ],
+      rows: rows.map(
+        (one) => html`<tr><th scope="row">${capital(METER_NAME[one.meter])}</th><td>${closeDoes(one)}</td>
         ${[one.finalDays, one.reconciledDays, one.differences].map((number) => days(one, number))}</tr>`,
-          ),
-        })
+      ),
+    })
   }`;
 }
 
 async function confirmPage(context: Context<unknown, Params>, wanted: Asked): Promise<Page> {
-  const { db, who } = context;
+  const { db, isOperator } = context;
   const { source } = await chosenSource(context, wanted.source);
   const look = await lookFor(context, source, wanted);
   const { month, closed, open } = look;
@@ -206,7 +205,7 @@ async function confirmPage(context: Context<unknown, Params>, wanted: Asked): Pr
     );
     return { title: `${monthTitle(month)} cannot be closed yet`, body: html`${list}${back}`, status: 409 };
   }
-  if (who.role !== "operator") {
+  if (!isOperator) {
     return {
       title: `Close ${monthTitle(month)}`,
       body: html`<p>An operator can close it.</p>${back}`,
@@ -279,7 +278,7 @@ function lookFor(
 }
 
 function askedOf(
-  { config }: Pick<Context<unknown, unknown>, "config">,
+  { config }: Pick<Context, "config">,
   { month, lacksPrice }: Pick<MonthLook, "month" | "lacksPrice">,
   { source, without }: Pick<AskedClose, "without"> & { readonly source: string },
 ): AskedClose {
@@ -289,19 +288,16 @@ function askedOf(
 }
 
 export async function chosenSource(
-  { db, config }: Pick<Context<unknown, unknown>, "db" | "config">,
+  { db, config }: Pick<Context, "db" | "config">,
   slug: string | undefined,
 ): Promise<{ source: SourceWithWorkspaces; sources: readonly SourceWithWorkspaces[] }> {
   const sources = await sourcesToClose(
     db,
     config.sources.map((one) => one.slug),
   );
-  const source = slug === undefined ? sources[0] : sources.find((one) => one.source === slug);
-  if (source !== undefined) return { source, sources };
-  throw sourceUnknown(
-    slug ?? "",
-    sources.map((one) => one.source),
-  );
+  const source = namedSource(sources, slug);
+  if (source === undefined) throw sourceUnknown("", []);
+  return { source, sources };
 }
 
 function sourceForm(path: string, sources: readonly ListedSource[], chosen: string): Html | "" {
