@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
+import { isDay } from "../../domain/time/days.ts";
 import { UsageError } from "../../errors.ts";
-import { DateTime } from "../../luxon.ts";
 import { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import { type ListedSource, listSources } from "../../store/activity/overview.ts";
 import { moveDataStart } from "../../store/catalog/data-start.ts";
@@ -51,8 +51,7 @@ async function run(
 }
 
 function parseDay(text: string): string {
-  const day = DateTime.fromFormat(text, "yyyy-MM-dd", { zone: "utc" });
-  if (day.isValid) return text;
+  if (isDay(text)) return text;
   throw new InvalidArgumentError("It is not a day such as 2026-03-01.");
 }
 

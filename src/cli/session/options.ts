@@ -42,10 +42,11 @@ export function withRange(command: Command): Command {
 export function withSelection(command: Command): Command {
   return withMeter(withGrouping(command))
     .addOption(new Option("--stride <stride>", "size of the time buckets").choices(STRIDES).default("day"))
-    .option("--workspace <id...>", "only these workspaces", (id: string, before: string[] | undefined) => [
-      ...(before ?? []),
-      id.toLowerCase(),
-    ]);
+    .option("--workspace <id...>", "only these workspaces", collectIds);
+}
+
+export function collectIds(id: string, before: readonly string[] = []): string[] {
+  return [...before, id.toLowerCase()];
 }
 
 export function withGrouping(command: Command): Command {

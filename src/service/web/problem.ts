@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { EtlError, reasonOf, UnreachableError } from "../../errors.ts";
+import { faultOf } from "../../faults.ts";
 import type { Logger } from "../../log.ts";
 import { type Page, sendBare, sendPage, type Viewed } from "./layout.ts";
 import { html, notice, prose } from "./parts.ts";
@@ -19,9 +20,10 @@ const NOT_FOUND: Problem = {
   next: "Begin at the overview.",
   code: "page_unknown",
 };
-const POSTGRES_AWAY: Omit<Problem, "message"> = {
+const POSTGRES_AWAY: Problem = {
   status: 503,
   title: "Postgres does not answer",
+  message: "The figures of this page are in Postgres, which cannot be read now.",
   next: "Nothing is lost: the service goes on once it answers. `usage-etl doctor` says what is wrong. Reload this page then.",
   code: "postgres_unreachable",
 };
@@ -82,8 +84,27 @@ function problemOf(error: unknown): Problem {
     const next = "Begin at the overview.";
     return { status: statusCode, title, message: message ?? title, next, code: "request_invalid" };
   }
-  const why = postgresProblem(error);
-  if (why !== undefined) return { ...POSTGRES_AWAY, ...why };
+  if (["42P01", "42703", "3F000"].includes(code)) {
+    return {
+      status: 503,
+      title: "The database lacks what this page reads",
+      message: "A table or column that this page reads is not there.",
+      next: "Run `usage-etl migrate`. If that changes nothing, report it with the line of the log.",
+      code: "schema_old",
+    };
+  }
+  const fault = faultOf(error)?.code;
+  if (fault === "postgres_slow") {
+    return {
+      status: 503,
+      title: "Postgres took too long",
+      message: "The statement of this page was ended after some seconds.",
+      next: "Reload the page, or choose a shorter range.",
+      code: "page_too_slow",
+    };
+  }
+  // The database itself may be gone, too.
+  if (fault !== undefined || code === "3D000") return POSTGRES_AWAY;
   return {
     status: 500,
     title: "This page failed",
@@ -99,34 +120,4 @@ function errorPage(error: EtlError): { status: number; title: string } {
   if (error.code === "pages_busy") return { status: 503, title: "Too many pages are followed" };
   if (/_(unknown|missing)$/.test(error.code)) return { status: 404, title: "Not found" };
   return { status: 400, title: "This cannot be shown" };
-}
-
-function postgresProblem(
-  error: unknown,
-): { message: string; code?: string; title?: string; next?: string } | undefined {
-  const { code = "", message = "" } = error as { code?: string; message?: string };
-  if (code === "57014") {
-    return {
-      title: "Postgres took too long",
-      message: "The statement of this page was ended after some seconds.",
-      next: "Reload the page, or choose a shorter range.",
-      code: "page_too_slow",
-    };
-  }
-  if (code === "42P01" || code === "42703" || code === "3F000") {
-    return {
-      title: "The database lacks what this page reads",
-      message: "A table or column that this page reads is not there.",
-      next: "Run `usage-etl migrate`. If that changes nothing, report it with the line of the log.",
-      code: "schema_old",
-    };
-  }
-  const isAway = /^(ECONN|ENOTFOUND|EAI_|ETIMEDOUT|EPIPE|EHOSTUNREACH|57P|08|53|28|3D)/.test(code);
-  const isLost =
-    /timeout exceeded when trying to connect|Connection terminated|connection is closed|not queryable/i.test(
-      message,
-    );
-  return isAway || isLost
-    ? { message: "The figures of this page are in Postgres, which cannot be read now." }
-    : undefined;
 }

@@ -23,11 +23,8 @@ import { describeRange, exitOfRange, rangeToData } from "../../report/load-repor
 import { instant, linesOf, tableOf } from "../../report/output.ts";
 import { EXIT, firstExit } from "../../session/exit.ts";
 import {
-  groupingsOf,
-  meterOf,
   numberOf,
   type RangeOptions,
-  rangeOf,
   type SelectionOptions,
   withRange,
   withSelection,
@@ -36,7 +33,7 @@ import {
 import { addJob, askRedis, openSessionQueue } from "../../session/queue.ts";
 import { commandActor, inSession, inSessionOfSource, type Session } from "../../session/session.ts";
 import { eachSource, type LoadPlan, loadInline } from "../../session/sources.ts";
-import { showPreview } from "./plan.ts";
+import { showPreview, wishOf } from "./plan.ts";
 import { describeFailed } from "./runs.ts";
 
 interface BackfillOptions extends RangeOptions, SelectionOptions {
@@ -98,10 +95,8 @@ const STEERING = [
 
 async function start(session: Session, options: BackfillOptions): Promise<number> {
   if (options.dryRun === true) return showPreview(session, options);
-  const { stride, reprocess } = options;
-  const [range, meter] = [rangeOf(options), meterOf(options)];
-  const groupings = groupingsOf(options, meter);
-  const wish = { meter, range, stride, groupings, reprocess };
+  const wish = wishOf(options);
+  const { meter, range, stride, groupings, reprocess } = wish;
   const planOf = async (source: OpenSource, now: number): Promise<LoadPlan> => {
     const uncounted = await learnAsked(source, meter);
     if (uncounted !== undefined) {

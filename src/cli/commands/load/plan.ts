@@ -50,12 +50,16 @@ type Asked = RangeOptions & SelectionOptions & { readonly reprocess?: Wish["repr
 
 const NO_SOURCE = { slug: "default", dataStart: "2026-01-05", workspaceIds: [], rateLimit: 200 };
 
-export async function showPreview(session: Session, options: Asked): Promise<number> {
-  const asked = rangeOf(options);
+/** Errors: those of `rangeOf`, `meterOf` and `groupingsOf`. */
+export function wishOf(options: Asked): Wish {
   const { stride, reprocess = "missing" } = options;
-  const meter = meterOf(options);
-  const groupings = groupingsOf(options, meter);
-  const wish = { meter, range: asked, stride, groupings, reprocess };
+  const [range, meter] = [rangeOf(options), meterOf(options)];
+  return { meter, range, stride, groupings: groupingsOf(options, meter), reprocess };
+}
+
+export async function showPreview(session: Session, options: Asked): Promise<number> {
+  const wish = wishOf(options);
+  const { meter, range: asked } = wish;
   const { config: settings, output } = session;
   const store = settings.databaseUrl === undefined ? undefined : await session.migratedStore();
   const now = store === undefined ? Date.now() : await storeNow(store.db);

@@ -24,7 +24,7 @@ import {
 import type { Cost } from "../../../store/months/keep-costs.ts";
 import { count, instant, linesOf, tableOf } from "../../report/output.ts";
 import { EXIT, firstExit } from "../../session/exit.ts";
-import { withSource } from "../../session/options.ts";
+import { collectIds, withSource } from "../../session/options.ts";
 import { commandActor, inSessionOfSource, type Session } from "../../session/session.ts";
 
 interface CloseOptions {
@@ -48,7 +48,7 @@ export function define(command: Command): void {
     .option(
       "--without <workspace...>",
       "leave out this workspace: its totals are not in the close",
-      (id: string, before: string[] | undefined) => [...(before ?? []), id.toLowerCase()],
+      collectIds,
     )
     .option(
       "--without-costs",

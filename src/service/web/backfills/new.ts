@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { Config } from "../../../config/config.ts";
 import { isDay } from "../../../domain/time/days.ts";
-import { STRIDES, type Stride } from "../../../domain/time/stride.ts";
-import { GROUPINGS, type GroupBy } from "../../../domain/usage/record.ts";
+import { STRIDES } from "../../../domain/time/stride.ts";
+import { GROUPINGS } from "../../../domain/usage/record.ts";
 import { UsageError } from "../../../errors.ts";
 import {
   type BackfillPreview,
@@ -59,6 +59,16 @@ const ASKED = z.object({
   workspace: several,
 });
 type Asked = z.output<typeof ASKED>;
+
+const oneOf = <const T extends readonly string[]>(what: string, words: T) =>
+  z.enum(words, { error: ({ input }) => `${what} ${input} is none of ${words.join(", ")}.` });
+const CHOSEN = z.object({
+  stride: oneOf("Stride", STRIDES).default("day"),
+  reprocess: z
+    .enum(["missing", "all"], { error: ({ input }) => `Choose missing or all, not ${input}.` })
+    .default("missing"),
+  group_by: z.array(oneOf("Dimension", GROUPINGS)),
+});
 
 const STARTED = ASKED.extend({
   digest: z.string().regex(/^[0-9a-f]{64}$/),
@@ -220,12 +230,8 @@ function checkAsked(
   const source = sources.find(({ slug }) => slug === (asked.source ?? sources[0]?.slug));
   const problems: string[] = [];
   if (source === undefined) problems.push(`Source ${asked.source ?? ""} is not configured here.`);
-  const { stride = "day", reprocess = "missing" } = asked;
-  if (!isStride(stride)) problems.push(`Stride ${stride} is none of ${STRIDES.join(", ")}.`);
-  if (reprocess !== "missing" && reprocess !== "all")
-    problems.push(`Choose missing or all, not ${reprocess}.`);
-  const unknown = asked.group_by.find((one) => !isDimension(one));
-  if (unknown !== undefined) problems.push(`Dimension ${unknown} is none of ${GROUPINGS.join(", ")}.`);
+  const { data: chosen, error } = CHOSEN.safeParse(asked);
+  problems.push(...(error?.issues.map(({ message }) => message) ?? []));
   if ((asked.from ?? "") === "" && (asked.to ?? "") === "") return { problems };
   const start = instantOf("From", asked.from, problems);
   const end = instantOf("To", asked.to, problems);
@@ -233,16 +239,11 @@ function checkAsked(
     problems.push(
       `The range from ${asked.from} ends before ${asked.to}, which leaves nothing. Give a last day that is later.`,
     );
-  if (problems.length > 0 || source === undefined || start === undefined || end === undefined)
-    return { problems };
-  const chosen = GROUPINGS.filter((one) => asked.group_by.includes(one));
-  const wish: Wish = {
-    meter: "traces",
-    range: { start, end },
-    stride: stride as Stride,
-    groupings: chosen.length === 0 ? GROUPINGS : chosen,
-    reprocess: reprocess as Wish["reprocess"],
-  };
+  if (problems.length > 0 || chosen === undefined || source === undefined) return { problems };
+  if (start === undefined || end === undefined) return { problems };
+  const { stride, reprocess } = chosen;
+  const groupings = GROUPINGS.filter((one) => chosen.group_by.length === 0 || chosen.group_by.includes(one));
+  const wish: Wish = { meter: "traces", range: { start, end }, stride, groupings, reprocess };
   const ids = [...new Set(asked.workspace.map((id) => id.toLowerCase()))].sort();
   return { checked: { source, wish, workspaceIds: ids.length === 0 ? undefined : ids }, problems };
 }
@@ -256,12 +257,4 @@ function instantOf(label: string, given: string | undefined, problems: string[])
   if (typeof read === "number") return read;
   problems.push(`${label}: ${given} cannot be used. ${read}`);
   return undefined;
-}
-
-function isStride(given: string): given is Stride {
-  return STRIDES.some((stride) => stride === given);
-}
-
-function isDimension(given: string): given is GroupBy {
-  return GROUPINGS.some((one) => one === given);
 }

@@ -25,6 +25,7 @@ import {
   choice,
   dayField,
   dimensionTitle,
+  type Fields,
   type Html,
   hidden,
   html,
@@ -278,12 +279,15 @@ export function addressOf(
   changed: Readonly<Record<string, string | undefined>> = {},
   path = "/usage",
 ): string {
+  return address(path, { ...fieldsOf(question), ...changed });
+}
+
+function fieldsOf(question: Question): Fields {
   const { source, by, asked, per, measure, currency, workspace, against, find, rows, sort } = question;
-  return address(path, {
+  return {
     source: source.slug,
     by,
-    from: asked.from,
-    to: asked.to,
+    ...asked,
     per,
     measure,
     currency: measure === "cost" ? currency : undefined,
@@ -292,8 +296,7 @@ export function addressOf(
     find,
     rows: rows === ROWS[0] ? undefined : rows,
     sort: sort === "amount" ? undefined : sort,
-    ...changed,
-  });
+  };
 }
 
 export function questionForm(
@@ -333,9 +336,9 @@ export function questionForm(
 }
 
 export function findForm(question: Question, one: string): Html {
-  const { source, by, asked, per, measure, currency, workspace, against, find, sort } = question;
+  const { find } = question;
   return html`<form class="row find" method="get" action="/usage">
-    ${hidden({ source: source.slug, by, ...asked, per, measure, currency: measure === "cost" ? currency : undefined, workspace: workspace?.id, against, sort })}
+    ${hidden({ ...fieldsOf(question), find: undefined, rows: undefined })}
     <label>Find a ${one} <input type="search" name="find" value="${find ?? ""}"></label>
     <button>Find</button>
     ${find !== undefined && html`<a href="${addressOf(question, { find: undefined })}">Show all</a>`}
