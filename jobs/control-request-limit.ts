@@ -58,7 +58,7 @@ export function createRequestLimit(
 /** A worker takes the first place of a window a moment before the window begins. */
 const ASKED_BEFORE_MS = 100;
 
-/** `KEYS`: BullMQ's counter of a queue. `ARGV`: age of the window from which the job has its place, window length; in ms. */
+/** `KEYS`: BullMQ's counter. `ARGV`: age of the window from which the job has its place, its length; ms. */
 const RETURN = `
   local left = redis.call('PTTL', KEYS[1])
   -- A place of an earlier window is gone with it.
@@ -66,7 +66,7 @@ const RETURN = `
     redis.call('DECR', KEYS[1])
   end`;
 
-/** Gives the place of a job that sent no request back to its queue's limit. Never rejects: without it, the queue is only slower. */
+/** Gives back the place of a job that sent no request. Never rejects: without it the queue is only slower. */
 export async function returnPlace(
   connection: RedisConnection,
   place: { readonly counter: string; readonly share: Share; readonly takenMsAgo: number },

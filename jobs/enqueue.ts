@@ -31,8 +31,8 @@ export async function enqueueSoon(control: Queue, now: number = systemClock.now(
 }
 
 /**
- * Enqueues waiting tasks, requeues messages that Redis lost, removes stale ones, ends finished backfills, and keeps
- * statistics of new tables.
+ * Also requeues messages that Redis lost, removes stale ones, ends backfills and keeps statistics of new
+ * tables.
  */
 export const requeueJob = defineJob({
   ...CONTROL,

@@ -39,8 +39,8 @@ interface GuardInput {
 }
 
 /**
- * Holds until this clock was compared with Redis's, and while they differ. BullMQ schedules by the clock of the host that takes
- * a job: one that is an hour ahead would stop all others for an hour.
+ * Holds until this clock is that of Redis. BullMQ schedules by the clock of the host that takes a job: one
+ * that is an hour ahead would stop all others for an hour.
  */
 export async function startClockGuard({
   redisTime,

@@ -46,8 +46,8 @@ export function workerConnection(server: RedisServer): RedisConnection {
 }
 
 /**
- * For adding jobs. It fails fast without Redis, since Postgres keeps the tasks. A timed-out command leaves the connection open:
- * only `socketTimeout` closes a half-open one.
+ * For adding jobs. Fails fast, since Postgres keeps the tasks. A timed-out command leaves a half-open
+ * connection open: only `socketTimeout` closes it.
  */
 export function producerConnection(server: RedisServer, name = ""): RedisConnection {
   return connectRedis(server, {
@@ -180,7 +180,7 @@ export function lacksCommands(reason: string | undefined): UsageError | undefine
 
 export const NOT_APPENDING = "without appendonly, a restart of Redis costs a minute of work";
 
-/** Returns warnings about settings. Errors: those of `askRedis`, `redis_evicts`, `redis_is_cluster`, `redis_unsuitable`. */
+/** Returns warnings. Errors: those of `askRedis`, `redis_evicts`, `redis_is_cluster`, `redis_unsuitable`. */
 export async function checkRedis(server: RedisServer): Promise<string[]> {
   const {
     policy,

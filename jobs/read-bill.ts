@@ -3,8 +3,8 @@ import { readBill } from "../src/pipeline/bill/read-bill.ts";
 import { CONTROL, defineJob } from "./job.ts";
 
 /**
- * Compares months of traces with the billing provider's totals, and reads limits, billing period and tags. Refused requests are
- * repeated once a day.
+ * Compares months with the billing provider's totals, and reads limits, billing period and tags. Refused
+ * requests are repeated once a day.
  */
 export const readBillJob = defineJob({
   ...CONTROL,

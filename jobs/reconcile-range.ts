@@ -4,7 +4,9 @@ import { reconcileScheduled } from "../src/pipeline/proof/reconcile.ts";
 import type { OpenSource } from "../src/pipeline/source/source.ts";
 import { CONTROL, defineJob, LONGEST_DAYS } from "./job.ts";
 
-/** Compares final days with the CSV export and repairs them: the last `days`, and earlier ones that a missed night left. */
+/**
+ * Compares final days with the export and repairs them: the last `days`, and those that a missed night left.
+ */
 export const reconcileRangeJob = defineJob({
   ...CONTROL,
   name: "reconcile-range",

@@ -79,7 +79,7 @@ export function schedulesOf(config: ScheduleSettings): Schedule[] {
   return [
     every(config.syncEveryMs, syncJob),
     every(REQUEUE_EVERY_MS, requeueJob),
-    // A longer reach includes shorter ones. It runs less often, since it costs more requests and old errors are rare.
+    // A longer reach includes shorter ones, but costs more requests, and old errors are rare.
     at("30 1 * * *", checkTotalsJob, { reach: "month" }, `${checkTotalsJob.name}-month`),
     at("30 2 * * 0", checkTotalsJob, { reach: "quarter" }, `${checkTotalsJob.name}-quarter`),
     at("30 2 5 * *", checkTotalsJob, { reach: "all" }, `${checkTotalsJob.name}-all`),
@@ -94,8 +94,8 @@ export function schedulesOf(config: ScheduleSettings): Schedule[] {
 }
 
 /**
- * Makes the schedules in Redis equal to the given ones. A correct schedule is left alone: writing it again would drop a run
- * that is due. A next run further away than one period was set by a host whose clock is ahead.
+ * Makes the schedules in Redis equal to the given ones. A right one is left alone: writing it again would
+ * drop a run that is due. A next run further away than a period is of a host whose clock is ahead.
  */
 export async function restoreSchedules(
   queue: Queue,
@@ -120,7 +120,7 @@ export async function restoreSchedules(
   return { restored, removed: surplus.length };
 }
 
-/** Returns whether the ids are right and no next run is too far away. It costs one command and does not check the content. */
+/** Whether the ids are right and no next run is too far away. One command; the content is not checked. */
 export async function areSchedulesPresent(
   queue: Queue,
   schedules: readonly Schedule[],

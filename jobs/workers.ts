@@ -37,8 +37,8 @@ const WAIT_FOR_JOB_S = 10;
 /** Pause of a worker whose connection broke. BullMQ's default is 15 s. */
 const RETRY_MS = 1_000;
 /**
- * How long a closing worker waits for Redis to take the ends of its jobs. Without them another worker gets each job once its
- * lock ends: it finds a fetch task done or handed back, and repeats any other job.
+ * How long a closing worker waits for Redis to take the ends of its jobs. Otherwise another worker gets each
+ * job when its lock ends: it finds a fetch task done or handed back, and repeats other jobs.
  */
 const CLOSE_WITHOUT_REDIS_MS = 10_000;
 const ASK_REDIS_EVERY_MS = 1_000;
@@ -80,8 +80,8 @@ class ServiceWorker extends Worker {
       );
       if (performance.now() - answeredAt > CLOSE_WITHOUT_REDIS_MS) giveUp();
     }, ASK_REDIS_EVERY_MS);
-    // BullMQ waits for the end of a connection, which ioredis does not report while it waits to reconnect. The last two lines
-    // do what is left of `close`; after it they have no effect.
+    // BullMQ waits for the end of a connection, which ioredis does not report while it reconnects. The last
+    // two lines do the rest of `close`; after it they have no effect.
     await Promise.race([this.close(), redisIsAway]).finally(() => clearInterval(asking));
     await this.lockManager.close();
     await this.backend.close(true);
@@ -138,8 +138,8 @@ function startWorker(
     const named = code.startsWith("redis") ? code : "worker_error";
     warn({ code: named, at: worker.name, reason: error.message });
   });
-  // Another worker has this job. Cancelling frees its place; Postgres refuses its writes anyway. If this process did not stand
-  // still, Redis was away for longer than the lock: the job is not at fault.
+  // Another worker has this job: cancelling frees its place, and Postgres refuses its writes anyway. Unless
+  // this process stood still, Redis was away for longer than the lock: the job is not at fault.
   worker.on("lockRenewalFailed", (jobs) => {
     for (const job of jobs) worker.cancelJob(job, stoodStillLately() ? LOCK_LOST : "redis_away");
   });
@@ -167,8 +167,8 @@ function startWorker(
 }
 
 /**
- * Jobs that used up their attempts without the store, one of each kind. Their schedule repeats them rarely, so they run as soon
- * as the store writes again. Jobs of one attempt repeat within seconds.
+ * Jobs that used up their attempts without the store, one of each kind: they run as soon as it writes again,
+ * since schedules repeat them rarely. Jobs of one attempt repeat within seconds.
  */
 function createMissedJobs(canRetry: () => boolean) {
   const jobs = new Map<string, Job>();

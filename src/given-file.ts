@@ -33,7 +33,7 @@ export async function readGiven(file: string, form: string): Promise<string> {
 
 export const NO_TEXT = "it is not text in UTF-8, or in UTF-16 with a byte order mark";
 
-/** Without the byte order mark that editors on Windows write; it would become a part of the first line. Undefined: see `NO_TEXT`. */
+/** Without a byte order mark, which would become a part of the first line. Undefined: see `NO_TEXT`. */
 export function textOf(bytes: Uint8Array): string | undefined {
   const mark = bytes.length > 1 ? (bytes[0] as number) * 256 + (bytes[1] as number) : 0;
   const encoding = mark === 0xfffe ? "utf-16le" : mark === 0xfeff ? "utf-16be" : "utf-8";

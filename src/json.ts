@@ -1,4 +1,4 @@
-/** The responses and files that we read nest ten levels. Code that follows thousands of them would run out of stack. */
+/** What we read nests ten levels. Code that follows thousands would run out of stack. */
 const MOST_LEVELS = 200;
 const [QUOTE, BACKSLASH] = [0x22, 0x5c];
 const [OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = [0x5b, 0x5d, 0x7b, 0x7d];
@@ -9,7 +9,7 @@ export class NestedTooDeepError extends SyntaxError {
   }
 }
 
-/** For JSON from outside. Throws a `SyntaxError` for a text that is not JSON or, before it is parsed, nested too deep. */
+/** For JSON from outside. Throws a `SyntaxError` for what is not JSON or, before parsing, nested too deep. */
 export function parseJson(text: string): unknown {
   if (isTooDeep(text)) throw new NestedTooDeepError();
   return JSON.parse(text);

@@ -1,8 +1,9 @@
 import { DatabaseSync } from "node:sqlite";
 
 /**
- * An exclusive lock of the operating system; undefined if another process holds it. It ends with the process, even after
- * SIGKILL: the process id in a file could later name another process. Node offers such locks only through SQLite.
+ * An exclusive lock of the operating system, which Node offers through SQLite only; undefined if another
+ * process holds it. It ends with the process, even by SIGKILL: a process id in a file could later name
+ * another process.
  */
 export function takeLock(path: string): DatabaseSync | undefined {
   // An owner that was just killed takes a moment to disappear.

@@ -46,8 +46,8 @@ const IN_MS = 60_000;
 type LogMethod = NonNullable<NonNullable<LoggerOptions["hooks"]>["logMethod"]>;
 
 /**
- * Lets through at most 20 lines of a code a minute, over all loggers: a Redis that is down raises thousands of errors a second.
- * `tell` must log the number left out; it is called a minute later, and when the process ends.
+ * At most 20 lines of a code a minute, over all loggers: a Redis that is down raises thousands of errors a
+ * second. `tell` must log the number left out; it is called a minute later, and at the end.
  */
 export function limitLines(
   clock: Pick<Clock, "now">,

@@ -1,8 +1,11 @@
-/** Terminal controls (with C1, such as CSI), and characters that reorder or end a line. Our layout needs line feeds and tabs. */
+/**
+ * Terminal controls (with C1, such as CSI), and what reorders or ends a line. Our layout needs line feeds and
+ * tabs.
+ */
 const CONTROLS = /(?![\n\t])[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
 const BREAKS = /[\n\t]/g;
 
-/** The text controls no terminal, whoever sent it. Controls become JSON escapes, so a JSON document stays the same. */
+/** The text controls no terminal. Controls become JSON escapes, so JSON stays the same. */
 export function printable(text: string): string {
   return text.replace(CONTROLS, escaped);
 }

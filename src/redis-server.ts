@@ -17,8 +17,8 @@ export interface RedisServer {
   /** Begins all our keys. Its braces are a hash tag: all keys share one slot of a cluster. */
   readonly prefix: string;
   /**
-   * A function, so that no log or page shows the result. It reads secrets in files anew: call it for each login. Undefined
-   * `tls`: not encrypted.
+   * A function, so that no log or page shows the result. It reads files anew: call it for each login.
+   * Undefined `tls`: not encrypted.
    */
   readonly access: () => RedisAccess;
 }
@@ -100,9 +100,10 @@ function urlsIn(text: string): string[] {
 }
 
 /**
- * Reads `redis://user:password@host:6379/0`, with `rediss` for TLS. Several hosts, comma-separated (each may be a whole URL),
- * or `redis+cluster://` with one address mean a cluster. `redis+sentinel://user:password@host:26379,host2/mymaster/0` names
- * Sentinels and their primary. Throws an error that may show the text for anything else.
+ * Reads `redis://user:password@host:6379/0`, with `rediss` for TLS. Several hosts, comma-separated (each may
+ * be a whole URL), or `redis+cluster://` mean a cluster.
+ * `redis+sentinel://user:password@host:26379,host2/mymaster/0` names Sentinels and their primary. Throws an
+ * error that may show the text for anything else.
  */
 function parseRedisUrl(text: string) {
   const [first = "", ...others] = urlsIn(text);

@@ -9,8 +9,8 @@ const isClone = import.meta.url.endsWith(".ts");
 export const ROOT = new URL(isClone ? "../" : "../../", import.meta.url);
 
 /**
- * The demo's data, and a Postgres that it installed. A package may belong to another user and is replaced by updates, so it
- * uses a folder of the user's; a clone uses its own.
+ * The demo's data, and a Postgres that it installed. A package is replaced by updates and may belong to
+ * another user, so it uses a folder of the user's; a clone its own.
  */
 export const DATA_DIR = dataDirOf(isClone ? {} : process.env);
 

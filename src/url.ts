@@ -4,8 +4,9 @@ export const NOT_ENCODED =
   "has a character that would cut a user name, password or path. Percent-encode it: @ as %40, / as %2F, ? as %3F, # as %23, \\ as %5C, % as %25, a space as %20";
 
 /**
- * Whether a URL might be read otherwise than it was meant. A `/`, `?`, `#` or `\` of a password ends the host, so an `@` after it
- * shows that the rest of the password became the path, and its beginning a host and port that messages show.
+ * Whether a URL might be read otherwise than meant. A `/`, `?`, `#` or `\` of a password ends the host: an
+ * `@` after it shows that the rest of the password became the path, and its beginning a host and port that
+ * messages show.
  */
 export function isCut(text: string): boolean {
   const [, authority = "", rest = ""] = /^[a-z][a-z\d+.-]*:\/\/([^/?#\\]*)(.*)$/is.exec(text) ?? [];
@@ -22,14 +23,16 @@ export function isCut(text: string): boolean {
   }
 }
 
-/** Why a text is no URL with such a protocol: `otherwise`, or `NOT_ENCODED`. It repeats no part of the text, which may be a password. */
+/**
+ * Why a text is no such URL: `otherwise`, or `NOT_ENCODED`, without any part of it, which may be a password.
+ */
 export function urlProblem(text: string, protocols: RegExp, otherwise: string): string | undefined {
   if (isCut(text)) return NOT_ENCODED;
   const isUrl = protocols.test(text.replace(/:\/\/.*$/s, ":").toLowerCase()) && URL.canParse(text);
   return isUrl ? undefined : otherwise;
 }
 
-/** For messages, logs and pages: without parameters, and without any part of a login but a user before a password. */
+/** For messages, logs and pages: without parameters, and of a login only a user before a password. */
 export function shownUrl(text: string): string {
   if (isCut(text) || !URL.canParse(text)) return "(an address that is not valid)";
   const { protocol, username, password, host, pathname } = new URL(text);

@@ -1,8 +1,7 @@
 import { z } from "zod";
 
 /**
- * A requirement in our words that follows the value's name. The validator's own messages ("Invalid input: expected int,
- * received undefined") are for programmers.
+ * A requirement in our words that follows the value's name: the validator's own messages are for programmers.
  */
 z.config({ localeError: (issue) => describe(issue as z.core.$ZodRawIssue) });
 

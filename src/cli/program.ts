@@ -144,7 +144,7 @@ export async function main(): Promise<void> {
   }
 }
 
-/** Any part of a URL may be of its password. A message to an agent may begin with a web address, and name a person later. */
+/** Any part of a URL may be of its password. A message to an agent may begin with a web address. */
 const WITH_LOGIN = /^(?:-*[\w-]+=)*(?:https?:\/\/\S*@|(?!https?:)[a-z][a-z\d+.-]*:\/\/.*@|s3:.*@)/is;
 
 /** Errors of wrong arguments repeat them. */
@@ -163,15 +163,17 @@ function describeExamples(examples: Definition["examples"]): string {
 }
 
 /**
- * What is asked for, and the command that is run, completed, or whose help is asked for. No option before a command takes
- * a value.
+ * The first word, and the command that is run, completed or explained. No option before a command takes a
+ * value.
  */
 function namedCommands(): [asks: string | undefined, named: string | undefined] {
   const [first, second] = process.argv.slice(2).filter((word) => !word.startsWith("-"));
   return [first, first === "help" || first === "complete" ? second : first];
 }
 
-/** `completion SHELL` prints a script, which asks `complete -- WORDS` at each Tab. Only the command typed so far is loaded. */
+/**
+ * `completion SHELL` prints a script that asks `complete -- WORDS` at each Tab. Only that command is loaded.
+ */
 async function addCompletion(program: Command): Promise<void> {
   const { default: tab } = await import("@bomb.sh/tab/commander");
   tab(program.name("usage-etl"), { completionCommandName: "completion" });

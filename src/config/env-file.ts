@@ -11,8 +11,8 @@ import { type Environment, KNOWN_NAMES, plainName, refuse } from "./variables.ts
 export const ENV_FILE = "usage-etl.env";
 
 /**
- * Adds the env file's settings. The environment wins, whether as `NAME` or `NAME_FILE`; a systemd credential named like a
- * secret wins over both. Errors: `env_file_unreadable`, `configuration_invalid`.
+ * Adds the env file's settings. The environment wins, as `NAME` or `NAME_FILE`; a systemd credential named
+ * like a secret wins over both. Errors: `env_file_unreadable`, `configuration_invalid`.
  */
 export function withEnvFile(environment: Environment): Environment {
   const found = envFileOf(environment);
@@ -97,8 +97,8 @@ const LINE = /^[ \t]*(?:export[ \t]+)?([A-Z_][A-Z0-9_]*)[ \t]*=(?:[ \t]+#(?:[ \t
 const QUOTED = /^(?:'([^']*)'|"([^"\\]*)")(?:[ \t]+#.*)?$/;
 
 /**
- * Refuses every line that sets nothing, because its setting would be left out silently, and reads the others as Node does. No
- * problem repeats a part of a line: it may be of a secret. Error: `configuration_invalid`.
+ * Refuses lines that set nothing, since their setting would be lost silently, and reads the others as Node
+ * does. No problem repeats a part of a line: it may be of a secret. Error: `configuration_invalid`.
  */
 function parseEnvFile(file: string, text: string): ReadonlyMap<string, string> {
   const problems: string[] = [];
@@ -131,7 +131,7 @@ function parseEnvFile(file: string, text: string): ReadonlyMap<string, string> {
   return values;
 }
 
-/** Undefined where Node would leave out a part, or read on in the next line. Other readers differ in more cases. */
+/** Undefined where Node would leave out a part, or read on in the next line. */
 function valueIn(given: string): string | undefined {
   const quoted = QUOTED.exec(given);
   if (quoted !== null) return quoted[1] ?? quoted[2];
@@ -153,8 +153,8 @@ function hint(line: string): string {
 }
 
 /**
- * Node, systemd, docker compose and a shell read this text alike; `docker run` would keep the quotes. Values hold neither `'` nor
- * line ends.
+ * Node, systemd, docker compose and a shell read this alike; `docker run` would keep the quotes. Values hold
+ * no `'` and no line end.
  */
 export function toEnvFile(values: Readonly<Record<string, string>>, head: string): string {
   const lines = Object.entries(values).map(([name, value]) =>

@@ -16,8 +16,8 @@ export class Secret {
   }
 
   /**
-   * Reads the file for each call, so that a rotated secret is used at once. Without a usable file the last value stays: it may
-   * still be valid, and `problem` says what is wrong.
+   * Reads the file each time, so that a rotated secret is used at once. Without a usable file the last value
+   * stays, since it may still be valid; see `problem`.
    */
   reveal(): string {
     const reading = this.#read?.();

@@ -59,8 +59,8 @@ const listed = (text: string) => text.split(",").flatMap((word) => word.trim() |
 /** None by default. */
 const commaList = z.string().default("").transform(listed);
 const onOrOff = z.enum(["on", "off"], { error: "must be on or off" });
-// Postgres and Python accept any hexadecimal digits in UUID form, whatever RFC 9562 requires. The message omits the value,
-// which may be a key in the wrong place.
+// Postgres and Python accept any hexadecimal digits in UUID form, whatever RFC 9562 requires. The message
+// omits the value, which may be a key.
 const workspaceId = z
   .guid({ error: "is not a UUID such as 4340c6dc-954e-4ef4-a1e8-f73cc1826017" })
   .transform((id) => id.toLowerCase());

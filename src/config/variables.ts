@@ -23,10 +23,7 @@ export function readSetting<N extends SettingName>(environment: Environment, nam
   return value as Values[N];
 }
 
-/**
- * For a secret also the content of its `NAME_FILE`. A blank value counts as unset. Secrets of Kubernetes often end with a line
- * end.
- */
+/** For a secret also the content of `NAME_FILE`. A blank value is unset. */
 export function readVariable(environment: Environment, name: string, problems: string[]): unknown {
   const { schema, secret } = settingOf(name);
   const [text, file] = [environment[name], secret ? environment[`${name}_FILE`] : undefined].map(

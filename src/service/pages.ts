@@ -13,7 +13,7 @@ import { startHttpServer } from "./http/server.ts";
 import type { ServiceQueues } from "./queues.ts";
 import { PAGES_POOL, type WebServices } from "./web/routes.ts";
 
-/** Adds the pages, and the tools of `/mcp`, to a server. Loaded where they are served: a worker does without them. */
+/** Adds the pages and `/mcp` to a server. Loaded where they are served: a worker does without. */
 export function pagesOf(services: WebServices): (app: FastifyInstance) => Promise<void> {
   return async (app) => {
     const [{ addPages }, { addMcp }] = await Promise.all([import("./web/web.ts"), import("./mcp/http.ts")]);

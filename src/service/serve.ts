@@ -154,8 +154,8 @@ interface SecretFiles {
 }
 
 /**
- * Looks at the files every few seconds. Whoever uses a secret reads its file anyway; this is for the log, and for work that
- * stopped because of the secret and would not use it again for long.
+ * Looks at the files every few seconds, for the log, and for work that stopped because of the secret: whoever
+ * uses a secret reads its file anyway.
  */
 function watchSecretFiles(secrets: ReadonlyMap<string, Secret>, log: Logger): SecretFiles {
   const listeners = new Map<Secret, (() => void)[]>();

@@ -44,7 +44,7 @@ export async function startSource(
   if (does.works) defer(startWork(source, limited, { ...shared, log }));
 }
 
-/** A key that the platform refused stopped the source. Another one has come: it goes on, without waiting for a schedule. */
+/** A refused key stopped the source. Another one has come: it goes on without waiting for a schedule. */
 async function resume({ handle }: LimitedSource, control: Queue): Promise<void> {
   await handle.known();
   await control.add(syncJob.name, {}, { ...syncJob.options, jobId: `key-${Date.now()}` });
@@ -81,7 +81,7 @@ function openLimited(source: SourceConfig, shared: Shared) {
     signal,
     prefix: queues.prefix,
   });
-  // Stops requests on all hosts. The platform limits the key: whoever gets a 429 stops fetches and control jobs alike.
+  // On all hosts, of fetches and control jobs alike: the platform limits the key.
   const holdBack = async (asked: number) => {
     // Redis refuses an expiry of 0, which is what `Retry-After: 0` asks for.
     const ms = Math.max(1, Math.ceil(asked));
@@ -174,8 +174,8 @@ function filesSettings(config: Config, source: string): FilesSettings | undefine
 }
 
 /**
- * Whether the fetch tasks of one source move in this process. Every job that is taken or ends is a move, whatever came of
- * it: a platform that is down, refuses the key or limits requests ends jobs all the time.
+ * Whether the fetch tasks of one source move in this process. Every job that is taken or ends is a move: a
+ * platform that is down, refuses the key or limits requests ends jobs all the time.
  */
 export interface FetchProgress {
   readonly begin: () => () => void;
@@ -208,8 +208,8 @@ export function createFetchProgress({ now }: Pick<Clock, "now">): FetchProgress 
 }
 
 /**
- * Tells `progress` every 20 s what waits in the queue. Nothing is known to wait where Redis does not say, and nothing may be
- * taken while this process is held back.
+ * Tells `progress` every 20 s what waits in the queue: nothing where Redis does not say, or while this
+ * process is held back.
  */
 function watchQueue(queue: Queue, { noteWaiting }: FetchProgress, isHeld: () => boolean): () => void {
   const timer = setInterval(() => {

@@ -24,7 +24,7 @@ export interface PlatformView {
   readonly listed: readonly { readonly id: string; readonly isDeleted: boolean }[] | undefined;
 }
 
-/** Sends each kind of request once and stores nothing. `known`: a workspace for usage requests if none is listed. */
+/** Sends each request once and stores nothing. `known`: a workspace to ask about if none is listed. */
 export async function checkPlatform(
   billing: BillingClient,
   {

@@ -47,7 +47,7 @@ export async function checkPostgres(session: Session, notes: Notes): Promise<Sto
   return store;
 }
 
-/** Only warns, because everything but readers works. A role that was made after the last migration has no rights. */
+/** Only warns: all but readers works. A role that was made after the last migration has no rights. */
 async function checkRoles({ db }: Store, notes: Notes): Promise<void> {
   const { hasReaders } = await serverCapabilities(db);
   if (!hasReaders) {
@@ -72,8 +72,8 @@ async function checkRoles({ db }: Store, notes: Notes): Promise<void> {
 }
 
 /**
- * Whether a login without settings of its own compiles its queries: by the database's setting, else the server's. If this login
- * has its own setting, the server's is hidden and Postgres's default (on) is assumed.
+ * Whether a login without settings of its own compiles its queries: by the database's setting, else the
+ * server's. A login with its own hides the server's: then Postgres's default (on) is assumed.
  */
 async function checkJit(store: Store, notes: Notes): Promise<void> {
   const found = await store.transaction(async ({ db }) => {

@@ -22,8 +22,8 @@ const pass = (finding: string): Finding => ({ state: "pass", finding });
 const warn = (finding: string): Finding => ({ state: "warn", finding });
 
 /**
- * Requests the listing and yesterday's usage, as a sync does. Errors: those of the platform client; `workspaces_unknown` if the
- * server lists none and none is given.
+ * Requests the listing and yesterday's usage, as a sync does. Errors: those of the platform client;
+ * `workspaces_unknown` if none is listed or given.
  */
 export async function tryPlatform(
   given: Pick<SourceConfig, "baseUrl" | "organizationId" | "workspaceIds"> & { readonly apiKey: string },

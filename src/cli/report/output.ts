@@ -161,8 +161,8 @@ const GAP = 2;
 const LEAST = 8;
 
 /**
- * Cuts the longest texts, such as ids, to a terminal's width, because broken lines show no table. Pipes, files and `--json` get
- * all of them.
+ * Cuts the longest texts, such as ids, to a terminal's width: broken lines show no table. Pipes, files and
+ * `--json` get all.
  */
 function fitted(rows: readonly string[][], columns: number | undefined): string[][] {
   const widths = widthsOf(rows);

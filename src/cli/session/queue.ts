@@ -16,7 +16,7 @@ export function requireRedis({ config }: Session, instead: string): RedisServer 
   });
 }
 
-/** Call it before anything is read or entered. Errors: `redis_missing`; `redis_unreachable` after some seconds; `redis_evicts`. */
+/** Call it first. Errors: `redis_missing`; `redis_unreachable` after some seconds; `redis_evicts`. */
 export async function askRedis(session: Session): Promise<RedisServer> {
   const redis = requireRedis(session, "add --inline to work in this process");
   const { checkRedis } = await import("../../../jobs/queues.ts");

@@ -32,7 +32,7 @@ interface RunningDemo {
   readonly environment: Environment;
 }
 
-/** Writes the demo's settings as an env file that only this user may read. Undefined if another demo runs in this folder. */
+/** Writes an env file that only this user may read. Undefined if another demo runs in this folder. */
 export async function announceDemo(
   dir: string,
   demo: RunningDemo,

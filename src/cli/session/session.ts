@@ -23,8 +23,8 @@ export interface Session {
 }
 
 /**
- * Reads the configuration, runs the action, closes what it opened and sets the exit code. Without a configuration a running
- * demo's settings are used, except by a command that is `alone`: it needs none.
+ * Reads the configuration, runs the action, closes what it opened and sets the exit code. Without a
+ * configuration a running demo's settings are used, unless the command is `alone`: it needs none.
  */
 export function inSession<O extends object>(
   action: (session: Session, options: O, ...rest: string[]) => Promise<number | undefined>,

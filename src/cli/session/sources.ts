@@ -34,10 +34,7 @@ interface Loaded {
   readonly unknown: readonly UnknownMeter[];
 }
 
-/**
- * Fetches the plan of each source in this process, by Postgres's clock. The final report on the requested range reads the
- * tables.
- */
+/** Fetches the plan of each source in this process. The report on the requested range reads the tables. */
 export async function loadInline(
   session: Session,
   kind: "sync" | "backfill",
@@ -105,8 +102,8 @@ export async function reportPerSource<T extends object>(
 }
 
 /**
- * Runs `work` for every source after first contact; a failed source does not stop the others. Returns the first exit code that
- * applies. `kind` makes contact and work of a source one run of the history.
+ * Runs `work` for every source after first contact, also if another one fails. Returns the first exit code
+ * that applies. `kind` makes contact and work one run of the history.
  */
 export async function eachSource(
   session: Session,

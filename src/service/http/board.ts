@@ -22,7 +22,7 @@ export function addBoard(
     serverAdapter: adapter,
   });
   app.register(async (guarded) => {
-    // Its pages ask Google for a font, which would tell Google who looks. Without it they take one of the machine's.
+    // Its pages ask Google for a font, which would tell Google who looks. Without it they use another.
     const styleSrc = [...OWN, "'unsafe-inline'"];
     const imgSrc = [...OWN, "data:"];
     await guarded.register(

@@ -10,7 +10,9 @@ export interface ConnectionLimits {
   readonly checkedEveryMs: number;
   /** Without a byte in either direction while a response is made or sent. Live pages send one every 15 s. */
   readonly silentMs: number;
-  /** Between two requests. Load balancers reuse a connection for up to 60 s, and must not meet one that is being closed. */
+  /**
+   * Between two requests. Load balancers reuse a connection for up to 60 s, and must not meet a closing one.
+   */
   readonly idleMs: number;
   readonly connections: number;
   /** A trusted proxy is not counted: it connects for many. */

@@ -7,7 +7,7 @@ export interface ProcessState {
   /** Epoch milliseconds. */
   startedAt: number;
   takesJobs: boolean;
-  /** When it last took a job, or Redis said that there is none; epoch milliseconds. Undefined before the first answer. */
+  /** When it last took a job, or Redis had none; epoch milliseconds. Undefined before the first answer. */
   lastJobAt: number | undefined;
   /** By source; empty where this process fetches nothing. */
   readonly fetching: Map<string, { readonly standsStillMs: () => number }>;
@@ -34,18 +34,21 @@ export function processState(startedAt: number): ProcessState {
   };
 }
 
-/** A worker polls every 10 s. A process without a response and without a job for this long hangs, or its Redis does. */
+/** A worker polls every 10 s. Without an answer for this long it hangs, or its Redis does. */
 const HUNG_AFTER_MS = 120_000;
 /**
- * Longer than a fetch task may take: minutes for a request, and up to 15 for its load. A process in which no task started or
- * ended for this long although one is due needs a restart.
+ * Longer than a fetch task may take: minutes for a request, up to 15 for its load. A process that begins and
+ * ends none for this long, although one is due, needs a restart.
  */
 const STANDS_STILL_AFTER_MS = 20 * 60_000;
 const SLOW_LOOP_MS = 5_000;
 
 const loop = monitorEventLoopDelay({ resolution: 20 });
 loop.enable();
-/** What was asked while the loop was blocked is answered before its delay is recorded: so also when the loop went round last. */
+/**
+ * What was asked while the loop was blocked is answered before its delay is recorded: see also its last
+ * round.
+ */
 const TICK_MS = 500;
 let tickedAt = performance.now();
 setInterval(() => {

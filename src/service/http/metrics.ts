@@ -82,8 +82,8 @@ function registerCounts(registry: Registry) {
     jobFailed: ({ job, source, code }: { job: string; source: string; code: string }) =>
       jobs.inc({ kind: job, source, outcome: code }),
     /**
-     * Each process counts its own requests, for rate() and sum(): Postgres keeps only usage requests, and prunes them. `status`
-     * is undefined if no response came.
+     * Of this process, for rate() and sum(): Postgres keeps only usage requests, and prunes them. `status`
+     * undefined: no response.
      */
     requestSent: ({ source, status }: { source: string; status: number | undefined }) =>
       requests.inc({ source, status: status ?? "none" }),
@@ -118,7 +118,7 @@ function registerNeeds(registry: Registry): (needs: readonly SyncNeed[]) => void
 type Stored = Awaited<ReturnType<typeof metricFacts>>;
 
 /**
- * Every process shows the same values. Returns a function that sets the gauges; it gets undefined if Postgres could not be
+ * Every process shows the same. Returns what sets the gauges; it gets undefined if Postgres could not be
  * read.
  */
 function registerStored(registry: Registry): (stored: Stored | undefined) => void {

@@ -17,7 +17,7 @@ function familyOf(address: string): "ipv4" | "ipv6" {
   return isIP(address) === 6 ? "ipv6" : "ipv4";
 }
 
-/** What one person may be assumed to have: an address of IPv4, or a network of 64 bits of IPv6. Some proxies add a port. */
+/** What one person may have: an address of IPv4, or a network of 64 bits of IPv6. Some proxies add a port. */
 export function networkOf(address: string): string {
   const [, ipv4] = /^(?:::ffff:)?(\d+\.\d+\.\d+\.\d+)(?::\d+)?$/i.exec(address) ?? [];
   if (ipv4 !== undefined) return ipv4;

@@ -27,8 +27,8 @@ interface HttpServerOptions {
 }
 
 /**
- * Serves `/livez`, `/readyz`, `/metrics` and, with a token, bull-board. Returns its address and closer. Error:
- * `http_unavailable` if it cannot listen.
+ * Serves `/livez`, `/readyz`, `/metrics` and, with a token, bull-board. Error: `http_unavailable` if it
+ * cannot listen.
  */
 export async function startHttpServer(
   options: HttpServerOptions,

@@ -45,7 +45,10 @@ export function addGuard(
   return (request) => known.get(request);
 }
 
-/** The page that a form was sent from, as the browser's Referer names it. A page that a form answered with has no address of its own. */
+/**
+ * The page that a form was sent from, by the browser's Referer. A page that a form answered with has no
+ * address.
+ */
 function pageOfForm({ url, headers }: FastifyRequest): string {
   const [path = ""] = url.split("?");
   const referer = headers.referer ?? "";
@@ -150,8 +153,8 @@ function form(next: string, problem?: string) {
 export type Role = "operator" | "viewer";
 
 /**
- * Who may look. `open`: everybody on this machine, as operator. `tokens`: whoever logs in. `off`: nobody, since the service
- * listens beyond this machine and no token is set.
+ * `open`: everybody on this machine may look, as operator. `tokens`: whoever logs in. `off`: nobody, since
+ * the service listens beyond this machine and no token is set.
  */
 type Access =
   | { readonly kind: "open" | "off"; readonly key: string }
@@ -184,8 +187,8 @@ function isLoopback(host: string): boolean {
 }
 
 /**
- * Whether a Host header names this machine. A page of another site can make its own name resolve to 127.0.0.1, and then
- * read what is open there.
+ * Whether a Host header names this machine. Another site can make its own name resolve to 127.0.0.1, and read
+ * what is open there.
  */
 export function isOwnHost(header: string | undefined): boolean {
   const hostname = hostnameOf(header) ?? "";
@@ -240,8 +243,8 @@ function cookieOptions(request: FastifyRequest) {
 }
 
 /**
- * A proxy ends TLS and says so. Of several, the first is the browser's. Anybody is believed: whoever says so falsely only keeps
- * their own cookie from being sent.
+ * A proxy ends TLS and says so; of several, the first is the browser's. A false claim only keeps the
+ * claimant's own cookie from being sent.
  */
 export function isHttps({ headers }: FastifyRequest): boolean {
   return /^\s*https\s*(,|$)/i.test(String(headers["x-forwarded-proto"] ?? ""));

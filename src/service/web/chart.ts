@@ -116,7 +116,7 @@ interface Bar {
   readonly to: number;
 }
 
-/** Stacked: those of each part, and those of the rest. A bucket with a part below zero cannot be stacked, and is one bar. */
+/** Of each part, and of the rest. A bucket with a part below zero cannot be stacked, and is one bar. */
 function barsOf(points: readonly ChartPoint[], parts: readonly ChartPart[]): { kind: string; bars: Bar[] }[] {
   const stacks = [
     ...parts.map(({ kind }) => ({ kind, bars: [] as Bar[] })),

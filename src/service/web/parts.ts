@@ -114,7 +114,7 @@ export const STATUSES: Readonly<Record<Status, { glyph: string; word: string; ab
   ok: { glyph: "●", word: "final", about: "loaded, final, proved" },
 };
 
-/** What is final and not proved, or not all of it. Proof is no state of a day in the views: it stands beside them. */
+/** What is final and not all proved. Proof is no state of a day in the views: it stands beside them. */
 export const UNPROVED = {
   glyph: "◇",
   word: "not proved",
@@ -172,7 +172,9 @@ export function fact(label: Html | string, value: Html | string): Html {
   return html`<div><dt>${label}</dt><dd>${value}</dd></div>`;
 }
 
-/** A row of a table of the kind `cards`: on a phone each cell is a line that begins with the name of its column. */
+/**
+ * A row of a table of the kind `cards`: on a phone each cell is a line that begins with its column's name.
+ */
 export function card(first: Html | string, cells: readonly Cell[]): Html {
   return html`<tr><th scope="row">${first}</th>${cells.map(
     ([column, cell, kind]) =>

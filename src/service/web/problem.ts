@@ -31,8 +31,8 @@ const POSTGRES_AWAY: Problem = {
 const RETRY_AFTER_S = "2";
 
 /**
- * Shows what went wrong as a page that leads on. `error` undefined: the path is unknown. `viewed` undefined: nobody is logged in,
- * so the page has no navigation. It reads nothing: Postgres may be away.
+ * Shows what went wrong as a page that leads on. `error` undefined: an unknown path. `viewed` undefined:
+ * nobody is logged in, so there is no navigation. It reads nothing: Postgres may be away.
  */
 export async function sendProblem(
   error: unknown,

@@ -16,7 +16,7 @@ import { type Page, sendPage } from "./layout.ts";
 import type { Html } from "./parts.ts";
 import type { EndedSessions } from "./sessions.ts";
 
-/** Of what is shown: apart from the workers' pool, so that neither waits for the other. A page that takes longer is wrong. */
+/** Apart from the workers' pool, so that neither waits for the other. A page that takes longer is wrong. */
 export const PAGES_POOL = { maxConnections: 4, statementTimeoutMs: 8_000 } as const;
 
 export interface WebServices {
@@ -57,7 +57,9 @@ interface Schemas<Q extends Schema, P extends Schema> {
 }
 
 interface Reads<Q extends Schema, P extends Schema> extends Schemas<Q, P> {
-  /** It reads as of one instant: a load between two statements would make what it shows contradict itself. Default: false. */
+  /**
+   * It reads as of one instant: a load in between would make what it shows contradict itself. Default: false.
+   */
   readonly oneInstant?: boolean;
 }
 
@@ -114,7 +116,7 @@ export function routesOf(app: FastifyInstance, around: Around) {
       });
     },
 
-    /** New inner HTML of the element with `data-live="PATH"`, looked for each `everyMs` and sent whenever it differs. */
+    /** New inner HTML of the element with `data-live="PATH"`, read each `everyMs` and sent if it differs. */
     live<Q extends Schema = Nothing, P extends Schema = Nothing>(
       path: string,
       reads: Reads<Q, P> & { readonly everyMs: number },
@@ -159,7 +161,7 @@ async function contextOf<Q extends Schema, P extends Schema>(
     masked: !isOperator,
     actor: { name: who.name, role: who.role, via: "page" },
     now: await nowOf(db),
-    // Once: without a cookie yet, each call would make another secret, and only the last form of a page would be valid.
+    // Once: without a cookie, each call makes another secret, and only the last form would be valid.
     csrf: () => {
       token ??= reply.generateCsrf({ userInfo: who.session, secure: isHttps(request) });
       return token;

@@ -4,7 +4,7 @@ import type { Address } from "../../store/db/client.ts";
 import { openStore, type Store } from "../../store/db/database.ts";
 import { within } from "../http/health.ts";
 
-/** Apart from the pages' pool: busy pages must not delay a check, and a stalled check must not take a page's connection. */
+/** Apart from the pages' pool: neither busy pages nor a stalled check delay the other. */
 const SESSIONS_POOL = { maxConnections: 2, statementTimeoutMs: 1_000 } as const;
 /** Longer than the statement, which may wait for a new connection. */
 const ANSWER_WITHIN_MS = 1_500;
@@ -54,8 +54,8 @@ export class EndedSessions {
   }
 
   /**
-   * One statement at a time checks all sessions that wait. It begins after they were named, so it sees every logout that was
-   * over by then, also one of another process.
+   * One statement at a time checks all sessions that wait. It begins after they were named, so it sees every
+   * logout that was over by then, of any process.
    */
   #check(session: string): Promise<ReadonlySet<string>> {
     this.#next ??= this.#checkAfter(this.#running);

@@ -29,7 +29,7 @@ import { EndedSessions } from "./sessions.ts";
 const ASSETS = fileURLToPath(new URL("assets", import.meta.url));
 const LARGEST_FORM = 256 * 1024;
 
-/** The operator's pages, in a scope of their own: their policy and login are not those of health, metrics and queues. */
+/** The operator's pages, in their own scope: policy and login are not those of health, metrics and queues. */
 export async function addPages(app: FastifyInstance, services: WebServices): Promise<void> {
   const { config, clock, log } = services;
   const access = accessOf(config);

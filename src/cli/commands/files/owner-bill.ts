@@ -58,7 +58,9 @@ export async function billByOwner(
   });
 }
 
-/** Final traces of a workspace move between owners while a day is not loaded or not final by the dividing dimension. */
+/**
+ * Final traces still move between owners where a day is not loaded or not final by the dividing dimension.
+ */
 function isDivisionFinal({ lines, state }: Pick<BillByOwner, "lines" | "state">): boolean {
   return isBillFinal(lines) && state.daysMissing + state.daysUndivided === 0 && state.open.length === 0;
 }

@@ -21,8 +21,8 @@ const OF_BUDGETS = ["per", "traces", "amount", "currency", "warn_at"];
 const OF_SHARES = ["owner", "cost_center", "share"];
 
 /**
- * Reads a CSV file with a row for each rule, share or budget, and the YAML file's keys as columns. `keys`: all of them. Error:
- * `file_invalid`.
+ * Reads a CSV file with a row for each rule, share or budget. `keys`: those of the YAML file, its columns.
+ * Error: `file_invalid`.
  */
 export function csvForm(file: string, content: string, keys: readonly string[]): OwnerForm {
   const rows = rowsOf(file, content, keys);

@@ -198,10 +198,7 @@ async function show(session: Session, ids: readonly number[]): Promise<number> {
 
 const LOOK_EVERY_MS = 500;
 
-/**
- * Ends with the backfill, by Ctrl-C, or when the platform refuses the key. In the last two cases the backfill goes on in the
- * service.
- */
+/** Ends with the backfill; or by Ctrl-C or a refused key, while the backfill goes on in the service. */
 async function followBackfill(
   session: Session,
   backfillId: number,

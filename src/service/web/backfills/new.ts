@@ -48,7 +48,7 @@ const several = z
   .optional()
   .transform((given) => [given ?? []].flat().filter((one) => one !== ""));
 
-/** What the form of a new backfill sends, as a query and as a body. Nothing of it is checked yet: the form keeps it. */
+/** What the form sends, as a query and as a body. Nothing is checked yet: the form keeps it. */
 const ASKED = z.object({
   source: text,
   from: text,

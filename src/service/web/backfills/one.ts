@@ -166,7 +166,9 @@ async function heldUp(of: Of, source: string): Promise<string | undefined> {
   return "No worker takes its fetch tasks now. They wait in Postgres, and go on once a worker runs. Start `usage-etl serve`.";
 }
 
-/** Each leads to the form of the page, which has the session's token: this part is replaced while it is looked at. */
+/**
+ * Each leads to the page's form, which has the session's token: this part is replaced while it is looked at.
+ */
 function buttons({ backfillId, state, failed }: Backfill): Html {
   const actions: Steering[] = [
     ...(failed > 0 && state !== "cancelled" ? (["retry"] as const) : []),

@@ -21,8 +21,8 @@ interface Chosen {
 }
 
 /**
- * Workspaces that left the listing or the configuration would be gaps for ever: they are shown only where nothing else is
- * chosen.
+ * Workspaces that left the listing or the configuration would be gaps for ever: shown only where there are no
+ * others.
  */
 function shownOf(cells: readonly CoverageCell[]): readonly CoverageCell[] {
   const loaded = cells.filter(({ access }) => access === "read");

@@ -174,7 +174,7 @@ interface Sign {
   readonly note: string;
 }
 
-/** What is loaded, and of which the export has another number, must not look as if nothing were wrong; nor final days that nothing was compared with as if they were proved. */
+/** What differs from the export, or was compared with nothing, must not look as if it were proved. */
 export function signOf(state: ColumnState, status: Status, differs: boolean): Sign {
   const note = differs ? ", differs from the export" : "";
   const isLoaded = status === "ok" || status === "empty" || status === "provisional";

@@ -145,7 +145,9 @@ function withoutPrice(report: Report): Note | undefined {
   };
 }
 
-/** Traces are those of now and costs of a closed month those of its close, so neither is read as that of the other. */
+/**
+ * Traces are those of now, costs of a closed month those of its close: neither is read as that of the other.
+ */
 async function sinceCloses(db: Database, question: Question): Promise<Note[]> {
   const { source, workspace, measure, currency, range } = question;
   const about = { sourceId: source.sourceId, ...range, workspace: workspace?.key };

@@ -177,7 +177,10 @@ function rangeOf({ from, to, month }: UsageQuery, today: string): Days {
   });
 }
 
-/** The range that another one is compared with: `rangeToCompare`, or from a day on. Empty where it begins before the data start. */
+/**
+ * What a range is compared with: `rangeToCompare`, or from a day on. Empty if it begins before the data
+ * start.
+ */
 function beforeOf(range: Days, against: string | undefined, dataStart: string): Days {
   const before = against === undefined ? rangeToCompare(range) : rangeFrom(against, range);
   if (before.to > range.from) {

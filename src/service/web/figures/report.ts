@@ -75,8 +75,8 @@ interface Sum {
 }
 
 /**
- * Reads everything that the page and its files show of a question. `db`: a snapshot, since a load between two statements
- * would make a sum, its course and what it claims contradict each other.
+ * Reads all that the page and its files show. `db`: a snapshot, since a load between two statements would
+ * make a sum, its course and its claims contradict each other.
  */
 export async function reportOf(
   db: Database,
@@ -256,8 +256,8 @@ function lineOf(sum: Sum, facts: Facts): Line {
 }
 
 /**
- * What a sum can claim of an interval. `isOpen`: its figure is not final, although its days may be. `elsewhere`: the amount of
- * the interval that is not divided.
+ * What a sum can claim of an interval. `isOpen`: it is not final, although its days may be. `elsewhere`: the
+ * amount that is not divided.
  */
 function claimsOf({ kind, id }: Sum, { question, loaded, unpriced }: Facts) {
   const isOfWorkspaces = question.by === "workspace";

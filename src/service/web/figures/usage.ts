@@ -60,10 +60,7 @@ export function addUsage(web: Web): void {
   });
 }
 
-/**
- * As the page, with the sources and prices that the question is about. `db`: a snapshot. Errors: as of `questionOf`, and `usage_missing`,
- * `usage_range_long`.
- */
+/** As the page. `db`: a snapshot. Errors: as of `questionOf`, and `usage_missing`, `usage_range_long`. */
 async function reportForFile({ db, query, now, masked }: Context<UsageQuery>): Promise<Report> {
   const source = sourceOf(query.source, await usageSources(db));
   const asked = source && (await askedOf(db, query, { source, now }));

@@ -38,7 +38,7 @@ import { inShort } from "./open-month.ts";
 import { costColumn, figuresByMonth } from "./statement.ts";
 
 const ON_A_PAGE = 12;
-/** Finding the open days of a month reads each of its daily figures that nothing proves: so many on a page, about. */
+/** Finding open days reads each daily figure that nothing proves: about so many on a page. */
 const MOST_DAYS = 40_000;
 const DAYS_OF_A_MONTH = 30;
 
@@ -123,7 +123,7 @@ export async function monthList(
     ${older.end > source.dataStart && html`<p><a href="${address("/months", { source: source.source, newest: older.name })}">Older months</a></p>`}`;
 }
 
-/** The first of some months, with as many open ones as a page checks: at least one. Closed months need no check. */
+/** The first of some months, with as many open ones as a page checks: at least one. */
 function fitting(
   months: readonly CalendarMonth[],
   isOpen: (month: CalendarMonth) => boolean,

@@ -174,7 +174,7 @@ const SIGNS: Readonly<Record<OpenReason, readonly [glyph: string, status: Status
   provider_differs: ["≠", "failed"],
 };
 
-/** Workspaces of which the billing provider's total differs, where no day of the list says so: each has another reason before that. */
+/** Workspaces of which the billing provider's total differs, where no day of the list says so. */
 export function providerBehind(
   { open, provider }: Pick<MonthLook, "open" | "provider">,
   { without }: Pick<AskedClose, "without">,

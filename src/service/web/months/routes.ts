@@ -153,7 +153,7 @@ function providerLine(provider: ProviderMonth, { source }: ListedSource): Html {
   return notice("warn", html`<p>${said} <a href="${both}">Show both numbers</a></p>`);
 }
 
-/** A month of which the first days are not here is not whole, although each day of it that is here may be proved. */
+/** A month without its first days is not whole, although each day that is here may be proved. */
 function beforeDataStart(month: CalendarMonth, { dataStart }: Pick<ListedSource, "dataStart">): Html | "" {
   if (dataStart <= month.start) return "";
   return notice(

@@ -80,8 +80,8 @@ export async function monthReports(
     masked: boolean;
   },
 ): Promise<{ readonly traces: Report; readonly priced: readonly Report[] } | undefined> {
-  // A month that has just begun would be read by the hour, and hours are loaded of late ones only. As many lines as there can be, so
-  // that each one's cost is found beside its traces.
+  // A month that has just begun would be read by the hour, and only late hours are loaded. As many lines as
+  // there can be, so that each cost is found beside its traces.
   const query = { source: source.slug, month, by, per: "day" as const };
   const all = { ...query, rows: "500" };
   const { question } = await askedOf(db, by === "owner" ? all : query, { source, now: given.now });
