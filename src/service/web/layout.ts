@@ -35,18 +35,13 @@ interface Frame extends Viewed {
   readonly isSourceUnknown?: boolean;
 }
 
-interface Place {
-  readonly path: string;
-  readonly source: string | undefined;
-}
-
-function placeOf(url: string): Place {
+function placeOf(url: string) {
   const [path = "", query] = url.split("?");
   const source = new URLSearchParams(query).get("source") ?? "";
   return { path, source: /^[a-z][a-z0-9_-]{0,62}$/.test(source) ? source : undefined };
 }
 
-function layout(page: Page, { path, source }: Place, frame: Frame): Html {
+function layout(page: Page, { path, source }: ReturnType<typeof placeOf>, frame: Frame): Html {
   const { asOf, who, canLogOut, isSourceUnknown } = frame;
   const isHere = (start: string) => (start === "/" ? path === "/" : `${path}/`.startsWith(`${start}/`));
   return document(

@@ -156,13 +156,19 @@ interface Table {
   readonly kind?: string;
 }
 
+/** What may be wider than the page scrolls in a region of its own. */
+export function scroll(label: string, content: Html): Html {
+  return html`<div class="scroll" role="region" tabindex="0" aria-label="${label}">${content}</div>`;
+}
+
 export function table({ caption, label = caption, heads, rows, foot, kind = "" }: Table): Html {
-  return html`<div class="scroll" role="region" tabindex="0" aria-label="${label}"><table class="${kind}">
+  const content = html`<table class="${kind}">
     <caption>${caption}</caption>
     <thead><tr>${heads.map((head) => (typeof head === "string" ? html`<th scope="col">${head}</th>` : head))}</tr></thead>
     <tbody>${rows}</tbody>
     ${foot !== undefined && html`<tfoot>${foot}</tfoot>`}
-  </table></div>`;
+  </table>`;
+  return scroll(label, content);
 }
 
 export type Cell = readonly [column: string, cell: Html | string, kind?: string];

@@ -33,6 +33,7 @@ import {
   percent,
   plainName,
   prose,
+  scroll,
   twin,
 } from "../parts.ts";
 import { type QueuesSeen, seeQueues } from "../queues-seen.ts";
@@ -139,7 +140,7 @@ function sourceCard(report: SourceReport, { recent, unusual, now }: Given): Html
     ${
       days.length === 0
         ? html`<p class="quiet">Nothing is loaded yet.</p>`
-        : html`<div class="scroll" role="region" tabindex="0" aria-label="${label}">${timeChart({ points, parts: parts.length > 1 ? parts : [], unit: "traces", width: 900, height: 160, label })}</div>${chartNotes(
+        : html`${scroll(label, timeChart({ points, parts: parts.length > 1 ? parts : [], unit: "traces", width: 900, height: 160, label }))}${chartNotes(
             parts.length > 1 ? used : [],
             source,
             days.some(({ date }) => unusualByDay.has(date)),

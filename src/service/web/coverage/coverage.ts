@@ -32,7 +32,6 @@ import {
   count,
   dayField,
   dimensionTitle,
-  type Fields,
   type Html,
   html,
   lastDayField,
@@ -201,13 +200,13 @@ function toggled(
   if (target.workspaceId !== undefined)
     return addressOf("/coverage", { ...given(query, target), workspaceId: undefined });
   const shown = open.has(id) ? [...open].filter((one) => one !== id) : [...open, id];
-  return `${addressOf("/coverage", given(query, target), { ...more(query), open: shown })}#table`;
+  return `${addressOf("/coverage", given(query, target), { gaps: query.gaps, page: query.page, open: shown })}#table`;
 }
 
 function paging(query: Query, target: Chosen, { page, pages }: Rows): Html {
   if (pages === 1) return html``;
   const link = (to: number, text: string) =>
-    html`<a class="turn" href="${addressOf("/coverage", given(query, target), { ...more(query), page: String(to) })}#table">${text}</a>`;
+    html`<a class="turn" href="${addressOf("/coverage", given(query, target), { gaps: query.gaps, page: to })}#table">${text}</a>`;
   return html`<nav class="paging" aria-label="Pages of workspaces"><p>${page > 1 && link(page - 1, "Previous workspaces")}
     Page ${page} of ${pages} ${page < pages && link(page + 1, "Next workspaces")}</p></nav>`;
 }
@@ -221,10 +220,6 @@ function folded({ workspaces }: Rows, { open, page, gaps }: Query, content: Html
 
 function given({ from, to }: Query, target: Chosen): Chosen {
   return from === undefined || to === undefined ? target : { ...target, range: { start: from, end: to } };
-}
-
-function more({ gaps, page }: Query): Fields {
-  return { gaps, page };
 }
 
 function expectedOf({ dataStart, now }: SourceCoverage, { start, end }: Interval): Interval {

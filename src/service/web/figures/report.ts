@@ -28,11 +28,14 @@ export interface Figure extends State {
   readonly amount: Amount;
 }
 
-export interface Line {
+interface Named {
   readonly kind: "id" | "none" | "unloaded" | "adjustment" | "rest" | "total";
   readonly id: string | null;
   readonly name: string | null;
   readonly ids: number;
+}
+
+export interface Line extends Named {
   readonly sum: Figure;
   /** Per cent of the total, to a tenth. */
   readonly share: number | null;
@@ -64,11 +67,7 @@ export interface Report {
   readonly workspaces: number;
 }
 
-interface Sum {
-  readonly kind: Line["kind"];
-  readonly id: string | null;
-  readonly name: string | null;
-  readonly ids: number;
+interface Sum extends Named {
   readonly amount: Amount;
   readonly before: Amount;
   readonly byBucket: ReadonlyMap<string, Amount>;

@@ -21,6 +21,7 @@ import {
   numberHead,
   percent,
   plainName,
+  scroll,
   sign,
   table,
   UNPROVED,
@@ -226,27 +227,26 @@ export function course(report: Report): Html {
     courseBefore.length > 0 &&
       html`<li><span class="swatch ghost"></span> grey line: ${daysText(before)}${shift !== 0 && `, moved by ${counted(Math.abs(shift), "day")} so that weekdays match`}</li>`,
   ].filter((note) => note !== false);
-  return html`<p class="quiet">${label}</p><div class="scroll" role="region" tabindex="0" aria-label="${label}">
-      ${timeChart({
-        points: pointsOf(total.course, report).map((point) => ({
-          ...point,
-          isRestated: restated.has(point.at),
-          unusual: unusual.get(point.at),
-        })),
-        parts: parts.length > 1 ? parts : [],
-        before: buckets.map((_, n) => {
-          const figure = courseBefore[n + shift];
-          return figure === undefined ? { at: "", value: null, isFinal: true } : pointOf(figure.at, figure);
-        }),
-        zoom: addressOf(question, { from: undefined, to: undefined, per: undefined, against: undefined }),
-        end: range.to,
-        width: 960,
-        height: 260,
-        label,
-        unit,
-        isMoney: question.measure === "cost",
-      })}
-    </div>
+  const chart = timeChart({
+    points: pointsOf(total.course, report).map((point) => ({
+      ...point,
+      isRestated: restated.has(point.at),
+      unusual: unusual.get(point.at),
+    })),
+    parts: parts.length > 1 ? parts : [],
+    before: buckets.map((_, n) => {
+      const figure = courseBefore[n + shift];
+      return figure === undefined ? { at: "", value: null, isFinal: true } : pointOf(figure.at, figure);
+    }),
+    zoom: addressOf(question, { from: undefined, to: undefined, per: undefined, against: undefined }),
+    end: range.to,
+    width: 960,
+    height: 260,
+    label,
+    unit,
+    isMoney: question.measure === "cost",
+  });
+  return html`<p class="quiet">${label}</p>${scroll(label, chart)}
     ${notes.length > 0 && html`<ul class="chart-notes">${notes}</ul>`}
     <details class="figures"><summary>The figures of this chart</summary>
     ${table({
