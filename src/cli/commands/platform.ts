@@ -21,8 +21,6 @@ import { EXIT } from "../session/exit.ts";
 import { parseDuration } from "../session/options.ts";
 import { inSession, type Session } from "../session/session.ts";
 
-/** Control plane (templates, deployments), runs and agent-to-agent messages. */
-
 interface SourceOption {
   readonly source?: string;
 }
@@ -80,7 +78,8 @@ function withinOf(defaultMs: number): Option {
     .default(defaultMs, shown);
 }
 
-function withOptions(command: Command, ...names: readonly (keyof typeof OPTIONS)[]): Command {
+function withOptions(command: Command, about: string, ...names: (keyof typeof OPTIONS)[]): Command {
+  command.description(about);
   for (const name of names) command.addOption(OPTIONS[name]);
   return command;
 }
@@ -88,97 +87,113 @@ function withOptions(command: Command, ...names: readonly (keyof typeof OPTIONS)
 export function define(platform: Command): void {
   defineTemplate(platform);
   defineDeployment(platform);
-  withOptions(platform.command("run <text>"), "source", "assistant", "repliedWithin", "thread", "strategy")
-    .description("run an assistant on a thread and show its reply; this costs a trace")
-    .action(onDeployment(run));
+  withOptions(
+    platform.command("run <text>"),
+    "run an assistant on a thread and show its reply; this costs a trace",
+    "source",
+    "assistant",
+    "repliedWithin",
+    "thread",
+    "strategy",
+  ).action(onDeployment(run));
   defineA2a(platform);
 }
 
 function defineTemplate(platform: Command): void {
   const template = platform.command("template").description("show and rename sandbox templates");
-  withOptions(template.command("get <name>"), "source")
-    .description("show one template")
-    .action(
-      onControlPlane(async (client, session, _options, name) =>
-        session.output.data(await client.template(name, session), describeTemplate),
-      ),
-    );
-  withOptions(template.command("rename <name> <new-name>"), "source")
-    .description("rename a template; the platform allows no other change")
-    .action(
-      onControlPlane(async (client, session, _options, name, to) =>
-        session.output.data(await client.renameTemplate({ name, to }, session), describeTemplate),
-      ),
-    );
+  withOptions(template.command("get <name>"), "show one template", "source").action(
+    onControlPlane(async (client, session, _options, name) =>
+      session.output.data(await client.template(name, session), describeTemplate),
+    ),
+  );
+  withOptions(
+    template.command("rename <name> <new-name>"),
+    "rename a template; the platform allows no other change",
+    "source",
+  ).action(
+    onControlPlane(async (client, session, _options, name, to) =>
+      session.output.data(await client.renameTemplate({ name, to }, session), describeTemplate),
+    ),
+  );
 }
 
 function defineDeployment(platform: Command): void {
   const deployment = platform.command("deployment").description("manage deployments and their revisions");
-  withOptions(deployment.command("create"), ...BODY)
-    .description("create a deployment; the body goes to the platform unchanged")
-    .action(
-      onControlPlane(async (client, session, options) =>
-        finish(session, client, options, await client.createDeployment(bodyOf(options), session)),
-      ),
-    );
-  withOptions(deployment.command("get <id>"), "source")
-    .description("show one deployment and the status of its latest revision")
-    .action(
-      onControlPlane(async (client, session, _options, deploymentId) => {
-        const found = await client.deployment(deploymentId, session);
-        const { latestRevisionId: revisionId } = found;
-        const revision = revisionId && (await client.revision({ deploymentId, revisionId }, session));
-        session.output.data({ ...found, status: revision ? revision.status : null }, describeDeployment);
-      }),
-    );
-  withOptions(deployment.command("update <id>"), ...BODY)
-    .description("update a deployment; a changed source creates a revision")
-    .action(
-      onControlPlane(async (client, session, options, id) =>
-        finish(
-          session,
-          client,
-          options,
-          await client.updateDeployment({ id, body: bodyOf(options) }, session),
-        ),
-      ),
-    );
-  withOptions(deployment.command("wait <id>"), "source", "deployedWithin")
-    .description("wait until the latest revision is deployed; exit with 3 if it fails or takes too long")
-    .action(
-      onControlPlane(async (client, session, options, id) =>
-        wait(session, client, options, await client.deployment(id, session)),
-      ),
-    );
+  withOptions(
+    deployment.command("create"),
+    "create a deployment; the body goes to the platform unchanged",
+    ...BODY,
+  ).action(
+    onControlPlane(async (client, session, options) =>
+      finish(session, client, options, await client.createDeployment(bodyOf(options), session)),
+    ),
+  );
+  withOptions(
+    deployment.command("get <id>"),
+    "show one deployment and the status of its latest revision",
+    "source",
+  ).action(
+    onControlPlane(async (client, session, _options, deploymentId) => {
+      const found = await client.deployment(deploymentId, session);
+      const { latestRevisionId: revisionId } = found;
+      const revision = revisionId && (await client.revision({ deploymentId, revisionId }, session));
+      session.output.data({ ...found, status: revision ? revision.status : null }, describeDeployment);
+    }),
+  );
+  withOptions(
+    deployment.command("update <id>"),
+    "update a deployment; a changed source creates a revision",
+    ...BODY,
+  ).action(
+    onControlPlane(async (client, session, options, id) =>
+      finish(session, client, options, await client.updateDeployment({ id, body: bodyOf(options) }, session)),
+    ),
+  );
+  withOptions(
+    deployment.command("wait <id>"),
+    "wait until the latest revision is deployed; exit with 3 if it fails or takes too long",
+    "source",
+    "deployedWithin",
+  ).action(
+    onControlPlane(async (client, session, options, id) =>
+      wait(session, client, options, await client.deployment(id, session)),
+    ),
+  );
 }
 
 function defineA2a(platform: Command): void {
   const a2a = platform.command("a2a").description("send agent-to-agent messages");
-  withOptions(a2a.command("send <text>"), ...CONVERSATION)
-    .description("send a message and show the reply; this costs a trace")
-    .action(
-      onDeployment(async (clients, session, options, text) =>
-        showTask(session, await clients.a2a.send(messageOf(options, text), waitingOf(session, options))),
-      ),
-    );
-  withOptions(a2a.command("stream <text>"), ...CONVERSATION)
-    .description("send a message and show each event as it arrives; this costs a trace")
-    .action(onDeployment(stream));
-  withOptions(a2a.command("task <id>"), "source", "assistant", "contextOfTask")
-    .description("show status and reply of a task")
-    .action(
-      onDeployment(async (clients, session, options, taskId) => {
-        const of = { assistantId: options.assistant, taskId, contextId: options.context };
-        return showTask(session, await clients.a2a.task(of, session));
-      }),
-    );
-  withOptions(a2a.command("card"), "source", "assistant")
-    .description("show the agent card of an assistant")
-    .action(
-      onDeployment(async (clients, session, options) =>
-        session.output.data(await clients.a2a.card(options.assistant, session), describeCard),
-      ),
-    );
+  withOptions(
+    a2a.command("send <text>"),
+    "send a message and show the reply; this costs a trace",
+    ...CONVERSATION,
+  ).action(
+    onDeployment(async (clients, session, options, text) =>
+      showTask(session, await clients.a2a.send(messageOf(options, text), waitingOf(session, options))),
+    ),
+  );
+  withOptions(
+    a2a.command("stream <text>"),
+    "send a message and show each event as it arrives; this costs a trace",
+    ...CONVERSATION,
+  ).action(onDeployment(stream));
+  withOptions(
+    a2a.command("task <id>"),
+    "show status and reply of a task",
+    "source",
+    "assistant",
+    "contextOfTask",
+  ).action(
+    onDeployment(async (clients, session, options, taskId) => {
+      const of = { assistantId: options.assistant, taskId, contextId: options.context };
+      return showTask(session, await clients.a2a.task(of, session));
+    }),
+  );
+  withOptions(a2a.command("card"), "show the agent card of an assistant", "source", "assistant").action(
+    onDeployment(async (clients, session, options) =>
+      session.output.data(await clients.a2a.card(options.assistant, session), describeCard),
+    ),
+  );
 }
 
 type Action<C, O> = (

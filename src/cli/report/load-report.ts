@@ -21,7 +21,10 @@ export function describeRange(lines: readonly RangeLine[], unknown: readonly Unk
   const notKnown = unknown.map(describeUnknown);
   if (open.length === 0) return linesOf(sentence, notKnown);
   const cells = cellsOf(joined(open), {
-    dimension: (line) => (line.isOfAll ? allDimensions(line.meter) : dimensionText(line.meter, line.groupBy)),
+    dimension: (line) => {
+      if (!line.isOfAll) return dimensionText(line.meter, line.groupBy);
+      return line.meter === "traces" ? "all" : METER_NAME[line.meter];
+    },
     stride: "stride",
     status: "status",
     reason: "code",
@@ -52,10 +55,6 @@ function joined(lines: readonly RangeLine[]): (RangeLine & { readonly isOfAll: b
     return [{ ...line, buckets, isOfAll: true }];
   });
   return [...others.map((one) => ({ ...one, isOfAll: false })), ...some];
-}
-
-function allDimensions(meter: Meter): string {
-  return meter === "traces" ? "all" : METER_NAME[meter];
 }
 
 export function exitOfRange(lines: readonly RangeLine[]): number {

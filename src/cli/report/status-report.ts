@@ -177,11 +177,7 @@ function describeLast(run: Run | null, now: number): string {
       ? `for ${describeDuration(seconds * 1000)} now`
       : `in ${describeDuration(seconds * 1000)}`;
   const why = reason === null ? "" : `. ${reason}${code === null ? "" : ` [${code}]`}`;
-  return `${second(startedAt)} UTC, ${ago(startedAt, now)}: ${outcomeOf(run)}, ${requests ?? 0} requests ${took}${why}`;
-}
-
-function ago(at: string, now: number): string {
-  return `${describeDuration(Math.max(0, now - Date.parse(at)))} ago`;
+  return `${second(startedAt)} UTC, ${describeDuration(Math.max(0, now - Date.parse(startedAt)))} ago: ${outcomeOf(run)}, ${requests ?? 0} requests ${took}${why}`;
 }
 
 function describeNext({ nextSync, redis, hasRedis }: ShownStatus, now: number): string {

@@ -89,7 +89,7 @@ function printCsv(table: Table): undefined {
 function describeBill({ source, month, dataStart, lines, neverRead }: SourceBill): string {
   const isClosed = lines.some((line) => line.isClosed);
   return linesOf(
-    titleOf(month, source),
+    `Bill of ${month.name}, ${source}: an estimate from the imported prices, not an invoice`,
     lines.length > 0 &&
       tableOf(lines, {
         what: lineName,
@@ -107,8 +107,4 @@ function describeBill({ source, month, dataStart, lines, neverRead }: SourceBill
       lines.some(({ line }) => line === "unpriced") &&
       "Import prices with `usage-etl prices import FILE`.",
   );
-}
-
-function titleOf({ name }: CalendarMonth, source: string): string {
-  return `Bill of ${name}, ${source}: an estimate from the imported prices, not an invoice`;
 }

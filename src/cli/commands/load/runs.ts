@@ -37,7 +37,7 @@ export function define(runs: Command): void {
   runs
     .command("show <id>")
     .description("show one run: its requests by dimension, and why it failed")
-    .action(inSession((session: Session, _options: object, id: string) => show(session, id)));
+    .action(inSession(show));
 }
 
 async function list(session: Session, { kind, source, limit }: ListOptions): Promise<undefined> {
@@ -46,7 +46,7 @@ async function list(session: Session, { kind, source, limit }: ListOptions): Pro
 }
 
 /** Exit code of the run: 3 if something failed, 4 if figures differ. */
-async function show(session: Session, id: string): Promise<number> {
+async function show(session: Session, _: object, id = ""): Promise<number> {
   const { db } = await session.migratedStore();
   const run = await runOf(db, numberOf("run", id));
   const requests = await requestsOfRun(db, run.runId);

@@ -152,9 +152,17 @@ function describeMonth(one: ClosedSource, asked: AskedClose): string {
   const { source, result, unpriced, withoutCost, provider, others, lacksPrice } = one;
   const what = `${source}, ${asked.month.name}`;
   const uncosted = describeUnpricedDays(unpriced);
+  const steps =
+    result.state === "open"
+      ? stepsOf(result.open, { ...asked, lacksPrice: lacksPrice && !asked.withoutCosts })
+      : [];
   return linesOf(
     result.state === "open" &&
-      describeOpen(what, result.open, { ...asked, lacksPrice: lacksPrice && !asked.withoutCosts }),
+      listOpen(
+        what,
+        result.open,
+        steps.map(({ text }) => text),
+      ),
     result.state === "closed" &&
       `${describeClosed(what, result)}${withoutText(result)}${result.traces === 0 ? "" : `; ${costsText(result.costs)}`}`,
     result.state === "costs_closed" &&
@@ -197,14 +205,6 @@ function costsText(costs: readonly Cost[]): string {
 
 function withoutText({ without }: { without: readonly string[] }): string {
   return without.length === 0 ? "" : `, without ${without.join(", ")}`;
-}
-
-function describeOpen(what: string, open: readonly OpenDay[], asked: AskedClose): string {
-  return listOpen(
-    what,
-    open,
-    stepsOf(open, asked).map(({ text }) => text),
-  );
 }
 
 function describeOpenPeriod(

@@ -100,7 +100,6 @@ function isIncomplete({ stride, notCompared: { failed, missing } }: StrideResult
 export function describeReconcile(result: ReconcileResult): string {
   const { platformDisagrees, repaired, unverified, moved } = result;
   const shown = result.differences.slice(0, SHOWN);
-  const left = result.open + platformDisagrees - shown.length;
   const hasOthers = shown.some(({ meter }) => meter !== "traces");
   return linesOf(
     result.strides.map(
@@ -130,7 +129,7 @@ export function describeReconcile(result: ReconcileResult): string {
         export: "exportTraces",
         "export says": "exportSays",
       }),
-    left > 0 && `... and ${left} more in reporting_detail.usage_reconciliation`,
+    moreThan(shown.length, result.open + platformDisagrees),
     result.failures.map(({ task: { meter, groupBy, window }, code, message }) => {
       const what = `${ofMeter(meter)}${groupBy} ${instant(window.start)} to ${instant(window.end)}`;
       return `not compared: ${what}: ${message} [${code}]`;
@@ -148,6 +147,12 @@ export function describeReconcile(result: ReconcileResult): string {
       (meter) =>
         `not compared: ${METER_NAME[meter]}: the platform does not export it. \`usage-etl totals\` checks it.`,
     ),
+  );
+}
+
+export function moreThan(shown: number, differences: number): string | false {
+  return (
+    differences > shown && `... and ${differences - shown} more in reporting_detail.usage_reconciliation`
   );
 }
 

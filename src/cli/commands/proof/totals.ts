@@ -12,6 +12,7 @@ import { EXIT } from "../../session/exit.ts";
 import { withSource } from "../../session/options.ts";
 import { inSessionOfSource, type Session } from "../../session/session.ts";
 import { reportPerSource } from "../../session/sources.ts";
+import { moreThan } from "./reconcile.ts";
 
 const SHOWN = 50;
 
@@ -100,8 +101,7 @@ export function describeTotals(result: TotalsResult): string {
         stored: "storedTraces",
         total: "controlTraces",
       }),
-    findings.length > SHOWN &&
-      `... and ${findings.length - SHOWN} more in reporting_detail.usage_reconciliation`,
+    moreThan(SHOWN, findings.length),
     commandsFor(findings).map((command) => `To compare each day with the export, run: usage-etl ${command}`),
     failed.map(({ request: { meter, groupBy, window }, code, message }) => {
       const what = `${dimensionText(meter, groupBy)} ${instant(window.start)} to ${instant(window.end)}`;
@@ -198,8 +198,7 @@ function describeProvider(source: string, provider: ProviderResult): string {
       }),
       "Nothing was changed: ask the platform which number it bills.",
     ],
-    findings.length > SHOWN &&
-      `... and ${findings.length - SHOWN} more in reporting_detail.usage_reconciliation`,
+    moreThan(SHOWN, findings.length),
     failed.map(({ month, code, message }) => `not compared: ${month}: ${message} [${code}]`),
     notesOf(totals),
   );
