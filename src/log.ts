@@ -36,7 +36,6 @@ function openDestination(fd: number) {
   return destination;
 }
 
-/** Logs trouble with a connection. */
 export type Warn = (about: { code: string; at: string; reason: string }) => void;
 
 /** The last of the 20 promised lines counts the lines left out. */

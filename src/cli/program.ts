@@ -6,7 +6,6 @@ import { exitCodeOf } from "./session/exit.ts";
 
 /** Every file in commands/ has one. */
 interface Definition {
-  /** Adds options, arguments, subcommands and the action to a command. */
   define(command: Command): void;
   /** What is typed after `usage-etl`, and what that does. */
   readonly examples: readonly (readonly [line: string, does: string])[];
@@ -49,7 +48,6 @@ const DEFINITIONS = {
 } satisfies Record<string, () => Promise<Definition>>;
 type CommandName = keyof typeof DEFINITIONS;
 
-/** What each command does, by what it is for. */
 const ABOUT: Readonly<Record<string, Readonly<Partial<Record<CommandName, string>>>>> = {
   "Set up": {
     demo: "run everything on this machine: stand-in, database, queue, sync, reconciliation",

@@ -13,7 +13,6 @@ export interface Check {
   readonly finding: string;
   readonly code: string | null;
   readonly hint: string | null;
-  /** Exit code of a failure. */
   readonly exit: number;
 }
 
@@ -23,7 +22,6 @@ interface Problem {
   readonly next: string;
 }
 
-/** One call adds one check. */
 export interface Notes {
   pass(check: string, finding: string): undefined;
   skip(check: string, finding: string): undefined;

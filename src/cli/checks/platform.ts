@@ -66,7 +66,6 @@ export async function checkPlatform(
   return { isKeyAccepted, organizationId: organization.answer?.id, listed };
 }
 
-/** Warns of a rate above what Cloud grants. */
 function noteRate(
   { rateLimit, baseUrl }: Pick<SourceConfig, "rateLimit" | "baseUrl">,
   notes: Pick<Notes, "warn">,

@@ -43,9 +43,21 @@ function noteView(view: RedisView, server: RedisServer, notes: Notes): undefined
   const refused = evicts(policy);
   if (refused !== undefined) notes.fail("redis_eviction", refused);
   else if (appendsOnly) notes.pass("redis_eviction", "noeviction, and appendonly is on");
-  else notes.warn("redis_eviction", APPENDS_NOTHING);
-  if (Math.abs(clockOffMs) <= CLOCK_TOLERANCE_MS) return notes.pass("redis_clock", "is that of this host");
-  notes.fail("redis_clock", clockProblem(clockOffMs), EXIT.unreachable);
+  else {
+    notes.warn("redis_eviction", {
+      code: "redis_settings",
+      message: `noeviction; ${NOT_APPENDING}.`,
+      next: "Set appendonly yes.",
+    });
+  }
+  const off = Math.abs(clockOffMs);
+  if (off <= CLOCK_TOLERANCE_MS) return notes.pass("redis_clock", "is that of this host");
+  const problem = {
+    code: "clock_off",
+    message: `The clock of this host is ${describeDuration(off)} off Redis's: a worker here takes no job.`,
+    next: "Set it by NTP.",
+  };
+  notes.fail("redis_clock", problem, EXIT.unreachable);
 }
 
 function placeOf(server: RedisServer): string {
@@ -53,26 +65,12 @@ function placeOf(server: RedisServer): string {
   return place || `(${server.kind}): ${describeRedis(server)}`;
 }
 
-const APPENDS_NOTHING = {
-  code: "redis_settings",
-  message: `noeviction; ${NOT_APPENDING}.`,
-  next: "Set appendonly yes.",
-};
-
 function writeProblem(reason: string) {
   const code = /^READONLY/.test(reason) ? "redis_read_only" : "redis_full";
   return {
     code,
     message: `Redis takes no write: ${reason}.`,
     next: "See whether it failed over; give it room.",
-  };
-}
-
-function clockProblem(off: number) {
-  return {
-    code: "clock_off",
-    message: `The clock of this host is ${describeDuration(Math.abs(off))} off Redis's: a worker here takes no job.`,
-    next: "Set it by NTP.",
   };
 }
 

@@ -62,12 +62,8 @@ export function define(command: Command): void {
     .action(inSessionOfSource(doctor));
 }
 
-interface DoctorOptions {
-  readonly state?: boolean;
-}
-
 /** Checks each part by itself: one that fails keeps none of the others from being checked. */
-async function doctor(session: Session, { state = false }: DoctorOptions): Promise<number> {
+async function doctor(session: Session, { state = false }: { state?: boolean }): Promise<number> {
   const { config, output } = session;
   const checks: Check[] = [];
   const notes = notesOf(checks, null);

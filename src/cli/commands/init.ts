@@ -167,7 +167,8 @@ function checkSet(set: Readonly<Record<string, string>>, answers: Answers): void
 }
 
 function requireAnswers(answers: Answers): void {
-  const missing = unanswered(answers);
+  const names = Object.keys(QUESTIONS) as Name[];
+  const missing = names.filter((name) => QUESTIONS[name].isOptional === undefined && !answers[name]);
   if (missing.length === 0) return;
   throw new UsageError({
     code: "init_incomplete",
@@ -207,7 +208,7 @@ async function attempt(
       }
     }
     try {
-      checkAnswers(answers, names);
+      refuse(names.flatMap((name) => problemsOf(name, answers[name] ?? "")));
       for (const finding of await work()) say({ subject, ...finding });
       return 0;
     } catch (error) {
@@ -271,16 +272,6 @@ const QUESTIONS: Readonly<Record<Name, Question>> = {
 function askFor(name: Name, prompts: Prompts, kept: string | undefined): Promise<string> {
   const { text, fallback = "", isHidden } = QUESTIONS[name];
   return isHidden ? prompts.secret(text, kept ?? "") : prompts.text(text, kept || fallback);
-}
-
-function unanswered(answers: Answers): Name[] {
-  const names = Object.keys(QUESTIONS) as Name[];
-  return names.filter((name) => QUESTIONS[name].isOptional === undefined && !answers[name]);
-}
-
-/** Error: `configuration_invalid`. */
-function checkAnswers(answers: Answers, names: readonly Name[]): void {
-  refuse(names.flatMap((name) => problemsOf(name, answers[name] ?? "")));
 }
 
 function problemsOf(name: Name, value: string): string[] {

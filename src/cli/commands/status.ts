@@ -4,12 +4,7 @@ import { type SourceConfig, sourceFlagsOf } from "../../config/config.ts";
 import { EtlError, UsageError } from "../../errors.ts";
 import { commandToProve, reportOnSources, type SourceReport } from "../../pipeline/advice.ts";
 import { dataStartProblem } from "../../pipeline/source/data-start.ts";
-import {
-  freshnessOf,
-  type ListedSource,
-  listSources,
-  type SourceStatus,
-} from "../../store/activity/overview.ts";
+import { freshnessOf, type ListedSource, listSources } from "../../store/activity/overview.ts";
 import { limitUses } from "../../store/bill/bill-terms.ts";
 import { unpricedUsage } from "../../store/bill/prices.ts";
 import { daysByStride } from "../../store/coverage/coverage-lines.ts";
@@ -50,6 +45,7 @@ async function run(session: Session, { source: only }: { source?: string }): Pro
     if (status.source !== (only ?? status.source)) return [];
     const seen = view?.sources.get(status.source);
     const detail = details.get(status.source);
+    const found = config.sources.find(({ slug }) => slug === status.source);
     if (detail === undefined) return [];
     const shown = {
       ...status,
@@ -61,7 +57,8 @@ async function run(session: Session, { source: only }: { source?: string }): Pro
       unknownMeters: trust.unknownMeters,
       otherGaps: trust.otherGaps,
       proveWith: commandToProve(trust, sourceFlagsOf(config, status.source)),
-      dataStartProblem: dataStartProblemOf(session, status),
+      dataStartProblem:
+        found && dataStartProblem(found.slug, { stored: status.dataStart, configured: found.dataStart }),
       workers: seen?.workers ?? null,
       schedulers: view?.schedulers ?? null,
       hasRedis: config.redis !== undefined,
@@ -133,9 +130,4 @@ async function lookAtService({
     if (!(error instanceof EtlError)) throw error;
     return { problem: { code: error.code, message: error.message } };
   }
-}
-
-function dataStartProblemOf({ config }: Session, { source, dataStart: stored }: SourceStatus) {
-  const found = config.sources.find((one) => one.slug === source);
-  return found && dataStartProblem(source, { stored, configured: found.dataStart });
 }
