@@ -65,7 +65,9 @@ const workspaceId = z
   .guid({ error: "is not a UUID such as 4340c6dc-954e-4ef4-a1e8-f73cc1826017" })
   .transform((id) => id.toLowerCase());
 const wholeNumber = z.coerce.number({ error: "is not a number" }).int("is not a whole number");
-const rateLimit = wholeNumber.min(1, "must be at least 1").max(1_000_000, "must be 1000000 or less");
+const between = (least: number, most: number) =>
+  wholeNumber.min(least, `must be at least ${least}`).max(most, `must be ${most} or less`);
+const rateLimit = between(1, 1_000_000);
 // undici treats a header with other characters as a failed request.
 const organizationId = z
   .string()
@@ -96,7 +98,7 @@ const proxy = z
     error: "is not an address or a network such as 10.0.0.0/8",
   })
   .refine((text) => !/\/0+$/.test(text), "trusts everybody");
-const answerLimit = wholeNumber.min(1, "must be at least 1").max(1_048_576, "must be 1048576 or less");
+const answerLimit = between(1, 1_048_576);
 
 export interface Setting {
   readonly schema: z.ZodType;
@@ -117,7 +119,7 @@ export const SETTINGS = {
     "Postgres for `migrate` only: an address that bypasses a pooler, or the owner of the schema. Unset: DATABASE_URL.",
   ),
   DATABASE_POOL_SIZE: setting(
-    wholeNumber.min(2, "must be at least 2").max(1_000, "must be 1000 or less").default(10),
+    between(2, 1_000).default(10),
     "Connections of a process to Postgres. Pages use up to six more.",
   ),
   REDIS_URL: secret(
@@ -245,7 +247,7 @@ export const SETTINGS = {
     "Header in which a proxy sends the person's name, for the timeline. Unset: no names.",
   ),
   USAGE_WEB_TRUSTED_PROXIES: setting(
-    z.string().default("").transform(listed).pipe(z.array(proxy)),
+    commaList.pipe(z.array(proxy)),
     "Addresses and networks of proxies, comma-separated, that name the client (X-Forwarded-For) and the person. Unset: none.",
   ),
   USAGE_TELEMETRY: setting(
