@@ -82,14 +82,19 @@ async function billOf(db: Database, question: Question): Promise<MonthBill | und
 async function show({ db, query, now, masked }: Context<UsageQuery>): Promise<Page> {
   const sources = await usageSources(db);
   const source = sourceOf(query.source, sources);
-  if (source === undefined) return { title: "Usage", body: noSource() };
+  if (source === undefined)
+    return {
+      title: "Usage",
+      body: said("No source is stored yet. `usage-etl sync --inline` loads the first usage."),
+    };
   const { question, currencies } = await askedOf(db, query, { source, now });
   const title = titleOf(question);
   const form = questionForm(question, { sources, currencies });
-  if (question.range.from === question.range.to) return { title, body: html`${form}${nothingYet(question)}` };
+  if (question.range.from === question.range.to)
+    return { title, body: html`${form}${said(`There is nothing to show. ${whyEmpty(question)}`)}` };
   const refusal = refusalOf(question);
   if (refusal !== undefined) return { title, body: html`${form}${notice("warn", refusal)}` };
-  if (isUnpriced(question)) return { title, body: html`${form}${noPrice()}` };
+  if (isUnpriced(question)) return { title, body: html`${form}${said(NO_PRICE)}` };
   if (!question.isLoaded) return { title, body: html`${form}${notLoaded(question)}` };
   const { measure } = question;
   const report = await reportOf(db, question, { now, masked });
@@ -159,27 +164,15 @@ function currencyOf(asked: string | undefined, currencies: readonly string[]): s
   return currencies.find((one) => one === asked) ?? currencies[0];
 }
 
-function noSource(): Html {
-  return notice("info", prose("No source is stored yet. `usage-etl sync --inline` loads the first usage."));
-}
+const NO_PRICE = "No price is stored, so nothing is estimated. `usage-etl prices import FILE` enters prices.";
 
-function noPrice(): Html {
-  return notice(
-    "info",
-    prose("No price is stored, so nothing is estimated. `usage-etl prices import FILE` enters prices."),
-  );
+function said(text: string): Html {
+  return notice("info", prose(text));
 }
 
 function notLoaded({ measure, source }: Question): Html {
   const what = measure === "cost" ? "usage" : COUNTED_WORDS[measure];
-  return notice(
-    "info",
-    prose(
-      `No ${what} of ${source.slug} are loaded, which is not zero. \`usage-etl doctor\` says what its server counts.`,
-    ),
+  return said(
+    `No ${what} of ${source.slug} are loaded, which is not zero. \`usage-etl doctor\` says what its server counts.`,
   );
-}
-
-function nothingYet(question: Question): Html {
-  return notice("info", `There is nothing to show. ${whyEmpty(question)}`);
 }
