@@ -245,7 +245,6 @@ test.each([
     "project,owner,share\np,a,0.4\np,b,0.5\nq,c,1\n",
     /^line 2, column "share": the shares add up to 0.9, not to 1$/,
   ],
-  ["project,owner,share\np,a,0.4\np,b,0.6x\n", /^line 3, column "share": "share" is not a share/],
   ["divide_by,user,owner\nuser,u,a\nproject,u,a\n", /^line 3, column "divide_by": line 2 has another one$/],
   ["traces,warn_at\n5,80;x\n", /^line 2, column "warn_at": .* is not a whole number of per cents/],
   ['owner\n"a\n', /^line \d: Quote Not Closed/],
