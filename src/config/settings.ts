@@ -58,7 +58,9 @@ const redisUrl = checked(redisUrlProblem);
 const listed = (text: string) => text.split(",").flatMap((word) => word.trim() || []);
 /** None by default. */
 const commaList = z.string().default("").transform(listed);
-const onOrOff = z.enum(["on", "off"], { error: "must be on or off" });
+/** Such as `must be keep, hash or drop`. */
+const oneOf = <const T extends readonly string[]>(...words: T) =>
+  z.enum(words, { error: `must be ${words.join(", ").replace(/, (?=[^,]*$)/, " or ")}` });
 // Postgres and Python accept any hexadecimal digits in UUID form, whatever RFC 9562 requires. The message
 // omits the value, which may be a key.
 const workspaceId = z
@@ -251,11 +253,11 @@ export const SETTINGS = {
     "Addresses and networks of proxies, comma-separated, that name the client (X-Forwarded-For) and the person. Unset: none.",
   ),
   USAGE_TELEMETRY: setting(
-    onOrOff.default("off"),
+    oneOf("on", "off").default("off"),
     "Whether queues and workers emit OpenTelemetry spans. Node must be started with an SDK.",
   ),
   USAGE_USER_EMAIL: setting(
-    z.enum(["keep", "hash", "drop"], { error: "must be keep, hash or drop" }).default("keep"),
+    oneOf("keep", "hash", "drop").default("keep"),
     "How e-mail addresses of users are stored: keep, hash or drop.",
   ),
   USAGE_PROVIDER_NAME: setting(
@@ -275,11 +277,7 @@ export const SETTINGS = {
     "File with settings. The environment takes precedence. Unset: usage-etl.env in the working folder.",
   ),
   USAGE_LOG_LEVEL: setting(
-    z
-      .enum(["silent", "error", "warn", "info", "debug"], {
-        error: "must be silent, error, warn, info or debug",
-      })
-      .default("warn"),
+    oneOf("silent", "error", "warn", "info", "debug").default("warn"),
     "Log level: silent, error, warn, info or debug.",
   ),
 } as const satisfies Record<string, Setting>;
