@@ -104,7 +104,12 @@ export function routesOf(app: FastifyInstance, around: Around) {
       ) => Promise<Page | { readonly redirect: string }>,
     ): void {
       const operatorsOnly = async (request: FastifyRequest) => {
-        if (whoSent(request).role !== "operator") throw viewersOnlyLook();
+        if (whoSent(request).role === "operator") return;
+        throw new UsageError({
+          code: "viewer_refused",
+          message: "You logged in to look, not to change anything. Nothing was changed.",
+          next: "Log out, and log in with the token of operators (USAGE_WEB_TOKEN).",
+        });
       };
       const options = { preHandler: [operatorsOnly, app.csrfProtection] };
       app.post(path, options, async (request, reply) => {
@@ -233,14 +238,6 @@ async function nowOf(reader: Database): Promise<number> {
       next: "Nothing is lost: the service goes on once Postgres answers. `usage-etl doctor` says what is wrong. Reload this page then.",
       cause,
     });
-  });
-}
-
-function viewersOnlyLook(): UsageError {
-  return new UsageError({
-    code: "viewer_refused",
-    message: "You logged in to look, not to change anything. Nothing was changed.",
-    next: "Log out, and log in with the token of operators (USAGE_WEB_TOKEN).",
   });
 }
 

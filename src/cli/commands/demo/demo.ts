@@ -83,8 +83,13 @@ async function demo(given: Session, options: DemoOptions): Promise<number> {
   const billed = await openFrom(stage, beside.billed);
   const bill = await loadBill(billed, loader);
   await giveOwners(billed);
-  for (const text of [describePlanted(story, troubled, pages), bill, OWNERS_HINT, ALERTS_HINT])
-    output.note(`\n${text}`);
+  const texts = [
+    describePlanted(story, troubled, pages),
+    bill,
+    "Rules over tags and names say which team pays for what. `usage-etl owners suggest` lists what has no owner.",
+    "Routes say who is notified. `usage-etl alerts` lists them. What the demo's receivers got:",
+  ];
+  for (const text of texts) output.note(`\n${text}`);
   const opened = [first, planted, billed] as const;
   await notifyReceivers(opened, session);
   output.note(threeToTry(pages, stage.postgresUrl));
@@ -190,12 +195,6 @@ async function startScheduler({ session, store, log }: Stage, redis: RedisServer
   const scheduler = await serve({ config, store, redis, role: "scheduler", servesPages: false, log });
   session.onClose(() => scheduler.close());
 }
-
-const OWNERS_HINT =
-  "Rules over tags and names say which team pays for what. `usage-etl owners suggest` lists what has no owner.";
-
-const ALERTS_HINT =
-  "Routes say who is notified. `usage-etl alerts` lists them. What the demo's receivers got:";
 
 function threeToTry(pages: string, database: string): string {
   const question =

@@ -64,9 +64,21 @@ export function addUsage(web: Web): void {
 async function reportForFile({ db, query, now, masked }: Context<UsageQuery>): Promise<Report> {
   const source = sourceOf(query.source, await usageSources(db));
   const asked = source && (await askedOf(db, query, { source, now }));
-  if (asked === undefined || isUnpriced(asked.question) || !asked.question.isLoaded) throw nothingToWrite();
-  const refusal = refusalOf(asked.question);
-  if (refusal !== undefined) throw tooLong(refusal);
+  if (asked === undefined || isUnpriced(asked.question) || !asked.question.isLoaded) {
+    throw new UsageError({
+      code: "usage_missing",
+      message: "There is no source, no price, or no usage of this measure, so there is no answer.",
+      next: "`usage-etl status` says what is stored. `usage-etl prices import FILE` enters prices.",
+    });
+  }
+  const message = refusalOf(asked.question);
+  if (message !== undefined) {
+    throw new UsageError({
+      code: "usage_range_long",
+      message,
+      next: "`usage-etl export --view fct_cost_by_id_daily --where group_by=user` writes any range.",
+    });
+  }
   return reportOf(db, asked.question, { now, masked });
 }
 
@@ -116,22 +128,6 @@ export function downloads(question: Question): Html {
 
 function isUnpriced({ measure, currency }: Question): boolean {
   return measure === "cost" && currency === undefined;
-}
-
-function tooLong(message: string): UsageError {
-  return new UsageError({
-    code: "usage_range_long",
-    message,
-    next: "`usage-etl export --view fct_cost_by_id_daily --where group_by=user` writes any range.",
-  });
-}
-
-function nothingToWrite(): UsageError {
-  return new UsageError({
-    code: "usage_missing",
-    message: "There is no source, no price, or no usage of this measure, so there is no answer.",
-    next: "`usage-etl status` says what is stored. `usage-etl prices import FILE` enters prices.",
-  });
 }
 
 export async function askedOf(
