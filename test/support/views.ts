@@ -17,17 +17,19 @@ export function inSchema(view: string): string {
   return `${CORE_VIEWS.has(view) ? "reporting" : "reporting_detail"}.${view}`;
 }
 
-/** What usage costs by a dimension and day, as a table expression with a column for the id. */
+/** What usage costs by a dimension and day, as a table expression with columns for the id and its name. */
 export function costsBy(by: GroupBy): string {
   return by === "workspace" ? "reporting.fct_cost_workspace_daily" : one("fct_cost_by_id_daily", by);
 }
 
-/** Traces by a dimension and month, as a table expression with a column for the id. */
+/** Traces by a dimension and month, as a table expression with columns for the id and its name. */
 export function monthsBy(by: GroupBy): string {
   return one("fct_usage_monthly", by);
 }
 
 function one(view: string, by: GroupBy): string {
-  const id = by === "workspace" ? "" : `, dimension_id AS ${DIMENSIONS[by].id}`;
-  return `(SELECT *${id} FROM reporting_detail.${view} WHERE group_by = '${by}') by_${by}`;
+  const { id, name } = DIMENSIONS[by];
+  const columns = [`dimension_id AS ${id}`, ...(name === undefined ? [] : [`dimension_name AS ${name}`])];
+  const more = by === "workspace" ? "" : `, ${columns.join(", ")}`;
+  return `(SELECT *${more} FROM reporting_detail.${view} WHERE group_by = '${by}') by_${by}`;
 }
