@@ -140,13 +140,14 @@ export const POSTGRES_FAULTS: readonly FaultOf[] = [
     isRandom: true,
     begin: async (world) => {
       const [locker, rival] = await Promise.all([connect(world), connect(world)]);
-      // A load that holds the table and wants the view is in a deadlock with it, and Postgres may end either.
+      // A load that holds the table and wants the view is in a deadlock with it. Postgres may end either.
       const lock = () => locker.query("BEGIN; LOCK TABLE usage.trace_scope IN ACCESS EXCLUSIVE MODE");
-      await lock().catch(async (error: { code?: string }) => {
-        if (error.code !== "40P01") throw error;
-        await locker.query("ROLLBACK");
-        await lock();
-      });
+      await poll(() =>
+        lock().catch(async (error) => {
+          await locker.query("ROLLBACK");
+          throw error;
+        }),
+      );
       // Locks scopes in the opposite order of loads, which waits for loads that wait for it.
       const stop = repeatedly(200, () =>
         rival
