@@ -38,7 +38,10 @@ export function compareFolders(old: string, own: string): string[] {
 const filesIn = (folder: string) => (existsSync(folder) ? readdirSync(folder) : []);
 
 function isExpected(name: string): boolean {
-  return MOVED.views.includes(name.replace(/\.view$/, "")) || MOVED.files.some((one) => one.test(name));
+  return (
+    MOVED.views.some((one) => one.test(name.replace(/\.view$/, ""))) ||
+    MOVED.files.some((one) => one.test(name))
+  );
 }
 
 function linesOf(file: string, name: string): string[] {
