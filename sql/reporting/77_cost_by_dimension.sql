@@ -31,7 +31,7 @@ FROM usage.charge c
 JOIN usage.shown_workspace w ON w.entity_id = c.workspace_id
 JOIN usage.source s ON s.source_id = c.source_id
 WHERE c.is_booked;
-COMMENT ON VIEW reporting.fct_cost_workspace_daily IS 'What usage costs, by workspace and day. Grain: UTC day x workspace x SKU x volume tier, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, sku, volume_tier). An ESTIMATE from the imported prices, not an invoice. A closed month keeps the costs that it was closed with. Costs add up over all of these within one currency; traces and quantity add up within one sku. By project, user, API key, deployment and sandbox: fct_cost_project_daily and so on, in reporting_detail. Never add them to those of another dimension. Empty without prices.';
+COMMENT ON VIEW reporting.fct_cost_workspace_daily IS 'What usage costs, by workspace and day. Grain: UTC day x workspace x SKU x volume tier, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, sku, volume_tier). An ESTIMATE from the imported prices, not an invoice. A closed month keeps the costs that it was closed with. Costs add up over all of these within one currency; traces and quantity add up within one sku. By project, user, API key, deployment and sandbox: fct_cost_by_id_daily in reporting_detail. Never add them to those of another dimension. Empty without prices.';
 
 -- What each id has used by day, of what is priced. These days are loaded, so the sets of their scope say their status. Scopes are
 -- materialized: so they are few to the planner, which then has fewer orders of joins to try.

@@ -9,7 +9,7 @@ import { now } from "../../support/clock.ts";
 import { times } from "../../support/drawn.ts";
 import { connect } from "../../support/reporting.ts";
 import { type AnswerRow, loadRows, proveAccess } from "../../support/store.ts";
-import { inSchema } from "../../support/views.ts";
+import { monthsBy } from "../../support/views.ts";
 import { enterSource, setupStore } from "./setup.ts";
 
 const DAYS = 10;
@@ -30,12 +30,10 @@ const load = fc.record({
 
 const QUERIES = {
   ...Object.fromEntries(
-    GROUPINGS.flatMap((groupBy) =>
-      ["daily", "monthly"].map((grain) => [
-        `${groupBy} ${grain}`,
-        `SELECT * FROM ${inSchema(`fct_usage_${groupBy}_${grain}`)}`,
-      ]),
-    ),
+    GROUPINGS.flatMap((groupBy) => [
+      [`${groupBy} daily`, `SELECT * FROM reporting.fct_usage_${groupBy}_daily`],
+      [`${groupBy} monthly`, `SELECT * FROM ${monthsBy(groupBy)}`],
+    ]),
   ),
   days: "SELECT * FROM reporting_detail.usage_coverage_daily WHERE stride = 'day'",
   unattributed: "SELECT * FROM reporting_detail.usage_unattributed_daily",
