@@ -400,7 +400,8 @@ test(`owners have what the first rule gives them, and together all there is [see
     }),
     { seed: SEED, numRuns: times(1), endOnFailure: true },
   );
-  expect(seen).toBeGreaterThan(30);
+  // Three days of deployments have an owner by each of the three lists of rules, however little else is drawn.
+  expect(seen).toBeGreaterThanOrEqual(9);
   await store.transaction(({ db }) =>
     replaceOwners(db, { content: "", divideBy: "project", rules: [], budgets: [], routes: [] }),
   );
