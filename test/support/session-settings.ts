@@ -284,12 +284,16 @@ async function inFolder(work: (folder: string) => Promise<void>): Promise<void> 
 
 /** A text without the login, tokens of forms, free space of a disk, and how long ago something was. */
 function stillText(text: string): string {
-  return steady(text)
-    .replaceAll(/(?<=name="_csrf" value=")[^"]*/g, "")
-    .replaceAll(/(?<=(?:lag_s|oldestS|\bs)econds(?: = |":"?))[\d.]+/g, "")
-    .replaceAll(/(?<=postgresql:\/\/)\w+(?=:)/g, "LOGIN")
-    .replaceAll(/[\d,]+(?= MiB free)/g, "")
-    .replaceAll(/\d+ min(?: DURATION)?/g, "DURATION");
+  return (
+    steady(text)
+      .replaceAll(/(?<=name="_csrf" value=")[^"]*/g, "")
+      .replaceAll(/(?<=(?:lag_s|oldestS|\bs)econds(?: = |":"?))[\d.]+/g, "")
+      // `lag_seconds`, the last column of data_freshness as CSV.
+      .replaceAll(/(?<=,(?:day|hour),\S*,INSTANT,)\d+$/gm, "")
+      .replaceAll(/(?<=postgresql:\/\/)\w+(?=:)/g, "LOGIN")
+      .replaceAll(/[\d,]+(?= MiB free)/g, "")
+      .replaceAll(/\d+ min(?: DURATION)?/g, "DURATION")
+  );
 }
 
 /** What differs, shortened to where each text begins to. */
