@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { EtlError, reasonOf, UnreachableError } from "../../errors.ts";
-import { faultOf } from "../../faults.ts";
+import { faultOf, stopsWrites } from "../../faults.ts";
 import type { Logger } from "../../log.ts";
 import { type Page, sendBare, sendPage, type Viewed } from "./layout.ts";
 import { html, notice, prose } from "./parts.ts";
@@ -93,8 +93,8 @@ function problemOf(error: unknown): Problem {
       code: "schema_old",
     };
   }
-  const fault = faultOf(error)?.code;
-  if (fault === "postgres_slow") {
+  const fault = faultOf(error);
+  if (fault?.code === "postgres_slow") {
     return {
       status: 503,
       title: "Postgres took too long",
@@ -104,7 +104,11 @@ function problemOf(error: unknown): Problem {
     };
   }
   // The database itself may be gone, too.
-  if (fault !== undefined || code === "3D000") return POSTGRES_AWAY;
+  if (code === "3D000" || (fault !== undefined && isAway(fault.code))) return POSTGRES_AWAY;
+  if (fault !== undefined) {
+    const title = "A server cannot do this now";
+    return { status: 503, title, message: fault.message, next: fault.next, code: fault.code };
+  }
   return {
     status: 500,
     title: "This page failed",
@@ -112,6 +116,11 @@ function problemOf(error: unknown): Problem {
     next: "Reload the page. If it stays, report it with the line of the log.",
     code: "unexpected",
   };
+}
+
+/** A Postgres that is full or read-only still answers. */
+function isAway(code: string): boolean {
+  return stopsWrites(code) && code !== "postgres_full" && code !== "postgres_read_only";
 }
 
 function errorPage(error: EtlError): { status: number; title: string } {

@@ -112,6 +112,28 @@ test("while Postgres is away the navigation is there, and who is logged in can l
   expect(page.canLogOut).toBe(true);
 });
 
+test.each([
+  ["25006", "postgres_read_only"],
+  ["55P03", "postgres_busy"],
+  ["57P01", "postgres_unreachable"],
+])("an error %s of Postgres is named %s: only one that is away does not answer", async (state, code) => {
+  const served = await withSource();
+  const pages = await setupPages(served);
+  await served.store.transaction(({ client }) =>
+    client.query(`
+      ALTER TABLE usage.backfill RENAME TO kept_backfill;
+      CREATE FUNCTION usage.refuse() RETURNS SETOF usage.kept_backfill LANGUAGE plpgsql AS $$
+        BEGIN RAISE 'it refuses' USING ERRCODE = '${state}'; END $$;
+      CREATE VIEW usage.backfill AS SELECT * FROM usage.refuse()`),
+  );
+  const { status, text } = await pages.get("/backfills?source=default");
+  expect([status, text.includes(`<code>${code}</code>`), text.includes("Postgres does not answer")]).toEqual([
+    503,
+    true,
+    code === "postgres_unreachable",
+  ]);
+});
+
 test("who is not logged in sees no navigation, whatever went wrong", async () => {
   const served = await withSource();
   const stranger = await setupPages(served, { environment: TOKENS });
