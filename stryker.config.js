@@ -1,10 +1,10 @@
 /** `npm run mutate`: see CONTRIBUTING.md. What survives is explained in test/mutation.md. */
 export default {
   mutate: [
-    "src/domain/**/*.ts",
-    "src/pipeline/{bill,months,proof,source,sync}/*.ts",
-    "src/store/{load,proof}/*.ts",
-    "src/store/months/*.ts",
+    "src/core/domain/**/*.ts",
+    "src/core/pipeline/{proof,source,sync}/*.ts",
+    "src/core/store/{load,proof}/*.ts",
+    "src/features/{close,costs}/*.ts",
   ],
   plugins: ["@stryker-mutator/vitest-runner"],
   testRunner: "vitest",

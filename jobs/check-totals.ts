@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { endOfTotals, runOnSource } from "../src/pipeline/as-run.ts";
-import { checkTotals, REACHES } from "../src/pipeline/proof/check-totals.ts";
+import { endOfTotals, runOnSource } from "../src/core/pipeline/as-run.ts";
+import { checkTotals, REACHES } from "../src/core/pipeline/proof/check-totals.ts";
 import { CONTROL, defineJob } from "./job.ts";
 
 export const checkTotalsJob = defineJob({

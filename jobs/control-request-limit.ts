@@ -1,6 +1,6 @@
-import type { Clock } from "../src/clock.ts";
-import type { Share } from "../src/pipeline/source/limit-shares.ts";
-import type { RedisConnection } from "../src/redis-connect.ts";
+import type { Clock } from "../src/core/base/clock.ts";
+import type { RedisConnection } from "../src/core/base/redis-connect.ts";
+import type { Share } from "../src/core/pipeline/source/limit-shares.ts";
 import { PREFIX } from "./queues.ts";
 
 /** Returns 0 if a request may be sent, else milliseconds to wait. `KEYS`: counter, hold. `ARGV`: max, duration. */
@@ -55,10 +55,10 @@ export function createRequestLimit(
   };
 }
 
-/** A worker takes the first place of a window a moment before the window begins. */
+/** A worker takes the first place of a window shortly before the window begins. */
 const ASKED_BEFORE_MS = 100;
 
-/** `KEYS`: BullMQ's counter. `ARGV`: age of the window from which the job has its place, its length; ms. */
+/** `KEYS`: BullMQ's counter. `ARGV`: age of the window in which the job took its place, and its length, in ms. */
 const RETURN = `
   local left = redis.call('PTTL', KEYS[1])
   -- A place of an earlier window is gone with it.
@@ -66,7 +66,7 @@ const RETURN = `
     redis.call('DECR', KEYS[1])
   end`;
 
-/** Gives back the place of a job that sent no request. Never rejects: without it the queue is only slower. */
+/** Gives back the place of a job that sent no request. Never rejects: a failure only slows the queue. */
 export async function returnPlace(
   connection: RedisConnection,
   place: { readonly counter: string; readonly share: Share; readonly takenMsAgo: number },

@@ -1,7 +1,7 @@
 import type { Queue } from "bullmq";
-import { systemClock } from "../src/clock.ts";
-import { enqueueTasks, requeueLost } from "../src/pipeline/sync/enqueue.ts";
-import { keepStatistics } from "../src/pipeline/upkeep.ts";
+import { systemClock } from "../src/core/base/clock.ts";
+import { enqueueTasks, requeueLost } from "../src/core/pipeline/sync/enqueue.ts";
+import { keepStatistics } from "../src/core/pipeline/upkeep.ts";
 import { CONTROL, defineJob, type JobContext } from "./job.ts";
 
 /** Fills the source's fetch queue from waiting tasks in Postgres. The scheduled `requeueJob` does the same. */
@@ -30,10 +30,7 @@ export async function enqueueSoon(control: Queue, now: number = systemClock.now(
   await control.add(enqueueJob.name, {}, options).catch(() => {});
 }
 
-/**
- * Also requeues messages that Redis lost, removes stale ones, ends backfills and keeps statistics of new
- * tables.
- */
+/** Also requeues messages that Redis lost, removes stale ones, ends backfills and keeps statistics of new tables. */
 export const requeueJob = defineJob({
   ...CONTROL,
   name: "requeue",

@@ -1,14 +1,13 @@
 import { RateLimitError, UnrecoverableError } from "bullmq";
 import { z } from "zod";
-import { PlatformError } from "../src/errors.ts";
-import { returnMessages, workMessage } from "../src/pipeline/extract/work-task.ts";
-import { isKeyRefused } from "../src/pipeline/source/ask.ts";
-import { pauseOf } from "../src/pipeline/source/retries.ts";
+import { PlatformError } from "../src/core/base/errors.ts";
+import { returnMessages, workMessage } from "../src/core/pipeline/extract/work-task.ts";
+import { isKeyRefused } from "../src/core/pipeline/source/refused-key.ts";
+import { pauseOf } from "../src/core/pipeline/source/retries.ts";
 import { defineJob, type JobContext } from "./job.ts";
 
 const ATTEMPTS = 8;
 
-/** Fetches one task and replaces its window. */
 export const extractJob = defineJob({
   name: "extract",
   queue: "fetch",
@@ -22,7 +21,7 @@ export const extractJob = defineJob({
   handle: async (context, { taskId, generation }, job) => {
     const isLastAttempt = job.attemptsMade + 1 >= ATTEMPTS;
     try {
-      // The job's signal also ends it when another worker has taken it, while the process goes on.
+      // Also aborted when another worker has taken the job while this process goes on.
       const source = { ...(await context.source.open()), signal: context.signal };
       const result = await workMessage(source, { taskId, generation, isLastAttempt });
       if ("entered" in result && result.entered > 0) await context.enqueueSoon();
@@ -35,7 +34,7 @@ export const extractJob = defineJob({
   },
 });
 
-/** In every case the task stays in Postgres. */
+/** The task stays in Postgres in every case. */
 async function retryLater(
   { holdBack, source, log }: JobContext,
   error: unknown,

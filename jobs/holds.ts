@@ -1,7 +1,7 @@
-import { CLOCK_TOLERANCE_MS, type Clock, describeDuration } from "../src/clock.ts";
-import type { EtlError } from "../src/errors.ts";
-import { faultOf, stopsWrites } from "../src/faults.ts";
-import type { Logger } from "../src/log.ts";
+import { CLOCK_TOLERANCE_MS, type Clock, describeDuration } from "../src/core/base/clock.ts";
+import type { EtlError } from "../src/core/base/errors.ts";
+import { faultOf, stopsWrites } from "../src/core/base/faults.ts";
+import type { Logger } from "../src/core/base/log.ts";
 
 export interface Hold {
   isHeld(): boolean;
@@ -101,7 +101,6 @@ export interface StoreGate extends Hold {
 }
 
 interface GateInput {
-  /** A cheap write that fails as a load would. */
   readonly tryWrite: () => Promise<void>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -115,7 +114,6 @@ export function createStoreGate({ tryWrite, clock, log, signal }: GateInput): St
   let attempt = 0;
   let openedAt = Number.NEGATIVE_INFINITY;
 
-  /** Undefined if the store may still keep an answer. */
   const stopOf = (error: unknown) => {
     const found = faultOf(error);
     return found !== undefined && stopsWrites(found.code) ? found : undefined;
@@ -130,7 +128,7 @@ export function createStoreGate({ tryWrite, clock, log, signal }: GateInput): St
       owed.shift();
     }
   };
-  /** Full jitter keeps a host's workers from returning to a server in the same instant. */
+  /** Full jitter keeps a host's workers from returning to a server at the same instant. */
   const reopen = async (closedAt: number) => {
     for (;;) {
       await clock.wait(Math.random() * Math.min(CAP_MS, 1000 * 2 ** attempt++), signal);
@@ -140,7 +138,7 @@ export function createStoreGate({ tryWrite, clock, log, signal }: GateInput): St
       fault = stop;
     }
     openedAt = clock.now();
-    // Without a code, so that no limit drops the line.
+    // The line has no code, so that no limit drops it.
     log.info({ fault: fault?.code, heldMs: openedAt - closedAt }, "store writes again");
     fault = undefined;
     set(false);

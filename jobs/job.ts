@@ -1,25 +1,20 @@
 import type { Job, JobsOptions } from "bullmq";
 import { z } from "zod";
-import type { Clock } from "../src/clock.ts";
-import type { EmailPolicy } from "../src/config/config.ts";
-import type { Logger } from "../src/log.ts";
-import type { AlertSettings } from "../src/pipeline/alerts/send-alerts.ts";
-import type { FilesSettings } from "../src/pipeline/export/write-files.ts";
-import type { SourceHandle } from "../src/pipeline/source/source-handle.ts";
-import type { FetchQueue } from "../src/pipeline/sync/enqueue.ts";
+import type { Clock } from "../src/core/base/clock.ts";
+import type { EmailPolicy } from "../src/core/base/config.ts";
+import type { Logger } from "../src/core/base/log.ts";
+import type { SourceHandle } from "../src/core/pipeline/source/source-handle.ts";
+import type { FetchQueue } from "../src/core/pipeline/sync/enqueue.ts";
 import type { StoreGate } from "./holds.ts";
 
 export interface JobContext {
   readonly source: SourceHandle;
   readonly fetchQueue: FetchQueue;
-  /** Fills the fetch queue again in a moment, as more tasks may wait. Never rejects. */
+  /** Fills the fetch queue again in a moment, since more tasks may wait. Never rejects. */
   readonly enqueueSoon: () => Promise<void>;
   readonly userEmail: EmailPolicy;
-  readonly alerts: AlertSettings;
-  /** Undefined if no files are written. */
-  readonly files: FilesSettings | undefined;
   readonly gate: StoreGate;
-  /** Stops the source's requests on all hosts, for milliseconds. */
+  /** Stops the source's requests on all hosts for this time, in ms. */
   readonly holdBack: (ms: number) => Promise<void>;
   readonly log: Logger;
   readonly clock: Clock;
@@ -27,7 +22,6 @@ export interface JobContext {
   readonly signal: AbortSignal;
 }
 
-/** Logged once; tests assert on it. */
 export type JobCounts = Readonly<Record<string, number | string>>;
 
 export interface JobDefinition<Payload> {
@@ -45,13 +39,25 @@ export function defineJob<Payload>(definition: JobDefinition<Payload>): JobDefin
   return definition;
 }
 
+/** `every` is in ms; a cron pattern is in UTC. */
+export type Repeat = { readonly every: number } | { readonly pattern: string; readonly tz: "UTC" };
+
+/** A job that a feature adds. Undefined `repeat`: no schedule of this service starts it. */
+export interface FeatureJob {
+  readonly job: JobDefinition<Nothing>;
+  readonly repeat: Repeat | undefined;
+}
+
+const NOTHING = z.strictObject({});
+type Nothing = z.infer<typeof NOTHING>;
+
 /** 100 years, the longest duration of a setting. */
 export const LONGEST_DAYS = 36_525;
 
-/** The schedule repeats control jobs, so few attempts are enough. */
+/** Few attempts are enough, since the schedule repeats control jobs. */
 export const CONTROL = {
   queue: "control" as const,
-  payload: z.strictObject({}),
+  payload: NOTHING,
   options: {
     attempts: 3,
     backoff: { type: "custom" },

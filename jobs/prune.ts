@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { pruneLedgers } from "../src/pipeline/upkeep.ts";
+import { pruneLedgers } from "../src/core/pipeline/upkeep.ts";
 import { CONTROL, defineJob, LONGEST_DAYS } from "./job.ts";
 
 /** Also deletes hourly records older than `keepHours`, if given. */

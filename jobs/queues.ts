@@ -1,15 +1,15 @@
 import { Queue, type Telemetry } from "bullmq";
 import type { RedisOptions } from "ioredis";
-import { UsageError } from "../src/errors.ts";
-import { type FetchQueue, messageId, type QueueMessage } from "../src/pipeline/sync/enqueue.ts";
+import { UsageError } from "../src/core/base/errors.ts";
 import {
   askRedis,
   connectRedis,
   isCluster,
   primariesOf,
   type RedisConnection,
-} from "../src/redis-connect.ts";
-import { type RedisServer, redisServerOf } from "../src/redis-server.ts";
+} from "../src/core/base/redis-connect.ts";
+import { type RedisServer, redisServerOf } from "../src/core/base/redis-server.ts";
+import { type FetchQueue, messageId, type QueueMessage } from "../src/core/pipeline/sync/enqueue.ts";
 import { extractJob } from "./extract.ts";
 
 /** The prefix of keys, unless a shared Redis has its own. */
@@ -21,7 +21,6 @@ export function queueName(kind: QueueKind, slug: string): string {
   return `${kind}-${slug}`;
 }
 
-/** Redis shows this name for a process of the service. */
 export function processName(role: string, prefix: string): string {
   return `${prefix.slice(1, -1)}:${role}`;
 }
@@ -70,7 +69,7 @@ export function openQueue(
 }
 
 const ADDED_AT_ONCE = 500;
-/** Removals are single commands with 5 s each. */
+/** Each removal is a command with a limit of 5 s. */
 const REMOVED_AT_ONCE = 100;
 
 export function fetchQueueOf(queue: Queue): FetchQueue {
@@ -106,7 +105,7 @@ function toJob(message: QueueMessage) {
   };
 }
 
-/** Settings that decide whether Redis loses jobs; of a cluster, the worst of any primary. */
+/** Settings that decide whether Redis loses jobs. For a cluster, the worst of any primary. */
 export async function redisSettings(connection: RedisConnection) {
   const settings = await Promise.all(
     primariesOf(connection).map(async (node) => {
@@ -123,7 +122,7 @@ export async function redisSettings(connection: RedisConnection) {
   };
 }
 
-/** Tries to write a key of its own. Returns the reason if Redis takes no write, else undefined. */
+/** Writes a key of its own. Returns the reason if Redis takes no write, else undefined. */
 export function writeFaultOf(
   connection: RedisConnection,
   { prefix }: RedisServer,
@@ -162,7 +161,7 @@ export async function commandFaultOf(
     return undefined;
   } catch (error) {
     const { message } = error as Error;
-    // A server that is away or read-only is another fault.
+    // A server that is away or read-only has another fault.
     if (/^(READONLY|OOM|MISCONF|MOVED|LOADING|CLUSTERDOWN)|connection is closed/i.test(message))
       return undefined;
     return message.replace(/\.?\s*$/, "");

@@ -1,12 +1,10 @@
 import { z } from "zod";
-import { endOfCounts, runOnSource } from "../src/pipeline/as-run.ts";
-import { reconcileScheduled } from "../src/pipeline/proof/reconcile.ts";
-import type { OpenSource } from "../src/pipeline/source/source.ts";
+import { endOfCounts, runOnSource } from "../src/core/pipeline/as-run.ts";
+import { reconcileScheduled } from "../src/core/pipeline/proof/reconcile.ts";
+import type { OpenSource } from "../src/core/pipeline/source/source.ts";
 import { CONTROL, defineJob, LONGEST_DAYS } from "./job.ts";
 
-/**
- * Compares final days with the export and repairs them: the last `days`, and those that a missed night left.
- */
+/** Compares final days with the export and repairs them: the last `days` days, and days that missed nights left. */
 export const reconcileRangeJob = defineJob({
   ...CONTROL,
   name: "reconcile-range",

@@ -1,6 +1,11 @@
-import type { QueueSight } from "../src/pipeline/advice.ts";
-import { askRedis, isCluster, primariesOf, type RedisConnection, redisTime } from "../src/redis-connect.ts";
-import type { RedisServer } from "../src/redis-server.ts";
+import {
+  askRedis,
+  isCluster,
+  primariesOf,
+  type RedisConnection,
+  redisTime,
+} from "../src/core/base/redis-connect.ts";
+import type { RedisServer } from "../src/core/base/redis-server.ts";
 import { commandFaultOf, isScheduler, openQueue, redisSettings, writeFaultOf } from "./queues.ts";
 import { syncJob } from "./sync.ts";
 
@@ -12,16 +17,18 @@ export interface RedisView {
   readonly clockOffMs: number;
   readonly policy: string;
   readonly appendsOnly: boolean;
-  /** The reason if it takes no write, else undefined. */
   readonly writeFault: string | undefined;
-  /** The refusal of a needed command, else undefined. */
   readonly commandFault: string | undefined;
   /** Processes with roles `all` and `scheduler`. Undefined if Redis does not list its clients. */
   readonly schedulers: number | undefined;
   readonly sources: ReadonlyMap<string, QueueView>;
 }
 
-export interface QueueView extends QueueSight {
+export interface QueueView {
+  /** Processes that fetch. Undefined if Redis does not list its clients. */
+  readonly workers: number | undefined;
+  /** Epoch milliseconds. Undefined without a schedule. */
+  readonly nextSync: number | undefined;
   /** Next run of each schedule in epoch ms, by id. */
   readonly schedules: ReadonlyMap<string, number>;
 }

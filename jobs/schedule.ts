@@ -1,51 +1,38 @@
 import { isDeepStrictEqual } from "node:util";
 import { getNextMillis, type JobsOptions, type Queue } from "bullmq";
-import { systemClock } from "../src/clock.ts";
-import type { Config } from "../src/config/config.ts";
-import { faultOf } from "../src/faults.ts";
-import type { Logger } from "../src/log.ts";
-import type { RedisConnection } from "../src/redis-connect.ts";
-import { alertJob } from "./alert.ts";
+import { systemClock } from "../src/core/base/clock.ts";
+import type { Config } from "../src/core/base/config.ts";
+import { faultOf } from "../src/core/base/faults.ts";
+import type { Logger } from "../src/core/base/log.ts";
+import type { RedisConnection } from "../src/core/base/redis-connect.ts";
 import { checkTotalsJob } from "./check-totals.ts";
 import { enqueueJob, requeueJob } from "./enqueue.ts";
 import { extractJob } from "./extract.ts";
 import type { Hold } from "./holds.ts";
-import type { JobDefinition } from "./job.ts";
+import type { FeatureJob, JobDefinition, Repeat } from "./job.ts";
 import { pruneJob } from "./prune.ts";
-import { readBillJob } from "./read-bill.ts";
 import { reconcileRangeJob } from "./reconcile-range.ts";
 import { syncJob } from "./sync.ts";
-import { writeFilesJob } from "./write-files.ts";
 
-const jobs = [
-  syncJob,
-  enqueueJob,
-  requeueJob,
-  extractJob,
-  reconcileRangeJob,
-  checkTotalsJob,
-  readBillJob,
-  pruneJob,
-  alertJob,
-  writeFilesJob,
-];
+const CORE = [syncJob, enqueueJob, requeueJob, extractJob, reconcileRangeJob, checkTotalsJob, pruneJob];
 
-export const JOBS: ReadonlyMap<string, JobDefinition<never>> = new Map(
-  jobs.map((job) => [job.name, job as unknown as JobDefinition<never>]),
-);
+export type Jobs = ReadonlyMap<string, JobDefinition<never>>;
 
-/** Time between checks that the schedules are still in Redis. */
+export function jobsOf(features: readonly FeatureJob[]): Jobs {
+  const all = [...CORE, ...features.map(({ job }) => job)];
+  return new Map(all.map((job) => [job.name, job as unknown as JobDefinition<never>]));
+}
+
 const RESTORE_EVERY_MS = 20_000;
 /** Time between full reads. Other checks use one command for names and next runs. */
 const READ_EVERY_MS = 300_000;
 
 const REQUEUE_EVERY_MS = 10_000;
 
-interface Schedule {
+export interface Schedule {
   readonly id: string;
   readonly job: string;
-  /** In ms, or a cron pattern in UTC. */
-  readonly repeat: { readonly every: number } | { readonly pattern: string; readonly tz: "UTC" };
+  readonly repeat: Repeat;
   readonly data: Readonly<Record<string, unknown>>;
   readonly options: JobsOptions;
 }
@@ -65,37 +52,32 @@ function at(
   return { id, job: name, repeat: { pattern, tz: "UTC" }, data, options };
 }
 
-type ScheduleSettings = Pick<
-  Config,
-  "syncEveryMs" | "reconcileForMs" | "keepHistoryMs" | "hourlyKeepMs" | "files"
->;
+type ScheduleSettings = Pick<Config, "syncEveryMs" | "reconcileForMs" | "keepHistoryMs" | "hourlyKeepMs">;
 
 const HOUR_MS = 3_600_000;
 
-export function schedulesOf(config: ScheduleSettings): Schedule[] {
+export function schedulesOf(config: ScheduleSettings, features: readonly FeatureJob[]): Schedule[] {
   const { hourlyKeepMs } = config;
   const days = (ms: number) => Math.max(1, Math.ceil(ms / (24 * HOUR_MS)));
   const keepHours = hourlyKeepMs === undefined ? {} : { keepHours: Math.ceil(hourlyKeepMs / HOUR_MS) };
   return [
     every(config.syncEveryMs, syncJob),
     every(REQUEUE_EVERY_MS, requeueJob),
-    // A longer reach includes shorter ones, but costs more requests, and old errors are rare.
+    // A longer reach includes the shorter ones but costs more requests, and old errors are rare.
     at("30 1 * * *", checkTotalsJob, { reach: "month" }, `${checkTotalsJob.name}-month`),
     at("30 2 * * 0", checkTotalsJob, { reach: "quarter" }, `${checkTotalsJob.name}-quarter`),
     at("30 2 5 * *", checkTotalsJob, { reach: "all" }, `${checkTotalsJob.name}-all`),
     at("0 3 * * *", reconcileRangeJob, { days: days(config.reconcileForMs) }),
-    // After the reconcile: a month whose restatements are repaired needs no second comparison.
-    at("0 4 * * *", readBillJob),
     at("0 5 * * *", pruneJob, { keepDays: days(config.keepHistoryMs), ...keepHours }),
-    // The files include what the night proved and repaired.
-    ...(config.files.address !== undefined ? [at("30 5 * * *", writeFilesJob)] : []),
-    every(60_000, alertJob),
+    ...features.flatMap(({ job: { name, options }, repeat }) =>
+      repeat === undefined ? [] : [{ id: name, job: name, repeat, data: {}, options }],
+    ),
   ];
 }
 
 /**
- * Makes the schedules in Redis equal to the given ones. A right one is left alone: writing it again would
- * drop a run that is due. A next run further away than a period is of a host whose clock is ahead.
+ * Makes the schedules in Redis equal to the given ones. Leaves a right one alone, because writing it again would drop a run
+ * that is due. A next run further away than one period comes from a host whose clock is ahead.
  */
 export async function restoreSchedules(
   queue: Queue,
@@ -109,7 +91,7 @@ export async function restoreSchedules(
     const found = present.get(id);
     const isTooFar = Number(found?.next ?? 0) > latestNext(repeat, now);
     if (found !== undefined && isSame(found, schedule) && !isTooFar) continue;
-    // BullMQ keeps the next run of a schedule that is written again.
+    // BullMQ keeps the next run when a schedule is written again.
     if (isTooFar && !(await removeSchedule(queue, id, repeat, now))) continue;
     await queue.upsertJobScheduler(id, repeat, { name: job, data, opts: options });
     restored++;

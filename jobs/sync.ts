@@ -1,5 +1,5 @@
-import { runOnSource } from "../src/pipeline/as-run.ts";
-import { endOfSync, planSync } from "../src/pipeline/sync/sync.ts";
+import { runOnSource } from "../src/core/pipeline/as-run.ts";
+import { endOfSync, planSync } from "../src/core/pipeline/sync/sync.ts";
 import { fillFetchQueue } from "./enqueue.ts";
 import { CONTROL, defineJob } from "./job.ts";
 

@@ -1,4 +1,4 @@
-import "../src/validation.ts";
+import "../src/core/base/validation.ts";
 import {
   DelayedError,
   type Job,
@@ -8,18 +8,18 @@ import {
   WaitingError,
   Worker,
 } from "bullmq";
-import { EtlError } from "../src/errors.ts";
-import { faultOf, stopsWrites } from "../src/faults.ts";
-import type { Warn } from "../src/log.ts";
-import { LOCK_LOST } from "../src/pipeline/extract/work-task.ts";
-import type { Share } from "../src/pipeline/source/limit-shares.ts";
-import { pauseOf } from "../src/pipeline/source/retries.ts";
-import type { RedisConnection } from "../src/redis-connect.ts";
+import { EtlError } from "../src/core/base/errors.ts";
+import { faultOf, stopsWrites } from "../src/core/base/faults.ts";
+import type { Warn } from "../src/core/base/log.ts";
+import type { RedisConnection } from "../src/core/base/redis-connect.ts";
+import { LOCK_LOST } from "../src/core/pipeline/extract/work-task.ts";
+import type { Share } from "../src/core/pipeline/source/limit-shares.ts";
+import { pauseOf } from "../src/core/pipeline/source/retries.ts";
 import { returnPlace } from "./control-request-limit.ts";
 import type { Hold } from "./holds.ts";
 import type { JobContext, JobCounts } from "./job.ts";
 import { type QueueKind, queueName } from "./queues.ts";
-import { JOBS } from "./schedule.ts";
+import type { Jobs } from "./schedule.ts";
 
 /** Jobs of one queue that run at once; the limiter bounds their requests. */
 const CONCURRENCY = 4;
@@ -37,16 +37,16 @@ const WAIT_FOR_JOB_S = 10;
 /** Pause of a worker whose connection broke. BullMQ's default is 15 s. */
 const RETRY_MS = 1_000;
 /**
- * How long a closing worker waits for Redis to take the ends of its jobs. Otherwise another worker gets each
- * job when its lock ends: it finds a fetch task done or handed back, and repeats other jobs.
+ * How long a closing worker waits for Redis to take the ends of its jobs. Without that, another worker gets each job when
+ * its lock ends: it finds fetch tasks done or handed back, and repeats other jobs.
  */
 const CLOSE_WITHOUT_REDIS_MS = 10_000;
 const ASK_REDIS_EVERY_MS = 1_000;
 
 interface WorkersInput {
+  readonly jobs: Jobs;
   readonly slug: string;
   readonly contexts: Readonly<Record<QueueKind, JobContext>>;
-  /** Limit of the fetch queue. */
   readonly limiter: Share;
   readonly clockOff: Hold;
   /** Opens a connection, which the workers close; each worker needs its own. */
@@ -108,7 +108,7 @@ function startWorker(
   const { slug, contexts, limiter, clockOff, connect, prefix, telemetry, warn, watcher } = input;
   const { log, gate } = contexts[kind];
   const connection = connect(`${kind} worker`);
-  const handle = createHandler(contexts[kind], watcher);
+  const handle = createHandler(contexts[kind], watcher, input.jobs);
   const work: typeof handle = async (job, token, cancelled) => {
     const counts = await handle(job, token, cancelled);
     if (kind === "fetch" && (counts.requests ?? 0) === 0) {
@@ -138,8 +138,8 @@ function startWorker(
     const named = code.startsWith("redis") ? code : "worker_error";
     warn({ code: named, at: worker.name, reason: error.message });
   });
-  // Another worker has this job: cancelling frees its place, and Postgres refuses its writes anyway. Unless
-  // this process stood still, Redis was away for longer than the lock: the job is not at fault.
+  // Another worker has this job: cancelling frees its place, and Postgres refuses its writes anyway. Unless this process
+  // stood still, Redis was away for longer than the lock, so the job is not at fault.
   worker.on("lockRenewalFailed", (jobs) => {
     for (const job of jobs) worker.cancelJob(job, stoodStillLately() ? LOCK_LOST : "redis_away");
   });
@@ -200,16 +200,16 @@ interface JobWatcher {
   readonly onFailed: (failed: { job: string; code: string }) => void;
 }
 
-/** The handler finds the job's kind, checks its payload, runs it and logs its counts once. */
 export function createHandler(
   context: JobContext,
   { onTaken, onWork, onDone }: Omit<JobWatcher, "onFailed" | "onAnswer">,
+  jobs: Jobs,
 ) {
   const running = new Map<string, number>();
   const count = (name: string, by: number) => running.set(name, (running.get(name) ?? 0) + by);
   return async (job: Job, token?: string, cancelled?: AbortSignal) => {
     onTaken();
-    const definition = JOBS.get(job.name);
+    const definition = jobs.get(job.name);
     if (definition === undefined) throw unusable("job_unknown", `This release has no job ${job.name}.`);
     const payload = definition.payload.safeParse(job.data);
     if (!payload.success) {
@@ -238,7 +238,7 @@ export function createHandler(
       const isStoreAway = context.gate.note(error);
       const goesBack = context.signal.aborted || (isStoreAway && definition.queue === "fetch");
       if (!goesBack) throw isOfQueue(error) ? error : (faultOf(error) ?? error);
-      // The process ends or cannot keep an answer: the job returns to the queue and uses no attempt.
+      // The process ends or cannot keep a response: the job returns to the queue and uses no attempt.
       await job.moveToWait(token);
       throw new WaitingError();
     } finally {
@@ -279,7 +279,7 @@ function eitherOf(process: AbortSignal, job: AbortSignal | undefined) {
 const LOOK_EVERY_MS = 1_000;
 /** Shorter standstills lose no lock. */
 const LONG_MS = 10_000;
-/** A lost lock is noticed this late at most. */
+/** Longest delay until a lost lock is noticed. */
 const LATELY_MS = 60_000;
 
 /** The process may have been stopped, or its event loop blocked. */

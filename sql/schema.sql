@@ -86,21 +86,37 @@ CREATE TABLE usage.charge (
   measure text NOT NULL,
   is_closed boolean NOT NULL,
   tier integer NOT NULL,
-  is_booked boolean NOT NULL,
   price_id integer NOT NULL,
   from_quantity bigint NOT NULL,
   unit_price numeric(18,10) NOT NULL,
   currency text NOT NULL,
-  traces numeric NOT NULL,
+  quantity numeric NOT NULL,
   cost numeric(38,10) NOT NULL,
   is_final boolean NOT NULL,
   coverage_status text NOT NULL,
-  day_traces numeric,
-  day_cost numeric(38,10),
-  day_unit_price numeric(18,10),
-  day_traces_now numeric,
-  CONSTRAINT charge_pkey PRIMARY KEY (usage_date, workspace_id, sku, is_closed, tier),
-  CONSTRAINT charge_traces_range CHECK ((traces > (0)::numeric))
+  CONSTRAINT charge_pkey PRIMARY KEY (usage_date, workspace_id, sku, tier, is_closed),
+  CONSTRAINT charge_quantity_range CHECK ((quantity > (0)::numeric))
+) PARTITION BY LIST (is_closed);
+CREATE TABLE usage.later_charge PARTITION OF usage.charge FOR VALUES IN (true);
+CREATE TABLE usage.open_charge PARTITION OF usage.charge FOR VALUES IN (false);
+
+CREATE TABLE usage.charge_day (
+  source_id smallint NOT NULL,
+  month_start date NOT NULL,
+  usage_date date NOT NULL,
+  workspace_id integer NOT NULL,
+  sku text NOT NULL,
+  measure text NOT NULL,
+  is_closed boolean NOT NULL,
+  currency text NOT NULL,
+  quantity numeric NOT NULL,
+  cost numeric(38,10) NOT NULL,
+  unit_price numeric(18,10),
+  quantity_now numeric NOT NULL,
+  is_final boolean NOT NULL,
+  coverage_status text NOT NULL,
+  CONSTRAINT charge_day_pkey PRIMARY KEY (usage_date, workspace_id, sku),
+  CONSTRAINT charge_day_quantity_range CHECK ((quantity > (0)::numeric))
 );
 
 CREATE TABLE usage.charge_due (
@@ -111,6 +127,28 @@ CREATE TABLE usage.charge_due (
   days_of_hours datemultirange,
   due_number bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   CONSTRAINT charge_due_pkey PRIMARY KEY (due_number)
+);
+
+CREATE TABLE usage.close (
+  close_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
+  source_id smallint NOT NULL,
+  period_start date NOT NULL,
+  period_end date NOT NULL,
+  month_start date DEFAULT 
+CASE
+    WHEN ((EXTRACT(day FROM period_start) = (1)::numeric) AND (period_end = ((period_start + '1 mon'::interval))::date)) THEN period_start
+    ELSE NULL::date
+END,
+  closed_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  settle_after_seconds bigint NOT NULL,
+  accepted_disagreements integer NOT NULL,
+  costs_closed_at timestamp with time zone,
+  CONSTRAINT close_pkey PRIMARY KEY (close_id),
+  CONSTRAINT close_once UNIQUE (source_id, period_start, period_end),
+  CONSTRAINT close_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
+  CONSTRAINT close_costs_of_month CHECK (((costs_closed_at IS NULL) OR (month_start IS NOT NULL))),
+  CONSTRAINT close_order CHECK ((period_start < period_end)),
+  CONSTRAINT close_settle_after_range CHECK ((settle_after_seconds >= 0))
 );
 
 CREATE TABLE usage.closed_charge (
@@ -124,12 +162,12 @@ CREATE TABLE usage.closed_charge (
   from_quantity bigint NOT NULL,
   unit_price numeric(18,10) NOT NULL,
   currency text NOT NULL,
-  traces numeric NOT NULL,
+  quantity numeric NOT NULL,
   cost numeric(38,10) NOT NULL,
   CONSTRAINT closed_charge_pkey PRIMARY KEY (close_id, usage_date, workspace_id, sku, tier),
-  CONSTRAINT closed_charge_close_id_fkey FOREIGN KEY (close_id) REFERENCES usage.month_close(close_id),
+  CONSTRAINT closed_charge_close_id_fkey FOREIGN KEY (close_id) REFERENCES usage.close(close_id),
   CONSTRAINT closed_charge_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id),
-  CONSTRAINT closed_charge_traces_range CHECK ((traces > (0)::numeric))
+  CONSTRAINT closed_charge_quantity_range CHECK ((quantity > (0)::numeric))
 );
 
 CREATE TABLE usage.closed_correction (
@@ -143,27 +181,12 @@ CREATE TABLE usage.closed_correction (
   from_quantity bigint NOT NULL,
   unit_price numeric(18,10) NOT NULL,
   currency text NOT NULL,
-  traces numeric NOT NULL,
+  quantity numeric NOT NULL,
   cost numeric(38,10) NOT NULL,
   CONSTRAINT closed_correction_pkey PRIMARY KEY (close_id, usage_date, workspace_id, sku, currency, unit_price),
-  CONSTRAINT closed_correction_close_id_fkey FOREIGN KEY (close_id) REFERENCES usage.month_close(close_id),
+  CONSTRAINT closed_correction_close_id_fkey FOREIGN KEY (close_id) REFERENCES usage.close(close_id),
   CONSTRAINT closed_correction_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id),
-  CONSTRAINT closed_correction_traces_nonzero CHECK ((traces <> (0)::numeric))
-);
-
-CREATE TABLE usage.closed_cost (
-  close_id integer NOT NULL,
-  workspace_id integer NOT NULL,
-  sku text NOT NULL,
-  measure text NOT NULL DEFAULT 'traces'::text,
-  unit_price numeric(18,10) NOT NULL,
-  currency text NOT NULL,
-  traces numeric NOT NULL,
-  cost numeric(38,10) NOT NULL,
-  CONSTRAINT closed_cost_pkey PRIMARY KEY (close_id, workspace_id, sku, currency, unit_price),
-  CONSTRAINT closed_cost_close_id_fkey FOREIGN KEY (close_id) REFERENCES usage.month_close(close_id),
-  CONSTRAINT closed_cost_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id),
-  CONSTRAINT closed_cost_traces_range CHECK ((traces > (0)::numeric))
+  CONSTRAINT closed_correction_quantity_nonzero CHECK ((quantity <> (0)::numeric))
 );
 
 CREATE TABLE usage.closed_total (
@@ -171,7 +194,7 @@ CREATE TABLE usage.closed_total (
   series_id integer NOT NULL,
   traces bigint NOT NULL,
   CONSTRAINT closed_total_pkey PRIMARY KEY (close_id, series_id),
-  CONSTRAINT closed_total_close_id_fkey FOREIGN KEY (close_id) REFERENCES usage.month_close(close_id),
+  CONSTRAINT closed_total_close_id_fkey FOREIGN KEY (close_id) REFERENCES usage.close(close_id),
   CONSTRAINT closed_total_series_id_fkey FOREIGN KEY (series_id) REFERENCES usage.series(series_id),
   CONSTRAINT closed_total_traces_range CHECK ((traces > 0))
 );
@@ -181,7 +204,7 @@ CREATE TABLE usage.closed_workspace (
   workspace_id integer NOT NULL,
   is_left_out boolean NOT NULL,
   CONSTRAINT closed_workspace_pkey PRIMARY KEY (close_id, workspace_id),
-  CONSTRAINT closed_workspace_close_id_fkey FOREIGN KEY (close_id) REFERENCES usage.month_close(close_id),
+  CONSTRAINT closed_workspace_close_id_fkey FOREIGN KEY (close_id) REFERENCES usage.close(close_id),
   CONSTRAINT closed_workspace_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id)
 );
 
@@ -204,28 +227,6 @@ CREATE TABLE usage.control_check (
   failures integer NOT NULL,
   CONSTRAINT control_check_pkey PRIMARY KEY (source_id, checked_at),
   CONSTRAINT control_check_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id)
-);
-
-CREATE TABLE usage.control_difference (
-  scope_id integer NOT NULL,
-  kind text NOT NULL,
-  period_start timestamp with time zone NOT NULL,
-  period_end timestamp with time zone NOT NULL,
-  external_id text NOT NULL,
-  measure text NOT NULL DEFAULT 'traces'::text,
-  stored_traces bigint,
-  control_traces bigint,
-  state text NOT NULL,
-  fetch_number bigint NOT NULL,
-  found_at timestamp with time zone NOT NULL DEFAULT now(),
-  closed_at timestamp with time zone,
-  CONSTRAINT control_difference_pkey PRIMARY KEY (scope_id, kind, period_start, period_end, external_id, measure),
-  CONSTRAINT control_difference_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
-  CONSTRAINT control_difference_closed_when CHECK (((state = ANY (ARRAY['closed'::text, 'not_configured'::text])) = (closed_at IS NOT NULL))),
-  CONSTRAINT control_difference_kind_known CHECK ((kind = ANY (ARRAY['stride_total'::text, 'grouping_total'::text, 'provider_total'::text, 'tier_total'::text, 'tier_exceeds'::text]))),
-  CONSTRAINT control_difference_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text, 'lcu'::text, 'lsu'::text, 'spend_usd'::text, 'evaluated_traces'::text]))),
-  CONSTRAINT control_difference_period_order CHECK ((period_start < period_end)),
-  CONSTRAINT control_difference_state_known CHECK ((state = ANY (ARRAY['platform_disagrees'::text, 'unattributed'::text, 'closed'::text, 'not_configured'::text])))
 );
 
 CREATE TABLE usage.coverage (
@@ -277,6 +278,43 @@ CREATE TABLE usage.day_state (
   traced datemultirange NOT NULL,
   CONSTRAINT day_state_pkey PRIMARY KEY (scope_id),
   CONSTRAINT day_state_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id) ON DELETE CASCADE
+);
+
+CREATE TABLE usage.difference (
+  scope_id integer NOT NULL,
+  compared_with text NOT NULL,
+  period_start timestamp with time zone NOT NULL,
+  period_end timestamp with time zone NOT NULL,
+  external_id text NOT NULL,
+  measure text NOT NULL DEFAULT 'traces'::text,
+  kind text NOT NULL,
+  stored_traces bigint,
+  other_traces bigint,
+  export_says text,
+  state text NOT NULL DEFAULT 'open'::text,
+  fetch_number bigint NOT NULL,
+  fetched_at timestamp with time zone NOT NULL DEFAULT now(),
+  found_at timestamp with time zone NOT NULL DEFAULT now(),
+  closed_at timestamp with time zone,
+  CONSTRAINT difference_pkey PRIMARY KEY (scope_id, compared_with, period_start, period_end, external_id, measure),
+  CONSTRAINT difference_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
+  CONSTRAINT difference_closed_when CHECK (((state = ANY (ARRAY['repaired'::text, 'closed'::text, 'withdrawn'::text, 'not_configured'::text, 'hours_dropped'::text])) = (closed_at IS NOT NULL))),
+  CONSTRAINT difference_compared_with_known CHECK ((compared_with = ANY (ARRAY['export'::text, 'stride_total'::text, 'grouping_total'::text, 'provider_total'::text, 'tier_total'::text, 'tier_exceeds'::text]))),
+  CONSTRAINT difference_kind_known CHECK (
+CASE compared_with
+    WHEN 'export'::text THEN (kind = ANY (ARRAY['missing_in_store'::text, 'missing_in_export'::text, 'traces_differ'::text, 'name_differs'::text, 'bucket_end_differs'::text]))
+    ELSE (kind = compared_with)
+END),
+  CONSTRAINT difference_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text, 'lcu'::text, 'lsu'::text, 'spend_usd'::text, 'evaluated_traces'::text]))),
+  CONSTRAINT difference_period_order CHECK ((period_start < period_end)),
+  CONSTRAINT difference_says_when CHECK (((kind <> ALL (ARRAY['name_differs'::text, 'bucket_end_differs'::text])) OR (export_says IS NOT NULL))),
+  CONSTRAINT difference_state_known CHECK ((state = ANY (ARRAY['open'::text, 'platform_disagrees'::text, 'unattributed'::text, 'repaired'::text, 'closed'::text, 'withdrawn'::text, 'not_configured'::text, 'hours_dropped'::text]))),
+  CONSTRAINT difference_state_of_totals CHECK (
+CASE compared_with
+    WHEN 'export'::text THEN (state <> 'unattributed'::text)
+    WHEN 'grouping_total'::text THEN (state = ANY (ARRAY['platform_disagrees'::text, 'unattributed'::text, 'closed'::text, 'not_configured'::text]))
+    ELSE (state = ANY (ARRAY['platform_disagrees'::text, 'closed'::text, 'not_configured'::text]))
+END)
 );
 
 CREATE TABLE usage.ended_session (
@@ -434,21 +472,6 @@ CREATE TABLE usage.matched_total (
   CONSTRAINT matched_total_no_overlap EXCLUDE USING gist (int4range(scope_id, scope_id, '[]'::text) WITH &&, tstzrange(period_start, period_end) WITH &&)
 );
 
-CREATE TABLE usage.month_close (
-  close_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
-  source_id smallint NOT NULL,
-  month_start date NOT NULL,
-  closed_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
-  settle_after_seconds bigint NOT NULL,
-  accepted_disagreements integer NOT NULL,
-  costs_closed_at timestamp with time zone,
-  CONSTRAINT month_close_pkey PRIMARY KEY (close_id),
-  CONSTRAINT month_close_once UNIQUE (source_id, month_start),
-  CONSTRAINT month_close_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT month_close_on_first CHECK ((EXTRACT(day FROM month_start) = (1)::numeric)),
-  CONSTRAINT month_close_settle_after_range CHECK ((settle_after_seconds >= 0))
-);
-
 CREATE TABLE usage.monthly_total (
   series_id integer NOT NULL,
   month_start date NOT NULL,
@@ -537,31 +560,6 @@ CREATE TABLE usage.owner_share (
   CONSTRAINT owner_share_range CHECK (((share > (0)::numeric) AND (share <= (1)::numeric)))
 );
 
-CREATE TABLE usage.period_close (
-  period_close_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
-  source_id smallint NOT NULL,
-  period_start date NOT NULL,
-  period_end date NOT NULL,
-  closed_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
-  settle_after_seconds bigint NOT NULL,
-  accepted_disagreements integer NOT NULL,
-  CONSTRAINT period_close_pkey PRIMARY KEY (period_close_id),
-  CONSTRAINT period_close_once UNIQUE (source_id, period_end),
-  CONSTRAINT period_close_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT period_close_order CHECK ((period_start < period_end))
-);
-
-CREATE TABLE usage.period_total (
-  period_close_id integer NOT NULL,
-  group_by text NOT NULL,
-  workspace text NOT NULL,
-  external_id text NOT NULL,
-  traces bigint NOT NULL,
-  CONSTRAINT period_total_pkey PRIMARY KEY (period_close_id, group_by, workspace, external_id),
-  CONSTRAINT period_total_period_close_id_fkey FOREIGN KEY (period_close_id) REFERENCES usage.period_close(period_close_id) ON DELETE CASCADE,
-  CONSTRAINT period_total_traces_range CHECK ((traces > 0))
-);
-
 CREATE TABLE usage.price (
   price_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
   sku_id integer NOT NULL,
@@ -637,29 +635,6 @@ CREATE TABLE usage.reconciled (
   CONSTRAINT reconciled_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
   CONSTRAINT reconciled_period_order CHECK ((period_start < period_end)),
   CONSTRAINT reconciled_no_overlap EXCLUDE USING gist (int4range(scope_id, scope_id, '[]'::text) WITH &&, tstzrange(period_start, period_end) WITH &&)
-);
-
-CREATE TABLE usage.reconciliation_difference (
-  scope_id integer NOT NULL,
-  bucket_start timestamp with time zone NOT NULL,
-  external_id text NOT NULL,
-  measure text NOT NULL DEFAULT 'traces'::text,
-  kind text NOT NULL,
-  stored_traces bigint,
-  export_traces bigint,
-  export_says text,
-  state text NOT NULL DEFAULT 'open'::text,
-  fetch_number bigint NOT NULL,
-  fetched_at timestamp with time zone NOT NULL DEFAULT now(),
-  found_at timestamp with time zone NOT NULL DEFAULT now(),
-  closed_at timestamp with time zone,
-  CONSTRAINT reconciliation_difference_pkey PRIMARY KEY (scope_id, bucket_start, external_id, measure),
-  CONSTRAINT reconciliation_difference_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
-  CONSTRAINT reconciliation_difference_closed_when CHECK (((state = ANY (ARRAY['repaired'::text, 'closed'::text, 'withdrawn'::text, 'not_configured'::text, 'hours_dropped'::text])) = (closed_at IS NOT NULL))),
-  CONSTRAINT reconciliation_difference_kind_known CHECK ((kind = ANY (ARRAY['missing_in_store'::text, 'missing_in_export'::text, 'traces_differ'::text, 'name_differs'::text, 'bucket_end_differs'::text]))),
-  CONSTRAINT reconciliation_difference_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text, 'lcu'::text, 'lsu'::text, 'spend_usd'::text, 'evaluated_traces'::text]))),
-  CONSTRAINT reconciliation_difference_says_when CHECK (((kind <> ALL (ARRAY['name_differs'::text, 'bucket_end_differs'::text])) OR (export_says IS NOT NULL))),
-  CONSTRAINT reconciliation_difference_state_known CHECK ((state = ANY (ARRAY['open'::text, 'platform_disagrees'::text, 'repaired'::text, 'closed'::text, 'withdrawn'::text, 'not_configured'::text, 'hours_dropped'::text])))
 );
 
 CREATE TABLE usage.resource_tag (
@@ -890,15 +865,19 @@ CREATE TABLE usage.workspace (
   CONSTRAINT workspace_entity_id_fkey FOREIGN KEY (entity_id) REFERENCES usage.entity(entity_id)
 );
 
-CREATE INDEX charge_averaged ON usage.charge USING btree (usage_date) WHERE ((day_traces IS NOT NULL) AND (day_unit_price IS NULL));
+CREATE INDEX charge_by_month ON ONLY usage.charge USING btree (source_id, month_start, workspace_id);
 
-CREATE INDEX charge_by_month ON usage.charge USING btree (source_id, month_start, workspace_id);
+CREATE INDEX charge_day_by_month ON usage.charge_day USING btree (source_id, month_start, workspace_id);
+
+CREATE INDEX closed_charge_by_day ON usage.closed_charge USING btree (usage_date, workspace_id);
 
 CREATE INDEX closed_charge_by_measure ON usage.closed_charge USING btree (measure);
 
 CREATE INDEX configuration_change_newest ON usage.configuration_change USING btree (changed_at DESC, change_id DESC);
 
-CREATE INDEX control_difference_newest ON usage.control_difference USING btree (found_at DESC, scope_id, kind, period_start, period_end, external_id) WHERE (state <> 'unattributed'::text);
+CREATE INDEX difference_newest ON usage.difference USING btree (found_at DESC, scope_id, compared_with, period_start, period_end, external_id) WHERE (state <> 'unattributed'::text);
+
+CREATE INDEX difference_unresolved ON usage.difference USING btree (scope_id, period_start) WHERE (state = ANY (ARRAY['open'::text, 'platform_disagrees'::text]));
 
 CREATE INDEX fetch_of_run ON usage."fetch" USING btree (run_id) WHERE (run_id IS NOT NULL);
 
@@ -924,10 +903,6 @@ CREATE INDEX operator_action_of_source ON usage.operator_action USING btree (sou
 
 CREATE INDEX recent_naming_noted_at ON usage.recent_naming USING btree (noted_at);
 
-CREATE INDEX reconciliation_difference_newest ON usage.reconciliation_difference USING btree (found_at DESC, scope_id, bucket_start, external_id);
-
-CREATE INDEX reconciliation_difference_unresolved ON usage.reconciliation_difference USING btree (scope_id, bucket_start) WHERE (state = ANY (ARRAY['open'::text, 'platform_disagrees'::text]));
-
 CREATE UNIQUE INDEX resource_tag_current ON usage.resource_tag USING btree (workspace_id, dimension, external_id, tag_key) WHERE (valid_to IS NULL);
 
 CREATE INDEX restatement_time ON usage.restatement USING btree (restated_at);
@@ -938,51 +913,7 @@ CREATE INDEX run_of_source ON usage.run USING btree (source_id, started_at);
 
 CREATE CONSTRAINT TRIGGER charges_follow AFTER INSERT ON usage.charge_due DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION usage.recompute_due_charges();
 
-CREATE TRIGGER charges_follow AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON usage.dated_record FOR EACH STATEMENT WHEN ((current_setting('usage.keeps_digests'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION usage.all_charges_follow();
-
-CREATE TRIGGER charges_follow AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON usage.hourly_record FOR EACH STATEMENT WHEN ((current_setting('usage.keeps_digests'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION usage.all_charges_follow();
-
-CREATE TRIGGER charges_follow AFTER INSERT OR DELETE OR UPDATE ON usage.month_close FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_row();
-
-CREATE TRIGGER charges_follow AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON usage.price FOR EACH STATEMENT EXECUTE FUNCTION usage.all_charges_follow();
-
-CREATE TRIGGER charges_follow AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON usage.price_tier FOR EACH STATEMENT EXECUTE FUNCTION usage.all_charges_follow();
-
-CREATE TRIGGER charges_follow AFTER INSERT ON usage.scope FOR EACH ROW WHEN (((new.group_by = 'workspace'::text) AND (new.stride = 'day'::text) AND ((new.kind <> 'traces'::text) OR (new.trace_tier <> 'all'::text)))) EXECUTE FUNCTION usage.charges_follow_scope();
-
-CREATE TRIGGER charges_follow AFTER UPDATE ON usage.source FOR EACH ROW WHEN ((((old.workspace_ids IS DISTINCT FROM new.workspace_ids) OR (old.data_start IS DISTINCT FROM new.data_start)) OR (old.wanted_meters IS DISTINCT FROM new.wanted_meters))) EXECUTE FUNCTION usage.charges_follow_row();
-
-CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.source_fact FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_row();
-
-CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.source_meter FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_row();
-
-CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.workspace FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_row();
-
-CREATE TRIGGER charges_follow_change AFTER UPDATE ON usage.source_meter FOR EACH ROW WHEN (((old.state IS DISTINCT FROM new.state) OR (old.starts_on IS DISTINCT FROM new.starts_on))) EXECUTE FUNCTION usage.charges_follow_row();
-
-CREATE TRIGGER charges_follow_change AFTER UPDATE ON usage.workspace FOR EACH ROW WHEN (((old.unlisted_since IS DISTINCT FROM new.unlisted_since) OR (old.is_deleted IS DISTINCT FROM new.is_deleted))) EXECUTE FUNCTION usage.charges_follow_row();
-
-CREATE TRIGGER charges_follow_deleted AFTER DELETE ON usage.closed_charge REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_closed();
-
-CREATE TRIGGER charges_follow_deleted AFTER DELETE ON usage.closed_workspace REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_closed();
-
-CREATE TRIGGER charges_follow_deleted AFTER DELETE ON usage.scope FOR EACH ROW WHEN (((old.group_by = 'workspace'::text) AND (old.stride = 'day'::text) AND ((old.kind <> 'traces'::text) OR (old.trace_tier <> 'all'::text)))) EXECUTE FUNCTION usage.charges_follow_scope();
-
-CREATE TRIGGER charges_follow_inserted AFTER INSERT ON usage.closed_charge REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_closed();
-
-CREATE TRIGGER charges_follow_inserted AFTER INSERT ON usage.closed_workspace REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_closed();
-
-CREATE TRIGGER charges_follow_updated AFTER UPDATE ON usage.closed_charge REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_closed();
-
-CREATE TRIGGER charges_follow_updated AFTER UPDATE ON usage.closed_workspace REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_closed();
-
 CREATE TRIGGER configuration_changes AFTER UPDATE OF base_url, workspace_ids, data_start, organization_id, key_digest ON usage.source FOR EACH ROW WHEN ((((((old.base_url IS DISTINCT FROM new.base_url) OR (old.workspace_ids IS DISTINCT FROM new.workspace_ids)) OR (old.data_start IS DISTINCT FROM new.data_start)) OR (old.organization_id IS DISTINCT FROM new.organization_id)) OR (old.key_digest IS DISTINCT FROM new.key_digest))) EXECUTE FUNCTION usage.keep_configuration_change();
-
-CREATE TRIGGER control_difference_deleted AFTER DELETE ON usage.control_difference REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
-
-CREATE TRIGGER control_difference_inserted AFTER INSERT ON usage.control_difference REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
-
-CREATE TRIGGER control_difference_updated AFTER UPDATE ON usage.control_difference REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
 
 CREATE TRIGGER coverage_deleted AFTER DELETE ON usage.coverage REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.state_follows();
 
@@ -999,26 +930,6 @@ CREATE TRIGGER failure_deleted AFTER DELETE ON usage.failure REFERENCING OLD TAB
 CREATE TRIGGER failure_inserted AFTER INSERT ON usage.failure REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.state_follows();
 
 CREATE TRIGGER failure_updated AFTER UPDATE ON usage.failure REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.state_follows();
-
-CREATE TRIGGER matched_total_deleted AFTER DELETE ON usage.matched_total REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
-
-CREATE TRIGGER matched_total_inserted AFTER INSERT ON usage.matched_total REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
-
-CREATE TRIGGER matched_total_updated AFTER UPDATE ON usage.matched_total REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
-
-CREATE TRIGGER reconciled_deleted AFTER DELETE ON usage.reconciled REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
-
-CREATE TRIGGER reconciled_inserted AFTER INSERT ON usage.reconciled REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
-
-CREATE TRIGGER reconciled_updated AFTER UPDATE ON usage.reconciled REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
-
-CREATE TRIGGER reconciliation_difference_deleted AFTER DELETE ON usage.reconciliation_difference REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
-
-CREATE TRIGGER reconciliation_difference_inserted AFTER INSERT ON usage.reconciliation_difference REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
-
-CREATE TRIGGER reconciliation_difference_updated AFTER UPDATE ON usage.reconciliation_difference REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
-
-CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENCING NEW TABLE AS new_restatements FOR EACH STATEMENT EXECUTE FUNCTION usage.end_proof();
 
 -- VIEW reporting.data_freshness (
 --   source_id text,
@@ -1118,7 +1029,10 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_reconciled boolean,
 --   reconciled_at timestamp with time zone,
 --   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
+--   proved_at timestamp with time zone,
+--   longlived_traces bigint,
+--   shortlived_traces bigint,
+--   tiers_status text
 -- )
 
 -- VIEW reporting.fct_usage_owner_daily (
@@ -1147,7 +1061,10 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_reconciled boolean,
 --   reconciled_at timestamp with time zone,
 --   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
+--   proved_at timestamp with time zone,
+--   longlived_traces bigint,
+--   shortlived_traces bigint,
+--   tiers_status text
 -- )
 
 -- VIEW reporting.fct_usage_user_daily (
@@ -1163,7 +1080,10 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_reconciled boolean,
 --   reconciled_at timestamp with time zone,
 --   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
+--   proved_at timestamp with time zone,
+--   longlived_traces bigint,
+--   shortlived_traces bigint,
+--   tiers_status text
 -- )
 
 -- VIEW reporting.fct_usage_workspace_daily (
@@ -1178,7 +1098,10 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_reconciled boolean,
 --   reconciled_at timestamp with time zone,
 --   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
+--   proved_at timestamp with time zone,
+--   longlived_traces bigint,
+--   shortlived_traces bigint,
+--   tiers_status text
 -- )
 
 -- VIEW reporting.usage_bill_monthly (
@@ -1342,6 +1265,43 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_final boolean
 -- )
 
+-- VIEW reporting_detail.fct_close (
+--   source_id text,
+--   period_start date,
+--   period_end date,
+--   is_calendar_month boolean,
+--   group_by text,
+--   workspace_id text,
+--   workspace_name text,
+--   dimension_id text,
+--   dimension_name text,
+--   is_left_out boolean,
+--   closed_traces bigint,
+--   adjustment_traces bigint,
+--   current_traces bigint,
+--   closed_at timestamp with time zone,
+--   settle_after_seconds bigint,
+--   accepted_disagreements integer
+-- )
+
+-- VIEW reporting_detail.fct_close_cost (
+--   source_id text,
+--   period_start date,
+--   period_end date,
+--   workspace_id text,
+--   workspace_name text,
+--   sku text,
+--   measure text,
+--   unit_price numeric(18,10),
+--   currency text,
+--   closed_quantity numeric(26,6),
+--   closed_cost numeric(38,10),
+--   adjustment_cost numeric(38,10),
+--   current_cost numeric(38,10),
+--   is_invoiced boolean,
+--   closed_at timestamp with time zone
+-- )
+
 -- VIEW reporting_detail.fct_cost_by_id_daily (
 --   source_id text,
 --   usage_date date,
@@ -1359,51 +1319,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   coverage_status text,
 --   measure text,
 --   quantity numeric(26,6),
---   is_invoiced boolean
--- )
-
--- VIEW reporting_detail.fct_month_close (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   is_left_out boolean,
---   closed_traces bigint,
---   closed_at timestamp with time zone,
---   settle_after_seconds bigint,
---   accepted_disagreements integer,
---   adjustment_traces bigint,
---   current_traces bigint
--- )
-
--- VIEW reporting_detail.fct_month_close_by_dimension (
---   source_id text,
---   month_start date,
---   group_by text,
---   workspace_id text,
---   workspace_name text,
---   dimension_id text,
---   dimension_name text,
---   closed_traces bigint,
---   adjustment_traces bigint,
---   current_traces bigint,
---   closed_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.fct_month_close_cost (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   sku text,
---   unit_price numeric(18,10),
---   currency text,
---   closed_traces numeric(26,6),
---   closed_cost numeric(38,10),
---   adjustment_cost numeric(38,10),
---   current_cost numeric(38,10),
---   closed_at timestamp with time zone,
---   measure text,
 --   is_invoiced boolean
 -- )
 
@@ -1426,45 +1341,14 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   proved_at timestamp with time zone
 -- )
 
--- VIEW reporting_detail.fct_usage_api_key_by_tier_daily (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   api_key_short_key text,
---   trace_tier text,
---   traces bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone,
---   is_reconciled boolean,
---   reconciled_at timestamp with time zone,
---   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.fct_usage_api_key_by_tier_monthly (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   api_key_short_key text,
---   trace_tier text,
---   traces bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   coverage_status text,
---   is_month_over boolean
--- )
-
--- VIEW reporting_detail.fct_usage_api_key_hourly (
+-- VIEW reporting_detail.fct_usage_by_id_hourly (
 --   source_id text,
 --   usage_hour timestamp with time zone,
+--   group_by text,
 --   workspace_id text,
 --   workspace_name text,
---   api_key_short_key text,
+--   dimension_id text,
+--   dimension_name text,
 --   traces bigint,
 --   is_final boolean,
 --   coverage_status text,
@@ -1485,131 +1369,10 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_complete boolean,
 --   is_final boolean,
 --   traces_loaded bigint,
---   is_month_over boolean
--- )
-
--- VIEW reporting_detail.fct_usage_project_by_tier_daily (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   project_id text,
---   project_name text,
---   trace_tier text,
---   traces bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone,
---   is_reconciled boolean,
---   reconciled_at timestamp with time zone,
---   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.fct_usage_project_by_tier_monthly (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   project_id text,
---   project_name text,
---   trace_tier text,
---   traces bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   coverage_status text,
---   is_month_over boolean
--- )
-
--- VIEW reporting_detail.fct_usage_project_hourly (
---   source_id text,
---   usage_hour timestamp with time zone,
---   workspace_id text,
---   workspace_name text,
---   project_id text,
---   project_name text,
---   traces bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.fct_usage_user_by_tier_daily (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   trace_tier text,
---   traces bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone,
---   is_reconciled boolean,
---   reconciled_at timestamp with time zone,
---   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.fct_usage_user_by_tier_monthly (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   trace_tier text,
---   traces bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   coverage_status text,
---   is_month_over boolean
--- )
-
--- VIEW reporting_detail.fct_usage_user_hourly (
---   source_id text,
---   usage_hour timestamp with time zone,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   traces bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.fct_usage_workspace_by_tier_daily (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   trace_tier text,
---   traces bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone,
---   is_reconciled boolean,
---   reconciled_at timestamp with time zone,
---   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.fct_usage_workspace_by_tier_monthly (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   trace_tier text,
---   traces bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   coverage_status text,
---   is_month_over boolean
+--   is_month_over boolean,
+--   longlived_traces bigint,
+--   shortlived_traces bigint,
+--   tiers_status text
 -- )
 
 -- VIEW reporting_detail.fct_usage_workspace_hourly (
@@ -1873,21 +1636,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   run_rate_traces bigint
 -- )
 
--- VIEW reporting_detail.usage_period_close (
---   source_id text,
---   period_start date,
---   period_end date,
---   group_by text,
---   workspace_id text,
---   dimension_id text,
---   closed_traces bigint,
---   adjustment_traces bigint,
---   current_traces bigint,
---   closed_at timestamp with time zone,
---   settle_after_seconds bigint,
---   accepted_disagreements integer
--- )
-
 -- VIEW reporting_detail.usage_provider_total (
 --   source_id text,
 --   month_start date,
@@ -2017,18 +1765,27 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   from_quantity bigint,
 --   unit_price numeric(18,10),
 --   currency text,
---   traces numeric,
---   cost numeric(38,10),
+--   quantity numeric,
+--   cost numeric,
 --   is_final boolean,
 --   coverage_status text,
+--   measure text
+-- )
+
+-- VIEW usage.booked_charge (
+--   usage_date date,
+--   workspace_id integer,
+--   sku text,
 --   measure text,
---   dimension text,
---   dimension_id text,
---   dimension_name text,
---   owner text,
---   owner_tags jsonb,
---   share numeric,
---   tags text
+--   is_closed boolean,
+--   tier integer,
+--   price_id integer,
+--   unit_price numeric(18,10),
+--   currency text,
+--   quantity numeric,
+--   cost numeric(38,10),
+--   is_final boolean,
+--   coverage_status text
 -- )
 
 -- VIEW usage.cell (
@@ -2051,59 +1808,12 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   expected_days datemultirange
 -- )
 
--- VIEW usage.cell_days (
---   day_scope_id integer,
---   hour_scope_id integer,
+-- VIEW usage.charged_day (
 --   source_id smallint,
---   slug text,
---   data_start date,
---   group_by text,
---   workspace_entity_id integer,
---   workspace_id text,
---   workspace_name text,
---   expected_days datemultirange,
---   expected datemultirange,
---   own_days datemultirange,
---   days_of_hours datemultirange,
---   loaded datemultirange,
---   final datemultirange,
---   not_available datemultirange,
---   failed datemultirange,
---   unverified datemultirange,
---   missing datemultirange,
---   traced datemultirange,
---   fetched_starts date[],
---   fetched_at timestamp with time zone[],
---   day_series integer[],
---   hour_series integer[],
---   fence bigint
--- )
-
--- VIEW usage.cell_months (
---   day_scope_id integer,
---   starts date[],
---   days_expected integer[],
---   days_loaded integer[],
---   is_final boolean[],
---   plain boolean[]
--- )
-
--- VIEW usage.charge_part (
---   slug text,
---   workspace_id text,
+--   month_start date,
 --   usage_date date,
---   sku text,
---   dimension text,
---   dimension_id text,
---   dimension_name text,
---   owner text,
---   cost_center text,
---   share numeric,
---   quantity numeric,
---   is_final boolean,
---   coverage_status text,
---   whole numeric,
---   ends numeric
+--   workspace_id integer,
+--   measure text
 -- )
 
 -- VIEW usage.charged_month (
@@ -2114,24 +1824,12 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   days daterange
 -- )
 
--- VIEW usage.closed_cost_days (
---   slug text,
---   workspace_id text,
---   charged datemultirange,
---   uncharged datemultirange
--- )
-
 -- VIEW usage.closed_period (
 --   close_id integer,
 --   source_id smallint,
 --   month_start date,
 --   closed_at timestamp with time zone,
 --   corrected_in date
--- )
-
--- VIEW usage.costless (
---   source_id smallint,
---   days datemultirange
 -- )
 
 -- VIEW usage.coverage_cell (
@@ -2156,17 +1854,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   traced datemultirange,
 --   reconciled datemultirange,
 --   matched datemultirange
--- )
-
--- VIEW usage.coverage_status (
---   source_id smallint,
---   slug text,
---   meter text,
---   stride text,
---   group_by text,
---   workspace_entity_id integer,
---   status text,
---   days datemultirange
 -- )
 
 -- VIEW usage.daily_row (
@@ -2215,25 +1902,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   stored_unverified datemultirange
 -- )
 
--- VIEW usage.day_fetched (
---   scope_id integer,
---   starts date[],
---   fetched_at timestamp with time zone[]
--- )
-
--- VIEW usage.day_of_hours (
---   day_scope_id integer,
---   hour_scope_id integer,
---   usage_date date,
---   fetched_at timestamp with time zone,
---   slug text,
---   group_by text,
---   workspace_entity_id integer,
---   workspace_id text,
---   workspace_name text,
---   status text
--- )
-
 -- VIEW usage.divided_charge (
 --   source_id smallint,
 --   usage_date date,
@@ -2246,7 +1914,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   from_quantity bigint,
 --   unit_price numeric(18,10),
 --   currency text,
---   traces numeric,
+--   quantity numeric,
 --   cost numeric(38,14),
 --   is_final boolean,
 --   coverage_status text,
@@ -2297,6 +1965,18 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   dimension_name text
 -- )
 
+-- VIEW usage.entity_with_usage (
+--   dimension text,
+--   slug text,
+--   dimension_id text,
+--   dimension_name text,
+--   first_seen_at timestamp with time zone,
+--   last_seen_at timestamp with time zone,
+--   workspace_count integer,
+--   sole_workspace_id text,
+--   sole_workspace_name text
+-- )
+
 -- VIEW usage.expected_day (
 --   slug text,
 --   group_by text,
@@ -2317,16 +1997,11 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   day_scope_id integer
 -- )
 
--- VIEW usage.expected_hour (
---   slug text,
---   group_by text,
---   workspace_id text,
---   workspace_name text,
---   usage_hour timestamp with time zone,
---   loaded boolean,
---   fetched_at timestamp with time zone,
---   status text,
---   hour_series integer[]
+-- VIEW usage.fetched (
+--   scope_id integer,
+--   hours timestamp with time zone[],
+--   days date[],
+--   fetched_at timestamp with time zone[]
 -- )
 
 -- VIEW usage.figure_days (
@@ -2340,37 +2015,15 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   workspace_entity_id integer,
 --   workspace_id text,
 --   workspace_name text,
---   begins_on date,
 --   expected datemultirange,
 --   loaded datemultirange,
 --   final datemultirange,
 --   not_available datemultirange,
 --   failed datemultirange,
 --   unverified datemultirange,
+--   missing datemultirange,
 --   starts date[],
---   fetched_at timestamp with time zone[],
---   trace_starts date[],
---   trace_fetched_at timestamp with time zone[],
---   missing datemultirange
--- )
-
--- VIEW usage.figure_months (
---   meter text,
---   trace_tier text,
---   scope_id integer,
---   trace_scope_id integer,
---   slug text,
---   source_id smallint,
---   group_by text,
---   workspace_entity_id integer,
---   workspace_id text,
---   workspace_name text,
---   month_start date,
---   days_expected integer,
---   days_loaded integer,
---   status text,
---   is_complete boolean,
---   is_final boolean
+--   fetched_at timestamp with time zone[]
 -- )
 
 -- VIEW usage.figure_of_hours (
@@ -2387,12 +2040,78 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   workspace_name text
 -- )
 
--- VIEW usage.final_time (
---   scope_id integer,
---   period_start timestamp with time zone,
---   period_end timestamp with time zone,
---   final_at timestamp with time zone,
---   withdrawn_at timestamp with time zone
+-- VIEW usage.focus_charge (
+--   "AllocatedMethodDetails" text,
+--   "AllocatedMethodId" text,
+--   "AllocatedResourceId" text,
+--   "AllocatedResourceName" text,
+--   "AllocatedTags" text,
+--   "AvailabilityZone" text,
+--   "BilledCost" numeric,
+--   "BillingAccountId" text,
+--   "BillingAccountName" text,
+--   "BillingAccountType" text,
+--   "BillingCurrency" text,
+--   "BillingPeriodEnd" timestamp with time zone,
+--   "BillingPeriodStart" timestamp with time zone,
+--   "CapacityReservationId" text,
+--   "CapacityReservationStatus" text,
+--   "ChargeCategory" text,
+--   "ChargeClass" text,
+--   "ChargeDescription" text,
+--   "ChargeFrequency" text,
+--   "ChargePeriodEnd" timestamp with time zone,
+--   "ChargePeriodStart" timestamp with time zone,
+--   "CommitmentDiscountCategory" text,
+--   "CommitmentDiscountId" text,
+--   "CommitmentDiscountName" text,
+--   "CommitmentDiscountQuantity" numeric(38,10),
+--   "CommitmentDiscountStatus" text,
+--   "CommitmentDiscountType" text,
+--   "CommitmentDiscountUnit" text,
+--   "CommitmentProgramEligibilityDetails" text,
+--   "ConsumedQuantity" numeric(26,6),
+--   "ConsumedUnit" text,
+--   "ContractApplied" text,
+--   "ContractedCost" numeric,
+--   "ContractedUnitPrice" numeric(18,10),
+--   "EffectiveCost" numeric,
+--   "HostProviderName" text,
+--   "InvoiceDetailId" text,
+--   "InvoiceId" text,
+--   "InvoiceIssuerName" text,
+--   "ListCost" numeric,
+--   "ListUnitPrice" numeric(18,10),
+--   "PricingCategory" text,
+--   "PricingCurrency" text,
+--   "PricingCurrencyContractedUnitPrice" numeric(18,10),
+--   "PricingCurrencyEffectiveCost" numeric,
+--   "PricingCurrencyListUnitPrice" numeric(18,10),
+--   "PricingQuantity" numeric(26,6),
+--   "PricingUnit" text,
+--   "RegionId" text,
+--   "RegionName" text,
+--   "ResourceId" text,
+--   "ResourceName" text,
+--   "ResourceType" text,
+--   "ServiceCategory" text,
+--   "ServiceName" text,
+--   "ServiceProviderName" text,
+--   "ServiceSubcategory" text,
+--   "SkuId" text,
+--   "SkuMeter" text,
+--   "SkuPriceDetails" text,
+--   "SkuPriceId" text,
+--   "SubAccountId" text,
+--   "SubAccountName" text,
+--   "SubAccountType" text,
+--   "Tags" text,
+--   "x_SourceId" text,
+--   "x_UsageDate" date,
+--   "x_BillingMonth" date,
+--   "x_IsFinal" boolean,
+--   "x_CoverageStatus" text,
+--   is_divided boolean
 -- )
 
 -- VIEW usage.hour_cell (
@@ -2438,49 +2157,11 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   reconciled_at timestamp with time zone[]
 -- )
 
--- VIEW usage.hour_fetched (
---   scope_id integer,
---   starts timestamp with time zone[],
---   fetched_at timestamp with time zone[]
--- )
-
 -- VIEW usage.hour_proof (
 --   scope_id integer,
 --   parts tstzmultirange,
 --   starts timestamp with time zone[],
 --   reconciled_at timestamp with time zone[]
--- )
-
--- VIEW usage.hourly_row (
---   slug text,
---   group_by text,
---   usage_hour timestamp with time zone,
---   workspace_id text,
---   workspace_name text,
---   dimension_id text,
---   dimension_name text,
---   traces bigint,
---   fetched_at timestamp with time zone,
---   status text
--- )
-
--- VIEW usage.kept_charge (
---   source_id smallint,
---   usage_date date,
---   billing_month date,
---   is_correction boolean,
---   workspace_entity_id integer,
---   sku text,
---   price_id integer,
---   tier integer,
---   from_quantity bigint,
---   unit_price numeric(18,10),
---   currency text,
---   traces numeric,
---   cost numeric(38,10),
---   is_final boolean,
---   coverage_status text,
---   measure text
 -- )
 
 -- VIEW usage.kept_meter (
@@ -2506,23 +2187,35 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   workspace_id integer,
 --   external_id text,
 --   zeros integer,
---   first_day date,
---   last_day date,
+--   days datemultirange,
 --   lost_at timestamp with time zone,
 --   is_unread boolean,
 --   is_unlisted boolean
 -- )
 
--- VIEW usage.measured_day (
---   meter text,
+-- VIEW usage.measure (
 --   measure text,
+--   meter text,
+--   service text,
+--   name text,
+--   unit text,
+--   digits integer,
+--   is_reported boolean
+-- )
+
+-- VIEW usage.measured_day (
 --   slug text,
 --   usage_date date,
+--   meter text,
+--   measure text,
 --   workspace_id text,
 --   workspace_name text,
---   traces numeric,
---   is_final boolean,
---   coverage_status text
+--   quantity numeric,
+--   status text,
+--   fetched_at timestamp with time zone,
+--   reconciled_at timestamp with time zone,
+--   matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
 -- )
 
 -- VIEW usage.measured_price (
@@ -2561,7 +2254,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   days_expected integer,
 --   days_loaded integer,
 --   is_final boolean,
---   by_hours boolean
+--   by_hours boolean,
+--   workspace_entity_id integer
 -- )
 
 -- VIEW usage.monthly_row (
@@ -2576,7 +2270,9 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   days_expected integer,
 --   days_loaded integer,
 --   is_final boolean,
---   traces_loaded bigint
+--   traces_loaded bigint,
+--   workspace_entity_id integer,
+--   entity_id integer
 -- )
 
 -- VIEW usage.name_in_time (
@@ -2584,24 +2280,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   name text,
 --   fetched_at timestamp with time zone,
 --   days daterange
--- )
-
--- VIEW usage.open_correction (
---   source_id smallint,
---   usage_date date,
---   billing_month date,
---   workspace_entity_id integer,
---   sku text,
---   price_id integer,
---   tier integer,
---   from_quantity bigint,
---   unit_price numeric(18,10),
---   currency text,
---   traces numeric,
---   cost numeric(38,10),
---   is_final boolean,
---   coverage_status text,
---   measure text
 -- )
 
 -- VIEW usage.open_days (
@@ -2622,11 +2300,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   total_differs datemultirange,
 --   tiers_differ datemultirange,
 --   provider_differs datemultirange
--- )
-
--- VIEW usage.other_measure (
---   meter text,
---   measure text
 -- )
 
 -- VIEW usage.owned_cost (
@@ -2668,14 +2341,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- VIEW usage.owned_dimension (
 --   dimension text
--- )
-
--- VIEW usage.owned_id (
---   source_id smallint,
---   workspace_id integer,
---   dimension text,
---   external_id text,
---   entity_id integer
 -- )
 
 -- VIEW usage.owned_usage (
@@ -2726,23 +2391,91 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   days datemultirange
 -- )
 
--- VIEW usage.ruled_days (
---   source_id smallint,
---   workspace_id integer,
---   dimension text,
---   external_id text,
---   rule_number integer,
---   tag_value text,
---   days datemultirange,
---   entity_id integer
--- )
-
 -- VIEW usage.shown_workspace (
 --   entity_id integer,
 --   slug text,
 --   workspace_id text,
 --   workspace_name text,
 --   source_id smallint
+-- )
+
+-- VIEW usage.tier_cell (
+--   place integer,
+--   workspace_entity_id integer,
+--   longlived_scope_id integer,
+--   loaded datemultirange,
+--   final datemultirange,
+--   not_available datemultirange,
+--   failed datemultirange,
+--   missing datemultirange,
+--   unverified datemultirange
+-- )
+
+-- VIEW usage.tiered_cell (
+--   day_scope_id integer,
+--   hour_scope_id integer,
+--   source_id smallint,
+--   slug text,
+--   data_start date,
+--   group_by text,
+--   workspace_entity_id integer,
+--   workspace_id text,
+--   workspace_name text,
+--   expected_days datemultirange,
+--   expected datemultirange,
+--   own_days datemultirange,
+--   days_of_hours datemultirange,
+--   loaded datemultirange,
+--   final datemultirange,
+--   not_available datemultirange,
+--   failed datemultirange,
+--   unverified datemultirange,
+--   missing datemultirange,
+--   traced datemultirange,
+--   longlived_scope_id integer,
+--   tiers_begin_on date,
+--   tiers_expected datemultirange,
+--   tiers_loaded datemultirange,
+--   tiers_final datemultirange,
+--   tiers_not_available datemultirange,
+--   tiers_failed datemultirange,
+--   tiers_missing datemultirange,
+--   tiers_unverified datemultirange
+-- )
+
+-- VIEW usage.tiered_row (
+--   slug text,
+--   group_by text,
+--   usage_date date,
+--   workspace_entity_id integer,
+--   workspace_id text,
+--   workspace_name text,
+--   dimension_id text,
+--   dimension_name text,
+--   traces bigint,
+--   fetched_at timestamp with time zone,
+--   status text,
+--   reconciled_at timestamp with time zone,
+--   matched_at timestamp with time zone,
+--   proved_at timestamp with time zone,
+--   entity_id integer,
+--   longlived_traces bigint,
+--   shortlived_traces bigint,
+--   tiers_status text
+-- )
+
+-- VIEW usage.tiers_month (
+--   source_id smallint,
+--   slug text,
+--   group_by text,
+--   workspace_entity_id integer,
+--   workspace_id text,
+--   workspace_name text,
+--   month_start date,
+--   day_scope_id integer,
+--   longlived_scope_id integer,
+--   is_complete boolean,
+--   status text
 -- )
 
 -- VIEW usage.trace_cell (
@@ -2811,14 +2544,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   unit_price numeric(18,10)
 -- )
 
--- VIEW usage.withdrawn_day (
---   source_id smallint,
---   workspace_id integer,
---   group_by text,
---   usage_date date,
---   withdrawn_at timestamp with time zone
--- )
-
 -- VIEW usage.workspace_day (
 --   slug text,
 --   usage_date date,
@@ -2832,27 +2557,11 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_reconciled boolean,
 --   reconciled_at timestamp with time zone,
 --   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
+--   proved_at timestamp with time zone,
+--   group_by text
 -- )
 
--- VIEW usage.workspace_usage (
---   slug text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   traces bigint,
---   status text
--- )
-
--- FUNCTION reporting_detail.usage_api_key_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, api_key_short_key text, traces bigint, final_at timestamp with time zone)
-
--- FUNCTION reporting_detail.usage_project_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, project_id text, project_name text, traces bigint, final_at timestamp with time zone)
-
--- FUNCTION reporting_detail.usage_user_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, user_id text, traces bigint, final_at timestamp with time zone)
-
--- FUNCTION reporting_detail.usage_workspace_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, traces bigint, final_at timestamp with time zone)
-
--- FUNCTION usage.all_charges_follow() RETURNS trigger
+-- FUNCTION reporting_detail.usage_daily_as_of(as_of timestamp with time zone, grouping_wanted text DEFAULT NULL::text) RETURNS TABLE(source_id text, usage_date date, group_by text, workspace_id text, workspace_name text, dimension_id text, dimension_name text, traces bigint, final_at timestamp with time zone)
 
 -- FUNCTION usage.amount_of(measure text, stored numeric) RETURNS numeric
 
@@ -2860,31 +2569,17 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.begin_digest_epoch() RETURNS trigger
 
--- FUNCTION usage.charge_months(source smallint) RETURNS SETOF date
+-- FUNCTION usage.charge_days_of(source smallint, month date, workspaces integer[], meters text[]) RETURNS SETOF usage.charge_day
 
 -- FUNCTION usage.charges_due(source smallint, month date) RETURNS void
 
--- FUNCTION usage.charges_follow_closed() RETURNS trigger
-
--- FUNCTION usage.charges_follow_row() RETURNS trigger
-
--- FUNCTION usage.charges_follow_scope() RETURNS trigger
-
 -- FUNCTION usage.charges_of(source smallint, month date, workspaces integer[], meters text[]) RETURNS SETOF usage.charge
 
--- FUNCTION usage.check_as_of(as_of timestamp with time zone) RETURNS void
-
--- FUNCTION usage.check_history(as_of timestamp with time zone) RETURNS void
-
--- FUNCTION usage.cost_group(meter text, divides text) RETURNS text
-
--- FUNCTION usage.cost_up_to(quantity numeric, unit_price numeric, whole numeric, whole_cost numeric) RETURNS numeric
+-- FUNCTION usage.comment_columns(IN views regclass[], VARIADIC own text[] DEFAULT '{}'::text[]) RETURNS 
 
 -- FUNCTION usage.count_days(parts datemultirange) RETURNS integer
 
 -- FUNCTION usage.daily_as_of(as_of timestamp with time zone, grouping_wanted text) RETURNS TABLE(scope_id integer, entity_id integer, usage_date date, traces bigint, final_at timestamp with time zone)
-
--- FUNCTION usage.day_status(day date, final datemultirange, not_available datemultirange, failed datemultirange, missing datemultirange, unverified datemultirange) RETURNS text
 
 -- FUNCTION usage.days_between(first date, last date) RETURNS SETOF date
 
@@ -2900,27 +2595,15 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.dimension_position(dimension text) RETURNS integer
 
--- FUNCTION usage.end_proof() RETURNS trigger
-
 -- FUNCTION usage.expect_many() RETURNS SETOF boolean
 
--- FUNCTION usage.expected_days(workspace_ids text[], external_id text, workspace integer, data_start date) RETURNS datemultirange
-
--- FUNCTION usage.expected_hours(data_start date, hourly_hours integer) RETURNS tstzrange
-
 -- FUNCTION usage.has_inconsistent_day(source smallint, month date) RETURNS boolean
-
--- FUNCTION usage.hour_status(hour timestamp with time zone, final tstzmultirange, not_available tstzmultirange, failed tstzmultirange, missing tstzmultirange, unverified tstzmultirange) RETURNS text
-
--- FUNCTION usage.hours_between(first timestamp with time zone, last timestamp with time zone) RETURNS SETOF timestamp with time zone
 
 -- FUNCTION usage.hours_of(parts tstzmultirange) RETURNS SETOF timestamp with time zone
 
 -- FUNCTION usage.is_configured(workspace_ids text[], external_id text) RETURNS boolean
 
 -- FUNCTION usage.is_final(status text) RETURNS boolean
-
--- FUNCTION usage.is_month_over(month_start date) RETURNS boolean
 
 -- FUNCTION usage.is_on_no_invoice(measure text, usage_date date) RETURNS boolean
 
@@ -2938,13 +2621,9 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.loaded_months(workspace integer, data_start date) RETURNS datemultirange
 
--- FUNCTION usage.meter_name(measure text) RETURNS text
-
 -- FUNCTION usage.meter_of_measure(measure text) RETURNS text
 
 -- FUNCTION usage.meter_of(kind text, trace_tier text) RETURNS text
-
--- FUNCTION usage.meter_unit(measure text) RETURNS text
 
 -- FUNCTION usage.meters_of_measure(measure text) RETURNS text[]
 
@@ -2952,27 +2631,19 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.months_of(first date, last date) RETURNS SETOF date
 
--- FUNCTION usage.oldest_proof(starts date[], instants timestamp with time zone[], first date, last date) RETURNS timestamp with time zone
+-- FUNCTION usage.open_corrections(source smallint, month date) RETURNS TABLE(usage_date date, workspace_entity_id integer, sku text, price_id integer, tier integer, from_quantity bigint, unit_price numeric, currency text, quantity numeric, cost numeric, is_final boolean, coverage_status text, measure text)
 
 -- FUNCTION usage.platform_id(id text) RETURNS text
 
--- FUNCTION usage.price_details(tier integer, from_quantity bigint) RETURNS text
-
 -- FUNCTION usage.priced_days(dimension text) RETURNS TABLE(meter text, workspace_entity_id integer, loaded datemultirange, final datemultirange, not_available datemultirange, failed datemultirange, missing datemultirange, unverified datemultirange)
 
--- FUNCTION usage.proof_follows() RETURNS trigger
-
--- FUNCTION usage.proved_by_both(one timestamp with time zone, other timestamp with time zone) RETURNS timestamp with time zone
-
--- FUNCTION usage.quantity_digits(measure text) RETURNS integer
+-- FUNCTION usage.proof_of(scopes integer[]) RETURNS SETOF usage.day_proof
 
 -- FUNCTION usage.query_as_usage_reader_masked(statement text, most_rows integer, most_bytes integer) RETURNS text
 
 -- FUNCTION usage.query_as_usage_reader(statement text, most_rows integer, most_bytes integer) RETURNS text
 
 -- FUNCTION usage.recompute_due_charges() RETURNS trigger
-
--- FUNCTION usage.service_of(measure text) RETURNS text
 
 -- FUNCTION usage.shortlived_status(status text, traces bigint, longlived bigint) RETURNS text
 
@@ -2982,6 +2653,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.state_follows() RETURNS trigger
 
+-- FUNCTION usage.status_at(at anyelement, final anymultirange, not_available anymultirange, failed anymultirange, missing anymultirange, unverified anymultirange) RETURNS text
+
 -- FUNCTION usage.sum_confirmed_at(day_scope integer, usage_date date) RETURNS timestamp with time zone
 
 -- FUNCTION usage.time_of(parts datemultirange) RETURNS tstzmultirange
@@ -2990,13 +2663,17 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.traces_of_hours(series integer[], usage_date date) RETURNS bigint
 
--- FUNCTION usage.unbilled_corrections(source smallint, month date) RETURNS TABLE(usage_date date, measure text, sku text, price_id integer, tier integer, from_quantity bigint, unit_price numeric, currency text, traces numeric, cost numeric, is_final boolean)
+-- FUNCTION usage.used_of(source smallint, month date, workspaces integer[], meters text[]) RETURNS TABLE(measure text, usage_date date, workspace_id text, quantity numeric, is_final boolean, coverage_status text)
+
+-- FUNCTION usage.used_since(source smallint, month date, workspaces integer[], meters text[]) RETURNS TABLE(measure text, usage_date date, workspace_id text, quantity numeric)
 
 -- FUNCTION usage.whole_days(parts tstzmultirange) RETURNS datemultirange
 
 -- FUNCTION usage.worst_status(statuses text[]) RETURNS text
 
 -- FUNCTION usage.wrong_charges(source smallint) RETURNS TABLE(is_stored boolean, usage_date date, workspace_id integer, sku text, charge jsonb)
+
+-- FUNCTION usage.wrong_proof(scopes integer[]) RETURNS SETOF integer
 
 -- FUNCTION usage.wrong_state(scopes integer[]) RETURNS TABLE(scope_id integer, bucket_start timestamp with time zone, stored text, by_rules text)
 
@@ -3051,7 +2728,7 @@ COMMENT ON COLUMN reporting.fct_cost_owner_daily.measure IS 'What the SKU counts
 COMMENT ON COLUMN reporting.fct_cost_owner_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
 COMMENT ON COLUMN reporting.fct_cost_owner_daily.quantity IS 'What is charged to the owner, in units of measure. Adds up over days, workspaces and owners within one sku.';
 COMMENT ON COLUMN reporting.fct_cost_owner_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
-COMMENT ON COLUMN reporting.fct_cost_owner_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_month_close_cost.';
+COMMENT ON COLUMN reporting.fct_cost_owner_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_close_cost.';
 COMMENT ON COLUMN reporting.fct_cost_owner_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_cost_owner_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
 COMMENT ON COLUMN reporting.fct_cost_owner_daily.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
@@ -3067,7 +2744,7 @@ COMMENT ON COLUMN reporting.fct_cost_workspace_daily.unit_price IS 'The imported
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.traces IS 'Traces that are charged at this price. Adds up over days, workspaces and volume tiers within one sku. Null: the SKU counts no traces.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
-COMMENT ON COLUMN reporting.fct_cost_workspace_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_month_close_cost.';
+COMMENT ON COLUMN reporting.fct_cost_workspace_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_close_cost.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
@@ -3087,6 +2764,9 @@ COMMENT ON COLUMN reporting.fct_usage_api_key_daily.is_reconciled IS 'Whether th
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_daily.longlived_traces IS 'Traces of them that are kept long. Adds up as traces do, over the ids of this view: an id that has long-lived traces and no traces in the period has no row. Null: they or the traces are not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_daily.shortlived_traces IS 'Traces of them that are kept for 14 days: traces less longlived_traces. Adds up as traces do. Null: one of both is not loaded, or tiers_status is inconsistent.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_daily.tiers_status IS 'How both tiers are loaded, in the words of coverage_status: that of the worse of traces and long-lived traces; empty: no short-lived ones. Before all of them inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself. Null: tiers are not loaded (USAGE_METERS).';
 COMMENT ON VIEW reporting.fct_usage_owner_daily IS 'Traces by owner (team) and day, and what nobody owns. Grain: UTC day x workspace x owner x cost centre, days with usage (key: source_id, usage_date, workspace_id, owner, cost_center). By the owner file (usage-etl owners apply); what it gives to nobody is (unallocated), and an owner without a cost centre has (none). Traces add up over all of these to fct_usage_workspace_daily; where owners share an id they have digits after the point. A day x workspace that is not loaded is one row with null traces. Never add them to those of a dimension. Filter on usage_date.';
 COMMENT ON COLUMN reporting.fct_usage_owner_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_owner_daily.usage_date IS 'UTC day.';
@@ -3112,6 +2792,9 @@ COMMENT ON COLUMN reporting.fct_usage_project_daily.is_reconciled IS 'Whether th
 COMMENT ON COLUMN reporting.fct_usage_project_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
+COMMENT ON COLUMN reporting.fct_usage_project_daily.longlived_traces IS 'Traces of them that are kept long. Adds up as traces do, over the ids of this view: an id that has long-lived traces and no traces in the period has no row. Null: they or the traces are not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_project_daily.shortlived_traces IS 'Traces of them that are kept for 14 days: traces less longlived_traces. Adds up as traces do. Null: one of both is not loaded, or tiers_status is inconsistent.';
+COMMENT ON COLUMN reporting.fct_usage_project_daily.tiers_status IS 'How both tiers are loaded, in the words of coverage_status: that of the worse of traces and long-lived traces; empty: no short-lived ones. Before all of them inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself. Null: tiers are not loaded (USAGE_METERS).';
 COMMENT ON VIEW reporting.fct_usage_user_daily IS 'Traces by user and day. Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with usage. A day x workspace that is not loaded is one row with null id and null traces, which a filter on an id or name leaves out: see usage_coverage_daily. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_user, and the newest day from data_freshness.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.usage_date IS 'UTC day.';
@@ -3126,6 +2809,9 @@ COMMENT ON COLUMN reporting.fct_usage_user_daily.is_reconciled IS 'Whether this 
 COMMENT ON COLUMN reporting.fct_usage_user_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily.longlived_traces IS 'Traces of them that are kept long. Adds up as traces do, over the ids of this view: an id that has long-lived traces and no traces in the period has no row. Null: they or the traces are not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily.shortlived_traces IS 'Traces of them that are kept for 14 days: traces less longlived_traces. Adds up as traces do. Null: one of both is not loaded, or tiers_status is inconsistent.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily.tiers_status IS 'How both tiers are loaded, in the words of coverage_status: that of the worse of traces and long-lived traces; empty: no short-lived ones. Before all of them inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself. Null: tiers are not loaded (USAGE_METERS).';
 COMMENT ON VIEW reporting.fct_usage_workspace_daily IS 'Traces by workspace and day. Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start to today. Traces add up over days and workspaces. Null traces: not loaded, which is not zero.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.usage_date IS 'UTC day.';
@@ -3139,6 +2825,9 @@ COMMENT ON COLUMN reporting.fct_usage_workspace_daily.is_reconciled IS 'Whether 
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_daily.longlived_traces IS 'Traces of them that are kept long. Adds up as traces do, over the ids of this view: an id that has long-lived traces and no traces in the period has no row. Null: they or the traces are not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_daily.shortlived_traces IS 'Traces of them that are kept for 14 days: traces less longlived_traces. Adds up as traces do. Null: one of both is not loaded, or tiers_status is inconsistent.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_daily.tiers_status IS 'How both tiers are loaded, in the words of coverage_status: that of the worse of traces and long-lived traces; empty: no short-lived ones. Before all of them inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself. Null: tiers are not loaded (USAGE_METERS).';
 COMMENT ON VIEW reporting.usage_bill_monthly IS 'The bill of a month, line by line. Grain: calendar month (UTC) x line of its bill (key: source_id, month_start, line_number). An ESTIMATE from the imported prices, all workspaces together. The bill is the sum of its lines charge and correction within one currency: a correction is what changed of an earlier month after its costs were closed. A line estimate has a cost that is on no invoice. It is the whole bill where the month has no line unpriced, inconsistent, not_loaded, not_known (both but of service evaluators) or not_reported: these say what is not known, and have no cost. What evaluators spent (not_invoiced) is on no bill and has no cost here.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.month_start IS 'First day of the month.';
@@ -3278,6 +2967,39 @@ COMMENT ON COLUMN reporting_detail.fct_budget_daily.even_pace IS 'What would be 
 COMMENT ON COLUMN reporting_detail.fct_budget_daily.is_complete IS 'Whether all that the budget counts is loaded on the day and, of money, has a price.';
 COMMENT ON COLUMN reporting_detail.fct_budget_daily.is_unpriced IS 'Whether a price is missing: usage of a workspace that has prices on other days, but none on this.';
 COMMENT ON COLUMN reporting_detail.fct_budget_daily.is_final IS 'Whether spent is complete and final.';
+COMMENT ON VIEW reporting_detail.fct_close IS 'Closed periods: traces when closed, and what changed since. Grain: closed calendar month or other billing period x dimension x workspace x id (key: source_id, period_start, period_end, group_by, workspace_id, dimension_id). closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. A workspace that was left out has one row, without traces. Costs are in fct_close_cost. Choose ONE group_by, and is_calendar_month or not: billing periods overlap months.';
+COMMENT ON COLUMN reporting_detail.fct_close.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_close.period_start IS 'First UTC day of the closed period.';
+COMMENT ON COLUMN reporting_detail.fct_close.period_end IS 'UTC day on which the closed period ends: not included.';
+COMMENT ON COLUMN reporting_detail.fct_close.is_calendar_month IS 'Whether the period is a calendar month.';
+COMMENT ON COLUMN reporting_detail.fct_close.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
+COMMENT ON COLUMN reporting_detail.fct_close.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_close.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_close.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
+COMMENT ON COLUMN reporting_detail.fct_close.dimension_name IS 'Current name in this dimension. Null for users: their addresses are in dim_user.';
+COMMENT ON COLUMN reporting_detail.fct_close.is_left_out IS 'Whether the workspace was left out when the period was closed: its totals are not in the close.';
+COMMENT ON COLUMN reporting_detail.fct_close.closed_traces IS 'Traces of the period when it was closed. Adds up over workspaces and ids of one dimension, and over months. Null: left out.';
+COMMENT ON COLUMN reporting_detail.fct_close.adjustment_traces IS 'Traces added or removed since the period was closed. Adds up as closed_traces do.';
+COMMENT ON COLUMN reporting_detail.fct_close.current_traces IS 'Traces of the period as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.';
+COMMENT ON COLUMN reporting_detail.fct_close.closed_at IS 'When the period was closed.';
+COMMENT ON COLUMN reporting_detail.fct_close.settle_after_seconds IS 'USAGE_SETTLE_AFTER when the period was closed.';
+COMMENT ON COLUMN reporting_detail.fct_close.accepted_disagreements IS 'Days x dimensions x workspaces of the close on which the platform contradicts itself. The same in each row of a close.';
+COMMENT ON VIEW reporting_detail.fct_close_cost IS 'Closed months: what they cost when closed, and what changed since. Grain: closed calendar month x workspace x SKU x price (key: source_id, period_start, workspace_id, sku, unit_price, currency). An ESTIMATE from the imported prices. closed_cost never changes. Later prices and counts make adjustment_cost, and the sum of both is current_cost. Costs add up over all of these within one currency; closed_quantity adds up within one sku.';
+COMMENT ON COLUMN reporting_detail.fct_close_cost.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_close_cost.period_start IS 'First UTC day of the closed month.';
+COMMENT ON COLUMN reporting_detail.fct_close_cost.period_end IS 'First UTC day of the next month.';
+COMMENT ON COLUMN reporting_detail.fct_close_cost.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_close_cost.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_close_cost.sku IS 'SKU of the imported price.';
+COMMENT ON COLUMN reporting_detail.fct_close_cost.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
+COMMENT ON COLUMN reporting_detail.fct_close_cost.unit_price IS 'The imported unit price.';
+COMMENT ON COLUMN reporting_detail.fct_close_cost.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
+COMMENT ON COLUMN reporting_detail.fct_close_cost.closed_quantity IS 'What this price applied to when the month was closed, in units of measure. Adds up within one sku.';
+COMMENT ON COLUMN reporting_detail.fct_close_cost.closed_cost IS 'Estimate when the month was closed: unit price times quantity. Adds up within one currency.';
+COMMENT ON COLUMN reporting_detail.fct_close_cost.adjustment_cost IS 'What later prices and counts added or removed. Adds up within one currency.';
+COMMENT ON COLUMN reporting_detail.fct_close_cost.current_cost IS 'Estimate of today: closed_cost plus adjustment_cost. Adds up within one currency.';
+COMMENT ON COLUMN reporting_detail.fct_close_cost.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
+COMMENT ON COLUMN reporting_detail.fct_close_cost.closed_at IS 'When the period was closed.';
 COMMENT ON VIEW reporting_detail.fct_cost_by_id_daily IS 'What usage costs, by project, user, API key, deployment or sandbox and day. Grain: UTC day x dimension x workspace x id x SKU, days with usage on which a price is valid (key: source_id, usage_date, group_by, workspace_id, dimension_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. Choose ONE group_by: costs add up over the rest within one currency, traces and quantity within one sku, and never over two dimensions. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So by project, user and API key the sum is that of fct_cost_workspace_daily, and by deployment or sandbox that of their SKUs there. Empty without prices.';
 COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.usage_date IS 'UTC day.';
@@ -3288,53 +3010,14 @@ COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.dimension_id IS E'The pl
 COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.dimension_name IS 'Current name in this dimension. Null for users: their addresses are in dim_user.';
 COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.sku IS 'SKU of the imported price.';
 COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
-COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.traces IS 'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has. In row (adjustment): the month was closed with other counts.';
 COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
-COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_month_close_cost.';
+COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.is_closed IS 'Whether the month is closed: then its sum by workspace stays, and the row (adjustment) takes up what an id has more or less since.';
 COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
 COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
 COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
 COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
-COMMENT ON VIEW reporting_detail.fct_month_close IS 'Closed months by workspace: traces when closed, and what changed since. Grain: closed calendar month x workspace (key: source_id, month_start, workspace_id). Its traces as they were closed, which never change, later changes as adjustment_traces, and current_traces, the sum of both; null where the workspace was left out. All add up over months and workspaces. By project, user and key: fct_month_close_by_dimension. Costs: fct_month_close_cost.';
-COMMENT ON COLUMN reporting_detail.fct_month_close.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_month_close.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting_detail.fct_month_close.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_month_close.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_month_close.is_left_out IS 'Whether the workspace was left out when the month was closed: its totals are not in the close.';
-COMMENT ON COLUMN reporting_detail.fct_month_close.closed_traces IS 'Traces of the workspace when the month was closed. Adds up over months and workspaces. Null: left out.';
-COMMENT ON COLUMN reporting_detail.fct_month_close.closed_at IS 'When the month was closed.';
-COMMENT ON COLUMN reporting_detail.fct_month_close.settle_after_seconds IS 'USAGE_SETTLE_AFTER when the month was closed.';
-COMMENT ON COLUMN reporting_detail.fct_month_close.accepted_disagreements IS 'Days x dimensions x workspaces of the close on which the platform contradicts itself. The same in each row of a month.';
-COMMENT ON COLUMN reporting_detail.fct_month_close.adjustment_traces IS 'Traces added or removed since the month was closed. Adds up as closed_traces do.';
-COMMENT ON COLUMN reporting_detail.fct_month_close.current_traces IS 'Traces of the month as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.';
-COMMENT ON VIEW reporting_detail.fct_month_close_by_dimension IS 'Closed months by project, user, API key or workspace: traces when closed, and what changed since. Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). Costs are in fct_month_close_cost. closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in fct_month_close only. Never add up over dimensions.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.dimension_name IS 'Current name in this dimension. Null for users: their addresses are in dim_user.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.closed_traces IS 'Traces of the month when it was closed. Adds up over months, workspaces and ids of one dimension.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.adjustment_traces IS 'Traces added or removed since the month was closed. Adds up as closed_traces do.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.current_traces IS 'Traces of the month as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.closed_at IS 'When the month was closed.';
-COMMENT ON VIEW reporting_detail.fct_month_close_cost IS 'Closed months: what they cost when closed, and what changed since. Grain: closed calendar month x workspace x SKU x price (key: source_id, month_start, workspace_id, sku, unit_price, currency). An ESTIMATE from the imported prices. closed_cost never changes. Later prices and counts make adjustment_cost, and the sum of both is current_cost. Costs add up over all of these within one currency; closed_traces add up within one sku.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_cost.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_cost.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_cost.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_cost.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_cost.sku IS 'SKU of the imported price.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_cost.unit_price IS 'The imported unit price.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_cost.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_cost.closed_traces IS 'What this price applied to when the month was closed, in units of measure: traces, but for a SKU of deployments or sandboxes. Adds up within one sku.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_cost.closed_cost IS 'Estimate when the month was closed: unit price times traces. Adds up within one currency.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_cost.adjustment_cost IS 'What later prices and counts added or removed. Adds up within one currency.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_cost.current_cost IS 'Estimate of today: closed_cost plus adjustment_cost. Adds up within one currency.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_cost.closed_at IS 'When the month was closed.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_cost.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_cost.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
 COMMENT ON VIEW reporting_detail.fct_other_usage_daily IS 'Usage of deployments, sandboxes and evaluators by day. Grain: UTC day x measure x dimension x workspace x id (key: source_id, usage_date, measure, group_by, workspace_id, dimension_id). Choose ONE measure and ONE group_by: quantities add up over the rest, and never over two measures or dimensions. By workspace every day from the data start or the beginning of the usage, the earlier of both, to today; by another dimension days with usage, and one row with null id and null quantity for a day x workspace that is not loaded. Null quantity: not loaded, or before the beginning, which is not zero. No part of it is a part of traces. What evaluators spent is the platform''s estimate from model prices and NO INVOICE. Filter on usage_date: without it every record is read.';
 COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.usage_date IS 'UTC day.';
@@ -3352,45 +3035,18 @@ COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.is_reconciled IS 'Wheth
 COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting_detail.fct_usage_api_key_by_tier_daily IS 'Long-lived and short-lived traces by API key and day. Grain: UTC day x workspace x API key x retention tier, longlived or shortlived (key: source_id, usage_date, workspace_id, api_key_short_key, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.is_reconciled IS 'Whether this day was compared with a whole CSV export of this tier, without a difference left from it or from a total, and has not changed since. Short-lived traces need both: all traces and the long-lived ones.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of short-lived traces the older of the two. Null: not reconciled.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since; of short-lived traces the older of the two. Null: no such total, or a difference is left on the day.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.proved_at IS 'The later of reconciled_at and totals_matched_at, of short-lived traces the older of what proves both figures; null: nothing proves the day.';
-COMMENT ON VIEW reporting_detail.fct_usage_api_key_by_tier_monthly IS 'Long-lived and short-lived traces by API key and month. Grain: calendar month (UTC) x workspace x API key x retention tier, longlived or shortlived (key: source_id, month_start, workspace_id, api_key_short_key, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting_detail.fct_usage_api_key_hourly IS 'Traces by API key and hour. Grain: UTC hour x workspace x API key (key: source_id, usage_hour, workspace_id, api_key_short_key), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_hour: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_api_key, and the newest hour from data_freshness.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_hourly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_hourly.usage_hour IS 'Start of the UTC hour.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_hourly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_hourly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_hourly.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_hourly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_hourly.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
-COMMENT ON COLUMN reporting_detail.fct_usage_api_key_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON VIEW reporting_detail.fct_usage_by_id_hourly IS 'Traces by project, user or API key and hour. Grain: UTC hour x dimension x workspace x id (key: source_id, usage_hour, group_by, workspace_id, dimension_id), hours with usage. Choose ONE group_by: traces add up over the rest, never over two dimensions. An hour x workspace that is not loaded is one row with null id and null traces. Filter on usage_hour: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from the dimensions, and the newest hour from data_freshness.';
+COMMENT ON COLUMN reporting_detail.fct_usage_by_id_hourly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_usage_by_id_hourly.usage_hour IS 'Start of the UTC hour.';
+COMMENT ON COLUMN reporting_detail.fct_usage_by_id_hourly.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
+COMMENT ON COLUMN reporting_detail.fct_usage_by_id_hourly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_by_id_hourly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_by_id_hourly.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
+COMMENT ON COLUMN reporting_detail.fct_usage_by_id_hourly.dimension_name IS 'Current name in this dimension. Null for users: their addresses are in dim_user.';
+COMMENT ON COLUMN reporting_detail.fct_usage_by_id_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_by_id_hourly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_usage_by_id_hourly.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
+COMMENT ON COLUMN reporting_detail.fct_usage_by_id_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting_detail.fct_usage_monthly IS 'Traces by month. Grain: calendar month (UTC) x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). Choose ONE group_by: traces add up over the rest, never over two dimensions. By workspace every month from the data start on, and null traces where at least one expected day is not loaded; by another dimension months with usage, and one row with null id and null traces for a month x workspace that is not complete: take days for it. Expected is every day that has ended, and today once it is loaded.';
 COMMENT ON COLUMN reporting_detail.fct_usage_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_usage_monthly.month_start IS 'First day of the month.';
@@ -3406,114 +3062,9 @@ COMMENT ON COLUMN reporting_detail.fct_usage_monthly.is_complete IS 'Whether eve
 COMMENT ON COLUMN reporting_detail.fct_usage_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_usage_monthly.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
 COMMENT ON COLUMN reporting_detail.fct_usage_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting_detail.fct_usage_project_by_tier_daily IS 'Long-lived and short-lived traces by project and day. Grain: UTC day x workspace x project x retention tier, longlived or shortlived (key: source_id, usage_date, workspace_id, project_id, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.project_name IS 'Current name of the project; not unique.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.is_reconciled IS 'Whether this day was compared with a whole CSV export of this tier, without a difference left from it or from a total, and has not changed since. Short-lived traces need both: all traces and the long-lived ones.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of short-lived traces the older of the two. Null: not reconciled.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since; of short-lived traces the older of the two. Null: no such total, or a difference is left on the day.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.proved_at IS 'The later of reconciled_at and totals_matched_at, of short-lived traces the older of what proves both figures; null: nothing proves the day.';
-COMMENT ON VIEW reporting_detail.fct_usage_project_by_tier_monthly IS 'Long-lived and short-lived traces by project and month. Grain: calendar month (UTC) x workspace x project x retention tier, longlived or shortlived (key: source_id, month_start, workspace_id, project_id, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.project_name IS 'Current name of the project; not unique.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting_detail.fct_usage_project_hourly IS 'Traces by project and hour. Grain: UTC hour x workspace x project (key: source_id, usage_hour, workspace_id, project_id), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_hour: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_project, and the newest hour from data_freshness.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_hourly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_hourly.usage_hour IS 'Start of the UTC hour.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_hourly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_hourly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_hourly.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_hourly.project_name IS 'Current name of the project; not unique.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_hourly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_hourly.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
-COMMENT ON COLUMN reporting_detail.fct_usage_project_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON VIEW reporting_detail.fct_usage_user_by_tier_daily IS 'Long-lived and short-lived traces by user and day. Grain: UTC day x workspace x user x retention tier, longlived or shortlived (key: source_id, usage_date, workspace_id, user_id, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.is_reconciled IS 'Whether this day was compared with a whole CSV export of this tier, without a difference left from it or from a total, and has not changed since. Short-lived traces need both: all traces and the long-lived ones.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of short-lived traces the older of the two. Null: not reconciled.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since; of short-lived traces the older of the two. Null: no such total, or a difference is left on the day.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.proved_at IS 'The later of reconciled_at and totals_matched_at, of short-lived traces the older of what proves both figures; null: nothing proves the day.';
-COMMENT ON VIEW reporting_detail.fct_usage_user_by_tier_monthly IS 'Long-lived and short-lived traces by user and month. Grain: calendar month (UTC) x workspace x user x retention tier, longlived or shortlived (key: source_id, month_start, workspace_id, user_id, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting_detail.fct_usage_user_hourly IS 'Traces by user and hour. Grain: UTC hour x workspace x user (key: source_id, usage_hour, workspace_id, user_id), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_hour: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_user, and the newest hour from data_freshness.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.usage_hour IS 'Start of the UTC hour.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
-COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON VIEW reporting_detail.fct_usage_workspace_by_tier_daily IS 'Long-lived and short-lived traces by workspace and day. Grain: UTC day x workspace x retention tier, longlived or shortlived (key: source_id, usage_date, workspace_id, trace_tier), every day from the data start to today. Traces add up over all of these; both tiers together are the traces of fct_usage_workspace_daily. Null traces: not loaded, which is not zero.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.is_reconciled IS 'Whether this day was compared with a whole CSV export of this tier, without a difference left from it or from a total, and has not changed since. Short-lived traces need both: all traces and the long-lived ones.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of short-lived traces the older of the two. Null: not reconciled.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since; of short-lived traces the older of the two. Null: no such total, or a difference is left on the day.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.proved_at IS 'The later of reconciled_at and totals_matched_at, of short-lived traces the older of what proves both figures; null: nothing proves the day.';
-COMMENT ON VIEW reporting_detail.fct_usage_workspace_by_tier_monthly IS 'Long-lived and short-lived traces by workspace and month. Grain: calendar month (UTC) x workspace x retention tier, longlived or shortlived (key: source_id, month_start, workspace_id, trace_tier), every month from the data start on. Traces add up over all of these. Null traces: at least one expected day is not loaded. Expected is every day that has ended, and today once it is loaded.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_monthly.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_monthly.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_monthly.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON COLUMN reporting_detail.fct_usage_monthly.longlived_traces IS 'Traces of them that are kept long. Adds up as traces do, over the ids of this view: an id that has long-lived traces and no traces in the period has no row. Null: they or the traces are not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_monthly.shortlived_traces IS 'Traces of them that are kept for 14 days: traces less longlived_traces. Adds up as traces do. Null: one of both is not loaded, or tiers_status is inconsistent.';
+COMMENT ON COLUMN reporting_detail.fct_usage_monthly.tiers_status IS 'How both tiers are loaded, in the words of coverage_status: that of the worse of traces and long-lived traces; empty: no short-lived ones. Before all of them inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself. Null: tiers are not loaded (USAGE_METERS).';
 COMMENT ON VIEW reporting_detail.fct_usage_workspace_hourly IS 'Traces by workspace and hour. Grain: UTC hour x workspace (key: source_id, usage_hour, workspace_id), every hour that is kept up to date or was loaded. Traces add up over hours and workspaces. Null traces: not loaded, which is not zero.';
 COMMENT ON COLUMN reporting_detail.fct_usage_workspace_hourly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_usage_workspace_hourly.usage_hour IS 'Start of the UTC hour.';
@@ -3534,13 +3085,13 @@ COMMENT ON COLUMN reporting_detail.focus_1_4_billing_period."x_BillingMonth" IS 
 COMMENT ON COLUMN reporting_detail.focus_1_4_billing_period."x_Sources" IS 'Sources of the issuer whose data starts in this month or before.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_billing_period."x_SourcesClosed" IS 'How many of them closed the month.';
 COMMENT ON VIEW reporting_detail.focus_1_4_cost_and_usage IS 'What usage costs, in the columns of FOCUS 1.4. Grain: UTC day x workspace x SKU x price x billing month (key: x_SourceId, x_BillingMonth, x_UsageDate, SubAccountId, SkuId, SkuPriceId, BillingCurrency, ContractedUnitPrice). An ESTIMATE from the imported prices, not an invoice. Rows of a closed month never change: what changed since is a row with ChargeClass Correction in the first open month after it. Costs add up over all of these within one BillingCurrency, to what the loaded days cost now. Empty without prices.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."AllocatedMethodDetails" IS 'Null: no costs are split.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."AllocatedMethodId" IS 'Null: no costs are split.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."AllocatedResourceId" IS 'Null: no costs are split.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."AllocatedResourceName" IS 'Null: no costs are split.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."AllocatedTags" IS 'Null: no costs are split.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."AllocatedMethodDetails" IS 'JSON object as text with the owner''s share. Null: owners do not share the row.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."AllocatedMethodId" IS 'usage-etl/owner-shares. Null: owners do not share the row.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."AllocatedResourceId" IS 'Owner of the share. Null: owners do not share the row.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."AllocatedResourceName" IS 'Same as AllocatedResourceId.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."AllocatedTags" IS 'JSON object as text: owner and cost centre of the share. Null: owners do not share the row.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."AvailabilityZone" IS 'Null: the platform names no zones.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."BilledCost" IS 'Estimate: unit price times traces, exactly. Adds up within one BillingCurrency.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."BilledCost" IS 'Estimate: unit price times PricingQuantity, exactly. Adds up within one BillingCurrency.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."BillingAccountId" IS 'The platform''s id of the organization; the slug of the source if the platform gives none.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."BillingAccountName" IS 'Name of the organization; the slug of the source if the platform gives none.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."BillingAccountType" IS 'Organization.';
@@ -3563,8 +3114,8 @@ COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."CommitmentDiscountS
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."CommitmentDiscountType" IS 'Null: no commitments are known.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."CommitmentDiscountUnit" IS 'Null: no commitments are known.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."CommitmentProgramEligibilityDetails" IS 'Null: no commitments are known.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ConsumedQuantity" IS 'Traces. Adds up over days and workspaces within one SkuId: two SKUs charge the same traces.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ConsumedUnit" IS 'Traces, Nodes, Runs or Seconds, as the SKU counts.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ConsumedQuantity" IS 'What the SKU counts. Adds up over days and workspaces within one SkuId: two SKUs may charge the same traces.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ConsumedUnit" IS 'Traces, Nodes, Runs, Seconds, LCU or LSU, as the SKU counts.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ContractApplied" IS 'Null: no contracts are known.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ContractedCost" IS 'Same as BilledCost: ContractedUnitPrice times PricingQuantity.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ContractedUnitPrice" IS 'The imported unit price.';
@@ -3580,38 +3131,38 @@ COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."PricingCurrency" IS
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."PricingCurrencyContractedUnitPrice" IS 'Same as ContractedUnitPrice.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."PricingCurrencyEffectiveCost" IS 'Same as EffectiveCost.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."PricingCurrencyListUnitPrice" IS 'Same as ListUnitPrice.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."PricingQuantity" IS 'Traces. Adds up as ConsumedQuantity does.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."PricingUnit" IS 'Traces, Nodes, Runs or Seconds, as the SKU counts.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."PricingQuantity" IS 'Same as ConsumedQuantity.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."PricingUnit" IS 'Traces, Nodes, Runs, Seconds, LCU or LSU, as the SKU counts.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."RegionId" IS 'Null: usage is not counted by region.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."RegionName" IS 'Null: usage is not counted by region.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ResourceId" IS 'Null: traces are counted, not resources.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ResourceName" IS 'Null: traces are counted, not resources.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ResourceType" IS 'Null: traces are counted, not resources.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ResourceId" IS 'The platform''s id of the project, deployment or sandbox. Null: a row by workspace, or usage of no resource.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ResourceName" IS 'Name of the resource. Null: a row by workspace, or usage of no resource.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ResourceType" IS 'Project, Deployment or Sandbox. Null: a row by workspace, or usage of no resource.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ServiceCategory" IS 'AI and Machine Learning.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ServiceName" IS 'Agent platform traces, Agent platform deployments, or Agent platform sandboxes.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ServiceProviderName" IS 'USAGE_PROVIDER_NAME, or the host of the platform''s billing API.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ServiceSubcategory" IS 'AI Platforms.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."SkuId" IS 'SKU of the imported price.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."SkuMeter" IS 'What the SKU counts: Traces, Long-lived Traces, Short-lived Traces, Nodes Executed, Agent Runs or Agent Uptime.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."SkuMeter" IS 'What the SKU counts: Traces, Long-lived Traces, Short-lived Traces, Nodes Executed, Agent Runs, Agent Uptime, Sandbox Compute Units or Sandbox Storage Units.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."SkuPriceDetails" IS 'JSON object as text: the volume tier of the price and its first quantity; {} without tiers.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."SkuPriceId" IS 'Number of the imported price, and of the volume tier where it has tiers: one unit price each.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."SubAccountId" IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."SubAccountName" IS 'Name of the workspace on the day of the charge.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."SubAccountType" IS 'Workspace.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."Tags" IS 'JSON object as text, empty: a row is of a workspace, and tags are of its projects, deployments and sandboxes.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."Tags" IS 'JSON object as text: tags of the resource and, as usage-etl/owner and usage-etl/cost_center, who pays. Empty in rows by workspace.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."x_SourceId" IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."x_UsageDate" IS 'UTC day of the charge, for filters and joins with the other views.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."x_BillingMonth" IS 'First day of the billing period, a UTC calendar month.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."x_IsFinal" IS 'Whether the traces of the day are final. False: provisional, the estimate may still change.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."x_CoverageStatus" IS 'Status of the day''s traces, the first that applies: failed, unverified, provisional, ok.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."x_IsFinal" IS 'Whether the usage of the day is final. False: provisional, the estimate may still change.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."x_CoverageStatus" IS 'Status of the day''s usage, the first that applies: failed, unverified, provisional, ok.';
 COMMENT ON VIEW reporting_detail.focus_1_4_cost_and_usage_by_resource IS 'What usage costs by project, deployment or sandbox and owner, in the columns of FOCUS 1.4. Grain: UTC day x workspace x SKU x price x billing month x project, deployment or sandbox x owner (key: x_SourceId, x_BillingMonth, x_UsageDate, SubAccountId, SkuId, SkuPriceId, BillingCurrency, ContractedUnitPrice, ResourceType, ResourceId, Tags, AllocatedMethodDetails). The charges of focus_1_4_cost_and_usage divided, so never add the two: an ESTIMATE from the imported prices, not an invoice. Tags has those of the resource on the day and, as usage-etl/owner and usage-etl/cost_center, who pays by the owner file. A part that has no resource has null ResourceId. Costs add up over all of these within one BillingCurrency to focus_1_4_cost_and_usage, to the last digit. Closed months keep their charges, and are divided by the counts, rules and names of now. Filter on x_UsageDate.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."AllocatedMethodDetails" IS 'Null: no costs are split.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."AllocatedMethodId" IS 'Null: no costs are split.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."AllocatedResourceId" IS 'Null: no costs are split.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."AllocatedResourceName" IS 'Null: no costs are split.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."AllocatedTags" IS 'Null: no costs are split.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."AllocatedMethodDetails" IS 'JSON object as text with the owner''s share. Null: owners do not share the row.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."AllocatedMethodId" IS 'usage-etl/owner-shares. Null: owners do not share the row.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."AllocatedResourceId" IS 'Owner of the share. Null: owners do not share the row.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."AllocatedResourceName" IS 'Same as AllocatedResourceId.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."AllocatedTags" IS 'JSON object as text: owner and cost centre of the share. Null: owners do not share the row.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."AvailabilityZone" IS 'Null: the platform names no zones.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."BilledCost" IS 'Estimate: unit price times traces, exactly. Adds up within one BillingCurrency.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."BilledCost" IS 'Estimate: unit price times PricingQuantity, exactly. Adds up within one BillingCurrency.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."BillingAccountId" IS 'The platform''s id of the organization; the slug of the source if the platform gives none.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."BillingAccountName" IS 'Name of the organization; the slug of the source if the platform gives none.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."BillingAccountType" IS 'Organization.';
@@ -3634,8 +3185,8 @@ COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."Commitm
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."CommitmentDiscountType" IS 'Null: no commitments are known.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."CommitmentDiscountUnit" IS 'Null: no commitments are known.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."CommitmentProgramEligibilityDetails" IS 'Null: no commitments are known.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ConsumedQuantity" IS 'Traces. Adds up over days and workspaces within one SkuId: two SKUs charge the same traces.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ConsumedUnit" IS 'Traces, Nodes, Runs or Seconds, as the SKU counts.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ConsumedQuantity" IS 'What the SKU counts. Adds up over days and workspaces within one SkuId: two SKUs may charge the same traces.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ConsumedUnit" IS 'Traces, Nodes, Runs, Seconds, LCU or LSU, as the SKU counts.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ContractApplied" IS 'Null: no contracts are known.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ContractedCost" IS 'Same as BilledCost: ContractedUnitPrice times PricingQuantity.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ContractedUnitPrice" IS 'The imported unit price.';
@@ -3651,30 +3202,30 @@ COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."Pricing
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."PricingCurrencyContractedUnitPrice" IS 'Same as ContractedUnitPrice.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."PricingCurrencyEffectiveCost" IS 'Same as EffectiveCost.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."PricingCurrencyListUnitPrice" IS 'Same as ListUnitPrice.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."PricingQuantity" IS 'Traces. Adds up as ConsumedQuantity does.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."PricingUnit" IS 'Traces, Nodes, Runs or Seconds, as the SKU counts.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."PricingQuantity" IS 'Same as ConsumedQuantity.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."PricingUnit" IS 'Traces, Nodes, Runs, Seconds, LCU or LSU, as the SKU counts.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."RegionId" IS 'Null: usage is not counted by region.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."RegionName" IS 'Null: usage is not counted by region.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ResourceId" IS 'Null: traces are counted, not resources.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ResourceName" IS 'Null: traces are counted, not resources.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ResourceType" IS 'Null: traces are counted, not resources.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ResourceId" IS 'The platform''s id of the project, deployment or sandbox. Null: a row by workspace, or usage of no resource.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ResourceName" IS 'Name of the resource. Null: a row by workspace, or usage of no resource.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ResourceType" IS 'Project, Deployment or Sandbox. Null: a row by workspace, or usage of no resource.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ServiceCategory" IS 'AI and Machine Learning.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ServiceName" IS 'Agent platform traces, Agent platform deployments, or Agent platform sandboxes.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ServiceProviderName" IS 'USAGE_PROVIDER_NAME, or the host of the platform''s billing API.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ServiceSubcategory" IS 'AI Platforms.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."SkuId" IS 'SKU of the imported price.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."SkuMeter" IS 'What the SKU counts: Traces, Long-lived Traces, Short-lived Traces, Nodes Executed, Agent Runs or Agent Uptime.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."SkuMeter" IS 'What the SKU counts: Traces, Long-lived Traces, Short-lived Traces, Nodes Executed, Agent Runs, Agent Uptime, Sandbox Compute Units or Sandbox Storage Units.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."SkuPriceDetails" IS 'JSON object as text: the volume tier of the price and its first quantity; {} without tiers.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."SkuPriceId" IS 'Number of the imported price, and of the volume tier where it has tiers: one unit price each.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."SubAccountId" IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."SubAccountName" IS 'Name of the workspace on the day of the charge.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."SubAccountType" IS 'Workspace.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."Tags" IS 'JSON object as text, empty: a row is of a workspace, and tags are of its projects, deployments and sandboxes.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."Tags" IS 'JSON object as text: tags of the resource and, as usage-etl/owner and usage-etl/cost_center, who pays. Empty in rows by workspace.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."x_SourceId" IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."x_UsageDate" IS 'UTC day of the charge, for filters and joins with the other views.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."x_BillingMonth" IS 'First day of the billing period, a UTC calendar month.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."x_IsFinal" IS 'Whether the traces of the day are final. False: provisional, the estimate may still change.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."x_CoverageStatus" IS 'Status of the day''s traces, the first that applies: failed, unverified, provisional, ok.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."x_IsFinal" IS 'Whether the usage of the day is final. False: provisional, the estimate may still change.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."x_CoverageStatus" IS 'Status of the day''s usage, the first that applies: failed, unverified, provisional, ok.';
 COMMENT ON VIEW reporting_detail.owner_assignment IS 'Who owns which project, user, API key or workspace, and on which days. Grain: id x its days x owner who pays a share of them (key: source_id, workspace_id, group_by, dimension_id, valid_from, owner, cost_center). From the owner file that was applied last; line is where the rule stands there. The id (none), with null group_by, is the rest of a workspace: what no id has. An id or a day without a row has no owner.';
 COMMENT ON COLUMN reporting_detail.owner_assignment.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.owner_assignment.workspace_id IS 'The platform''s id of the workspace.';
@@ -3755,19 +3306,6 @@ COMMENT ON COLUMN reporting_detail.usage_month_to_date.days_compared IS 'Days of
 COMMENT ON COLUMN reporting_detail.usage_month_to_date.previous_same_days_traces IS 'Traces of the first days_compared days of the month before. Null: one of them is not loaded or before the data start.';
 COMMENT ON COLUMN reporting_detail.usage_month_to_date.previous_month_traces IS 'Traces of all of the month before. Null: one of its days is not loaded or before the data start.';
 COMMENT ON COLUMN reporting_detail.usage_month_to_date.run_rate_traces IS 'Estimate for the whole month: final_traces by final day, times the days of the month from the data start on, rounded. Weekdays are not told apart. Null: no day is final yet, or a day that has ended is not loaded.';
-COMMENT ON VIEW reporting_detail.usage_period_close IS 'Closed billing periods that are no calendar months: traces when closed, and what changed since. Grain: closed billing period x dimension x workspace x id that had traces when it was closed (key: source_id, period_end, group_by, workspace_id, dimension_id). closed_traces never change. It overlaps calendar months: never add both. Never add up over dimensions.';
-COMMENT ON COLUMN reporting_detail.usage_period_close.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.usage_period_close.period_start IS 'First UTC day of the billing period.';
-COMMENT ON COLUMN reporting_detail.usage_period_close.period_end IS 'UTC day on which the billing period ends: not included.';
-COMMENT ON COLUMN reporting_detail.usage_period_close.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
-COMMENT ON COLUMN reporting_detail.usage_period_close.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.usage_period_close.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting_detail.usage_period_close.closed_traces IS 'Traces of the billing period when it was closed. Adds up over workspaces and ids of one dimension.';
-COMMENT ON COLUMN reporting_detail.usage_period_close.adjustment_traces IS 'Traces added or removed since the period was closed, of ids that it was closed with. Adds up as closed_traces do.';
-COMMENT ON COLUMN reporting_detail.usage_period_close.current_traces IS 'Traces of the period as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.';
-COMMENT ON COLUMN reporting_detail.usage_period_close.closed_at IS 'When the period was closed.';
-COMMENT ON COLUMN reporting_detail.usage_period_close.settle_after_seconds IS 'USAGE_SETTLE_AFTER when the period was closed.';
-COMMENT ON COLUMN reporting_detail.usage_period_close.accepted_disagreements IS 'Days x dimensions x workspaces of the close on which the platform contradicts itself. The same in each row of a month.';
 COMMENT ON VIEW reporting_detail.usage_provider_total IS 'Monthly totals of the billing provider, beside what is stored. Grain: source x calendar month x metric of the billing provider x workspace, as it was read last (key: source_id, month_start, metric_id, workspace_id). A second system, which proves no day. Each metric has a row (all) beside those of its workspaces: never add both, nor metrics.';
 COMMENT ON COLUMN reporting_detail.usage_provider_total.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.usage_provider_total.month_start IS 'First day of the month.';

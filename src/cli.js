@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import module from "node:module";
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
-const isClone = existsSync(new URL("main.ts", import.meta.url));
+const isClone = existsSync(new URL("app/main.ts", import.meta.url));
 const [leastMajor, leastMinor, next] = isClone
   ? [24, 12, "Run `npx usage-etl COMMAND`: it uses the Node that the project brings."]
   : [22, 19, "Install a newer Node."];
@@ -17,5 +17,5 @@ if (major < leastMajor || (major === leastMajor && minor < leastMinor)) {
 } else {
   // Must come before the program is loaded. Without the cache every start compiles all of it.
   module.enableCompileCache();
-  import(isClone ? "./main.ts" : "../dist/src/main.js");
+  import(isClone ? "./app/main.ts" : "../dist/src/app/main.js");
 }

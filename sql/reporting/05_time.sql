@@ -1,12 +1,14 @@
--- Functions over days and hours, for the views. They read no table. STRICT keeps the planner from inlining them: inlined,
--- it would expect a thousand rows of each.
+-- Functions over days and hours, for the views. They read no table. STRICT keeps the planner from inlining them:
+-- inlined, it would expect a thousand rows of each.
 
 -- All time of the days.
 CREATE OR REPLACE FUNCTION usage.time_of(parts datemultirange) RETURNS tstzmultirange
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-  SELECT coalesce(range_agg(tstzrange(lower(part)::timestamp AT TIME ZONE 'UTC', upper(part)::timestamp AT TIME ZONE 'UTC')), '{}')
+  SELECT coalesce(range_agg(tstzrange(
+           lower(part)::timestamp AT TIME ZONE 'UTC', upper(part)::timestamp AT TIME ZONE 'UTC'
+         )), '{}')
   FROM unnest(parts) part
 $$;
 
@@ -25,21 +27,13 @@ AS $$
   SELECT generate_series(lower(part), upper(part) - interval '1 hour', interval '1 hour') FROM unnest(parts) part
 $$;
 
--- Days between two days, and hours between two hours, ends included. Postgres expects that a filter on the day keeps one row in 200:
--- with ROWS 5000 it plans for a month. With fewer it plans for one day, and computes the cells again for each day. With far more
--- it compiles plans that would end sooner. So ROWS of hours is below what years have.
+-- Days between two days, ends included. Postgres expects that a filter on the day keeps one row in 200: with ROWS 5000
+-- it plans for a month. With fewer it plans for one day, and computes the cells again for each day.
 CREATE OR REPLACE FUNCTION usage.days_between(first date, last date) RETURNS SETOF date
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE ROWS 5000
 SET search_path = pg_catalog, pg_temp
 AS $$
   SELECT first + n FROM generate_series(0, last - first) n
-$$;
-
-CREATE OR REPLACE FUNCTION usage.hours_between(first timestamptz, last timestamptz) RETURNS SETOF timestamptz
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE ROWS 400
-SET search_path = pg_catalog, pg_temp
-AS $$
-  SELECT generate_series(first, last, interval '1 hour')
 $$;
 
 CREATE OR REPLACE FUNCTION usage.count_days(parts datemultirange) RETURNS integer
@@ -55,24 +49,4 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE ROWS 36
 SET search_path = pg_catalog, pg_temp
 AS $$
   SELECT generate_series(date_trunc('month', first::timestamp), last::timestamp, interval '1 month')::date
-$$;
-
--- Whether the calendar month that begins on a day has ended (UTC). The planner inlines it.
-CREATE OR REPLACE FUNCTION usage.is_month_over(month_start date) RETURNS boolean
-LANGUAGE sql STABLE PARALLEL SAFE
-RETURN (month_start + interval '1 month') <= (now() AT TIME ZONE 'UTC');
-
--- Hours that a source keeps up to date: the last `hourly_hours` from the start of a UTC day, and the current hour.
-CREATE OR REPLACE FUNCTION usage.expected_hours(data_start date, hourly_hours integer) RETURNS tstzrange
-LANGUAGE sql STABLE STRICT PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-  SELECT tstzrange(least(first, after), after)
-  FROM (
-    SELECT greatest(
-             data_start::timestamp AT TIME ZONE 'UTC',
-             date_trunc('day', now() - make_interval(hours => hourly_hours), 'UTC')
-           ) AS first,
-           date_trunc('hour', now(), 'UTC') + interval '1 hour' AS after
-  ) t
 $$;

@@ -1,35 +1,31 @@
--- Status of a figure on a day or in an hour: the first that applies of not_available, failed, missing, unverified, provisional, ok.
--- Who counts says `empty` instead of `ok` where the count is zero. The sets are those of usage.day_cell and usage.hour_cell.
+-- Status of a figure on a day or in an hour: the first that applies of not_available, failed, missing, unverified,
+-- provisional, ok. Who counts says `empty` instead of `ok` where the count is zero. The sets are those of
+-- usage.day_cell and usage.hour_cell.
 --
--- The planner inlines these functions; else every row would pay for a call. So they have no STRICT and no SET. Nearly all time
--- is final, so that is looked up first; what is final is in no other set.
-CREATE OR REPLACE FUNCTION usage.day_status(
-  day date, final datemultirange, not_available datemultirange, failed datemultirange, missing datemultirange,
-  unverified datemultirange
+-- The planner inlines these functions; else every row would pay for a call. So they have no STRICT and no SET. Nearly
+-- all time is final, so that is looked up first; what is final is in no other set.
+CREATE OR REPLACE FUNCTION usage.status_at(
+  at anyelement, final anymultirange, not_available anymultirange, failed anymultirange, missing anymultirange,
+  unverified anymultirange
 ) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE
-  WHEN final @> day THEN 'ok'
-  WHEN not_available @> day THEN 'not_available'
-  WHEN failed @> day THEN 'failed'
-  WHEN missing @> day THEN 'missing'
-  WHEN unverified @> day THEN 'unverified'
-  ELSE 'provisional'
-END;
+AS $$
+  SELECT CASE
+    WHEN final @> at THEN 'ok'
+    WHEN not_available @> at THEN 'not_available'
+    WHEN failed @> at THEN 'failed'
+    WHEN missing @> at THEN 'missing'
+    WHEN unverified @> at THEN 'unverified'
+    ELSE 'provisional'
+  END
+$$;
 
-CREATE OR REPLACE FUNCTION usage.hour_status(
-  hour timestamptz, final tstzmultirange, not_available tstzmultirange, failed tstzmultirange, missing tstzmultirange,
-  unverified tstzmultirange
-) RETURNS text
+-- Status of the short-lived traces of a day or month. They are inconsistent where there are more long-lived traces than
+-- traces: then the one was requested before the other, or the platform contradicts itself.
+CREATE OR REPLACE FUNCTION usage.shortlived_status(status text, traces bigint, longlived bigint) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE
-  WHEN final @> hour THEN 'ok'
-  WHEN not_available @> hour THEN 'not_available'
-  WHEN failed @> hour THEN 'failed'
-  WHEN missing @> hour THEN 'missing'
-  WHEN unverified @> hour THEN 'unverified'
-  ELSE 'provisional'
-END;
+RETURN CASE WHEN longlived > traces THEN 'inconsistent' WHEN status = 'ok' AND traces = longlived THEN 'empty'
+            ELSE status END;
 
 -- Whether later changes of a figure are kept as restatements. Figures of these statuses are loaded and final.
 CREATE OR REPLACE FUNCTION usage.is_final(status text) RETURNS boolean

@@ -1,5 +1,6 @@
--- The rules of usage.day_state and usage.hour_state, bucket by bucket and from records, slowly: the oracle of tests and of `doctor`.
--- A bucket that is in no row is missing. Of the hours of a day that are traced, each counts for the whole day, as it is stored.
+-- The rules of usage.day_state and usage.hour_state, bucket by bucket and from records, slowly: the oracle of tests and
+-- of `doctor`. A bucket that is in no row is missing. Of the hours of a day that are traced, each counts for the whole
+-- day, as it is stored.
 CREATE OR REPLACE FUNCTION usage.state_by_rules(scopes integer[])
 RETURNS TABLE (scope_id integer, bucket_start timestamptz, state text)
 LANGUAGE sql STABLE
@@ -11,8 +12,10 @@ AS $$
            CASE WHEN b.failure IS NOT NULL THEN b.failure WHEN b.is_final THEN 'final' ELSE 'provisional' END,
            CASE WHEN b.is_final IS NOT NULL THEN 'loaded' END,
            CASE WHEN bool_or(b.has_traces) OVER day THEN 'traced' END,
-           CASE WHEN b.stride = 'hour' AND count(*) FILTER (WHERE b.is_final IS NOT NULL) OVER day = 24 THEN 'of a whole day' END,
-           CASE WHEN b.stride = 'hour' AND count(*) FILTER (WHERE b.is_final) OVER day = 24 THEN 'of a whole final day' END
+           CASE WHEN b.stride = 'hour' AND count(*) FILTER (WHERE b.is_final IS NOT NULL) OVER day = 24
+                  THEN 'of a whole day' END,
+           CASE WHEN b.stride = 'hour' AND count(*) FILTER (WHERE b.is_final) OVER day = 24
+                  THEN 'of a whole final day' END
          )
   FROM (
     SELECT k.*, k.is_final IS NOT NULL AND EXISTS (
@@ -60,6 +63,18 @@ AS $$
   WINDOW day AS (PARTITION BY b.scope_id, (b.bucket_start AT TIME ZONE 'UTC')::date)
 $$;
 
+-- Scopes whose stored proof is not what exports, totals and differences say: none.
+CREATE OR REPLACE FUNCTION usage.wrong_proof(scopes integer[]) RETURNS SETOF integer
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT coalesce(k.scope_id, p.scope_id)
+  FROM (SELECT * FROM usage.day_proof WHERE scope_id = ANY (scopes)) k
+  FULL JOIN usage.proof_of(scopes) p USING (scope_id)
+  WHERE k IS DISTINCT FROM p
+  ORDER BY 1
+$$;
+
 -- Buckets of which the stored state is not what the rules say: none.
 CREATE OR REPLACE FUNCTION usage.wrong_state(scopes integer[])
 RETURNS TABLE (scope_id integer, bucket_start timestamptz, stored text, by_rules text)
@@ -71,7 +86,8 @@ AS $$
     SELECT d.scope_id, day::timestamp AT TIME ZONE 'UTC' AS bucket_start,
            concat_ws(
              ', ',
-             CASE WHEN d.failed @> day THEN 'failed' WHEN d.unverified @> day THEN 'unverified' WHEN d.final @> day THEN 'final'
+             CASE WHEN d.failed @> day THEN 'failed' WHEN d.unverified @> day THEN 'unverified'
+                  WHEN d.final @> day THEN 'final'
                   ELSE 'provisional' END,
              CASE WHEN d.loaded @> day THEN 'loaded' END, CASE WHEN d.traced @> day THEN 'traced' END
            ) AS state
@@ -82,7 +98,8 @@ AS $$
     SELECT h.scope_id, hour,
            concat_ws(
              ', ',
-             CASE WHEN h.failed @> hour THEN 'failed' WHEN h.unverified @> hour THEN 'unverified' WHEN h.final @> hour THEN 'final'
+             CASE WHEN h.failed @> hour THEN 'failed' WHEN h.unverified @> hour THEN 'unverified'
+                  WHEN h.final @> hour THEN 'final'
                   ELSE 'provisional' END,
              CASE WHEN h.loaded @> hour THEN 'loaded' END, CASE WHEN h.traced @> t.day THEN 'traced' END,
              CASE WHEN h.whole_days @> t.day THEN 'of a whole day' END,

@@ -2,16 +2,17 @@
 --
 -- Names: `source_id` is the number of a source here and `slug` its name; the schema reporting calls the slug source_id.
 --
--- The state of a scope is stored as sets of days or hours, joined once for each scope: @> finds a record's status in them. A
--- range join would compare each record with each range of its scope. Instants come as arrays sorted by time, in which width_bucket
--- finds the record's.
+-- The state of a scope is stored as sets of days or hours, joined once for each scope: @> finds a record's status in
+-- them. A range join would compare each record with each range of its scope. Instants come as arrays sorted by time, in
+-- which width_bucket finds the record's.
 
--- An id as readers see it: (none) for an empty one. An id that the platform itself spells (none) gets a backslash in front, and
--- so does one that would then look the same. So no two ids are shown alike. src/domain/usage/record.ts does the same. It runs for
--- each record: ascii, of the first character, spares nearly all of them the trim.
+-- An id as readers see it: (none) for an empty one. An id that the platform itself spells (none) gets a backslash in
+-- front, and so does one that would then look the same. So no two ids are shown alike. src/core/domain/usage/record.ts
+-- does the same. It runs for each record: ascii, of the first character, spares nearly all of them the trim.
 CREATE OR REPLACE FUNCTION usage.shown_id(id text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN id = '' THEN '(none)' WHEN ascii(id) IN (40, 92) AND ltrim(id, '\') = '(none)' THEN '\' || id ELSE id END;
+RETURN CASE WHEN id = '' THEN '(none)' WHEN ascii(id) IN (40, 92) AND ltrim(id, '\') = '(none)' THEN '\' || id
+            ELSE id END;
 
 -- The platform's id of one that is shown.
 CREATE OR REPLACE FUNCTION usage.platform_id(id text) RETURNS text
@@ -34,9 +35,9 @@ CREATE OR REPLACE FUNCTION usage.is_configured(workspace_ids text[], external_id
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN workspace_ids = '{}' OR external_id = ANY (workspace_ids);
 
--- Calendar months in which a workspace has coverage or records, from the data start of its source on. A function, because few
--- workspaces need it: in the view itself, Postgres would expect this to run for each of them. Readers may not read the tables, so
--- it runs as its owner.
+-- Calendar months in which a workspace has coverage or records, from the data start of its source on. A function,
+-- because few workspaces need it: in the view itself, Postgres would expect this to run for each of them. Readers may
+-- not read the tables, so it runs as its owner.
 CREATE OR REPLACE FUNCTION usage.loaded_months(workspace integer, data_start date) RETURNS datemultirange
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -60,20 +61,14 @@ AS $$
   ) m
 $$;
 
--- Days of a workspace that the views expect. No sync loads a workspace that is not configured: there only the months in which it
--- was loaded count.
-CREATE OR REPLACE FUNCTION usage.expected_days(workspace_ids text[], external_id text, workspace integer, data_start date)
-RETURNS datemultirange
-LANGUAGE sql STABLE PARALLEL SAFE
-RETURN CASE WHEN usage.is_configured(workspace_ids, external_id) THEN '{(,)}' ELSE usage.loaded_months(workspace, data_start) END;
-
 -- Days of each workspace that a close is about: whole months. They are those that the views
 -- expect. But a workspace that left the listing has nothing to say about later months in which it was not loaded.
 CREATE OR REPLACE VIEW usage.required_workspace AS
 SELECT w.entity_id AS workspace_id,
        CASE
-         WHEN w.unlisted_since IS NULL OR w.is_deleted OR s.workspace_ids <> '{}'
-           THEN usage.expected_days(s.workspace_ids, e.external_id, w.entity_id, s.data_start)
+         WHEN NOT usage.is_configured(s.workspace_ids, e.external_id)
+           THEN usage.loaded_months(w.entity_id, s.data_start)
+         WHEN w.unlisted_since IS NULL OR w.is_deleted OR s.workspace_ids <> '{}' THEN '{(,)}'
          ELSE usage.loaded_months(w.entity_id, s.data_start) + CASE
            WHEN w.unlisted_since >= s.data_start::timestamp AT TIME ZONE 'UTC' THEN datemultirange(daterange(
              NULL, (date_trunc('month', w.unlisted_since AT TIME ZONE 'UTC') + interval '1 month')::date
@@ -83,27 +78,28 @@ SELECT w.entity_id AS workspace_id,
        END AS days
 FROM usage.workspace w
 JOIN usage.entity e USING (entity_id)
-JOIN usage.source s USING (source_id)
--- Keeps its tables out of the queries that join it: planning them would take twice as long.
-OFFSET 0;
+JOIN usage.source s USING (source_id);
 
--- How the columns of a scope are called together (src/domain/usage/meter.ts).
+-- How the columns of a scope are called together (src/core/domain/usage/meter.ts).
 CREATE OR REPLACE FUNCTION usage.meter_of(kind text, trace_tier text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN kind = 'langsmith_deployments' THEN 'deployments' WHEN kind <> 'traces' THEN kind WHEN trace_tier = 'all' THEN 'traces'
+RETURN CASE WHEN kind = 'langsmith_deployments' THEN 'deployments' WHEN kind <> 'traces' THEN kind
+            WHEN trace_tier = 'all' THEN 'traces'
   ELSE trace_tier END;
 
--- The amount of a stored number: measures with digits after the point are stored as whole numbers (src/domain/usage/amount.ts).
+-- The amount of a stored number: measures with digits after the point are stored as whole numbers
+-- (src/core/domain/usage/amount.ts).
 CREATE OR REPLACE FUNCTION usage.amount_of(measure text, stored numeric) RETURNS numeric
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE measure
-  -- each measure with digits
-  WHEN '{measure}' THEN stored * {unit}
-  -- end
-  ELSE stored END;
+  WHEN 'lcu' THEN stored * 0.000001
+  WHEN 'lsu' THEN stored * 0.000001
+  WHEN 'spend_usd' THEN stored * 0.000000001
+  ELSE stored
+END;
 
--- Wanted meters of which it is not known whether the server counts them, and the first day of which that is not known. A day counts as
--- known if the server said a month after it that it had counted nothing: usage may come late.
+-- Wanted meters of which it is not known whether the server counts them, and the first day of which that is not known.
+-- A day counts as known if the server said a month after it that it had counted nothing: usage may come late.
 CREATE OR REPLACE VIEW usage.unknown_meter AS
 SELECT a.source_id, a.meter, a.evidence, a.learned_at AS since,
        greatest(coalesce(a.starts_on, s.data_start), (a.none_until AT TIME ZONE 'UTC')::date - 31) AS unknown_from
@@ -111,25 +107,29 @@ FROM usage.source_meter a
 JOIN usage.source s USING (source_id)
 WHERE a.state = 'not_known' AND (s.wanted_meters IS NULL OR a.meter = ANY (s.wanted_meters));
 
--- Source x meter x dimension x workspace, with its scope of days and, of traces, its scope of hours. A workspace that was never
--- planned has no scope, but cells of traces: each of their days is missing. Another meter has cells where it has scopes, where
--- the server is known not to count it: then none of their days is available, and where that is not known: then all are missing.
--- Deployment usage has a beginning of its own.
+-- Source x meter x dimension x workspace, with its scope of days and, of traces, its scope of hours. A workspace that
+-- was never planned has no scope, but cells of traces: each of their days is missing. Another meter has cells where it
+-- has scopes, where the server is known not to count it: then none of their days is available, and where that is not
+-- known: then all are missing. Deployment usage has a beginning of its own.
 CREATE OR REPLACE VIEW usage.cell AS
-SELECT c.meter, c.kind, c.trace_tier, c.scope_id AS day_scope_id, h.scope_id AS hour_scope_id, c.source_id, s.slug, s.data_start,
-       coalesce(u.unknown_from, a.starts_on, s.data_start) AS begins_on, s.hourly_hours, c.group_by, c.workspace_id AS workspace_entity_id,
-       usage.shown_id(e.external_id) AS workspace_id,
+SELECT c.meter, c.kind, c.trace_tier, c.scope_id AS day_scope_id, h.scope_id AS hour_scope_id, c.source_id, s.slug,
+       s.data_start, coalesce(u.unknown_from, a.starts_on, s.data_start) AS begins_on, s.hourly_hours, c.group_by,
+       c.workspace_id AS workspace_entity_id, usage.shown_id(e.external_id) AS workspace_id,
        -- Looked up: a join with labelled_entity would sort the names of everybody.
        (
          SELECT n.name FROM usage.entity_name n WHERE n.entity_id = c.workspace_id
          ORDER BY n.fetch_number DESC LIMIT 1
        ) AS workspace_name,
        coalesce(a.state IN ('not_counted', 'nothing_yet'), false)
-         OR EXISTS (SELECT FROM usage.source_fact n WHERE n.source_id = c.source_id AND n.fact = 'no_day') AS has_no_days,
+         OR EXISTS (SELECT FROM usage.source_fact n WHERE n.source_id = c.source_id AND n.fact = 'no_day')
+           AS has_no_days,
        EXISTS (SELECT FROM usage.source_fact n WHERE n.source_id = c.source_id AND n.fact = 'no_hour') AS has_no_hours,
-       usage.expected_days(s.workspace_ids, e.external_id, e.entity_id, s.data_start) AS expected_days
+       -- No sync loads a workspace that is not configured: there only the months in which it was loaded count.
+       CASE WHEN usage.is_configured(s.workspace_ids, e.external_id) THEN '{(,)}'
+            ELSE usage.loaded_months(e.entity_id, s.data_start) END AS expected_days
 FROM (
-  SELECT usage.meter_of(d.kind, d.trace_tier) AS meter, d.kind, d.trace_tier, d.scope_id, d.source_id, d.group_by, d.workspace_id
+  SELECT usage.meter_of(d.kind, d.trace_tier) AS meter, d.kind, d.trace_tier, d.scope_id, d.source_id, d.group_by,
+         d.workspace_id
   FROM usage.scope d
   WHERE d.stride = 'day'
   UNION ALL
@@ -158,93 +158,130 @@ LEFT JOIN usage.trace_scope h
   ON h.source_id = c.source_id AND h.group_by = c.group_by AND h.workspace_id = c.workspace_id AND h.stride = 'hour'
  AND c.meter = 'traces';
 
--- The days of each cell by status, from usage.day_state and what the source says. `final`, `failed`, `unverified`, `missing` and
--- `not_available` do not overlap; loaded days in none of them are provisional.
+-- The days of each cell by status, from usage.day_state and what the source says. `final`, `failed`, `unverified`,
+-- `missing` and `not_available` do not overlap; loaded days in none of them are provisional.
 --
--- OFFSET 0: each part is computed once for a cell, not for each mention.
+-- OFFSET 0: each set is computed once for a cell, not for each mention. Without it here or in usage.trace_cell, totals
+-- of workspaces from three years of months would take 1.4 times as long.
 CREATE OR REPLACE VIEW usage.day_cell AS
 SELECT c.meter, c.kind, c.trace_tier, c.day_scope_id, c.hour_scope_id, c.source_id, c.slug, c.data_start, c.begins_on,
-       c.hourly_hours, c.group_by, c.workspace_entity_id, c.workspace_id, c.workspace_name, c.expected_days, l.expected,
-       d.loaded, d.final, n.days AS not_available, d.failed - n.days AS failed, d.unverified - n.days AS unverified,
-       l.expected - d.loaded - n.days - d.failed - d.unverified AS missing, d.traced, d.failed AS stored_failed,
-       d.unverified AS stored_unverified
+       c.hourly_hours, c.group_by, c.workspace_entity_id, c.workspace_id, c.workspace_name, c.expected_days, r.*
 FROM usage.cell c
 LEFT JOIN usage.day_state s ON s.scope_id = c.day_scope_id
 CROSS JOIN LATERAL (
-  SELECT coalesce(s.loaded, '{}') AS loaded, coalesce(s.final, '{}') AS final, coalesce(s.failed, '{}') AS failed,
-         coalesce(s.unverified, '{}') AS unverified, coalesce(s.traced, '{}') AS traced
-  OFFSET 0
-) d
-CROSS JOIN LATERAL (
-  -- Other usage than traces of all tiers may begin before the traces of its source.
-  SELECT datemultirange(daterange(first, greatest(first, (now() AT TIME ZONE 'UTC')::date + 1))) * c.expected_days
-           + CASE WHEN c.meter = 'traces' THEN '{}' ELSE d.loaded END AS expected
-  FROM least(c.data_start, c.begins_on) first
-  OFFSET 0
-) l
-CROSS JOIN LATERAL (
-  SELECT CASE WHEN c.has_no_days THEN '{(,)}' ELSE datemultirange(daterange(NULL, c.begins_on)) END - d.loaded AS days
-  OFFSET 0
-) n;
+  SELECT l.expected, d.loaded, d.final, n.days AS not_available, d.failed - n.days AS failed,
+         d.unverified - n.days AS unverified,
+         l.expected - d.loaded - n.days - d.failed - d.unverified AS missing, d.traced, d.failed AS stored_failed,
+         d.unverified AS stored_unverified
+  FROM (
+    SELECT coalesce(s.loaded, '{}') AS loaded, coalesce(s.final, '{}') AS final, coalesce(s.failed, '{}') AS failed,
+           coalesce(s.unverified, '{}') AS unverified, coalesce(s.traced, '{}') AS traced,
+           least(c.data_start, c.begins_on) AS first
+  ) d
+  CROSS JOIN LATERAL (
+    -- Other usage than traces of all tiers may begin before the traces of its source.
+    SELECT datemultirange(daterange(d.first, greatest(d.first, (now() AT TIME ZONE 'UTC')::date + 1))) * c.expected_days
+             + CASE WHEN c.meter = 'traces' THEN '{}' ELSE d.loaded END AS expected
+  ) l
+  CROSS JOIN LATERAL (
+    SELECT CASE WHEN c.has_no_days THEN '{(,)}' ELSE datemultirange(daterange(NULL, c.begins_on)) END - d.loaded AS days
+  ) n
+  LIMIT ALL OFFSET 0
+) r;
 
--- Days whose hours stand in for them: a day that is neither loaded nor unverified (there hours may show the zero that was withdrawn),
--- and whose 24 hours are loaded.
-CREATE OR REPLACE FUNCTION usage.days_made_of_hours(whole_days datemultirange, loaded datemultirange, unverified datemultirange)
+-- Days whose hours stand in for them: a day that is neither loaded nor unverified (there hours may show the zero that
+-- was withdrawn), and whose 24 hours are loaded.
+CREATE OR REPLACE FUNCTION usage.days_made_of_hours(
+  whole_days datemultirange, loaded datemultirange, unverified datemultirange
+)
 RETURNS datemultirange
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN coalesce(whole_days - coalesce(loaded, '{}') - coalesce(unverified, '{}'), '{}');
 
 -- The same of traces of all tiers, with hours that stand in for days.
 CREATE OR REPLACE VIEW usage.trace_cell AS
-SELECT c.day_scope_id, c.hour_scope_id, c.source_id, c.slug, c.data_start, c.group_by, c.workspace_entity_id, c.workspace_id,
-       c.workspace_name, c.expected_days, c.expected, c.loaded AS own_days, h.days AS days_of_hours, c.loaded + h.days AS loaded,
-       c.final + (h.final_days - h.failed) AS final, c.not_available - h.days AS not_available, c.failed + h.failed AS failed,
-       c.unverified, c.missing - h.days AS missing, c.traced + h.traced AS traced
+SELECT c.day_scope_id, c.hour_scope_id, c.source_id, c.slug, c.data_start, c.group_by, c.workspace_entity_id,
+       c.workspace_id, c.workspace_name, c.expected_days, c.expected, c.loaded AS own_days, h.*
 FROM usage.day_cell c
 LEFT JOIN usage.hour_state o ON o.scope_id = c.hour_scope_id
 CROSS JOIN LATERAL (
-  SELECT usage.days_made_of_hours(o.whole_days, c.loaded, c.stored_unverified) AS days
-  OFFSET 0
-) w
-CROSS JOIN LATERAL (
-  SELECT w.days, coalesce(o.whole_final_days * w.days, '{}') AS final_days, c.stored_failed * w.days AS failed,
-         coalesce(o.traced * w.days, '{}') AS traced
-  OFFSET 0
+  SELECT w.days AS days_of_hours, c.loaded + w.days AS loaded,
+         c.final + (coalesce(o.whole_final_days * w.days, '{}') - c.stored_failed * w.days) AS final,
+         c.not_available - w.days AS not_available, c.failed + c.stored_failed * w.days AS failed, c.unverified,
+         c.missing - w.days AS missing, c.traced + coalesce(o.traced * w.days, '{}') AS traced
+  FROM (SELECT usage.days_made_of_hours(o.whole_days, c.loaded, c.stored_unverified) AS days) w
+  LIMIT ALL OFFSET 0
 ) h
 WHERE c.meter = 'traces';
 
--- The hours of each cell of traces in the same way. Shown are those that are kept up to date, and those that are loaded beyond.
+-- The same beside the days of both retention tiers. Short-lived traces are all less the long-lived ones. So each of
+-- their days needs both, and is no better than the worse one. Looked up for each cell: joined, the planner would
+-- compute the cells of long-lived traces again for each cell. Null: tiers are not loaded.
+CREATE OR REPLACE VIEW usage.tiered_cell AS
+SELECT x.*, t.longlived_scope_id, t.begins_on AS tiers_begin_on, t.expected AS tiers_expected, t.loaded AS tiers_loaded,
+       t.final AS tiers_final, t.not_available AS tiers_not_available, t.failed AS tiers_failed,
+       t.expected - t.loaded - t.not_available - t.failed - t.unverified AS tiers_missing,
+       t.unverified AS tiers_unverified
+FROM usage.trace_cell x
+LEFT JOIN LATERAL (
+  SELECT max(l.day_scope_id) AS longlived_scope_id, max(l.begins_on) AS begins_on,
+         range_agg(l.expected + x.expected) AS expected, range_agg(l.loaded * x.own_days) AS loaded,
+         range_agg(l.final * x.final * x.own_days) AS final,
+         range_agg(l.not_available + x.not_available) AS not_available,
+         range_agg(l.failed + x.failed) AS failed,
+         -- Where one is unverified and the day of the other was never asked for, it is missing.
+         range_agg(l.unverified + x.unverified - l.missing - x.missing - x.days_of_hours) AS unverified
+  FROM usage.day_cell l
+  WHERE l.meter = 'longlived' AND l.group_by = x.group_by AND l.workspace_entity_id = x.workspace_entity_id
+) t ON true;
+
+-- Its tiers alone, one row for each dimension and workspace. As a group, so that the planner sees that a join finds one
+-- row at most: a query that reads no tier does not compute it. It would not see it of a column that a query filters on:
+-- so a position stands for the dimension.
+CREATE OR REPLACE VIEW usage.tier_cell AS
+SELECT usage.dimension_position(group_by) AS place, workspace_entity_id, max(longlived_scope_id) AS longlived_scope_id,
+       range_agg(tiers_loaded) AS loaded, range_agg(tiers_final) AS final,
+       range_agg(tiers_not_available) AS not_available, range_agg(tiers_failed) AS failed,
+       range_agg(tiers_missing) AS missing, range_agg(tiers_unverified) AS unverified
+FROM usage.tiered_cell
+GROUP BY 1, 2;
+
+-- The hours of each cell of traces in the same way; without OFFSET 0 the coverage of a month would take 1.1 times as
+-- long. Shown are hours that are kept up to date, and those that are loaded beyond.
 CREATE OR REPLACE VIEW usage.hour_cell AS
-SELECT c.day_scope_id, c.hour_scope_id, c.source_id, c.slug, c.data_start, c.hourly_hours, c.group_by, c.workspace_entity_id,
-       c.workspace_id, c.workspace_name, d.loaded, d.final, t.expected, t.shown, n.hours AS not_available, d.failed - n.hours AS failed,
-       d.unverified - n.hours AS unverified, t.shown - d.loaded - n.hours - d.failed - d.unverified AS missing, d.traced
+SELECT c.day_scope_id, c.hour_scope_id, c.source_id, c.slug, c.data_start, c.hourly_hours, c.group_by,
+       c.workspace_entity_id, c.workspace_id, c.workspace_name, x.*
 FROM usage.cell c
 LEFT JOIN usage.hour_state h ON h.scope_id = c.hour_scope_id
 CROSS JOIN LATERAL (
-  SELECT coalesce(h.loaded, '{}') AS loaded, coalesce(h.final, '{}') AS final, coalesce(h.failed, '{}') AS failed,
-         coalesce(h.unverified, '{}') AS unverified, coalesce(h.traced, '{}') AS traced,
-         tstzmultirange(usage.expected_hours(c.data_start, c.hourly_hours)) * usage.time_of(c.expected_days) AS expected
-  OFFSET 0
-) d
-CROSS JOIN LATERAL (
-  SELECT d.expected,
-         d.loaded * tstzmultirange(tstzrange(NULL, date_trunc('hour', now(), 'UTC') + interval '1 hour')) + d.expected AS shown
-  OFFSET 0
-) t
-CROSS JOIN LATERAL (
-  SELECT CASE WHEN c.has_no_hours THEN t.shown - d.loaded ELSE '{}' END AS hours
-  OFFSET 0
-) n
+  SELECT d.loaded, d.final, d.expected, t.shown, n.hours AS not_available, d.failed - n.hours AS failed,
+         d.unverified - n.hours AS unverified, t.shown - d.loaded - n.hours - d.failed - d.unverified AS missing,
+         d.traced
+  FROM (
+    SELECT coalesce(h.loaded, '{}') AS loaded, coalesce(h.final, '{}') AS final, coalesce(h.failed, '{}') AS failed,
+           coalesce(h.unverified, '{}') AS unverified, coalesce(h.traced, '{}') AS traced,
+           -- A source keeps the last `hourly_hours` up to date, from the start of a UTC day on, and the current hour.
+           tstzmultirange(tstzrange(least(r.first, r.after), r.after)) * usage.time_of(c.expected_days) AS expected,
+           tstzmultirange(tstzrange(NULL, r.after)) AS past
+    FROM (
+      SELECT greatest(
+               c.data_start::timestamp AT TIME ZONE 'UTC',
+               date_trunc('day', now() - make_interval(hours => c.hourly_hours), 'UTC')
+             ) AS first,
+             date_trunc('hour', now(), 'UTC') + interval '1 hour' AS after
+    ) r
+  ) d
+  CROSS JOIN LATERAL (SELECT d.loaded * d.past + d.expected AS shown) t
+  CROSS JOIN LATERAL (SELECT CASE WHEN c.has_no_hours THEN t.shown - d.loaded ELSE '{}' END AS hours) n
+  LIMIT ALL OFFSET 0
+) x
 WHERE c.meter = 'traces';
 
--- When the loaded time of each scope was fetched: arrays sorted by time, joined once for each scope.
-CREATE OR REPLACE VIEW usage.day_fetched AS
-SELECT scope_id, array_agg((period_start AT TIME ZONE 'UTC')::date ORDER BY period_start) AS starts,
+-- When the loaded time of each scope was fetched: arrays sorted by time, joined once for each scope. A query computes
+-- only those that it reads.
+CREATE OR REPLACE VIEW usage.fetched AS
+SELECT scope_id, array_agg(period_start ORDER BY period_start) AS hours,
+       array_agg((period_start AT TIME ZONE 'UTC')::date ORDER BY period_start) AS days,
        array_agg(fetched_at ORDER BY period_start) AS fetched_at
-FROM usage.coverage
-GROUP BY scope_id;
-
-CREATE OR REPLACE VIEW usage.hour_fetched AS
-SELECT scope_id, array_agg(period_start ORDER BY period_start) AS starts, array_agg(fetched_at ORDER BY period_start) AS fetched_at
 FROM usage.coverage
 GROUP BY scope_id;

@@ -1,72 +1,69 @@
 -- Usage of other meters than traces of all tiers, by day: long-lived and short-lived traces, deployments, sandboxes and
 -- evaluators. Building blocks; readers cannot see them.
 --
--- The days of a cell are ranges, one for each reason why a figure is not there. So the status of a day takes a few searches.
--- Who reads these views materializes the cells that it needs: so the ranges are computed once for each cell, not for each row.
+-- The days of a cell are ranges, one for each reason why a figure is not there. So the status of a day takes a few
+-- searches. Who reads these views materializes the cells that it needs: so the ranges are computed once for each cell,
+-- not for each row.
 
--- The days of each figure that is shown: those of most meters are those of their scope. Short-lived
--- traces are all less the long-lived ones. So each of their days needs both, and is no better than the worse one. When they were fetched
--- are subqueries, for each cell by the key: joined, all coverage would be grouped again for each cell.
+-- The days of each figure that is shown: those of most meters are those of their scope. When they were fetched are
+-- subqueries, for each cell by the key: joined, all coverage would be grouped again for each cell.
 CREATE OR REPLACE VIEW usage.figure_days AS
-SELECT x.*, x.expected - x.loaded - x.not_available - x.failed - x.unverified AS missing
-FROM (
-  SELECT c.meter, c.trace_tier, c.day_scope_id AS scope_id, NULL::integer AS trace_scope_id, c.slug, c.source_id, c.group_by,
-         c.workspace_entity_id, c.workspace_id, c.workspace_name, c.begins_on, c.expected, c.loaded, c.final, c.not_available,
-         c.failed, c.unverified,
-         ARRAY(SELECT (v.period_start AT TIME ZONE 'UTC')::date FROM usage.coverage v WHERE v.scope_id = c.day_scope_id ORDER BY v.period_start) AS starts,
-         ARRAY(SELECT v.fetched_at FROM usage.coverage v WHERE v.scope_id = c.day_scope_id ORDER BY v.period_start) AS fetched_at,
-         NULL::date[] AS trace_starts, NULL::timestamptz[] AS trace_fetched_at
-  FROM usage.day_cell c
-  WHERE c.meter NOT IN ('traces', 'shortlived')
-  UNION ALL
-  SELECT 'shortlived', 'shortlived', l.day_scope_id, a.day_scope_id, l.slug, l.source_id, l.group_by, l.workspace_entity_id,
-         l.workspace_id, l.workspace_name, l.begins_on, l.expected + a.expected, l.loaded * a.loaded, l.final * a.final,
-         l.not_available + a.not_available, l.failed + a.failed,
-         -- Where one is unverified and the other was never asked for, the day is missing.
-         l.unverified + a.unverified - l.missing - a.missing,
-         ARRAY(SELECT (v.period_start AT TIME ZONE 'UTC')::date FROM usage.coverage v WHERE v.scope_id = l.day_scope_id ORDER BY v.period_start),
-         ARRAY(SELECT v.fetched_at FROM usage.coverage v WHERE v.scope_id = l.day_scope_id ORDER BY v.period_start),
-         ARRAY(SELECT (v.period_start AT TIME ZONE 'UTC')::date FROM usage.coverage v WHERE v.scope_id = a.day_scope_id ORDER BY v.period_start),
-         ARRAY(SELECT v.fetched_at FROM usage.coverage v WHERE v.scope_id = a.day_scope_id ORDER BY v.period_start)
-  FROM usage.day_cell l
-  JOIN usage.day_cell a ON a.workspace_entity_id = l.workspace_entity_id AND a.group_by = l.group_by AND a.meter = 'traces'
-  WHERE l.meter = 'longlived'
-) x;
+SELECT c.meter, c.trace_tier, c.day_scope_id AS scope_id, NULL::integer AS trace_scope_id, c.slug, c.source_id,
+       c.group_by, c.workspace_entity_id, c.workspace_id, c.workspace_name, c.expected, c.loaded, c.final,
+       c.not_available, c.failed, c.unverified, c.missing,
+       ARRAY(SELECT (v.period_start AT TIME ZONE 'UTC')::date FROM usage.coverage v
+             WHERE v.scope_id = c.day_scope_id ORDER BY v.period_start) AS starts,
+       ARRAY(SELECT v.fetched_at FROM usage.coverage v WHERE v.scope_id = c.day_scope_id ORDER BY v.period_start)
+         AS fetched_at
+FROM usage.day_cell c
+WHERE c.meter NOT IN ('traces', 'shortlived')
+UNION ALL
+SELECT 'shortlived', 'shortlived', x.longlived_scope_id, x.day_scope_id, x.slug, x.source_id, x.group_by,
+       x.workspace_entity_id, x.workspace_id, x.workspace_name, x.tiers_expected, x.tiers_loaded, x.tiers_final,
+       x.tiers_not_available, x.tiers_failed, x.tiers_unverified, x.tiers_missing, NULL, NULL
+FROM usage.tiered_cell x
+WHERE x.tiers_loaded IS NOT NULL;
 
--- Status of the short-lived traces of a day or month. They are inconsistent where there are more long-lived traces than traces:
--- then the one was requested before the other, or the platform contradicts itself.
-CREATE OR REPLACE FUNCTION usage.shortlived_status(status text, traces bigint, longlived bigint) RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN longlived > traces THEN 'inconsistent' WHEN status = 'ok' AND traces = longlived THEN 'empty' ELSE status END;
-
--- Calendar months of each figure. Expected is every day from the beginning on that has ended, and today once it is loaded. A month
--- has no figure if one of these days is not available.
-CREATE OR REPLACE VIEW usage.figure_months AS
-SELECT x.meter, x.trace_tier, x.scope_id, x.trace_scope_id, x.slug, x.source_id, x.group_by, x.workspace_entity_id, x.workspace_id,
-       x.workspace_name, month AS month_start, c.days_expected, c.days_loaded, c.status,
-       c.days_expected > 0 AND c.days_loaded = c.days_expected AND c.status <> 'not_available' AS is_complete,
-       c.status = 'ok' AND usage.is_month_over(month) AS is_final
-FROM usage.figure_days x
-CROSS JOIN LATERAL usage.months_of(lower(x.expected), (now() AT TIME ZONE 'UTC')::date) month
+-- Each expected day of each measure by workspace, but those of all traces. Long-lived and short-lived traces have a
+-- status of their own here, as they are charged. A scope has one id, but for an answer that spells it in two ways.
+CREATE OR REPLACE VIEW usage.measured_day AS
+SELECT x.slug, d.usage_date, g.meter, m.measure, x.workspace_id, x.workspace_name, f.quantity, f.status,
+       CASE WHEN t.loaded THEN x.fetched_at[width_bucket(d.usage_date, x.starts)] END AS fetched_at,
+       nullif(p.reconciled_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS reconciled_at,
+       nullif(p.matched_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS matched_at,
+       nullif(p.proved_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS proved_at
+FROM usage.meter_dimension g
+JOIN usage.figure_days x USING (group_by, meter)
+-- coalesce: of a bare @> the planner expects one day in a thousand.
+JOIN (
+  SELECT usage_date
+  FROM usage.days_between(
+    -- least passes over a null: no usage of other meters is known.
+    least((SELECT min(data_start) FROM usage.source), (SELECT min(starts_on) FROM usage.source_meter)),
+    (now() AT TIME ZONE 'UTC')::date
+  ) usage_date
+  ORDER BY usage_date DESC
+) d ON coalesce(x.expected @> d.usage_date, false)
 CROSS JOIN LATERAL (
-  SELECT x.expected * datemultirange(daterange(month, (month + interval '1 month')::date))
-           - (datemultirange(daterange((now() AT TIME ZONE 'UTC')::date, NULL)) - x.loaded) AS ended
-  OFFSET 0
-) e
-CROSS JOIN LATERAL (
-  SELECT e.ended - (datemultirange(daterange(NULL, x.begins_on)) - x.loaded) AS days
-  OFFSET 0
+  SELECT x.loaded @> d.usage_date AS loaded,
+         usage.status_at(d.usage_date, x.final, x.not_available, x.failed, x.missing, x.unverified) AS status
 ) t
+JOIN usage.measure m ON m.meter = g.meter AND m.is_reported
+-- The figure of a day is looked up, not joined: so a week costs the same however many years there are.
+LEFT JOIN LATERAL (
+  SELECT coalesce(sum(r.traces) FILTER (WHERE s.scope_id = x.scope_id), 0) AS stored,
+         coalesce(sum(r.traces) FILTER (WHERE s.scope_id = x.trace_scope_id), 0) AS traces
+  FROM usage.series s
+  JOIN usage.dated_record r USING (series_id)
+  WHERE s.scope_id IN (x.scope_id, x.trace_scope_id) AND r.bucket_start = d.usage_date
+    AND (g.kind = 'traces' OR s.measure = m.measure)
+) l ON t.loaded
 CROSS JOIN LATERAL (
-  SELECT usage.count_days(t.days) AS days_expected, usage.count_days(t.days * x.loaded) AS days_loaded,
-         CASE
-           WHEN x.final @> t.days AND NOT isempty(t.days) THEN 'ok'
-           WHEN x.not_available && t.days OR isempty(t.days) THEN 'not_available'
-           WHEN x.failed && t.days THEN 'failed'
-           WHEN x.missing && t.days THEN 'missing'
-           WHEN x.unverified && t.days THEN 'unverified'
-           ELSE 'provisional'
-         END AS status
-  OFFSET 0
-) c
-WHERE NOT isempty(e.ended);
+  SELECT CASE WHEN x.trace_scope_id IS NULL THEN usage.amount_of(m.measure, l.stored)
+              WHEN l.traces >= l.stored THEN l.traces - l.stored END AS quantity,
+         CASE WHEN x.trace_scope_id IS NOT NULL
+                THEN usage.shortlived_status(t.status, l.traces::bigint, l.stored::bigint)
+              WHEN t.status = 'ok' AND l.stored = 0 THEN 'empty' ELSE t.status END AS status
+) f
+LEFT JOIN usage.day_proof p ON p.scope_id = x.scope_id
+WHERE x.group_by = 'workspace' AND g.meter <> 'traces';

@@ -1,7 +1,7 @@
 -- Open days: what keeps a month from being closed. Building blocks; readers cannot see them.
 
--- The other meters of which a source keeps all days: those that its configuration wants and that its server counts, from their
--- beginning on; and those of which that is not known.
+-- The other meters of which a source keeps all days: those that its configuration wants and that its server counts,
+-- from their beginning on; and those of which that is not known.
 CREATE OR REPLACE VIEW usage.kept_meter AS
 SELECT a.source_id, a.meter, coalesce(a.starts_on, s.data_start) AS starts_on, true AS is_known
 FROM usage.source_meter a
@@ -10,12 +10,12 @@ WHERE a.state = 'counted' AND (s.wanted_meters IS NULL OR a.meter = ANY (s.wante
 UNION ALL
 SELECT source_id, meter, unknown_from, false FROM usage.unknown_meter;
 
--- The open days of each workspace, dimension and meter: those that are not as a close needs them, a set for each reason, in the
--- order in which reasons apply. No comparison repairs a contradiction of the platform, so it is the reason where a day was not
--- compared too. Traces of all tiers have to be loaded, final and equal to their export. Other usage needs no comparison: it is
--- loaded and final, and nothing contradicts it. Of that, gaps and days that are not final count of kept meters alone: no sync would
--- ever load others. Where days are kept they have no end: who reads this asks about days that have ended. Hours never stand in for
--- a day.
+-- The open days of each workspace, dimension and meter: those that are not as a close needs them, a set for each
+-- reason, in the order in which reasons apply. No comparison repairs a contradiction of the platform, so it is the
+-- reason where a day was not compared too. Traces of all tiers have to be loaded, final and equal to their export.
+-- Other usage needs no comparison: it is loaded and final, and nothing contradicts it. Of that, gaps and days that are
+-- not final count of kept meters alone: no sync would ever load others. Where days are kept they have no end: who reads
+-- this asks about days that have ended. Hours never stand in for a day.
 CREATE OR REPLACE VIEW usage.open_days AS
 SELECT w.source_id, w.entity_id AS workspace_id, m.group_by, m.meter, c.scope_id,
        CASE WHEN n.has_no_days THEN v.missing ELSE '{}' END AS not_available,
@@ -23,10 +23,11 @@ SELECT w.source_id, w.entity_id AS workspace_id, m.group_by, m.meter, c.scope_id
        CASE WHEN n.has_no_days OR k.is_known IS FALSE THEN '{}' ELSE v.missing END AS missing,
        v.days * v.failed AS failed, v.days * v.unverified AS unverified,
        v.days * v.loaded - v.final - v.failed - v.unverified AS provisional, coalesce(d.open, '{}') AS open,
-       CASE WHEN m.meter = 'traces' THEN v.final - coalesce(p.compared, '{}') - coalesce(d.platform_disagrees, '{}') ELSE '{}' END
+       CASE WHEN m.meter = 'traces' THEN v.final - coalesce(p.compared, '{}') - coalesce(d.platform_disagrees, '{}')
+            ELSE '{}' END
          AS not_reconciled,
-       coalesce(d.platform_disagrees, '{}') AS platform_disagrees, coalesce(t.totals, '{}') AS total_differs,
-       coalesce(t.tiers, '{}') AS tiers_differ, coalesce(t.provider, '{}') AS provider_differs
+       coalesce(d.platform_disagrees, '{}') AS platform_disagrees, coalesce(d.totals, '{}') AS total_differs,
+       coalesce(d.tiers, '{}') AS tiers_differ, coalesce(d.provider, '{}') AS provider_differs
 FROM usage.entity w
 JOIN usage.source s USING (source_id)
 CROSS JOIN usage.meter_dimension m
@@ -46,31 +47,23 @@ CROSS JOIN LATERAL (
                 WHEN k.meter IS NULL THEN '{}' ELSE datemultirange(daterange(k.starts_on, NULL)) END AS days,
            coalesce(o.loaded, '{}') AS loaded, coalesce(o.final, '{}') AS final, coalesce(o.failed, '{}') AS failed,
            coalesce(o.unverified, '{}') AS unverified
-    -- Once for a cell, not for each mention.
-    OFFSET 0
   ) l
 ) v
 -- What is left of differences is little, and most scopes have none.
 LEFT JOIN (
   SELECT d.scope_id, range_agg(t.days) FILTER (WHERE d.state = 'open') AS open,
-         range_agg(t.days) FILTER (WHERE d.state = 'platform_disagrees') AS platform_disagrees
-  FROM usage.reconciliation_difference d
+         range_agg(t.days) FILTER (
+           WHERE d.compared_with = 'export' AND d.state = 'platform_disagrees'
+         ) AS platform_disagrees,
+         range_agg(t.days) FILTER (WHERE d.compared_with IN ('tier_total', 'tier_exceeds')) AS tiers,
+         range_agg(t.days) FILTER (WHERE d.compared_with IN ('stride_total', 'grouping_total')) AS totals,
+         -- The billing provider's totals are of a month and workspace.
+         range_agg(t.days) FILTER (WHERE d.compared_with = 'provider_total') AS provider
+  FROM usage.difference d
   CROSS JOIN LATERAL (
-    SELECT daterange((d.bucket_start AT TIME ZONE 'UTC')::date, (d.bucket_start AT TIME ZONE 'UTC')::date + 1) AS days
+    SELECT daterange((d.period_start AT TIME ZONE 'UTC')::date, (d.period_end AT TIME ZONE 'UTC')::date) AS days
   ) t
   WHERE d.state IN ('open', 'platform_disagrees')
   GROUP BY d.scope_id
 ) d ON d.scope_id = c.scope_id
-LEFT JOIN (
-  -- The billing provider's totals are of a month and workspace.
-  SELECT d.scope_id, range_agg(t.days) FILTER (WHERE d.kind IN ('tier_total', 'tier_exceeds')) AS tiers,
-         range_agg(t.days) FILTER (WHERE d.kind NOT IN ('tier_total', 'tier_exceeds', 'provider_total')) AS totals,
-         range_agg(t.days) FILTER (WHERE d.kind = 'provider_total') AS provider
-  FROM usage.control_difference d
-  CROSS JOIN LATERAL (
-    SELECT daterange((d.period_start AT TIME ZONE 'UTC')::date, (d.period_end AT TIME ZONE 'UTC')::date) AS days
-  ) t
-  WHERE CASE WHEN d.kind = 'provider_total' THEN d.closed_at IS NULL ELSE d.state = 'platform_disagrees' END
-  GROUP BY d.scope_id
-) t ON t.scope_id = c.scope_id
 WHERE w.dimension = 'workspace' AND (m.meter = 'traces' OR c.scope_id IS NOT NULL OR k.meter IS NOT NULL);

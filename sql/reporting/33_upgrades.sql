@@ -1,45 +1,56 @@
 -- Which projects have traces that became long-lived, month by month: the usual cause of a larger invoice than expected.
 CREATE OR REPLACE VIEW reporting_detail.usage_upgrade_project_monthly AS
-WITH project AS MATERIALIZED (
-  -- What a project had in its month before comes from the same sort: joined to itself, each row would be compared with all others.
+WITH project AS (
+  -- What a project had in its month before comes from the same sort: joined to itself, each row would be compared with
+  -- all others.
   SELECT g.*, lag(month_start) OVER months AS month_before, lag(longlived_traces) OVER months AS longlived_before,
          lag(traces) OVER months AS traces_before
   FROM (
-    SELECT source_id, month_start, workspace_id, workspace_name, project_id, project_name,
-           coalesce(sum(traces) FILTER (WHERE trace_tier = 'longlived'), 0)::bigint AS longlived_traces,
+    SELECT m.slug AS source_id, m.month_start, m.workspace_id, m.workspace_name, e.dimension_id AS project_id,
+           e.dimension_name AS project_name, f.longlived AS longlived_traces,
            -- Null where the short-lived ones are: then no share is known.
-           CASE WHEN bool_and(traces IS NOT NULL) FILTER (WHERE trace_tier = 'shortlived') THEN sum(traces)::bigint END AS traces,
-           bool_and(is_final) AS is_final
-    FROM reporting_detail.fct_usage_project_by_tier_monthly
-    WHERE is_complete
-    GROUP BY source_id, workspace_id, project_id, month_start, workspace_name, project_name
+           CASE WHEN f.traces >= f.longlived THEN f.traces END AS traces,
+           m.status = 'ok' AND (m.month_start + interval '1 month') <= (now() AT TIME ZONE 'UTC')
+             AND f.traces >= f.longlived AS is_final
+    FROM usage.tiers_month m
+    -- Also projects with long-lived traces that have no traces.
+    CROSS JOIN LATERAL (
+      SELECT s.entity_id, coalesce(sum(t.traces) FILTER (WHERE s.scope_id = m.day_scope_id), 0)::bigint AS traces,
+             coalesce(sum(t.traces) FILTER (WHERE s.scope_id = m.longlived_scope_id), 0)::bigint AS longlived
+      FROM usage.series s
+      JOIN usage.monthly_total t USING (series_id)
+      WHERE s.scope_id IN (m.longlived_scope_id, m.day_scope_id) AND t.month_start = m.month_start
+      GROUP BY s.entity_id
+    ) f
+    JOIN usage.labelled_entity e USING (entity_id)
+    WHERE m.group_by = 'project' AND m.is_complete
   ) g
   WINDOW months AS (PARTITION BY source_id, workspace_id, project_id ORDER BY month_start)
 ),
-whole AS MATERIALIZED (
+whole AS (
   SELECT m.slug, m.workspace_id, m.month_start, v.reconciled_at, v.matched_at, v.proved_at
-  FROM usage.figure_months m
+  FROM usage.tiers_month m
   JOIN usage.source s USING (source_id)
-  LEFT JOIN usage.day_proof p ON p.scope_id = m.scope_id
-  LEFT JOIN usage.day_proof a ON a.scope_id = m.trace_scope_id
   CROSS JOIN LATERAL (
     SELECT greatest(m.month_start, s.data_start) AS first, (m.month_start + interval '1 month')::date - 1 AS last
   ) d
-  -- Of both tiers. A month under way has days that nothing proves yet.
+  -- The oldest proof of all days in both tiers. A month under way has days that nothing proves yet.
   CROSS JOIN LATERAL (
-    SELECT usage.proved_by_both(
-           usage.oldest_proof(p.starts, p.reconciled_at, d.first, d.last), usage.oldest_proof(a.starts, a.reconciled_at, d.first, d.last)
-         ) AS reconciled_at,
-         usage.proved_by_both(
-           usage.oldest_proof(p.starts, p.matched_at, d.first, d.last), usage.oldest_proof(a.starts, a.matched_at, d.first, d.last)
-         ) AS matched_at,
-         usage.proved_by_both(
-           usage.oldest_proof(p.starts, p.proved_at, d.first, d.last), usage.oldest_proof(a.starts, a.proved_at, d.first, d.last)
-         ) AS proved_at
+    SELECT nullif(min(coalesce(x.reconciled_at, '-infinity')), '-infinity') AS reconciled_at,
+           nullif(min(coalesce(x.matched_at, '-infinity')), '-infinity') AS matched_at,
+           nullif(min(coalesce(x.proved_at, '-infinity')), '-infinity') AS proved_at
+    FROM (VALUES (m.day_scope_id), (m.longlived_scope_id)) c (scope_id)
+    LEFT JOIN usage.day_proof p ON p.scope_id = c.scope_id AND p.starts[1] <= d.first
+    CROSS JOIN LATERAL (
+      SELECT width_bucket(d.first, p.starts) AS first, width_bucket(d.last, p.starts) AS last
+    ) i
+    LEFT JOIN LATERAL unnest(
+      p.reconciled_at[i.first : i.last], p.matched_at[i.first : i.last], p.proved_at[i.first : i.last]
+    ) x (reconciled_at, matched_at, proved_at) ON true
   ) v
-  WHERE m.group_by = 'project' AND m.meter = 'shortlived' AND m.is_complete
+  WHERE m.group_by = 'project' AND m.is_complete
 ),
-late AS MATERIALIZED (
+late AS (
   SELECT src.slug, w.dimension_id AS workspace_id, e.dimension_id AS project_id,
          usage.month_of((t.bucket_start AT TIME ZONE 'UTC')::date) AS month_start,
          sum(coalesce(t.new_traces, 0) - coalesce(t.old_traces, 0))::bigint AS traces
@@ -52,12 +63,14 @@ late AS MATERIALIZED (
   WHERE c.kind = 'traces' AND c.trace_tier = 'longlived' AND c.group_by = 'project' AND c.stride = 'day'
   GROUP BY 1, 2, 3, 4
 )
-SELECT p.source_id, p.month_start, p.workspace_id, p.workspace_name, p.project_id, p.project_name, p.traces, p.longlived_traces,
-       round(p.longlived_traces::numeric / nullif(p.traces, 0), 6)::numeric(7, 6) AS longlived_share,
+SELECT p.source_id, p.month_start, p.workspace_id, p.workspace_name, p.project_id, p.project_name, p.traces,
+       p.longlived_traces, round(p.longlived_traces::numeric / nullif(p.traces, 0), 6)::numeric(7, 6)
+         AS longlived_share,
        CASE WHEN m.slug IS NOT NULL THEN coalesce(b.longlived_traces, 0) END AS previous_longlived_traces,
        round(b.longlived_traces::numeric / nullif(b.traces, 0), 6)::numeric(7, 6) AS previous_longlived_share,
        CASE WHEN m.slug IS NOT NULL THEN p.longlived_traces - coalesce(b.longlived_traces, 0) END AS longlived_change,
-       (round(p.longlived_traces::numeric / nullif(p.traces, 0), 6) - round(b.longlived_traces::numeric / nullif(b.traces, 0), 6))
+       (round(p.longlived_traces::numeric / nullif(p.traces, 0), 6)
+           - round(b.longlived_traces::numeric / nullif(b.traces, 0), 6))
          ::numeric(7, 6) AS longlived_share_change,
        coalesce(l.traces, 0) AS upgraded_when_final, p.is_final,
        p.traces IS NOT NULL AND x.reconciled_at IS NOT NULL AS is_reconciled,
@@ -67,12 +80,48 @@ SELECT p.source_id, p.month_start, p.workspace_id, p.workspace_name, p.project_i
 FROM project p
 JOIN whole x ON x.slug = p.source_id AND x.workspace_id = p.workspace_id AND x.month_start = p.month_start
 LEFT JOIN whole m
-  ON m.slug = p.source_id AND m.workspace_id = p.workspace_id AND m.month_start = (p.month_start - interval '1 month')::date
+  ON m.slug = p.source_id AND m.workspace_id = p.workspace_id
+    AND m.month_start = (p.month_start - interval '1 month')::date
 -- Of the calendar month before, if the project had usage in it.
 CROSS JOIN LATERAL (
   SELECT CASE WHEN p.month_before = m.month_start THEN p.longlived_before END AS longlived_traces,
          CASE WHEN p.month_before = m.month_start THEN p.traces_before END AS traces
 ) b
 LEFT JOIN late l
-  ON l.slug = p.source_id AND l.workspace_id = p.workspace_id AND l.project_id = p.project_id AND l.month_start = p.month_start;
-COMMENT ON VIEW reporting_detail.usage_upgrade_project_monthly IS 'The share of long-lived traces, which cost more, by project and month. Grain: calendar month (UTC) x workspace x project (key: source_id, month_start, workspace_id, project_id), months with usage whose days are all loaded in both tiers. Shows how many traces are long-lived, and how that changed since the month before. Traces add up over all of these; shares do not.';
+  ON l.slug = p.source_id AND l.workspace_id = p.workspace_id AND l.project_id = p.project_id
+    AND l.month_start = p.month_start;
+COMMENT ON VIEW reporting_detail.usage_upgrade_project_monthly IS
+  'The share of long-lived traces, which cost more, by project and month. Grain: calendar month (UTC) x workspace x '
+  'project (key: source_id, month_start, workspace_id, project_id), months with usage whose days are all loaded in '
+  'both tiers. Shows how many traces are long-lived, and how that changed since the month before. Traces add up over '
+  'all of these; shares do not.';
+CALL usage.comment_columns('{reporting_detail.usage_upgrade_project_monthly}',
+  'traces',
+    'Traces of the project in the month, of both tiers. Adds up over months, workspaces and projects. Null: more '
+    'long-lived traces than traces.',
+  'longlived_traces', 'Long-lived traces of the month. Adds up over months, workspaces and projects.',
+  'longlived_share', 'longlived_traces divided by traces, from 0 to 1. Does not add up. Null: no traces.',
+  'previous_longlived_traces',
+    'Long-lived traces of the month before. Null: not all of its days are loaded. Does not add up over months.',
+  'previous_longlived_share',
+    'Their share of the traces of the month before. Does not add up. Null: not all of its days are loaded, or it had '
+    'no traces.',
+  'longlived_change',
+    'longlived_traces less those of the month before. Adds up over workspaces and projects. Null: not all days of '
+    'the month before are loaded.',
+  'longlived_share_change',
+    'longlived_share less that of the month before: 0.1 is ten percentage points. Does not add up. Null: one of them '
+    'is not known.',
+  'upgraded_when_final',
+    'Long-lived traces that were added, less those that were removed, after the figures of their day were final: '
+    'upgrades that came late. Adds up over months, workspaces and projects.',
+  'is_reconciled',
+    'Whether the month is over and each of its days was compared with whole CSV exports, of all traces and of the '
+    'long-lived ones, without a difference left, and has not changed since.',
+  'reconciled_at',
+    'When the oldest of these exports was requested, by the clock of this database. Null: not reconciled.',
+  'totals_matched_at',
+    'When the oldest of the totals was requested that equal the stored days of the month, none of which has changed '
+    'since, in both tiers. Null: a day has no such total, or a difference is left.',
+  'proved_at', 'The oldest of what proves the days of the month, in both tiers; null: nothing proves one of them.'
+);

@@ -1,26 +1,51 @@
--- Differences from the CSV export, and totals of the platform or of its billing provider that differ from the sum of their days.
+-- Differences from the CSV export, and totals of the platform or of its billing provider that differ from the sum of
+-- their days.
 CREATE OR REPLACE VIEW reporting_detail.usage_reconciliation AS
-SELECT src.slug AS source_id, c.kind AS usage_kind, c.trace_tier, d.measure, c.group_by, c.stride, d.bucket_start AS period_start,
-       d.bucket_start
-         + make_interval(hours => CASE c.stride WHEN 'hour' THEN 1 WHEN 'day' THEN 24 WHEN 'week' THEN 168 WHEN 'month' THEN 720 ELSE 8760 END)
-         AS period_end,
-       w.dimension_id AS workspace_id, usage.shown_id(d.external_id) AS dimension_id,
-       d.stored_traces::numeric(26, 9) AS stored_amount, d.export_traces::numeric(26, 9) AS other_amount, d.kind, d.state, d.found_at,
+SELECT src.slug AS source_id, c.kind AS usage_kind, c.trace_tier, d.measure, c.group_by,
+       -- The billing provider's totals are of calendar months.
+       CASE
+         WHEN d.compared_with = 'export' THEN c.stride
+         WHEN d.compared_with <> 'provider_total' THEN
+           CASE extract(epoch FROM d.period_end - d.period_start)::bigint / 86400
+             WHEN 1 THEN 'day' WHEN 7 THEN 'week' WHEN 30 THEN 'month' WHEN 365 THEN 'year' END
+       END AS stride,
+       d.period_start, d.period_end, w.dimension_id AS workspace_id,
+       CASE WHEN d.kind = 'grouping_total' THEN '(all)' ELSE usage.shown_id(d.external_id) END AS dimension_id,
+       usage.amount_of(d.measure, d.stored_traces)::numeric(26, 9) AS stored_amount,
+       usage.amount_of(d.measure, d.other_traces)::numeric(26, 9) AS other_amount, d.kind, d.state, d.found_at,
        -- The export's name of a user is an e-mail address. Not everybody who reads differences may see it.
        CASE WHEN c.group_by <> 'user' OR d.kind <> 'name_differs' THEN d.export_says END AS export_says
-FROM usage.reconciliation_difference d
-JOIN usage.scope c USING (scope_id)
-JOIN usage.source src USING (source_id)
-JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id
-UNION ALL
-SELECT src.slug, c.kind, c.trace_tier, d.measure, c.group_by,
-       -- The billing provider's totals are of calendar months.
-       CASE CASE WHEN d.kind <> 'provider_total' THEN extract(epoch FROM d.period_end - d.period_start)::bigint / 86400 END WHEN 1 THEN 'day' WHEN 7 THEN 'week' WHEN 30 THEN 'month' WHEN 365 THEN 'year' END,
-       d.period_start, d.period_end, w.dimension_id,
-       CASE WHEN d.kind = 'grouping_total' THEN '(all)' ELSE usage.shown_id(d.external_id) END,
-       usage.amount_of(d.measure, d.stored_traces)::numeric(26, 9), usage.amount_of(d.measure, d.control_traces)::numeric(26, 9), d.kind, d.state, d.found_at, NULL
-FROM usage.control_difference d
+FROM usage.difference d
 JOIN usage.scope c USING (scope_id)
 JOIN usage.source src USING (source_id)
 JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id;
-COMMENT ON VIEW reporting_detail.usage_reconciliation IS 'Where the platform''s export or totals differed from what is stored, and what came of it. Still true are those with the state open or platform_disagrees. Grain: one difference between a stored amount and another figure of the platform, of any kind of usage (key: source_id, usage_kind, trace_tier, measure, kind, group_by, period_start, period_end, workspace_id, dimension_id).';
+COMMENT ON VIEW reporting_detail.usage_reconciliation IS
+  'Where the platform''s export or totals differed from what is stored, and what came of it. Still true are those '
+  'with the state open or platform_disagrees. Grain: one difference between a stored amount and another figure of the '
+  'platform, of any kind of usage (key: source_id, usage_kind, trace_tier, measure, kind, group_by, period_start, '
+  'period_end, workspace_id, dimension_id).';
+CALL usage.comment_columns('{reporting_detail.usage_reconciliation}',
+  'trace_tier', 'Retention tier of the traces: all, longlived or shortlived.',
+  'measure',
+    'What the amounts count: traces, or for deployments nodes_executed, agent_runs or agent_uptime_seconds (a raw '
+    'sum over replicas), or for sandboxes lcu or lsu, or for evaluators spend_usd or evaluated_traces.',
+  'stored_amount',
+    'Stored amount of the measure; null: no record. Of a tier_total: the stored traces of all tiers less the '
+    'long-lived ones. Does not add up.',
+  'other_amount',
+    'Amount in the CSV export, or the total that the stored days should add up to; null: no record. Does not add up.',
+  'kind',
+    'Compared with the CSV export: missing_in_store, missing_in_export, traces_differ (the amounts differ), '
+    'bucket_end_differs, name_differs. Checked against totals: stride_total (days against a window of weeks, months '
+    'or years), grouping_total (a dimension against the workspace), tier_total (short-lived traces against all less '
+    'the long-lived ones), tier_exceeds (more long-lived traces than traces), provider_total (a calendar month '
+    'against the billing provider).',
+  'state',
+    'open: will be fetched again; platform_disagrees: fetched twice, the platform contradicts itself; repaired: the '
+    'stored count was outdated and was replaced; unattributed: the workspace has more traces than the dimension '
+    'attributes; closed: a later check did not find it; withdrawn: fetched again, and the platform agrees with what '
+    'was stored: nothing was changed; not_configured: the workspace is no longer read; hours_dropped: the hour is no '
+    'longer kept.',
+  'found_at', 'When it was first found.',
+  'export_says', 'Name or end of the bucket in the CSV export, where it differs; null for names of users.'
+);

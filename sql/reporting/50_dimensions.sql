@@ -1,13 +1,14 @@
--- Final is the last column, a subquery that a query without it does not run. A day is not expected where the data of a source
--- starts later, or a close of its month is not about the workspace. to_char without TM gives English names in every locale.
+-- Final is the last column, a subquery that a query without it does not run. A day is not expected where the data of a
+-- source starts later, or a close of its month is not about the workspace. to_char without TM gives English names in
+-- every locale.
 CREATE OR REPLACE VIEW reporting.dim_date AS
-SELECT day::date AS usage_date, extract(isoyear FROM day)::integer AS iso_year, extract(week FROM day)::integer AS iso_week,
-       extract(isodow FROM day)::integer AS iso_weekday, date_trunc('month', day)::date AS month_start,
-       date_trunc('year', day)::date AS year_start, to_char(day, 'FMDay') AS day_name, extract(day FROM day)::integer AS day_of_month,
+SELECT day::date AS usage_date, extract(isoyear FROM day)::integer AS iso_year,
+       extract(week FROM day)::integer AS iso_week, extract(isodow FROM day)::integer AS iso_weekday,
+       date_trunc('month', day)::date AS month_start, date_trunc('year', day)::date AS year_start,
+       to_char(day, 'FMDay') AS day_name, extract(day FROM day)::integer AS day_of_month,
        to_char(day, 'FMMonth') AS month_name, extract(month FROM day)::integer AS month_number,
        extract(day FROM date_trunc('month', day) + interval '1 month' - interval '1 day')::integer AS days_in_month,
-       day < s.today AS is_past,
-       day < s.today AND coalesce((
+       day < s.today AS is_past, day < s.today AND coalesce((
          SELECT range_intersect_agg(
                   c.final + datemultirange(daterange(NULL, c.data_start)) + ('{(,)}' - w.days)
                 )
@@ -18,25 +19,51 @@ FROM (SELECT min(data_start) AS first, date_trunc('day', now() AT TIME ZONE 'UTC
 CROSS JOIN LATERAL generate_series(
   s.first::timestamp, date_trunc('year', s.today) + interval '2 years' - interval '1 day', interval '1 day'
 ) day;
-COMMENT ON VIEW reporting.dim_date IS 'Each day with its week, month and year. Grain: UTC day (key: usage_date), from the earliest data start to the end of next year.';
+COMMENT ON VIEW reporting.dim_date IS
+  'Each day with its week, month and year. Grain: UTC day (key: usage_date), from the earliest data start to the end '
+  'of next year.';
+CALL usage.comment_columns('{reporting.dim_date}',
+  'iso_year', 'ISO 8601 year of the week.',
+  'iso_week', 'ISO 8601 week of the year.',
+  'iso_weekday', '1 is Monday, 7 is Sunday.',
+  'year_start', 'First day of the year.',
+  'day_name', 'Monday to Sunday. Sort by iso_weekday.',
+  'day_of_month', '1 to 31.',
+  'month_name', 'January to December. Sort by month_number.',
+  'month_number', '1 is January, 12 is December.',
+  'is_past', 'Whether the UTC day has ended.',
+  'is_final',
+    'Whether the day has ended and every figure that is expected on it is final, in all dimensions, workspaces and '
+    'sources whose data has started. A workspace that is not configured any more counts in the months in which it '
+    'was loaded.'
+);
 
 CREATE OR REPLACE VIEW reporting.dim_workspace AS
-SELECT src.slug AS source_id, e.dimension_id AS workspace_id, e.dimension_name AS workspace_name, e.first_seen_at, e.last_seen_at,
-       w.is_deleted, w.unlisted_since
+SELECT src.slug AS source_id, e.dimension_id AS workspace_id, e.dimension_name AS workspace_name, e.first_seen_at,
+       e.last_seen_at, w.is_deleted, w.unlisted_since
 FROM usage.labelled_entity e
 JOIN usage.source src USING (source_id)
 JOIN usage.workspace w USING (entity_id);
-COMMENT ON VIEW reporting.dim_workspace IS 'Each workspace with its current name. Grain: workspace (key: source_id, workspace_id). Earlier names are in dim_name.';
+COMMENT ON VIEW reporting.dim_workspace IS
+  'Each workspace with its current name. Grain: workspace (key: source_id, workspace_id). Earlier names are in '
+  'dim_name.';
+CALL usage.comment_columns('{reporting.dim_workspace}',
+  'is_deleted', 'Whether the platform lists it as deleted. Its past usage stays.',
+  'unlisted_since',
+    'Since when the platform''s listing lacks it although it was not deleted. Check the access of the key.'
+);
 
 -- A pair has one series of days and one of hours. Their ends are looked up only by a query that reads them.
 CREATE OR REPLACE VIEW reporting_detail.bridge_workspace AS
-SELECT src.slug AS source_id, p.group_by, d.dimension_id, w.dimension_id AS workspace_id, w.dimension_name AS workspace_name,
-       least(
-         (SELECT min(r.bucket_start) FROM usage.dated_record r WHERE r.series_id = p.day_series)::timestamp AT TIME ZONE 'UTC',
+SELECT src.slug AS source_id, p.group_by, d.dimension_id, w.dimension_id AS workspace_id,
+       w.dimension_name AS workspace_name, least(
+         (SELECT min(r.bucket_start) FROM usage.dated_record r
+          WHERE r.series_id = p.day_series)::timestamp AT TIME ZONE 'UTC',
          (SELECT min(r.bucket_start) FROM usage.hourly_record r WHERE r.series_id = p.hour_series)
        ) AS first_seen_at,
        greatest(
-         (SELECT max(r.bucket_start) FROM usage.dated_record r WHERE r.series_id = p.day_series)::timestamp AT TIME ZONE 'UTC',
+         (SELECT max(r.bucket_start) FROM usage.dated_record r
+          WHERE r.series_id = p.day_series)::timestamp AT TIME ZONE 'UTC',
          (SELECT max(r.bucket_start) FROM usage.hourly_record r WHERE r.series_id = p.hour_series)
        ) AS last_seen_at
 FROM (
@@ -52,40 +79,92 @@ JOIN usage.labelled_entity w ON w.entity_id = p.workspace_id
 JOIN usage.source src ON src.source_id = d.source_id
 WHERE EXISTS (SELECT FROM usage.dated_record r WHERE r.series_id = p.day_series)
    OR EXISTS (SELECT FROM usage.hourly_record r WHERE r.series_id = p.hour_series);
-COMMENT ON VIEW reporting_detail.bridge_workspace IS 'In which workspaces each project, user and API key has usage. Grain: id of a dimension x workspace in which it has stored usage (key: source_id, group_by, dimension_id, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double.';
+COMMENT ON VIEW reporting_detail.bridge_workspace IS
+  'In which workspaces each project, user and API key has usage. Grain: id of a dimension x workspace in which it has '
+  'stored usage (key: source_id, group_by, dimension_id, workspace_id). For filters that depend on each other. Join '
+  'facts by both ids, or their counts double.';
+CALL usage.comment_columns('{reporting_detail.bridge_workspace}',
+  'first_seen_at', 'Start of the earliest stored day or hour of it in this workspace.',
+  'last_seen_at', 'Start of the latest stored day or hour of it in this workspace.'
+);
 
--- each dimension but workspace
-CREATE OR REPLACE VIEW {schema_of_project}.dim_{dimension} AS
-SELECT src.slug AS source_id, {dim_columns}, d.first_seen_at, d.last_seen_at, coalesce(b.workspaces, 0) AS workspace_count,
-       b.workspace_id AS sole_workspace_id, b.workspace_name AS sole_workspace_name
+-- Each id of a dimension, with the workspace if there is only one.
+CREATE OR REPLACE VIEW usage.entity_with_usage AS
+SELECT d.dimension, src.slug, d.dimension_id, d.dimension_name, d.first_seen_at, d.last_seen_at,
+       coalesce(b.workspaces, 0) AS workspace_count, b.workspace_id AS sole_workspace_id,
+       b.workspace_name AS sole_workspace_name
 FROM usage.labelled_entity d
 JOIN usage.source src USING (source_id)
 LEFT JOIN (
-  SELECT source_id, dimension_id AS id, count(*)::integer AS workspaces,
+  SELECT source_id, group_by, dimension_id, count(*)::integer AS workspaces,
          CASE WHEN count(*) = 1 THEN min(workspace_id) END AS workspace_id,
          CASE WHEN count(*) = 1 THEN min(workspace_name) END AS workspace_name
   FROM reporting_detail.bridge_workspace
-  WHERE group_by = '{dimension}'
-  GROUP BY source_id, dimension_id
-) b ON b.source_id = src.slug AND b.id = d.dimension_id
-WHERE d.dimension = '{dimension}';
-COMMENT ON VIEW {schema_of_project}.dim_{dimension} IS 'Each {title} with usage. Grain: {title} (key: source_id, {id_column}). Names are the current ones, earlier ones are in dim_name, and not unique: join by the key.';
+  GROUP BY source_id, group_by, dimension_id
+) b ON b.source_id = src.slug AND b.group_by = d.dimension AND b.dimension_id = d.dimension_id;
 
--- end
+CREATE OR REPLACE VIEW reporting.dim_project AS
+SELECT slug AS source_id, dimension_id AS project_id, dimension_name AS project_name, first_seen_at, last_seen_at,
+       workspace_count, sole_workspace_id, sole_workspace_name
+FROM usage.entity_with_usage
+WHERE dimension = 'project';
+COMMENT ON VIEW reporting.dim_project IS
+  'Each project with usage. Grain: project (key: source_id, project_id). Names are the current ones, earlier ones are '
+  'in dim_name, and not unique: join by the key.';
+
+CREATE OR REPLACE VIEW reporting_detail.dim_user AS
+SELECT slug AS source_id, dimension_id AS user_id, dimension_name AS user_email, first_seen_at, last_seen_at,
+       workspace_count, sole_workspace_id, sole_workspace_name
+FROM usage.entity_with_usage
+WHERE dimension = 'user';
+COMMENT ON VIEW reporting_detail.dim_user IS
+  'Each user with usage. Grain: user (key: source_id, user_id). Names are the current ones, earlier ones are in '
+  'dim_name, and not unique: join by the key.';
+
+CREATE OR REPLACE VIEW reporting_detail.dim_api_key AS
+SELECT slug AS source_id, dimension_id AS api_key_short_key, first_seen_at, last_seen_at, workspace_count,
+       sole_workspace_id, sole_workspace_name
+FROM usage.entity_with_usage
+WHERE dimension = 'api_key';
+COMMENT ON VIEW reporting_detail.dim_api_key IS
+  'Each API key with usage. Grain: API key (key: source_id, api_key_short_key). Names are the current ones, earlier '
+  'ones are in dim_name, and not unique: join by the key.';
+CALL usage.comment_columns('{reporting.dim_project, reporting_detail.dim_user, reporting_detail.dim_api_key}',
+  'workspace_count', 'Workspaces in which it has stored usage by day or hour: see the bridge view. Does not add up.',
+  'sole_workspace_id', 'The workspace, if workspace_count is 1; else null.',
+  'sole_workspace_name', 'Its current name.',
+  'user_email', 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.'
+);
 
 CREATE OR REPLACE VIEW reporting_detail.dim_tag AS
-SELECT src.slug AS source_id, t.dimension AS group_by, usage.shown_id(w.external_id) AS workspace_id, usage.shown_id(t.external_id) AS dimension_id,
-       t.tag_key, t.tag_value, t.valid_from, coalesce(t.valid_to, '9999-12-31') AS valid_to, t.valid_to IS NULL AS is_current
+SELECT src.slug AS source_id, t.dimension AS group_by, usage.shown_id(w.external_id) AS workspace_id,
+       usage.shown_id(t.external_id) AS dimension_id, t.tag_key, t.tag_value, t.valid_from,
+       coalesce(t.valid_to, '9999-12-31') AS valid_to, t.valid_to IS NULL AS is_current
 FROM usage.resource_tag t
 JOIN usage.entity w ON w.entity_id = t.workspace_id
 JOIN usage.source src USING (source_id);
-COMMENT ON VIEW reporting_detail.dim_tag IS 'Tags of each project, deployment and sandbox, with the days on which they held. Grain: resource x key of a tag x value in time (key: source_id, group_by, workspace_id, dimension_id, tag_key, valid_from). Choose ONE group_by and ONE tag_key, then join facts by source_id, workspace_id and the id, with usage_date >= valid_from AND usage_date < valid_to: at most one row for each. With a LEFT JOIN, so that usage without the tag is not lost.';
+COMMENT ON VIEW reporting_detail.dim_tag IS
+  'Tags of each project, deployment and sandbox, with the days on which they held. Grain: resource x key of a tag x '
+  'value in time (key: source_id, group_by, workspace_id, dimension_id, tag_key, valid_from). Choose ONE group_by and '
+  'ONE tag_key, then join facts by source_id, workspace_id and the id, with usage_date >= valid_from AND usage_date < '
+  'valid_to: at most one row for each. With a LEFT JOIN, so that usage without the tag is not lost.';
+CALL usage.comment_columns('{reporting_detail.dim_tag}',
+  'group_by', 'What has the tag: project, deployment or sandbox.',
+  'tag_key', 'Key of a tag, such as Application. Choose one: a resource has a row for each of its keys.',
+  'tag_value', 'Value of the tag; several that the platform tells of one key are one text, with commas.',
+  'valid_from',
+    'First UTC day of this value, as of the nightly readings; 1900-01-01 for what the first day of readings found.',
+  'valid_to', 'UTC day on which it was found changed or gone: not included; 9999-12-31 for a current one.',
+  'is_current', 'Whether it was there when the tags were read last.'
+);
 
--- Names in time: the one place that says which name a UTC day has, for dim_name, the rules of owners and FOCUS. A day has the name that was
--- valid at its end, and today the current one. So a rename changes its own day and later ones, never a day that has ended. A day is that
--- of the fetch, by Postgres's clock; where that clock was set back, days follow the numbers of the fetches.
+-- Names in time: the one place that says which name a UTC day has, for dim_name, the rules of owners and FOCUS. A day
+-- has the name that was valid at its end, and today the current one. So a rename changes its own day and later ones,
+-- never a day that has ended. A day is that of the fetch, by Postgres's clock; where that clock was set back, days
+-- follow the numbers of the fetches.
 CREATE OR REPLACE VIEW usage.name_in_time AS
-SELECT entity_id, name, fetched_at, daterange(nullif(day, '-infinity'), lead(day) OVER (PARTITION BY entity_id ORDER BY day)) AS days
+SELECT entity_id, name, fetched_at,
+       daterange(nullif(day, '-infinity'), lead(day) OVER (PARTITION BY entity_id ORDER BY day)) AS days
 FROM (
   SELECT entity_id, name, fetched_at, day, lag(name) OVER (PARTITION BY entity_id ORDER BY day) AS name_before
   FROM (
@@ -104,11 +183,23 @@ FROM (
 WHERE name IS DISTINCT FROM name_before;
 
 CREATE OR REPLACE VIEW reporting_detail.dim_name AS
-SELECT src.slug AS source_id, e.dimension AS group_by, usage.shown_id(e.external_id) AS dimension_id, n.name AS dimension_name,
-       coalesce(lower(n.days), '1900-01-01') AS valid_from, coalesce(upper(n.days), '9999-12-31') AS valid_to,
-       upper_inf(n.days) AS is_current, n.fetched_at AS first_seen_at
+SELECT src.slug AS source_id, e.dimension AS group_by, usage.shown_id(e.external_id) AS dimension_id,
+       n.name AS dimension_name, coalesce(lower(n.days), '1900-01-01') AS valid_from,
+       coalesce(upper(n.days), '9999-12-31') AS valid_to, upper_inf(n.days) AS is_current, n.fetched_at AS first_seen_at
 FROM usage.name_in_time n
 JOIN usage.entity e USING (entity_id)
 JOIN usage.source src USING (source_id)
 WHERE e.dimension <> 'user';
-COMMENT ON VIEW reporting_detail.dim_name IS 'Names over time: what was renamed, and when. Grain: id of a dimension but users x name in time (key: source_id, group_by, dimension_id, valid_from). A UTC day has the name that was valid at its end. Facts have the current name. To name a fact as it was called on its day, join by the id and usage_date >= valid_from AND usage_date < valid_to: one name for each day. An id with more than one row was renamed.';
+COMMENT ON VIEW reporting_detail.dim_name IS
+  'Names over time: what was renamed, and when. Grain: id of a dimension but users x name in time (key: source_id, '
+  'group_by, dimension_id, valid_from). A UTC day has the name that was valid at its end. Facts have the current '
+  'name. To name a fact as it was called on its day, join by the id and usage_date >= valid_from AND usage_date < '
+  'valid_to: one name for each day. An id with more than one row was renamed.';
+CALL usage.comment_columns('{reporting_detail.dim_name}',
+  'group_by', 'What was named: a dimension, deployment, sandbox or run_rule.',
+  'dimension_name', 'A name that it had. The same name may be that of several ids.',
+  'valid_from', 'First UTC day of this name; 1900-01-01 for the first name that is known.',
+  'valid_to', 'UTC day on which the next name begins: not included; 9999-12-31 for the current name.',
+  'is_current', 'Whether it is the name of now.',
+  'first_seen_at', 'Time of the first fetch with this name, since the name before it.'
+);

@@ -1,25 +1,9 @@
--- Days of a dimension whose zero was withdrawn and that are not loaded again.
-CREATE OR REPLACE VIEW usage.withdrawn_day AS
-SELECT s.source_id, s.workspace_id, s.group_by, day AS usage_date, w.withdrawn_at
-FROM (
-  SELECT scope_id, range_agg(tstzrange(period_start, period_end)) AS parts, max(withdrawn_at) AS withdrawn_at
-  FROM usage.withdrawal
-  GROUP BY scope_id
-) w
-JOIN usage.trace_scope s USING (scope_id)
-CROSS JOIN LATERAL (
-  SELECT coalesce(range_agg(tstzrange(c.period_start, c.period_end)), '{}') AS parts
-  FROM usage.coverage c
-  WHERE c.scope_id = w.scope_id
-) loaded
-CROSS JOIN LATERAL usage.days_of(usage.whole_days(w.parts - loaded.parts)) day
-WHERE s.stride = 'day';
-
--- Configured workspaces that the key lost: answers name them no more, or they are gone from the listing without being deleted, or
--- zeros were withdrawn and are not loaded again.
+-- Configured workspaces that the key lost: answers name them no more, or they are gone from the listing without being
+-- deleted, or zeros were withdrawn and are not loaded again. Zeros are days of a dimension.
 CREATE OR REPLACE VIEW usage.lost_workspace AS
-SELECT e.source_id, w.entity_id AS workspace_id, e.external_id, coalesce(z.zeros, 0) AS zeros, z.first_day, z.last_day,
-       greatest(CASE WHEN x.is_unread THEN w.readable_since END, w.unlisted_since, z.withdrawn_at) AS lost_at, x.is_unread, x.is_unlisted
+SELECT e.source_id, w.entity_id AS workspace_id, e.external_id, coalesce(z.zeros, 0) AS zeros, z.days,
+       greatest(CASE WHEN x.is_unread THEN w.readable_since END, w.unlisted_since, z.withdrawn_at) AS lost_at,
+       x.is_unread, x.is_unlisted
 FROM usage.workspace w
 JOIN usage.entity e USING (entity_id)
 CROSS JOIN LATERAL (
@@ -28,73 +12,78 @@ CROSS JOIN LATERAL (
 ) x
 JOIN usage.source s USING (source_id)
 LEFT JOIN (
-  SELECT workspace_id, count(*)::integer AS zeros, min(usage_date) AS first_day, max(usage_date) AS last_day,
-         max(withdrawn_at) AS withdrawn_at
-  FROM usage.withdrawn_day
-  GROUP BY workspace_id
+  SELECT c.workspace_id, sum(usage.count_days(d.days))::integer AS zeros, range_agg(d.days) AS days,
+         max(l.withdrawn_at) AS withdrawn_at
+  FROM (
+    SELECT scope_id, range_agg(tstzrange(period_start, period_end)) AS parts, max(withdrawn_at) AS withdrawn_at
+    FROM usage.withdrawal
+    GROUP BY scope_id
+  ) l
+  JOIN usage.trace_scope c USING (scope_id)
+  CROSS JOIN LATERAL (
+    SELECT usage.whole_days(l.parts - coalesce(range_agg(tstzrange(v.period_start, v.period_end)), '{}')) AS days
+    FROM usage.coverage v
+    WHERE v.scope_id = l.scope_id
+  ) d
+  WHERE c.stride = 'day' AND d.days <> '{}'
+  GROUP BY c.workspace_id
 ) z ON z.workspace_id = w.entity_id
 WHERE usage.is_configured(s.workspace_ids, e.external_id)
   AND (x.is_unread OR x.is_unlisted OR z.zeros > 0);
 
--- The hours of each cell as days: a day has the first status that any of its hours has. It is reconciled when all 24 of them are.
--- From sets, not hour by hour: the hours of three years are millions.
+-- The hours of each cell as days: a day has the first status that any of its hours has. It is reconciled when all 24 of
+-- them are. From sets, not hour by hour: the hours of three years are millions.
 CREATE OR REPLACE VIEW usage.hour_cell_by_day AS
 SELECT c.hour_scope_id, c.source_id, c.slug, c.group_by, c.workspace_entity_id, c.workspace_id, c.workspace_name,
        usage.touched_days(c.loaded) AS loaded, d.expected,
        d.expected
-         - usage.touched_days(c.shown * (c.not_available + c.failed + c.missing + c.unverified) + (c.shown * c.loaded - c.final)) AS final,
+         - usage.touched_days(c.shown * (c.not_available + c.failed + c.missing + c.unverified)
+             + (c.shown * c.loaded - c.final)) AS final,
        usage.touched_days(c.shown * c.not_available) AS not_available, usage.touched_days(c.shown * c.failed) AS failed,
        usage.touched_days(c.missing) AS missing, usage.touched_days(c.shown * c.unverified) AS unverified, c.traced,
        coalesce(usage.whole_days(p.parts), '{}') AS reconciled, p.starts AS proof_starts, p.reconciled_at
 FROM usage.hour_cell c
 LEFT JOIN usage.hour_proof p ON p.scope_id = c.hour_scope_id
--- OFFSET 0: computed once for a cell, not for each mention.
-CROSS JOIN LATERAL (SELECT usage.touched_days(c.shown) AS expected OFFSET 0) d;
+CROSS JOIN LATERAL (SELECT usage.touched_days(c.shown) AS expected) d;
 
--- The expected days of each cell as sets, one for each status, without overlaps; final days are `ok` where they are traced and
--- `empty` where not. Who counts days or asks about years reads them here; the views of reporting list the days one by one.
+-- The expected days of each cell as sets, one for each status, without overlaps; final days are `ok` where they are
+-- traced and `empty` where not. Who counts days or asks about years reads them here; the views of reporting list the
+-- days one by one.
 CREATE OR REPLACE VIEW usage.coverage_cell AS
-SELECT x.source_id, x.slug, x.meter, x.stride, x.group_by, x.workspace_entity_id, x.workspace_id, x.workspace_name, x.day_scope_id,
-       x.hour_scope_id, x.loaded, x.days_of_hours,
+SELECT x.source_id, x.slug, x.meter, x.stride, x.group_by, x.workspace_entity_id, x.workspace_id, x.workspace_name,
+       x.day_scope_id, x.hour_scope_id, x.loaded, x.days_of_hours,
        x.expected * x.not_available - x.final AS not_available,
        x.expected * x.failed - x.final - x.not_available AS failed,
        x.expected * x.missing - x.final - x.not_available - x.failed AS missing,
        x.expected * x.unverified - x.final - x.not_available - x.failed - x.missing AS unverified,
        x.expected - x.final - x.not_available - x.failed - x.missing - x.unverified AS provisional,
-       x.expected * x.final AS final, x.traced, x.expected * x.reconciled AS reconciled, x.expected * x.matched AS matched
+       x.expected * x.final AS final, x.traced, x.expected * x.reconciled AS reconciled,
+       x.expected * x.matched AS matched
 FROM (
-  SELECT c.source_id, c.slug, 'traces'::text AS meter, 'day'::text AS stride, c.group_by, c.workspace_entity_id, c.workspace_id,
-         c.workspace_name, c.day_scope_id, c.hour_scope_id, c.loaded, c.days_of_hours, c.expected,
-         c.not_available, c.failed, c.missing, c.unverified, c.final, c.traced, coalesce(c.own_days * p.compared - p.differing, '{}') AS reconciled,
+  SELECT c.source_id, c.slug, 'traces'::text AS meter, 'day'::text AS stride, c.group_by, c.workspace_entity_id,
+         c.workspace_id, c.workspace_name, c.day_scope_id, c.hour_scope_id, c.loaded, c.days_of_hours, c.expected,
+         c.not_available, c.failed, c.missing, c.unverified, c.final, c.traced,
+         coalesce(c.own_days * p.compared - p.differing, '{}') AS reconciled,
          coalesce(c.own_days * p.totalled - p.differing, '{}') AS matched
   FROM usage.trace_cell c
   LEFT JOIN usage.day_proof p ON p.scope_id = c.day_scope_id
   UNION ALL
-  SELECT h.source_id, h.slug, 'traces', 'hour', h.group_by, h.workspace_entity_id, h.workspace_id, h.workspace_name, NULL,
-         h.hour_scope_id, h.loaded, '{}', h.expected, h.not_available, h.failed, h.missing, h.unverified, h.final, h.traced,
-         h.reconciled, '{}'
+  SELECT h.source_id, h.slug, 'traces', 'hour', h.group_by, h.workspace_entity_id, h.workspace_id, h.workspace_name,
+         NULL, h.hour_scope_id, h.loaded, '{}', h.expected, h.not_available, h.failed, h.missing, h.unverified, h.final,
+         h.traced, h.reconciled, '{}'
   FROM usage.hour_cell_by_day h
   UNION ALL
-  SELECT c.source_id, c.slug, c.meter, 'day', c.group_by, c.workspace_entity_id, c.workspace_id, c.workspace_name, c.day_scope_id,
-         NULL, c.loaded, '{}', c.expected, c.not_available, c.failed, c.missing, c.unverified, c.final, c.traced,
-         coalesce(c.loaded * p.compared - p.differing, '{}'), coalesce(c.loaded * p.totalled - p.differing, '{}')
+  SELECT c.source_id, c.slug, c.meter, 'day', c.group_by, c.workspace_entity_id, c.workspace_id, c.workspace_name,
+         c.day_scope_id, NULL, c.loaded, '{}', c.expected, c.not_available, c.failed, c.missing, c.unverified, c.final,
+         c.traced, coalesce(c.loaded * p.compared - p.differing, '{}'),
+         coalesce(c.loaded * p.totalled - p.differing, '{}')
   FROM usage.day_cell c
   LEFT JOIN usage.day_proof p ON p.scope_id = c.day_scope_id
   WHERE c.meter <> 'traces'
 ) x;
 
--- The same, one row for each status that a cell has.
-CREATE OR REPLACE VIEW usage.coverage_status AS
-SELECT c.source_id, c.slug, c.meter, c.stride, c.group_by, c.workspace_entity_id, s.status, s.days
-FROM usage.coverage_cell c
-CROSS JOIN LATERAL (
-  VALUES ('not_available', c.not_available), ('failed', c.failed), ('missing', c.missing), ('unverified', c.unverified),
-         ('provisional', c.provisional), ('empty', c.final - c.traced), ('ok', c.final * c.traced)
-) s (status, days)
-WHERE NOT isempty(s.days);
-
--- When an answer by workspace last had as many traces on a day as a dimension's stored figures add up to. Null where it has others.
--- A function, since readers may not read the tables, so it runs as its owner.
+-- When an answer by workspace last had as many traces on a day as a dimension's stored figures add up to. Null where it
+-- has others. A function, since readers may not read the tables, so it runs as its owner.
 CREATE OR REPLACE FUNCTION usage.sum_confirmed_at(day_scope integer, usage_date date) RETURNS timestamptz
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -103,7 +92,8 @@ AS $$
   FROM usage.scope s
   JOIN usage.scope w USING (source_id, kind, trace_tier, workspace_id, stride)
   JOIN usage.coverage v ON v.scope_id = w.scope_id
-    AND v.period_start <= usage_date::timestamp AT TIME ZONE 'UTC' AND v.period_end > usage_date::timestamp AT TIME ZONE 'UTC'
+    AND v.period_start <= usage_date::timestamp AT TIME ZONE 'UTC'
+      AND v.period_end > usage_date::timestamp AT TIME ZONE 'UTC'
   WHERE s.scope_id = day_scope AND w.group_by = 'workspace' AND NOT EXISTS (
     SELECT FROM usage.series e JOIN usage.dated_record r USING (series_id)
     WHERE e.scope_id IN (s.scope_id, w.scope_id) AND r.bucket_start = usage_date
@@ -114,15 +104,17 @@ $$;
 CREATE OR REPLACE VIEW reporting_detail.usage_coverage_daily AS
 SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.group_by, 'day'::text AS stride,
        CASE WHEN d.status = 'ok' AND NOT d.has_traces THEN 'empty' ELSE d.status END AS status,
-       d.reconciled_at IS NOT NULL AS is_reconciled, d.reconciled_at, d.matched_at AS totals_matched_at, d.proved_at, d.fetched_at,
+       d.reconciled_at IS NOT NULL AS is_reconciled, d.reconciled_at, d.matched_at AS totals_matched_at, d.proved_at,
+       d.fetched_at,
        -- What is final is not asked for again.
        CASE WHEN d.status = 'provisional' AND d.group_by <> 'workspace'
-            THEN greatest(d.fetched_at, usage.sum_confirmed_at(d.day_scope_id, d.usage_date)) ELSE d.fetched_at END AS sum_confirmed_at
+            THEN greatest(d.fetched_at, usage.sum_confirmed_at(d.day_scope_id, d.usage_date))
+              ELSE d.fetched_at END AS sum_confirmed_at
 FROM usage.expected_day d
 UNION ALL
 SELECT x.slug, d.usage_date, x.workspace_id, x.group_by, 'hour',
        CASE WHEN x.final @> d.usage_date AND NOT x.traced @> d.usage_date THEN 'empty'
-            ELSE usage.day_status(d.usage_date, x.final, x.not_available, x.failed, x.missing, x.unverified) END,
+            ELSE usage.status_at(d.usage_date, x.final, x.not_available, x.failed, x.missing, x.unverified) END,
        x.reconciled @> d.usage_date, q.reconciled_at, NULL, q.reconciled_at,
        (
          SELECT min(v.fetched_at) FROM usage.coverage v
@@ -133,12 +125,13 @@ SELECT x.slug, d.usage_date, x.workspace_id, x.group_by, 'hour',
 FROM (
   SELECT usage_date
   FROM usage.days_between(
-    least((SELECT min(data_start) FROM usage.source), (SELECT (min(period_start) AT TIME ZONE 'UTC')::date FROM usage.coverage)),
+    least((SELECT min(data_start) FROM usage.source),
+        (SELECT (min(period_start) AT TIME ZONE 'UTC')::date FROM usage.coverage)),
     (now() AT TIME ZONE 'UTC')::date
   ) usage_date
 ) d
 JOIN (
-  -- Once for each cell, and not for those that a filter leaves out: see usage.cell_days.
+  -- Once for each cell, and not for those that a filter leaves out: see usage.expected_day.
   SELECT v.*, row_number() OVER (PARTITION BY v.slug, v.group_by, v.workspace_id) AS fence FROM usage.hour_cell_by_day v
 ) x ON x.expected @> d.usage_date
 -- The oldest of the comparisons that the hours of the day need.
@@ -150,7 +143,22 @@ CROSS JOIN LATERAL (
     ]) one
   ) END AS reconciled_at
 ) q;
-COMMENT ON VIEW reporting_detail.usage_coverage_daily IS 'Which days are missing and why, which are final, and which are proved, of traces. Choose one group_by and one stride. Grain: UTC day x workspace x dimension x stride (key: source_id, usage_date, workspace_id, group_by, stride). Traces of all tiers, as the views of traces have them: hours fill a day that is not loaded itself. Other usage has a view of its own, usage_coverage_by_kind_daily, so that whoever counts days here counts none twice. status says whether the figures of the day can be used or why not: missing, failed, unverified, not_available. Expected are all days from the data start on, and the hours that are kept up to date.';
+COMMENT ON VIEW reporting_detail.usage_coverage_daily IS
+  'Which days are missing and why, which are final, and which are proved, of traces. Choose one group_by and one '
+  'stride. Grain: UTC day x workspace x dimension x stride (key: source_id, usage_date, workspace_id, group_by, '
+  'stride). Traces of all tiers, as the views of traces have them: hours fill a day that is not loaded itself. Other '
+  'usage has a view of its own, usage_coverage_by_kind_daily, so that whoever counts days here counts none twice. '
+  'status says whether the figures of the day can be used or why not: missing, failed, unverified, not_available. '
+  'Expected are all days from the data start on, and the hours that are kept up to date.';
+CALL usage.comment_columns('{reporting_detail.usage_coverage_daily}',
+  'fetched_at',
+    'When the day was requested from the platform in this dimension and stride, by the clock of this database; of '
+    'hours the oldest of them. Null: nothing of it is loaded.',
+  'sum_confirmed_at',
+    'When the day was last known to be unchanged in sum: fetched_at, or later, while the day is provisional, when an '
+    'answer by workspace had as many traces as the figures of this dimension add up to. It says nothing of which '
+    'project, user or key had them. Null: of hours, and where nothing is loaded.'
+);
 
 CREATE OR REPLACE VIEW reporting.data_freshness AS
 SELECT src.slug AS source_id, c.group_by, c.stride, max(v.period_end) AS loaded_until,
@@ -160,4 +168,12 @@ FROM usage.trace_scope c
 JOIN usage.source src USING (source_id)
 JOIN usage.coverage v USING (scope_id)
 GROUP BY src.slug, c.group_by, c.stride;
-COMMENT ON VIEW reporting.data_freshness IS 'How fresh the figures are. Grain: source x dimension x stride (key: source_id, group_by, stride). Says up to when usage is loaded and final. Days before that may be missing: usage_coverage_daily names them, and is_final of dim_date says of a day whether all of it is final.';
+COMMENT ON VIEW reporting.data_freshness IS
+  'How fresh the figures are. Grain: source x dimension x stride (key: source_id, group_by, stride). Says up to when '
+  'usage is loaded and final. Days before that may be missing: usage_coverage_daily names them, and is_final of '
+  'dim_date says of a day whether all of it is final.';
+CALL usage.comment_columns('{reporting.data_freshness}',
+  'loaded_until', 'End of the latest loaded bucket.',
+  'final_until', 'End of the latest final bucket, not included.',
+  'lag_seconds', 'Seconds since the last request to the platform. Does not add up.'
+);

@@ -1,12 +1,9 @@
--- The days of every kind and tier that is loaded, each by records of its own. usage_coverage_daily has traces of all tiers only, and
--- fills days with hours.
+-- The days of every kind and tier that is loaded, each by records of its own. usage_coverage_daily has traces of all
+-- tiers only, and fills days with hours.
 CREATE OR REPLACE VIEW reporting_detail.usage_coverage_by_kind_daily AS
-WITH x AS MATERIALIZED (
-  SELECT c.*, f.starts, f.fetched_at FROM usage.day_cell c LEFT JOIN usage.day_fetched f ON f.scope_id = c.day_scope_id
-)
 SELECT x.slug AS source_id, d.usage_date, x.workspace_id, x.group_by, x.kind, x.trace_tier,
        CASE WHEN t.status = 'ok' AND NOT t.has_traces THEN 'empty' ELSE t.status END AS status,
-       CASE WHEN x.loaded @> d.usage_date THEN x.fetched_at[width_bucket(d.usage_date, x.starts)] END AS fetched_at,
+       CASE WHEN x.loaded @> d.usage_date THEN f.fetched_at[width_bucket(d.usage_date, f.days)] END AS fetched_at,
        v.reconciled_at IS NOT NULL AS is_reconciled, v.reconciled_at, v.matched_at AS totals_matched_at, v.proved_at
 FROM (
   SELECT usage_date
@@ -16,11 +13,11 @@ FROM (
   ) usage_date
   ORDER BY usage_date DESC
 ) d
-JOIN x ON coalesce(x.expected @> d.usage_date, false)
+JOIN usage.day_cell x ON coalesce(x.expected @> d.usage_date, false)
+LEFT JOIN usage.fetched f ON f.scope_id = x.day_scope_id
 CROSS JOIN LATERAL (
-  SELECT usage.day_status(d.usage_date, x.final, x.not_available, x.failed, x.missing, x.unverified) AS status,
+  SELECT usage.status_at(d.usage_date, x.final, x.not_available, x.failed, x.missing, x.unverified) AS status,
          x.traced @> d.usage_date AS has_traces
-  OFFSET 0
 ) t
 LEFT JOIN usage.day_proof p ON p.scope_id = x.day_scope_id AND x.loaded @> d.usage_date
 CROSS JOIN LATERAL (
@@ -28,4 +25,15 @@ CROSS JOIN LATERAL (
          nullif(p.matched_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS matched_at,
          nullif(p.proved_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS proved_at
 ) v;
-COMMENT ON VIEW reporting_detail.usage_coverage_by_kind_daily IS 'Which days are missing of retention tiers, deployments, sandboxes and evaluators. Grain: UTC day x workspace x dimension x kind of usage x tier (key: source_id, usage_date, workspace_id, group_by, kind, trace_tier). Each kind and tier by its own answers, long-lived and short-lived traces, deployments, sandboxes and evaluators too; for days of traces take usage_coverage_daily, where hours fill days. Never count days over kinds and tiers. Expected are all days from the data start on, of deployments from their own beginning if that is earlier.';
+COMMENT ON VIEW reporting_detail.usage_coverage_by_kind_daily IS
+  'Which days are missing of retention tiers, deployments, sandboxes and evaluators. Grain: UTC day x workspace x '
+  'dimension x kind of usage x tier (key: source_id, usage_date, workspace_id, group_by, kind, trace_tier). Each kind '
+  'and tier by its own answers, long-lived and short-lived traces, deployments, sandboxes and evaluators too; for '
+  'days of traces take usage_coverage_daily, where hours fill days. Never count days over kinds and tiers. Expected '
+  'are all days from the data start on, of deployments from their own beginning if that is earlier.';
+CALL usage.comment_columns('{reporting_detail.usage_coverage_by_kind_daily}',
+  'kind', 'Kind of usage: traces, langsmith_deployments, sandboxes or evaluators.',
+  'trace_tier',
+    'Tier that was asked for: all, longlived or shortlived. Short-lived traces need no answer of their own: they are '
+    'all less the long-lived ones.'
+);

@@ -1,13 +1,9 @@
--- What a dimension attributes of a workspace's day, and the rest: records without an id, and what no record names. Null while
--- either side may still change. Each cell is summed up by itself: a filter on the day reaches its records, and a preview stops
--- after the first cells.
+-- What a dimension attributes of a workspace's day, and the rest: records without an id, and what no record names. Null
+-- while either side may still change. Each cell is summed up by itself: a filter on the day reaches its records, and a
+-- preview stops after the first cells.
 CREATE OR REPLACE VIEW reporting_detail.usage_unattributed_daily AS
--- Materialized: a cell is computed once, not for each cell that it is compared with.
-WITH cell AS MATERIALIZED (
-  SELECT source_id, slug, workspace_id, workspace_name, group_by, data_start, expected_days, day_scope_id, hour_scope_id, loaded, final,
-         days_of_hours
-  FROM usage.cell_days
-)
+-- Read twice, so a cell is computed once, not for each cell that it is compared with.
+WITH cell AS (SELECT * FROM usage.trace_cell)
 SELECT g.slug AS source_id, t.usage_date, g.workspace_id, g.workspace_name, g.group_by,
        t.workspace_traces, t.attributed_traces,
        CASE WHEN f.is_final THEN t.workspace_traces - t.attributed_traces END AS unattributed_traces, f.is_final
@@ -35,7 +31,8 @@ CROSS JOIN LATERAL (
            CASE WHEN s.scope_id = g.hour_scope_id THEN h.traces END
     FROM usage.series s
     JOIN usage.entity e ON e.entity_id = s.entity_id AND e.external_id <> ''
-    CROSS JOIN LATERAL usage.days_of(CASE WHEN s.scope_id = w.hour_scope_id THEN w.days_of_hours ELSE g.days_of_hours END) day
+    CROSS JOIN LATERAL usage.days_of(CASE WHEN s.scope_id = w.hour_scope_id THEN w.days_of_hours
+                                          ELSE g.days_of_hours END) day
     CROSS JOIN LATERAL (
       SELECT sum(r.traces)::bigint AS traces
       FROM usage.hourly_record r
@@ -51,4 +48,18 @@ CROSS JOIN LATERAL (
   SELECT w.final @> t.usage_date AND g.final @> t.usage_date AS is_final
 ) f
 WHERE g.group_by <> 'workspace';
-COMMENT ON VIEW reporting_detail.usage_unattributed_daily IS 'Traces that name no project, user or API key, by day. Grain: UTC day x workspace x dimension other than workspace (key: source_id, usage_date, workspace_id, group_by). What no owner pays for is another question: the owner (unallocated) of fct_cost_owner_daily. Never add up over dimensions: each is another view of the same traces. Filter on usage_date or LIMIT: ORDER BY alone adds up every day.';
+COMMENT ON VIEW reporting_detail.usage_unattributed_daily IS
+  'Traces that name no project, user or API key, by day. Grain: UTC day x workspace x dimension other than workspace '
+  '(key: source_id, usage_date, workspace_id, group_by). What no owner pays for is another question: the owner '
+  '(unallocated) of fct_cost_owner_daily. Never add up over dimensions: each is another view of the same traces. '
+  'Filter on usage_date or LIMIT: ORDER BY alone adds up every day.';
+CALL usage.comment_columns('{reporting_detail.usage_unattributed_daily}',
+  'workspace_traces',
+    'Traces of the day by workspace; null: not loaded. Adds up over days and workspaces within one group_by.',
+  'attributed_traces',
+    'Traces of the day whose records carry an id in the dimension; null: not loaded. Adds up over days and '
+    'workspaces within one group_by.',
+  'unattributed_traces',
+    'Traces of the day without an id in the dimension: records without one, and what no record names. Null unless '
+    'both counts are final. Adds up over days and workspaces within one group_by.'
+);

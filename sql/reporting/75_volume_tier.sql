@@ -2,8 +2,8 @@
 
 -- Each price by volume tier. A price without tiers is tier 0, from the first trace on.
 CREATE OR REPLACE VIEW usage.volume_tier AS
-SELECT price_id, CASE WHEN count(*) OVER price = 1 THEN 0 ELSE row_number() OVER steps END::integer AS tier, from_quantity,
-       lead(from_quantity) OVER steps AS to_quantity, unit_price
+SELECT price_id, CASE WHEN count(*) OVER price = 1 THEN 0 ELSE row_number() OVER steps END::integer AS tier,
+       from_quantity, lead(from_quantity) OVER steps AS to_quantity, unit_price
 FROM (
   SELECT price_id, 0 AS from_quantity, unit_price FROM usage.price
   UNION ALL
@@ -11,18 +11,12 @@ FROM (
 ) t
 WINDOW price AS (PARTITION BY price_id), steps AS (PARTITION BY price_id ORDER BY from_quantity);
 
--- Days of months that were closed without costs: nobody has closed those since. Without a price they have none anywhere.
-CREATE OR REPLACE VIEW usage.costless AS
-SELECT source_id, range_agg(daterange(month_start, (month_start + interval '1 month')::date)) AS days
-FROM usage.month_close
-WHERE costs_closed_at IS NULL
-GROUP BY source_id;
-
--- Which price applies to a workspace, and on which days: the most specific one of each SKU, a workspace's before its source's
--- before everybody's. The days of one workspace and SKU never overlap.
+-- Which price applies to a workspace, and on which days: the most specific one of each SKU, a workspace's before its
+-- source's before everybody's. The days of one workspace and SKU never overlap. A month that was closed without costs,
+-- which nobody has closed since, has none anywhere: no price is valid on its days.
 CREATE OR REPLACE VIEW usage.measured_price AS
-SELECT s.source_id, s.slug, w.entity_id AS workspace_entity_id, usage.shown_id(e.external_id) AS workspace_id, p.price_id,
-       k.sku_id, k.name AS sku, p.unit_price, p.currency, p.counted_over, p.source_id AS price_source_id,
+SELECT s.source_id, s.slug, w.entity_id AS workspace_entity_id, usage.shown_id(e.external_id) AS workspace_id,
+       p.price_id, k.sku_id, k.name AS sku, p.unit_price, p.currency, p.counted_over, p.source_id AS price_source_id,
        p.workspace_id AS price_workspace_id, d.days,
        -- Prices of one SKU and scope follow each other in time; if one has tiers, all of them are counted together.
        EXISTS (
@@ -41,7 +35,11 @@ JOIN usage.sku k USING (sku_id)
 CROSS JOIN LATERAL (
   SELECT datemultirange(daterange(p.valid_from, p.valid_to))
            - coalesce(range_agg(daterange(o.valid_from, o.valid_to)), '{}')
-           - coalesce((SELECT n.days FROM usage.costless n WHERE n.source_id = s.source_id), '{}') AS days
+           - coalesce((
+             SELECT range_agg(daterange(n.month_start, (n.month_start + interval '1 month')::date))
+             FROM usage.close n
+             WHERE n.source_id = s.source_id AND n.costs_closed_at IS NULL AND n.month_start IS NOT NULL
+           ), '{}') AS days
   FROM usage.price o
   WHERE o.sku_id = p.sku_id AND (
     (o.workspace_id = w.entity_id AND p.workspace_id IS NULL)

@@ -1,8 +1,9 @@
--- Costs by workspace, project, user and key, from the stored charges (usage.charge): estimates from imported prices. Building blocks
--- first; readers cannot see them.
+-- Costs by workspace, project, user and key, from the stored charges (usage.charge, usage.charge_day): estimates from
+-- imported prices. Building blocks first; readers cannot see them.
 
--- Workspaces as readers see them. OFFSET 0: each name is looked up once, not for each charge. Behind it the planner takes a filter on the
--- slug for one that leaves a single workspace, so the views of costs take the slug from usage.source.
+-- Workspaces as readers see them. OFFSET 0: each name is looked up once, not for each charge; without it a week of
+-- FOCUS by resource would take 1.9 times as long. Behind it the planner takes a filter on the slug for one that leaves
+-- a single workspace, so the views of costs take the slug from usage.source.
 CREATE OR REPLACE VIEW usage.shown_workspace AS
 SELECT w.entity_id, s.slug, usage.shown_id(e.external_id) AS workspace_id,
        (
@@ -14,31 +15,35 @@ JOIN usage.entity e USING (entity_id)
 JOIN usage.source s USING (source_id)
 OFFSET 0;
 
--- The usage of a workspace, day and SKU is a line: first the ids, one after the other, then what has no id, and in a closed month what
--- changed since, which is below zero where there is more now. This is the cost of the line up to a quantity; a part of it costs the
--- difference of its ends, so all parts together cost the whole, to the last digit. Without a unit price, volume tiers begin
--- within the day: then each id has the average price of the whole.
-CREATE OR REPLACE FUNCTION usage.cost_up_to(quantity numeric, unit_price numeric, whole numeric, whole_cost numeric) RETURNS numeric
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN unit_price IS NOT NULL THEN unit_price * quantity ELSE round(whole_cost * quantity / whole, 10) END;
-
 CREATE OR REPLACE VIEW reporting.fct_cost_workspace_daily AS
-SELECT s.slug AS source_id, c.usage_date, w.workspace_id, w.workspace_name, c.sku, c.price_id, c.tier AS volume_tier, c.unit_price,
-       c.currency, CASE WHEN c.measure IN ('traces', 'longlived', 'shortlived') THEN c.traces::bigint END AS traces, c.cost AS estimated_cost,
-       c.is_closed, c.is_final, c.coverage_status, c.measure, c.traces::numeric(26, 6) AS quantity,
+SELECT s.slug AS source_id, c.usage_date, w.workspace_id, w.workspace_name, c.sku, c.price_id, c.tier AS volume_tier,
+       c.unit_price, c.currency, CASE WHEN c.measure IN ('traces', 'longlived', 'shortlived')
+                                        THEN c.quantity::bigint END AS traces, c.cost AS estimated_cost,
+       c.is_closed, c.is_final, c.coverage_status, c.measure, c.quantity::numeric(26, 6) AS quantity,
        NOT usage.is_on_no_invoice(c.measure, c.usage_date) AS is_invoiced
-FROM usage.charge c
-JOIN usage.shown_workspace w ON w.entity_id = c.workspace_id
-JOIN usage.source s ON s.source_id = c.source_id
-WHERE c.is_booked;
-COMMENT ON VIEW reporting.fct_cost_workspace_daily IS 'What usage costs, by workspace and day. Grain: UTC day x workspace x SKU x volume tier, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, sku, volume_tier). An ESTIMATE from the imported prices, not an invoice. A closed month keeps the costs that it was closed with. Costs add up over all of these within one currency; traces and quantity add up within one sku. By project, user, API key, deployment and sandbox: fct_cost_by_id_daily in reporting_detail. Never add them to those of another dimension. Empty without prices.';
+FROM usage.booked_charge c
+-- LEFT: each charge has a workspace, but of a union the planner expects that few have, and sorts all for a LIMIT.
+LEFT JOIN usage.shown_workspace w ON w.entity_id = c.workspace_id
+LEFT JOIN usage.source s ON s.source_id = w.source_id;
+COMMENT ON VIEW reporting.fct_cost_workspace_daily IS
+  'What usage costs, by workspace and day. Grain: UTC day x workspace x SKU x volume tier, days with usage on which a '
+  'price is valid (key: source_id, usage_date, workspace_id, sku, volume_tier). An ESTIMATE from the imported prices, '
+  'not an invoice. A closed month keeps the costs that it was closed with. Costs add up over all of these within one '
+  'currency; traces and quantity add up within one sku. By project, user, API key, deployment and sandbox: '
+  'fct_cost_by_id_daily in reporting_detail. Never add them to those of another dimension. Empty without prices.';
+CALL usage.comment_columns('{reporting.fct_cost_workspace_daily}',
+  'traces',
+    'Traces that are charged at this price. Adds up over days, workspaces and volume tiers within one sku. Null: the '
+    'SKU counts no traces.'
+);
 
--- What each id has used by day, of what is priced. These days are loaded, so the sets of their scope say their status. Scopes are
--- materialized: so they are few to the planner, which then has fewer orders of joins to try.
+-- What each id has used by day, of what is priced. These days are loaded, so the sets of their scope say their status.
+-- Scopes are materialized, so that the planner tries fewer orders of joins. With both inlined, the costs of a month by
+-- user would take 1.06 times as long in a small database.
 CREATE OR REPLACE VIEW usage.priced_usage AS
 WITH own AS MATERIALIZED (
-  SELECT c.group_by, c.workspace_id, usage.meter_of(c.kind, c.trace_tier) AS meter, c.scope_id, d.loaded, d.final, d.failed,
-         d.unverified
+  SELECT c.group_by, c.workspace_id, usage.meter_of(c.kind, c.trace_tier) AS meter, c.scope_id, d.loaded, d.final,
+         d.failed, d.unverified
   FROM usage.scope c
   JOIN usage.day_state d USING (scope_id)
   WHERE c.stride = 'day' AND c.trace_tier <> 'shortlived'
@@ -46,7 +51,7 @@ WITH own AS MATERIALIZED (
 ),
 of_hours AS MATERIALIZED (
   SELECT c.group_by, c.workspace_id, c.scope_id, day,
-         usage.day_status(day, h.whole_final_days - coalesce(d.failed, '{}'), '{}', d.failed, '{}', '{}') AS status
+         usage.status_at(day, h.whole_final_days - coalesce(d.failed, '{}'), '{}', d.failed, '{}', '{}') AS status
   FROM usage.trace_scope c
   JOIN usage.hour_state h USING (scope_id)
   LEFT JOIN usage.trace_scope o
@@ -55,6 +60,7 @@ of_hours AS MATERIALIZED (
   CROSS JOIN LATERAL usage.days_of(usage.days_made_of_hours(h.whole_days, d.loaded, d.unverified)) day
   WHERE c.stride = 'hour'
 ),
+-- Inlined, it would make the costs of a month by user take twice as long, and those by project 1.5 times.
 two_tiers AS MATERIALIZED (
   SELECT a.group_by, a.workspace_id, a.scope_id, c.scope_id AS longlived_scope_id, d.loaded * o.loaded AS loaded,
          d.final * o.final AS final, d.failed + o.failed AS failed, d.unverified + o.unverified AS unverified
@@ -66,36 +72,42 @@ two_tiers AS MATERIALIZED (
   JOIN usage.day_state o ON o.scope_id = c.scope_id
   WHERE a.stride = 'day' AND 'shortlived' IN (SELECT p.meter FROM usage.priced_meter p)
 )
--- What is not asked for is computed in the outer list alone: of a union all columns are computed, and these take longer than the records.
-SELECT u.group_by, u.workspace_entity_id, u.meter, u.measure, u.usage_date, u.entity_id, usage.shown_id(u.external_id) AS dimension_id, u.quantity,
+-- What is not asked for is computed in the outer list alone: of a union all columns are computed, and these take longer
+-- than the records.
+SELECT u.group_by, u.workspace_entity_id, u.meter, u.measure, u.usage_date, u.entity_id,
+       usage.shown_id(u.external_id) AS dimension_id, u.quantity,
        CASE WHEN u.known_status IS NOT NULL THEN u.known_status
-            WHEN u.loaded @> u.usage_date THEN usage.day_status(u.usage_date, u.final, '{}', u.failed, '{}', u.unverified)
+            WHEN u.loaded @> u.usage_date
+              THEN usage.status_at(u.usage_date, u.final, '{}', u.failed, '{}', u.unverified)
             ELSE 'missing' END AS status
 FROM (
-  SELECT c.group_by, c.workspace_id AS workspace_entity_id, c.meter, CASE s.measure WHEN 'traces' THEN c.meter ELSE s.measure END AS measure,
-         r.bucket_start AS usage_date, s.entity_id, e.external_id, usage.amount_of(s.measure, r.traces) AS quantity, NULL AS known_status,
-         c.loaded, c.final, c.failed, c.unverified
+  SELECT c.group_by, c.workspace_id AS workspace_entity_id, c.meter,
+         CASE s.measure WHEN 'traces' THEN c.meter ELSE s.measure END AS measure, r.bucket_start AS usage_date,
+         s.entity_id, e.external_id, usage.amount_of(s.measure, r.traces) AS quantity, NULL AS known_status, c.loaded,
+         c.final, c.failed, c.unverified
   FROM own c
   JOIN usage.series s USING (scope_id)
   JOIN usage.dated_record r USING (series_id)
   JOIN usage.entity e ON e.entity_id = s.entity_id AND e.external_id <> ''
   WHERE r.traces > 0
   UNION ALL
-  SELECT c.group_by, c.workspace_id, 'traces', 'traces', c.day, s.entity_id, e.external_id, r.traces, c.status, NULL, NULL, NULL, NULL
+  SELECT c.group_by, c.workspace_id, 'traces', 'traces', c.day, s.entity_id, e.external_id, r.traces, c.status, NULL,
+         NULL, NULL, NULL
   FROM of_hours c
   JOIN usage.series s USING (scope_id)
   JOIN usage.entity e ON e.entity_id = s.entity_id AND e.external_id <> ''
-  CROSS JOIN LATERAL (SELECT usage.traces_of_hours(ARRAY[s.series_id], c.day) AS traces OFFSET 0) r
+  CROSS JOIN LATERAL usage.traces_of_hours(ARRAY[s.series_id], c.day) r (traces)
   WHERE r.traces > 0
   UNION ALL
   -- Short-lived traces: all less the long-lived ones. Without a figure where there are more of these.
-  SELECT c.group_by, c.workspace_id, 'shortlived', 'shortlived', r.bucket_start, s.entity_id, e.external_id, l.traces, NULL, c.loaded,
-         c.final, c.failed, c.unverified
+  SELECT c.group_by, c.workspace_id, 'shortlived', 'shortlived', r.bucket_start, s.entity_id, e.external_id, l.traces,
+         NULL, c.loaded, c.final, c.failed, c.unverified
   FROM two_tiers c
   JOIN usage.series s USING (scope_id)
   JOIN usage.dated_record r USING (series_id)
   JOIN usage.entity e ON e.entity_id = s.entity_id AND e.external_id <> ''
-  -- Looked up, not joined: a filter on the day would reach one side of a join only.
+  -- Looked up, not joined: a filter on the day would reach one side of a join only. Without OFFSET 0 it would be looked
+  -- up for each mention, and the costs of an owner in 90 days would take 2.5 times as long.
   CROSS JOIN LATERAL (
     SELECT r.traces - coalesce((
       SELECT l.traces
@@ -103,13 +115,13 @@ FROM (
       JOIN usage.dated_record l USING (series_id)
       WHERE x.scope_id = c.longlived_scope_id AND x.entity_id = s.entity_id AND l.bucket_start = r.bucket_start
     ), 0) AS traces
-    OFFSET 0
+    LIMIT ALL OFFSET 0
   ) l
   WHERE coalesce(c.loaded @> r.bucket_start, false) AND l.traces > 0
 ) u;
 
--- The days of each cell of what is priced, loaded or not. A function: it is planned and run once for a question, and readers may not
--- read the tables.
+-- The days of each cell of what is priced, loaded or not. A function: it is planned and run once for a question, and
+-- readers may not read the tables.
 CREATE OR REPLACE FUNCTION usage.priced_days(dimension text)
 RETURNS TABLE (
   meter text, workspace_entity_id integer, loaded datemultirange, final datemultirange, not_available datemultirange,
@@ -127,52 +139,61 @@ AS $$
   WHERE x.group_by = dimension AND x.meter = ANY (ARRAY(SELECT p.meter FROM usage.priced_meter p))
 $$;
 
--- What a workspace, day and SKU cost, divided by each dimension: the parts of the line (usage.cost_up_to). So every dimension has the
--- same sum, to the last digit. A part goes from `starts` to `ends`: first the ids, one after the other, then what has no id (null where
--- this dimension is not loaded), and in a closed month what changed since, since what is divided is what the workspace has now. Costs and
--- ids are a union in a window, not joined: so a filter on the day reaches the records of both, and these are read once.
+-- What a workspace, day and SKU cost, divided by each dimension. The usage is a line, and a part of it goes from
+-- `starts` to `ends`: first the ids, one after the other, then what has no id (null where this dimension is not
+-- loaded), and in a closed month what changed since, which is below zero where there is more now. A part costs the
+-- difference of what the line costs up to its ends. So all parts together cost the whole in every dimension, to the
+-- last digit. Without a unit price, volume tiers begin within the day: then each id has the average price of the whole.
+-- Costs and ids are a union in a window, not joined: so a filter on the day reaches the records of both, and these are
+-- read once.
 CREATE OR REPLACE VIEW usage.divided_cost AS
-SELECT s.slug, d.group_by, d.usage_date, d.workspace_entity_id, w.workspace_id, w.workspace_name, d.entity_id, d.dimension_id,
+SELECT s.slug, d.group_by, d.usage_date, d.workspace_entity_id, w.workspace_id, w.workspace_name, d.entity_id,
+       d.dimension_id,
        -- Looked up here alone: so it is not where nobody asks for it.
-       (SELECT e.dimension_name FROM usage.labelled_entity e WHERE e.entity_id = d.entity_id) AS dimension_name, d.sku, d.meter, d.measure, d.currency, d.ends - d.starts AS quantity,
-       (
-         usage.cost_up_to(d.ends, d.unit_price, d.whole, d.whole_cost) - usage.cost_up_to(d.starts, d.unit_price, d.whole, d.whole_cost)
-       )::numeric(38, 10) AS cost,
+       (SELECT e.dimension_name FROM usage.labelled_entity e WHERE e.entity_id = d.entity_id) AS dimension_name, d.sku,
+       d.meter, d.measure, d.currency, d.ends - d.starts AS quantity,
+       CASE
+         WHEN d.unit_price IS NOT NULL THEN d.unit_price * (d.ends - d.starts)
+         ELSE round(d.whole_cost * d.ends / d.whole, 10) - round(d.whole_cost * d.starts / d.whole, 10)
+       END::numeric(38, 10) AS cost,
        d.is_closed, d.is_certain AND usage.is_final(d.status) AS is_final,
        CASE WHEN usage.is_final(d.status) THEN d.coverage_status ELSE d.status END AS coverage_status
 FROM (
-  SELECT l.group_by, l.workspace_entity_id, l.usage_date, l.entity_id, l.sku, l.meter, l.measure, l.currency, l.unit_price, l.whole, l.whole_cost,
-         l.is_closed, l.is_certain, l.coverage_status,
-         CASE l.part WHEN 'id' THEN l.dimension_id WHEN 'adjustment' THEN '(adjustment)' ELSE CASE WHEN x.loaded @> l.usage_date THEN '(none)' END END
+  SELECT l.group_by, l.workspace_entity_id, l.usage_date, l.entity_id, l.sku, l.meter, l.measure, l.currency,
+         l.unit_price, l.whole, l.whole_cost, l.is_closed, l.is_certain, l.coverage_status,
+         CASE l.part WHEN 'id' THEN l.dimension_id WHEN 'adjustment' THEN '(adjustment)'
+              ELSE CASE WHEN x.loaded @> l.usage_date THEN '(none)' END END
            AS dimension_id,
          CASE l.part WHEN 'id' THEN l.counted - l.of_id WHEN 'rest' THEN l.counted ELSE l.now END AS starts,
          CASE l.part WHEN 'id' THEN l.counted WHEN 'rest' THEN l.now ELSE l.whole END AS ends,
          CASE WHEN l.part = 'id' THEN l.status
               WHEN x.meter IS NULL THEN 'missing'
-              ELSE usage.day_status(l.usage_date, x.final, x.not_available, x.failed, x.missing, x.unverified) END AS status
+              ELSE usage.status_at(l.usage_date, x.final, x.not_available, x.failed, x.missing, x.unverified)
+         END AS status
   FROM (
     SELECT *, coalesce(sum(of_id) OVER (
              -- Text comes last: it takes longest to sort.
              PARTITION BY workspace_entity_id, usage_date, sku, measure, meter, group_by
-             -- At one price it does not matter which id comes first, and sorting them takes long. Where volume tiers begin within the day
-             -- each id has its place. What has no id comes last.
+             -- At one price it does not matter which id comes first, and sorting them takes long. Where volume tiers
+             -- begin within the day each id has its place. What has no id comes last.
              ORDER BY CASE WHEN unit_price IS NULL THEN dimension_id END COLLATE "C"
            ), 0) AS counted
     FROM (
-      SELECT g.group_by, c.workspace_id AS workspace_entity_id, c.usage_date, p.part, 0 AS entity_id, NULL::text AS dimension_id,
-             c.sku, usage.meter_of_measure(c.measure) AS meter, c.measure, c.currency, NULL::numeric AS of_id, c.day_traces_now AS now,
-             c.day_traces AS whole, c.day_cost AS whole_cost, c.day_unit_price AS unit_price, c.is_closed, c.is_final AS is_certain,
-             c.coverage_status, NULL::text AS status
-      FROM usage.charge c
+      SELECT g.group_by, c.workspace_id AS workspace_entity_id, c.usage_date, p.part, 0 AS entity_id,
+             NULL::text AS dimension_id, c.sku, usage.meter_of_measure(c.measure) AS meter, c.measure, c.currency,
+             NULL::numeric AS of_id, c.quantity_now AS now, c.quantity AS whole, c.cost AS whole_cost, c.unit_price,
+             c.is_closed, c.is_final AS is_certain, c.coverage_status,
+             NULL::text AS status
+      FROM usage.charge_day c
       JOIN usage.meter_dimension g ON g.meter = 'traces' AND g.group_by <> 'workspace'
       JOIN (VALUES ('rest'), ('adjustment')) p (part) ON p.part = 'rest' OR c.is_closed
-      WHERE c.is_booked AND c.day_traces IS NOT NULL
       UNION ALL
-      SELECT u.group_by, u.workspace_entity_id, u.usage_date, 'id', u.entity_id, u.dimension_id, c.sku, u.meter, u.measure, c.currency,
-             u.quantity, NULL, c.day_traces, c.day_cost, c.day_unit_price, c.is_closed, c.is_final, c.coverage_status, u.status
+      SELECT u.group_by, u.workspace_entity_id, u.usage_date, 'id', u.entity_id, u.dimension_id, c.sku, u.meter,
+             u.measure, c.currency, u.quantity, NULL, c.quantity, c.cost, c.unit_price, c.is_closed,
+             c.is_final, c.coverage_status, u.status
       FROM usage.priced_usage u
-      JOIN usage.charge c ON c.workspace_id = u.workspace_entity_id AND c.usage_date = u.usage_date AND c.measure = u.measure
-      WHERE c.is_booked AND c.day_traces IS NOT NULL
+      JOIN usage.charge_day c ON c.workspace_id = u.workspace_entity_id AND c.usage_date = u.usage_date
+        AND c.measure = u.measure
     ) listed
   ) l
   -- DISTINCT: one row for each cell, so that the planner leaves it out where nobody asks for what it says.
@@ -181,44 +202,66 @@ FROM (
     FROM usage.meter_dimension g
     CROSS JOIN LATERAL usage.priced_days(g.group_by) x
     WHERE g.meter = 'traces' AND g.group_by <> 'workspace'
-  ) x ON x.group_by = l.group_by AND x.workspace_entity_id = l.workspace_entity_id AND x.meter = l.meter AND l.part <> 'id'
+  ) x ON x.group_by = l.group_by AND x.workspace_entity_id = l.workspace_entity_id AND x.meter = l.meter
+    AND l.part <> 'id'
 ) d
 JOIN usage.shown_workspace w ON w.entity_id = d.workspace_entity_id
 JOIN usage.source s ON s.source_id = w.source_id
 -- A part of nothing is no row.
 WHERE d.ends <> d.starts;
 
--- A part for each dimension: so a query that names one reads no other.
+-- A filter on group_by reaches each part: so a query that names one dimension reads no other.
 CREATE OR REPLACE VIEW reporting_detail.fct_cost_by_id_daily AS
-SELECT d.slug AS source_id, d.usage_date, d.group_by, d.workspace_id, d.workspace_name, d.dimension_id, d.dimension_name, d.sku, d.currency,
-       CASE WHEN d.meter NOT IN ('deployments', 'sandboxes') THEN d.quantity::bigint END AS traces, d.cost AS estimated_cost, d.is_closed,
-       d.is_final, d.coverage_status, d.measure, d.quantity::numeric(26, 6) AS quantity,
-       NOT usage.is_on_no_invoice(d.measure, d.usage_date) AS is_invoiced
+SELECT d.slug AS source_id, d.usage_date, d.group_by, d.workspace_id, d.workspace_name, d.dimension_id,
+       d.dimension_name, d.sku, d.currency,
+       CASE WHEN d.meter NOT IN ('deployments', 'sandboxes') THEN d.quantity::bigint END AS traces,
+       d.cost AS estimated_cost, d.is_closed, d.is_final, d.coverage_status, d.measure,
+       d.quantity::numeric(26, 6) AS quantity, NOT usage.is_on_no_invoice(d.measure, d.usage_date) AS is_invoiced
 FROM (
-  SELECT slug, 'deployment' AS group_by, usage_date, workspace_id, workspace_name, dimension_id, dimension_name, sku, meter, measure, currency,
-         quantity, cost, is_closed, is_final, coverage_status
+  SELECT slug, 'deployment' AS group_by, usage_date, workspace_id, workspace_name, dimension_id, dimension_name, sku,
+         meter, measure, currency, quantity, cost, is_closed, is_final, coverage_status
   FROM usage.divided_cost
   WHERE group_by = 'project' AND meter = 'deployments'
   UNION ALL
-  SELECT slug, 'sandbox', usage_date, workspace_id, workspace_name, dimension_id, dimension_name, sku, meter, measure, currency, quantity, cost,
-         is_closed, is_final, coverage_status
+  SELECT slug, 'sandbox', usage_date, workspace_id, workspace_name, dimension_id, dimension_name, sku, meter, measure,
+         currency, quantity, cost, is_closed, is_final, coverage_status
   FROM usage.divided_cost
   WHERE group_by = 'project' AND meter = 'sandboxes'
-  -- each dimension but workspace
   UNION ALL
-  SELECT slug, '{dimension}', usage_date, workspace_id, workspace_name, dimension_id, {name_of_part}, sku, meter, measure, currency, quantity,
-         cost, is_closed, is_final, coverage_status
+  SELECT slug, group_by, usage_date, workspace_id, workspace_name, dimension_id,
+         CASE group_by WHEN 'project' THEN dimension_name END, sku, meter, measure, currency, quantity, cost, is_closed,
+         is_final, coverage_status
   FROM usage.divided_cost
-  WHERE group_by = '{dimension}' AND CASE meter WHEN 'sandboxes' THEN false WHEN 'deployments' THEN '{dimension}' <> 'project' ELSE true END
+  WHERE group_by <> 'workspace'
+    AND CASE meter WHEN 'sandboxes' THEN false WHEN 'deployments' THEN group_by <> 'project' ELSE true END
   UNION ALL
-  -- A sandbox is no {dimension}, and belongs to none. Nor is a deployment a project.
-  SELECT w.slug, '{dimension}', c.usage_date, w.workspace_id, w.workspace_name, '(none)', NULL, c.sku, usage.meter_of_measure(c.measure), c.measure,
-         c.currency, c.day_traces, c.day_cost, c.is_closed, c.is_final, c.coverage_status
-  FROM usage.charge c
+  -- A sandbox is no project, user or key, and belongs to none. Nor is a deployment a project.
+  SELECT w.slug, g.group_by, c.usage_date, w.workspace_id, w.workspace_name, '(none)', NULL, c.sku,
+         usage.meter_of_measure(c.measure), c.measure, c.currency, c.quantity, c.cost, c.is_closed, c.is_final,
+         c.coverage_status
+  FROM (VALUES ('project'), ('user'), ('api_key')) g (group_by)
+  CROSS JOIN usage.charge_day c
   JOIN usage.shown_workspace w ON w.entity_id = c.workspace_id
-  WHERE c.is_booked AND c.day_traces IS NOT NULL AND CASE usage.meter_of_measure(c.measure)
-      WHEN 'sandboxes' THEN true WHEN 'deployments' THEN '{dimension}' = 'project' END
-  -- end
+  WHERE CASE usage.meter_of_measure(c.measure)
+      WHEN 'sandboxes' THEN true WHEN 'deployments' THEN g.group_by = 'project' END
 ) d
 WHERE EXISTS (SELECT FROM usage.priced_meter);
-COMMENT ON VIEW reporting_detail.fct_cost_by_id_daily IS 'What usage costs, by project, user, API key, deployment or sandbox and day. Grain: UTC day x dimension x workspace x id x SKU, days with usage on which a price is valid (key: source_id, usage_date, group_by, workspace_id, dimension_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. Choose ONE group_by: costs add up over the rest within one currency, traces and quantity within one sku, and never over two dimensions. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So by project, user and API key the sum is that of fct_cost_workspace_daily, and by deployment or sandbox that of their SKUs there. Empty without prices.';
+COMMENT ON VIEW reporting_detail.fct_cost_by_id_daily IS
+  'What usage costs, by project, user, API key, deployment or sandbox and day. Grain: UTC day x dimension x workspace '
+  'x id x SKU, days with usage on which a price is valid (key: source_id, usage_date, group_by, workspace_id, '
+  'dimension_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. '
+  'Choose ONE group_by: costs add up over the rest within one currency, traces and quantity within one sku, and never '
+  'over two dimensions. What no id has is the row (none), or a row with null id where this dimension is not loaded. '
+  'In a closed month the row (adjustment) is what was closed less what is charged to these now. So by project, user '
+  'and API key the sum is that of fct_cost_workspace_daily, and by deployment or sandbox that of their SKUs there. '
+  'Empty without prices.';
+CALL usage.comment_columns('{reporting_detail.fct_cost_by_id_daily}',
+  'group_by', 'What dimension_id names: project, user, api_key, deployment or sandbox.',
+  'traces',
+    'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in row (none): the '
+    'platform names more traces here than the workspace has. In row (adjustment): the month was closed with other '
+    'counts.',
+  'is_closed',
+    'Whether the month is closed: then its sum by workspace stays, and the row (adjustment) takes up what an id has '
+    'more or less since.'
+);

@@ -1,6 +1,7 @@
 CREATE OR REPLACE VIEW reporting_detail.dim_price AS
 SELECT t.price_id, t.tier AS volume_tier, k.name AS sku, t.unit_price, p.currency, p.valid_from, p.valid_to,
-       s.slug AS source_id, w.dimension_id AS workspace_id, w.dimension_name AS workspace_name, t.from_quantity, t.to_quantity,
+       s.slug AS source_id, w.dimension_id AS workspace_id, w.dimension_name AS workspace_name, t.from_quantity,
+       t.to_quantity,
        CASE WHEN t.tier > 0 THEN p.counted_over END AS counted_over,
        daterange(p.valid_from, p.valid_to) @> (now() AT TIME ZONE 'UTC')::date AS is_valid_today, p.imported_at,
        k.measure
@@ -9,4 +10,21 @@ JOIN usage.price p USING (price_id)
 JOIN usage.sku k USING (sku_id)
 LEFT JOIN usage.source s ON s.source_id = p.source_id
 LEFT JOIN usage.labelled_entity w ON w.entity_id = p.workspace_id;
-COMMENT ON VIEW reporting_detail.dim_price IS 'The imported prices. Grain: imported price x volume tier (key: price_id, volume_tier). Valid on a day: valid_from <= day AND (valid_to IS NULL OR valid_to > day). Of the prices of one sku that are valid for a workspace, the most specific one applies: its own before that of its source before that for everybody. fct_cost_workspace_daily names the price that it used.';
+COMMENT ON VIEW reporting_detail.dim_price IS
+  'The imported prices. Grain: imported price x volume tier (key: price_id, volume_tier). Valid on a day: valid_from '
+  '<= day AND (valid_to IS NULL OR valid_to > day). Of the prices of one sku that are valid for a workspace, the most '
+  'specific one applies: its own before that of its source before that for everybody. fct_cost_workspace_daily names '
+  'the price that it used.';
+CALL usage.comment_columns('{reporting_detail.dim_price}',
+  'valid_from', 'First UTC day on which the price is valid.',
+  'valid_to', 'First UTC day on which the price is no longer valid; null: until further notice.',
+  'source_id', 'Slug of the source that the price is for; null: for every source.',
+  'workspace_id', 'The platform''s id of the workspace that the price is for; null: for every workspace.',
+  'workspace_name', 'Current name of that workspace.',
+  'from_quantity', 'The unit price applies after so many traces of a calendar month. Does not add up.',
+  'to_quantity', 'And up to so many; null: without limit. Does not add up.',
+  'counted_over',
+    'Whose traces fill the tiers: source (all workspaces together) or workspace (each by itself); null without tiers.',
+  'is_valid_today', 'Whether the price is valid on the current UTC day.',
+  'imported_at', 'When the price was imported.'
+);

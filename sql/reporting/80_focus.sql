@@ -1,205 +1,191 @@
--- Costs in the columns of FOCUS 1.4, estimated from imported prices. Names are spelled as in FOCUS, so that any reader of FOCUS files
--- can read these views. Columns that are not of FOCUS begin with x_, as it asks.
--- They read one dimension, the workspace: the others show the same traces and would charge them again. Days without traces have no
--- row: FOCUS wants a positive quantity. What a closed month was charged stays as it was. What changes later is a correction: a row of
--- its own, in the first month after it that is open.
+-- Costs in the columns of FOCUS 1.4, estimated from imported prices. Names are spelled as in FOCUS, so that any reader
+-- of FOCUS files can read these views. Columns that are not of FOCUS begin with x_, as it asks. They read one
+-- dimension, the workspace: the others show the same traces and would charge them again. Days without traces have no
+-- row: FOCUS wants a positive quantity. What a closed month was charged stays as it was. What changes later is a
+-- correction: a row of its own, in the first month after it that is open.
 
--- Who provides and invoices the usage of a source. Without the settings all that is known is the host of the billing API, without
--- scheme, port and path.
+-- Who provides and invoices the usage of a source. Without the settings all that is known is the host of the billing
+-- API, without scheme, port and path.
 CREATE OR REPLACE VIEW usage.provider AS
-SELECT s.source_id, s.slug, coalesce(s.organization_id, s.slug) AS account_id, coalesce(s.organization_name, s.slug) AS account_name,
-       p.name AS provider_name, coalesce(s.invoice_issuer_name, p.name) AS invoice_issuer_name, s.data_start, s.created_at
+SELECT s.source_id, s.slug, coalesce(s.organization_id, s.slug) AS account_id,
+       coalesce(s.organization_name, s.slug) AS account_name, p.name AS provider_name,
+       coalesce(s.invoice_issuer_name, p.name) AS invoice_issuer_name, s.data_start, s.created_at
 FROM usage.source s
 CROSS JOIN LATERAL (
   SELECT coalesce(s.provider_name, substring(s.base_url FROM '^[a-z]+://(?:[^/@]*@)?([^/:?#]+)')) AS name
 ) p;
 
--- Properties of a price beside its amount: its volume tier, as texts, since FOCUS takes a number for one per unit.
-CREATE OR REPLACE FUNCTION usage.price_details(tier integer, from_quantity bigint) RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN tier = 0 THEN '{}'
-  ELSE jsonb_build_object('x_VolumeTier', tier::text, 'x_VolumeTierFrom', from_quantity::text)::text END;
-
--- What a quantity of a SKU counts: FOCUS's meter, its unit, and the service.
-CREATE OR REPLACE FUNCTION usage.meter_name(measure text) RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE measure WHEN 'traces' THEN 'Traces' WHEN 'longlived' THEN 'Long-lived Traces' WHEN 'shortlived' THEN 'Short-lived Traces'
-  WHEN 'nodes_executed' THEN 'Nodes Executed' WHEN 'agent_runs' THEN 'Agent Runs' WHEN 'agent_uptime_seconds' THEN 'Agent Uptime'
-  WHEN 'lcu' THEN 'Sandbox Compute Units' WHEN 'lsu' THEN 'Sandbox Storage Units' END;
-
-CREATE OR REPLACE FUNCTION usage.meter_unit(measure text) RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE measure WHEN 'nodes_executed' THEN 'Nodes' WHEN 'agent_runs' THEN 'Runs' WHEN 'agent_uptime_seconds' THEN 'Seconds'
-  WHEN 'lcu' THEN 'LCU' WHEN 'lsu' THEN 'LSU' ELSE 'Traces' END;
-
--- Digits after the point that a part of a quantity may have: those of the measure, or those of an owner's share of it.
-CREATE OR REPLACE FUNCTION usage.quantity_digits(measure text) RETURNS integer
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE usage.meter_of_measure(measure) WHEN 'sandboxes' THEN 6 ELSE 4 END;
-
-CREATE OR REPLACE FUNCTION usage.service_of(measure text) RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN measure IN ('longlived', 'shortlived') THEN 'traces' ELSE usage.meter_of_measure(measure) END;
-
 -- A month whose costs were closed, and the month that shows corrections of it.
 CREATE OR REPLACE VIEW usage.closed_period AS
 SELECT m.close_id, m.source_id, m.month_start, m.costs_closed_at AS closed_at, o.month_start AS corrected_in
-FROM usage.month_close m
+FROM usage.close m
 CROSS JOIN LATERAL (
   SELECT min(t.month_start) AS month_start
   FROM usage.months_of((m.month_start + interval '1 month')::date, (now() AT TIME ZONE 'UTC')::date) t (month_start)
   WHERE NOT EXISTS (
-    SELECT FROM usage.month_close l
+    SELECT FROM usage.close l
     WHERE l.source_id = m.source_id AND l.month_start = t.month_start AND l.costs_closed_at IS NOT NULL
   )
 ) o
 WHERE m.costs_closed_at IS NOT NULL;
 
--- What changed since a month was closed and no later close has kept: the charges of now, less those kept, less the corrections
--- kept. By unit price, so that quantity times price is the cost; a price imported anew at the same amount changes nothing. A day
--- that is not loaded now has no correction: what it costs is not known. All corrections of a day are as final as what the day
--- costs now.
-CREATE OR REPLACE VIEW usage.open_correction AS
-WITH period AS MATERIALIZED (SELECT * FROM usage.closed_period),
-loaded AS MATERIALIZED (
-  SELECT 'traces' AS measure, x.workspace_entity_id, x.loaded, x.final, x.not_available, x.failed, x.missing, x.unverified
-  FROM usage.trace_cell x
-  WHERE x.group_by = 'workspace' AND EXISTS (SELECT FROM period m WHERE m.source_id = x.source_id)
-  UNION ALL
-  SELECT m.measure, x.workspace_entity_id, x.loaded, x.final, x.not_available, x.failed, x.missing, x.unverified
-  FROM usage.figure_days x
-  JOIN (
-    VALUES ('longlived', 'longlived'), ('shortlived', 'shortlived'), ('deployments', 'nodes_executed'), ('deployments', 'agent_runs'),
-           ('deployments', 'agent_uptime_seconds'), ('sandboxes', 'lcu'), ('sandboxes', 'lsu')
-  ) m (meter, measure) USING (meter)
-  WHERE x.group_by = 'workspace' AND EXISTS (SELECT FROM period m WHERE m.source_id = x.source_id)
+-- What changed since months were closed and no later close has kept, in the month that shows it: the charges of now,
+-- less those kept, less the corrections kept. By unit price, so that quantity times price is the cost; a price imported
+-- anew at the same amount changes nothing. A day that is not loaded now has no correction: what it costs is not known.
+-- All corrections of a day are as final as what the day costs now. A function, because planning this takes longer than
+-- reading the bill of a month, and few months have corrections. Readers may not read the tables, so it runs as its
+-- owner.
+CREATE OR REPLACE FUNCTION usage.open_corrections(source smallint, month date)
+RETURNS TABLE (
+  usage_date date, workspace_entity_id integer, sku text, price_id integer, tier integer, from_quantity bigint,
+  unit_price numeric, currency text, quantity numeric, cost numeric, is_final boolean, coverage_status text,
+  measure text
 )
-SELECT c.source_id, c.usage_date, c.billing_month, c.workspace_entity_id, c.sku, c.price_id, c.tier, c.from_quantity,
-       c.unit_price, c.currency, c.traces, c.cost,
-       -- Without a charge of now, the day's own figure decides.
-       coalesce(c.is_final, usage.is_final(t.status)) AS is_final, coalesce(c.coverage_status, t.status) AS coverage_status,
-       c.measure
-FROM (
-  SELECT m.source_id, d.usage_date, m.corrected_in AS billing_month, d.workspace_entity_id, d.sku,
-         -- Of the newest price with this amount.
-         (max(ARRAY[d.price_id, d.tier, d.from_quantity]))[1]::integer AS price_id,
-         (max(ARRAY[d.price_id, d.tier, d.from_quantity]))[2]::integer AS tier,
-         (max(ARRAY[d.price_id, d.tier, d.from_quantity]))[3] AS from_quantity,
-         d.measure, d.unit_price, d.currency, sum(d.traces) AS traces, sum(d.cost)::numeric(38, 10) AS cost,
-         bool_and(bool_and(d.is_final)) OVER one AS is_final, min(min(d.coverage_status)) OVER one AS coverage_status
-  FROM period m
-  JOIN (
-    SELECT source_id, month_start, usage_date, workspace_id AS workspace_entity_id, sku, price_id, tier, from_quantity, unit_price,
-           currency, traces, cost, is_final, coverage_status, measure
-    FROM usage.charge
-    WHERE NOT is_closed
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+  WITH period AS (
+    SELECT close_id, month_start FROM usage.closed_period WHERE source_id = source AND corrected_in = month
+  ),
+  loaded AS (
+    SELECT 'traces' AS measure, x.workspace_entity_id, x.loaded, x.final, x.not_available, x.failed, x.missing,
+           x.unverified
+    FROM usage.trace_cell x
+    WHERE x.source_id = source AND x.group_by = 'workspace'
     UNION ALL
-    SELECT m.source_id, m.month_start, k.usage_date, k.workspace_id, k.sku, k.price_id, k.tier, k.from_quantity, k.unit_price,
-           k.currency, -k.traces, -k.cost, NULL, NULL, k.measure
-    FROM usage.closed_charge k
-    JOIN usage.month_close m USING (close_id)
-    UNION ALL
-    SELECT m.source_id, date_trunc('month', k.usage_date::timestamp)::date, k.usage_date, k.workspace_id, k.sku, k.price_id, k.tier,
-           k.from_quantity, k.unit_price, k.currency, -k.traces, -k.cost, NULL, NULL, k.measure
-    FROM usage.closed_correction k
-    JOIN usage.month_close m USING (close_id)
-  ) d USING (source_id, month_start)
-  GROUP BY m.source_id, d.usage_date, m.corrected_in, d.workspace_entity_id, d.sku, d.measure, d.unit_price, d.currency
-  WINDOW one AS (PARTITION BY m.source_id, d.usage_date, d.workspace_entity_id, d.sku)
-) c
-JOIN loaded l
-  ON l.workspace_entity_id = c.workspace_entity_id AND l.measure = c.measure AND coalesce(l.loaded @> c.usage_date, false)
-CROSS JOIN LATERAL (
-  SELECT usage.day_status(c.usage_date, l.final, l.not_available, l.failed, l.missing, l.unverified) AS status
-) t
-WHERE c.traces <> 0;
+    SELECT m.measure, x.workspace_entity_id, x.loaded, x.final, x.not_available, x.failed, x.missing, x.unverified
+    FROM usage.figure_days x
+    JOIN usage.measure m USING (meter)
+    WHERE x.source_id = source AND x.group_by = 'workspace'
+  )
+  SELECT c.usage_date, c.workspace_entity_id, c.sku, c.newest[1]::integer, c.newest[2]::integer, c.newest[3],
+         c.unit_price, c.currency, c.quantity, c.cost,
+         -- Without a charge of now, the day's own figure decides.
+         coalesce(c.is_final, usage.is_final(t.status)), coalesce(c.coverage_status, t.status), c.measure
+  FROM (
+    SELECT d.usage_date, d.workspace_id AS workspace_entity_id, d.sku,
+           -- Of the newest price with this amount.
+           max(ARRAY[d.price_id, d.tier, d.from_quantity]) AS newest, d.measure, d.unit_price, d.currency,
+           sum(d.sign * d.quantity) AS quantity, sum(d.sign * d.cost)::numeric(38, 10) AS cost,
+           bool_and(bool_and(d.is_final)) OVER one AS is_final, min(min(d.coverage_status)) OVER one AS coverage_status
+    FROM (
+      SELECT 1 AS sign, c.usage_date, c.workspace_id, c.sku, c.price_id, c.tier, c.from_quantity, c.unit_price,
+             c.currency, c.quantity, c.cost, c.is_final, c.coverage_status, c.measure
+      FROM usage.charge c
+      WHERE c.source_id = source AND c.month_start IN (SELECT m.month_start FROM period m)
+      UNION ALL
+      SELECT -1, k.usage_date, k.workspace_id, k.sku, k.price_id, k.tier, k.from_quantity, k.unit_price, k.currency,
+             k.quantity, k.cost, NULL, NULL, k.measure
+      FROM period m
+      JOIN usage.closed_charge k USING (close_id)
+      UNION ALL
+      SELECT -1, k.usage_date, k.workspace_id, k.sku, k.price_id, k.tier, k.from_quantity, k.unit_price, k.currency,
+             k.quantity, k.cost, NULL, NULL, k.measure
+      FROM usage.closed_correction k
+      JOIN usage.close x USING (close_id)
+      JOIN period m ON x.source_id = source AND m.month_start = usage.month_of(k.usage_date)
+    ) d
+    GROUP BY d.usage_date, d.workspace_id, d.sku, d.measure, d.unit_price, d.currency
+    WINDOW one AS (PARTITION BY d.usage_date, d.workspace_id, d.sku)
+  ) c
+  JOIN loaded l
+    ON l.workspace_entity_id = c.workspace_entity_id AND l.measure = c.measure
+      AND coalesce(l.loaded @> c.usage_date, false)
+  CROSS JOIN LATERAL (
+    SELECT usage.status_at(c.usage_date, l.final, l.not_available, l.failed, l.missing, l.unverified) AS status
+  ) t
+  WHERE c.quantity <> 0
+$$;
 
--- Charges with their billing month: of open months those of now, of closed months those kept, and the corrections that a close kept.
-CREATE OR REPLACE VIEW usage.kept_charge AS
-WITH period AS MATERIALIZED (SELECT * FROM usage.closed_period)
-SELECT c.source_id, c.usage_date, c.month_start AS billing_month, false AS is_correction, c.workspace_id AS workspace_entity_id, c.sku,
-       c.price_id, c.tier, c.from_quantity, c.unit_price, c.currency, c.traces, c.cost, c.is_final, c.coverage_status, c.measure
-FROM usage.charge c
-WHERE NOT c.is_closed AND NOT EXISTS (
+-- All charges with their billing month: of open months those of now, of closed months those kept; the corrections that
+-- a close kept, and those that no close has kept yet.
+CREATE OR REPLACE VIEW usage.billed_charge AS
+WITH period AS (SELECT * FROM usage.closed_period)
+SELECT c.source_id, c.usage_date, c.month_start AS billing_month, false AS is_correction,
+       c.workspace_id AS workspace_entity_id, c.sku, c.price_id, c.tier, c.from_quantity, c.unit_price, c.currency,
+       c.quantity, c.cost, c.is_final, c.coverage_status, c.measure
+FROM usage.open_charge c
+WHERE NOT EXISTS (
   SELECT FROM period m WHERE m.source_id = c.source_id AND m.month_start = c.month_start
 )
 UNION ALL
-SELECT m.source_id, k.usage_date, m.month_start, false, k.workspace_id, k.sku, k.price_id, k.tier, k.from_quantity, k.unit_price,
-       k.currency, k.traces, k.cost, true, 'ok', k.measure
-FROM usage.closed_charge k
+SELECT m.source_id, k.usage_date, m.month_start, k.is_correction, k.workspace_id, k.sku, k.price_id, k.tier,
+       k.from_quantity, k.unit_price, k.currency, k.quantity, k.cost, true, 'ok', k.measure
+FROM (
+  SELECT close_id, usage_date, workspace_id, sku, price_id, tier, from_quantity, unit_price, currency, quantity, cost,
+         measure, false AS is_correction
+  FROM usage.closed_charge
+  UNION ALL
+  SELECT close_id, usage_date, workspace_id, sku, price_id, tier, from_quantity, unit_price, currency, quantity, cost,
+         measure, true
+  FROM usage.closed_correction
+) k
 JOIN period m USING (close_id)
 UNION ALL
-SELECT m.source_id, k.usage_date, m.month_start, true, k.workspace_id, k.sku, k.price_id, k.tier, k.from_quantity, k.unit_price,
-       k.currency, k.traces, k.cost, true, 'ok', k.measure
-FROM usage.closed_correction k
-JOIN period m USING (close_id);
+SELECT m.source_id, o.usage_date, m.corrected_in, true, o.workspace_entity_id, o.sku, o.price_id, o.tier,
+       o.from_quantity, o.unit_price::numeric(18, 10), o.currency, o.quantity, o.cost, o.is_final,
+       o.coverage_status, o.measure
+FROM (SELECT DISTINCT source_id, corrected_in FROM usage.closed_period) m
+CROSS JOIN LATERAL usage.open_corrections(m.source_id, m.corrected_in) o;
 
--- All charges: also the corrections that no close has kept yet. They are of no resource: see usage.divided_charge.
-CREATE OR REPLACE VIEW usage.billed_charge AS
-SELECT c.*, NULL::text AS dimension, NULL::text AS dimension_id, NULL::text AS dimension_name, NULL::text AS owner,
-       NULL::jsonb AS owner_tags, NULL::numeric AS share, '{}'::text AS tags
-FROM (
-  SELECT source_id, usage_date, billing_month, is_correction, workspace_entity_id, sku, price_id, tier, from_quantity, unit_price,
-         currency, traces, cost, is_final, coverage_status, measure
-  FROM usage.kept_charge
-  UNION ALL
-  SELECT source_id, usage_date, billing_month, true, workspace_entity_id, sku, price_id, tier, from_quantity, unit_price, currency,
-         traces, cost, is_final, coverage_status, measure
-  FROM usage.open_correction
-) c;
-
--- What each project, deployment, sandbox and owner has of a day and SKU: a part of the line from 0 to `whole`. Since FOCUS wants a positive
--- quantity, ids share a charge in proportion where they have more than it: as in a closed month of which more was counted later.
-CREATE OR REPLACE VIEW usage.charge_part AS
-SELECT c.*, sum(quantity) OVER day AS whole,
-       sum(quantity) OVER (day ORDER BY dimension, dimension_id COLLATE "C", owner, cost_center, share) AS ends
-FROM (
-  SELECT slug, workspace_id, usage_date, sku, dimension, dimension_id, max(dimension_name) AS dimension_name, owner, cost_center, share,
-         sum(quantity) AS quantity, bool_and(is_final) AS is_final, usage.worst_status(array_agg(coverage_status)) AS coverage_status
-  FROM usage.owned_cost
-  GROUP BY slug, workspace_id, usage_date, sku, dimension, dimension_id, owner, cost_center, share
-  HAVING sum(quantity) > 0
-) c
-WINDOW day AS (PARTITION BY slug, workspace_id, usage_date, sku);
-
--- All charges, divided by project, deployment and sandbox, and by owner. A correction is of no resource: its owner is the one of the rest
--- of its workspace. Parts are rounded where they end, so that they add up to the charge.
+-- All charges, divided by project, deployment and sandbox, and by owner. A correction is of no resource: its owner is
+-- the one of the rest of its workspace. Parts are rounded where they end, so that they add up to the charge.
 CREATE OR REPLACE VIEW usage.divided_charge AS
-WITH rest AS MATERIALIZED (
+WITH rest AS (
   SELECT slug, workspace_id, days, owner, cost_center, share, sum(share) OVER (one ORDER BY owner, cost_center) AS ends
   FROM usage.owned_days
   WHERE dimension = ''
   WINDOW one AS (PARTITION BY slug, workspace_id, rule_number)
+),
+-- What each project, deployment, sandbox and owner has of a day and SKU: a part of the line from 0 to `whole`. Since
+-- FOCUS wants a positive quantity, ids share a charge in proportion where they have more than it: as in a closed month
+-- of which more was counted later.
+part AS (
+  SELECT c.*, sum(quantity) OVER day AS whole,
+         sum(quantity) OVER (day ORDER BY dimension, dimension_id COLLATE "C", owner, cost_center, share) AS ends
+  FROM (
+    SELECT slug, workspace_id, usage_date, sku, dimension, dimension_id, max(dimension_name) AS dimension_name, owner,
+           cost_center, share, sum(quantity) AS quantity, bool_and(is_final) AS is_final,
+           usage.worst_status(array_agg(coverage_status)) AS coverage_status
+    FROM usage.owned_cost
+    GROUP BY slug, workspace_id, usage_date, sku, dimension, dimension_id, owner, cost_center, share
+    HAVING sum(quantity) > 0
+  ) c
+  WINDOW day AS (PARTITION BY slug, workspace_id, usage_date, sku)
 )
-SELECT d.source_id, d.usage_date, d.billing_month, d.is_correction, d.workspace_entity_id, d.sku, d.price_id, d.tier, d.from_quantity,
-       d.unit_price, d.currency, d.traces, (d.unit_price * d.traces)::numeric(38, 14) AS cost, d.is_final, d.coverage_status, d.measure,
-       d.dimension, d.dimension_id, d.dimension_name, d.owner, o.tags AS owner_tags, d.share,
+SELECT d.source_id, d.usage_date, d.billing_month, d.is_correction, d.workspace_entity_id, d.sku, d.price_id, d.tier,
+       d.from_quantity, d.unit_price, d.currency, d.quantity, (d.unit_price * d.quantity)::numeric(38, 14) AS cost,
+       d.is_final, d.coverage_status, d.measure, d.dimension, d.dimension_id, d.dimension_name, d.owner,
+       o.tags AS owner_tags, d.share,
        (coalesce(t.tags, '{}') || o.tags)::text AS tags
 FROM (
-  SELECT c.source_id, c.usage_date, c.billing_month, c.is_correction, c.workspace_entity_id, c.sku, c.price_id, c.tier, c.from_quantity,
-         c.unit_price, c.currency, c.measure, r.dimension, r.dimension_id, max(r.dimension_name) AS dimension_name, p.owner, p.cost_center, p.share,
-         bool_and(p.is_final) AS is_final, usage.worst_status(array_agg(p.coverage_status)) AS coverage_status,
-         sum(round(c.traces * p.ends / p.whole, q.digits) - round(c.traces * (p.ends - p.quantity) / p.whole, q.digits)) AS traces
-  FROM usage.kept_charge c
+  SELECT c.source_id, c.usage_date, c.billing_month, c.is_correction, c.workspace_entity_id, c.sku, c.price_id, c.tier,
+         c.from_quantity, c.unit_price, c.currency, c.measure, r.dimension, r.dimension_id,
+         max(r.dimension_name) AS dimension_name, p.owner, p.cost_center, p.share, bool_and(p.is_final) AS is_final,
+         usage.worst_status(array_agg(p.coverage_status)) AS coverage_status,
+         sum(round(c.quantity * p.ends / p.whole, q.digits)
+             - round(c.quantity * (p.ends - p.quantity) / p.whole, q.digits)) AS quantity
+  FROM usage.billed_charge c
   JOIN usage.shown_workspace w ON w.entity_id = c.workspace_entity_id
-  JOIN usage.charge_part p
+  JOIN part p
     ON p.slug = w.slug AND p.workspace_id = w.workspace_id AND p.usage_date = c.usage_date AND p.sku = c.sku
-  CROSS JOIN LATERAL (SELECT usage.quantity_digits(c.measure) AS digits) q
+  JOIN usage.measure q ON q.measure = c.measure
   -- Users and API keys are no resources.
   LEFT JOIN LATERAL (
     SELECT p.dimension, p.dimension_id, p.dimension_name WHERE p.dimension IN ('project', 'deployment', 'sandbox')
   ) r ON true
   WHERE NOT c.is_correction
-  GROUP BY c.source_id, c.usage_date, c.billing_month, c.is_correction, c.workspace_entity_id, c.sku, c.price_id, c.tier,
-           c.from_quantity, c.unit_price, c.currency, c.measure, r.dimension, r.dimension_id, p.owner, p.cost_center, p.share
+  GROUP BY c.source_id, c.usage_date, c.billing_month, c.is_correction, c.workspace_entity_id, c.sku, c.price_id,
+           c.tier, c.from_quantity, c.unit_price, c.currency, c.measure, r.dimension, r.dimension_id, p.owner,
+           p.cost_center, p.share
   UNION ALL
-  SELECT c.source_id, c.usage_date, c.billing_month, c.is_correction, c.workspace_entity_id, c.sku, c.price_id, c.tier, c.from_quantity,
-         c.unit_price, c.currency, c.measure, NULL, NULL, NULL, coalesce(r.owner, '(unallocated)'), coalesce(r.cost_center, '(none)'),
-         coalesce(r.share, 1), c.is_final, c.coverage_status,
-         round(c.traces * coalesce(r.ends, 1), q.digits) - round(c.traces * coalesce(r.ends - r.share, 0), q.digits)
+  SELECT c.source_id, c.usage_date, c.billing_month, c.is_correction, c.workspace_entity_id, c.sku, c.price_id, c.tier,
+         c.from_quantity, c.unit_price, c.currency, c.measure, NULL, NULL, NULL, coalesce(r.owner, '(unallocated)'),
+         coalesce(r.cost_center, '(none)'), coalesce(r.share, 1), c.is_final, c.coverage_status,
+         round(c.quantity * coalesce(r.ends, 1), q.digits) - round(c.quantity * coalesce(r.ends - r.share, 0), q.digits)
   FROM usage.billed_charge c
   JOIN usage.shown_workspace w ON w.entity_id = c.workspace_entity_id
-  CROSS JOIN LATERAL (SELECT usage.quantity_digits(c.measure) AS digits) q
+  JOIN usage.measure q ON q.measure = c.measure
   LEFT JOIN rest r ON r.slug = w.slug AND r.workspace_id = w.workspace_id AND r.days @> c.usage_date
   WHERE c.is_correction
 ) d
@@ -211,14 +197,16 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (
   SELECT jsonb_object_agg(t.tag_key, t.tag_value) AS tags
   FROM usage.resource_tag t
-  WHERE t.workspace_id = d.workspace_entity_id AND t.dimension = d.dimension AND t.external_id = usage.platform_id(d.dimension_id)
+  WHERE t.workspace_id = d.workspace_entity_id AND t.dimension = d.dimension
+    AND t.external_id = usage.platform_id(d.dimension_id)
     AND t.valid_from <= d.usage_date AND coalesce(d.usage_date < t.valid_to, true)
 ) t
-WHERE d.traces <> 0;
+WHERE d.quantity <> 0;
 
--- All columns of the dataset, in its order. Null: those whose condition does not hold here (docs/files.md).
--- each list of charges
-CREATE OR REPLACE VIEW reporting_detail.{view} AS
+-- All columns of the dataset, in its order, of charges and of divided charges. A filter on is_divided leaves one of the
+-- two. Null: those whose condition does not hold here (docs/files.md).
+CREATE OR REPLACE VIEW usage.focus_charge AS
+-- Inlined, names would be placed in time for each charge: a month of FOCUS would take 5 times as long.
 WITH name AS MATERIALIZED (SELECT n.* FROM usage.workspace JOIN usage.name_in_time n USING (entity_id))
 SELECT a.details AS "AllocatedMethodDetails",
        a.method AS "AllocatedMethodId",
@@ -239,9 +227,10 @@ SELECT a.details AS "AllocatedMethodDetails",
        CASE WHEN u.is_correction THEN 'Correction' END AS "ChargeClass",
        concat(
          CASE WHEN u.is_correction THEN 'Correction of the estimate' ELSE 'Estimate' END,
-         CASE WHEN usage.is_on_no_invoice(u.measure, u.usage_date) THEN ', which no invoice has: ' ELSE ': ' END, trim_scale(u.traces), ' ', lower(usage.meter_name(u.measure)), ' of ',
-         coalesce(n.name, usage.shown_id(w.external_id)), ' on ', to_char(u.usage_date, 'YYYY-MM-DD'), ' at ', trim_scale(u.unit_price), ' ',
-         u.currency, ' each (', u.sku, ')'
+         CASE WHEN usage.is_on_no_invoice(u.measure, u.usage_date) THEN ', which no invoice has: ' ELSE ': ' END,
+         trim_scale(u.quantity), ' ', lower(k.name), ' of ',
+         coalesce(n.name, usage.shown_id(w.external_id)), ' on ', to_char(u.usage_date, 'YYYY-MM-DD'), ' at ',
+         trim_scale(u.unit_price), ' ', u.currency, ' each (', u.sku, ')'
        ) AS "ChargeDescription",
        'Usage-Based'::text AS "ChargeFrequency",
        (u.usage_date + 1)::timestamp AT TIME ZONE 'UTC' AS "ChargePeriodEnd",
@@ -254,8 +243,8 @@ SELECT a.details AS "AllocatedMethodDetails",
        NULL::text AS "CommitmentDiscountType",
        NULL::text AS "CommitmentDiscountUnit",
        NULL::text AS "CommitmentProgramEligibilityDetails",
-       u.traces::numeric(26, 6) AS "ConsumedQuantity",
-       usage.meter_unit(u.measure) AS "ConsumedUnit",
+       u.quantity::numeric(26, 6) AS "ConsumedQuantity",
+       k.unit AS "ConsumedUnit",
        NULL::text AS "ContractApplied",
        u.cost AS "ContractedCost",
        u.unit_price AS "ContractedUnitPrice",
@@ -271,20 +260,23 @@ SELECT a.details AS "AllocatedMethodDetails",
        u.unit_price AS "PricingCurrencyContractedUnitPrice",
        u.cost AS "PricingCurrencyEffectiveCost",
        u.unit_price AS "PricingCurrencyListUnitPrice",
-       u.traces::numeric(26, 6) AS "PricingQuantity",
-       usage.meter_unit(u.measure) AS "PricingUnit",
+       u.quantity::numeric(26, 6) AS "PricingQuantity",
+       k.unit AS "PricingUnit",
        NULL::text AS "RegionId",
        NULL::text AS "RegionName",
        u.dimension_id AS "ResourceId",
        u.dimension_name AS "ResourceName",
        initcap(u.dimension) AS "ResourceType",
        'AI and Machine Learning'::text AS "ServiceCategory",
-       'Agent platform ' || usage.service_of(u.measure) AS "ServiceName",
+       'Agent platform ' || k.service AS "ServiceName",
        s.provider_name AS "ServiceProviderName",
        'AI Platforms'::text AS "ServiceSubcategory",
        u.sku AS "SkuId",
-       usage.meter_name(u.measure) AS "SkuMeter",
-       usage.price_details(u.tier, u.from_quantity) AS "SkuPriceDetails",
+       k.name AS "SkuMeter",
+       -- Texts, since FOCUS takes a number for one per unit.
+       CASE WHEN u.tier = 0 THEN '{}'
+            ELSE jsonb_build_object('x_VolumeTier', u.tier::text, 'x_VolumeTierFrom', u.from_quantity::text)::text
+       END AS "SkuPriceDetails",
        u.price_id || CASE WHEN u.tier > 0 THEN '-' || u.tier ELSE '' END AS "SkuPriceId",
        usage.shown_id(w.external_id) AS "SubAccountId",
        n.name AS "SubAccountName",
@@ -294,22 +286,159 @@ SELECT a.details AS "AllocatedMethodDetails",
        u.usage_date AS "x_UsageDate",
        u.billing_month AS "x_BillingMonth",
        u.is_final AS "x_IsFinal",
-       u.coverage_status AS "x_CoverageStatus"
-FROM {charges} u
+       u.coverage_status AS "x_CoverageStatus",
+       u.is_divided
+FROM (
+  SELECT false AS is_divided, c.*, NULL::text AS dimension, NULL::text AS dimension_id, NULL::text AS dimension_name,
+         NULL::text AS owner, NULL::jsonb AS owner_tags, NULL::numeric AS share, '{}'::text AS tags
+  FROM usage.billed_charge c
+  UNION ALL
+  SELECT true, * FROM usage.divided_charge
+) u
 JOIN usage.provider s USING (source_id)
+JOIN usage.measure k ON k.measure = u.measure
 JOIN usage.entity w ON w.entity_id = u.workspace_entity_id
 LEFT JOIN name n ON n.entity_id = u.workspace_entity_id AND n.days @> u.usage_date
 -- Where owners share a resource.
 LEFT JOIN LATERAL (
   SELECT 'usage-etl/owner-shares' AS method, u.owner, u.owner_tags,
-         jsonb_build_object('Elements', jsonb_build_array(jsonb_build_object('AllocatedRatio', u.share)))::text AS details
+         jsonb_build_object('Elements', jsonb_build_array(jsonb_build_object('AllocatedRatio', u.share)))::text
+           AS details
   WHERE u.share < 1
 ) a ON true;
--- end
-COMMENT ON VIEW reporting_detail.focus_1_4_cost_and_usage IS 'What usage costs, in the columns of FOCUS 1.4. Grain: UTC day x workspace x SKU x price x billing month (key: x_SourceId, x_BillingMonth, x_UsageDate, SubAccountId, SkuId, SkuPriceId, BillingCurrency, ContractedUnitPrice). An ESTIMATE from the imported prices, not an invoice. Rows of a closed month never change: what changed since is a row with ChargeClass Correction in the first open month after it. Costs add up over all of these within one BillingCurrency, to what the loaded days cost now. Empty without prices.';
-COMMENT ON VIEW reporting_detail.focus_1_4_cost_and_usage_by_resource IS 'What usage costs by project, deployment or sandbox and owner, in the columns of FOCUS 1.4. Grain: UTC day x workspace x SKU x price x billing month x project, deployment or sandbox x owner (key: x_SourceId, x_BillingMonth, x_UsageDate, SubAccountId, SkuId, SkuPriceId, BillingCurrency, ContractedUnitPrice, ResourceType, ResourceId, Tags, AllocatedMethodDetails). The charges of focus_1_4_cost_and_usage divided, so never add the two: an ESTIMATE from the imported prices, not an invoice. Tags has those of the resource on the day and, as usage-etl/owner and usage-etl/cost_center, who pays by the owner file. A part that has no resource has null ResourceId. Costs add up over all of these within one BillingCurrency to focus_1_4_cost_and_usage, to the last digit. Closed months keep their charges, and are divided by the counts, rules and names of now. Filter on x_UsageDate.';
 
--- One row for each issuer of invoices: FOCUS joins by issuer and period. Closed once every source of the issuer has closed it.
+CREATE OR REPLACE VIEW reporting_detail.focus_1_4_cost_and_usage AS
+SELECT "AllocatedMethodDetails", "AllocatedMethodId", "AllocatedResourceId", "AllocatedResourceName", "AllocatedTags",
+       "AvailabilityZone", "BilledCost"::numeric(38, 10), "BillingAccountId", "BillingAccountName",
+       "BillingAccountType", "BillingCurrency", "BillingPeriodEnd", "BillingPeriodStart", "CapacityReservationId",
+       "CapacityReservationStatus", "ChargeCategory", "ChargeClass", "ChargeDescription", "ChargeFrequency",
+       "ChargePeriodEnd", "ChargePeriodStart", "CommitmentDiscountCategory", "CommitmentDiscountId",
+       "CommitmentDiscountName", "CommitmentDiscountQuantity", "CommitmentDiscountStatus", "CommitmentDiscountType",
+       "CommitmentDiscountUnit", "CommitmentProgramEligibilityDetails", "ConsumedQuantity", "ConsumedUnit",
+       "ContractApplied", "ContractedCost"::numeric(38, 10), "ContractedUnitPrice", "EffectiveCost"::numeric(38, 10),
+       "HostProviderName", "InvoiceDetailId", "InvoiceId", "InvoiceIssuerName", "ListCost"::numeric(38, 10),
+       "ListUnitPrice", "PricingCategory", "PricingCurrency", "PricingCurrencyContractedUnitPrice",
+       "PricingCurrencyEffectiveCost"::numeric(38, 10), "PricingCurrencyListUnitPrice", "PricingQuantity",
+       "PricingUnit", "RegionId", "RegionName", "ResourceId", "ResourceName", "ResourceType", "ServiceCategory",
+       "ServiceName", "ServiceProviderName", "ServiceSubcategory", "SkuId", "SkuMeter", "SkuPriceDetails",
+       "SkuPriceId", "SubAccountId", "SubAccountName", "SubAccountType", "Tags", "x_SourceId", "x_UsageDate",
+       "x_BillingMonth", "x_IsFinal", "x_CoverageStatus"
+FROM usage.focus_charge
+WHERE NOT is_divided;
+COMMENT ON VIEW reporting_detail.focus_1_4_cost_and_usage IS
+  'What usage costs, in the columns of FOCUS 1.4. Grain: UTC day x workspace x SKU x price x billing month (key: '
+  'x_SourceId, x_BillingMonth, x_UsageDate, SubAccountId, SkuId, SkuPriceId, BillingCurrency, ContractedUnitPrice). '
+  'An ESTIMATE from the imported prices, not an invoice. Rows of a closed month never change: what changed since is a '
+  'row with ChargeClass Correction in the first open month after it. Costs add up over all of these within one '
+  'BillingCurrency, to what the loaded days cost now. Empty without prices.';
+
+CREATE OR REPLACE VIEW reporting_detail.focus_1_4_cost_and_usage_by_resource AS
+SELECT "AllocatedMethodDetails", "AllocatedMethodId", "AllocatedResourceId", "AllocatedResourceName", "AllocatedTags",
+       "AvailabilityZone", "BilledCost"::numeric(38, 14), "BillingAccountId", "BillingAccountName",
+       "BillingAccountType", "BillingCurrency", "BillingPeriodEnd", "BillingPeriodStart", "CapacityReservationId",
+       "CapacityReservationStatus", "ChargeCategory", "ChargeClass", "ChargeDescription", "ChargeFrequency",
+       "ChargePeriodEnd", "ChargePeriodStart", "CommitmentDiscountCategory", "CommitmentDiscountId",
+       "CommitmentDiscountName", "CommitmentDiscountQuantity", "CommitmentDiscountStatus", "CommitmentDiscountType",
+       "CommitmentDiscountUnit", "CommitmentProgramEligibilityDetails", "ConsumedQuantity", "ConsumedUnit",
+       "ContractApplied", "ContractedCost"::numeric(38, 14), "ContractedUnitPrice", "EffectiveCost"::numeric(38, 14),
+       "HostProviderName", "InvoiceDetailId", "InvoiceId", "InvoiceIssuerName", "ListCost"::numeric(38, 14),
+       "ListUnitPrice", "PricingCategory", "PricingCurrency", "PricingCurrencyContractedUnitPrice",
+       "PricingCurrencyEffectiveCost"::numeric(38, 14), "PricingCurrencyListUnitPrice", "PricingQuantity",
+       "PricingUnit", "RegionId", "RegionName", "ResourceId", "ResourceName", "ResourceType", "ServiceCategory",
+       "ServiceName", "ServiceProviderName", "ServiceSubcategory", "SkuId", "SkuMeter", "SkuPriceDetails",
+       "SkuPriceId", "SubAccountId", "SubAccountName", "SubAccountType", "Tags", "x_SourceId", "x_UsageDate",
+       "x_BillingMonth", "x_IsFinal", "x_CoverageStatus"
+FROM usage.focus_charge
+WHERE is_divided;
+COMMENT ON VIEW reporting_detail.focus_1_4_cost_and_usage_by_resource IS
+  'What usage costs by project, deployment or sandbox and owner, in the columns of FOCUS 1.4. Grain: UTC day x '
+  'workspace x SKU x price x billing month x project, deployment or sandbox x owner (key: x_SourceId, x_BillingMonth, '
+  'x_UsageDate, SubAccountId, SkuId, SkuPriceId, BillingCurrency, ContractedUnitPrice, ResourceType, ResourceId, '
+  'Tags, AllocatedMethodDetails). The charges of focus_1_4_cost_and_usage divided, so never add the two: an ESTIMATE '
+  'from the imported prices, not an invoice. Tags has those of the resource on the day and, as usage-etl/owner and '
+  'usage-etl/cost_center, who pays by the owner file. A part that has no resource has null ResourceId. Costs add up '
+  'over all of these within one BillingCurrency to focus_1_4_cost_and_usage, to the last digit. Closed months keep '
+  'their charges, and are divided by the counts, rules and names of now. Filter on x_UsageDate.';
+CALL usage.comment_columns('{reporting_detail.focus_1_4_cost_and_usage,
+  reporting_detail.focus_1_4_cost_and_usage_by_resource}', VARIADIC ARRAY[
+  'AllocatedMethodDetails', 'JSON object as text with the owner''s share. Null: owners do not share the row.',
+  'AllocatedMethodId', 'usage-etl/owner-shares. Null: owners do not share the row.',
+  'AllocatedResourceId', 'Owner of the share. Null: owners do not share the row.',
+  'AllocatedResourceName', 'Same as AllocatedResourceId.',
+  'AllocatedTags', 'JSON object as text: owner and cost centre of the share. Null: owners do not share the row.',
+  'AvailabilityZone', 'Null: the platform names no zones.',
+  'BilledCost', 'Estimate: unit price times PricingQuantity, exactly. Adds up within one BillingCurrency.',
+  'BillingAccountId', 'The platform''s id of the organization; the slug of the source if the platform gives none.',
+  'BillingAccountName', 'Name of the organization; the slug of the source if the platform gives none.',
+  'BillingAccountType', 'Organization.',
+  'BillingCurrency', 'ISO 4217 code of the imported price. Never add up over currencies.',
+  'CapacityReservationId', 'Null: no capacity is reserved.',
+  'CapacityReservationStatus', 'Null: no capacity is reserved.',
+  'ChargeCategory', 'Usage.',
+  'ChargeClass',
+    'Correction: what changed in a month since it was closed; its quantities and costs may be negative. Null: any '
+    'other charge.',
+  'ChargeDescription', 'The charge in words.',
+  'ChargeFrequency', 'Usage-Based.',
+  'ChargePeriodEnd', 'End of the UTC day, not included.',
+  'ChargePeriodStart', 'Start of the UTC day.',
+  'CommitmentDiscountCategory', 'Null: no commitments are known.',
+  'CommitmentDiscountId', 'Null: no commitments are known.',
+  'CommitmentDiscountName', 'Null: no commitments are known.',
+  'CommitmentDiscountQuantity', 'Null: no commitments are known.',
+  'CommitmentDiscountStatus', 'Null: no commitments are known.',
+  'CommitmentDiscountType', 'Null: no commitments are known.',
+  'CommitmentDiscountUnit', 'Null: no commitments are known.',
+  'CommitmentProgramEligibilityDetails', 'Null: no commitments are known.',
+  'ConsumedQuantity',
+    'What the SKU counts. Adds up over days and workspaces within one SkuId: two SKUs may charge the same traces.',
+  'ConsumedUnit', 'Traces, Nodes, Runs, Seconds, LCU or LSU, as the SKU counts.',
+  'ContractApplied', 'Null: no contracts are known.',
+  'ContractedCost', 'Same as BilledCost: ContractedUnitPrice times PricingQuantity.',
+  'ContractedUnitPrice', 'The imported unit price.',
+  'EffectiveCost', 'Same as BilledCost: nothing is paid in advance.',
+  'HostProviderName', 'Same as ServiceProviderName: on whose servers the platform runs is not known.',
+  'InvoiceDetailId', 'Null: an estimate is on no invoice.',
+  'InvoiceId', 'Null: an estimate is on no invoice.',
+  'ListCost', 'Same as BilledCost: only imported prices are known, no list prices.',
+  'ListUnitPrice', 'The imported unit price: no list prices are known.',
+  'PricingCategory', 'Standard.',
+  'PricingCurrency', 'Same as BillingCurrency.',
+  'PricingCurrencyContractedUnitPrice', 'Same as ContractedUnitPrice.',
+  'PricingCurrencyEffectiveCost', 'Same as EffectiveCost.',
+  'PricingCurrencyListUnitPrice', 'Same as ListUnitPrice.',
+  'PricingQuantity', 'Same as ConsumedQuantity.',
+  'PricingUnit', 'Traces, Nodes, Runs, Seconds, LCU or LSU, as the SKU counts.',
+  'RegionId', 'Null: usage is not counted by region.',
+  'RegionName', 'Null: usage is not counted by region.',
+  'ResourceId',
+    'The platform''s id of the project, deployment or sandbox. Null: a row by workspace, or usage of no resource.',
+  'ResourceName', 'Name of the resource. Null: a row by workspace, or usage of no resource.',
+  'ResourceType', 'Project, Deployment or Sandbox. Null: a row by workspace, or usage of no resource.',
+  'ServiceCategory', 'AI and Machine Learning.',
+  'ServiceName', 'Agent platform traces, Agent platform deployments, or Agent platform sandboxes.',
+  'ServiceProviderName', 'USAGE_PROVIDER_NAME, or the host of the platform''s billing API.',
+  'ServiceSubcategory', 'AI Platforms.',
+  'SkuId', 'SKU of the imported price.',
+  'SkuMeter',
+    'What the SKU counts: Traces, Long-lived Traces, Short-lived Traces, Nodes Executed, Agent Runs, Agent Uptime, '
+    'Sandbox Compute Units or Sandbox Storage Units.',
+  'SkuPriceDetails', 'JSON object as text: the volume tier of the price and its first quantity; {} without tiers.',
+  'SkuPriceId', 'Number of the imported price, and of the volume tier where it has tiers: one unit price each.',
+  'SubAccountId', 'The platform''s id of the workspace.',
+  'SubAccountName', 'Name of the workspace on the day of the charge.',
+  'SubAccountType', 'Workspace.',
+  'Tags',
+    'JSON object as text: tags of the resource and, as usage-etl/owner and usage-etl/cost_center, who pays. Empty in '
+    'rows by workspace.',
+  'x_SourceId', 'Slug of the source, the platform organization that usage is read from: default with a single source.',
+  'x_UsageDate', 'UTC day of the charge, for filters and joins with the other views.',
+  'x_IsFinal', 'Whether the usage of the day is final. False: provisional, the estimate may still change.',
+  'x_CoverageStatus', 'Status of the day''s usage, the first that applies: failed, unverified, provisional, ok.'
+]);
+
+-- One row for each issuer of invoices: FOCUS joins by issuer and period. Closed once every source of the issuer has
+-- closed it.
 CREATE OR REPLACE VIEW reporting_detail.focus_1_4_billing_period AS
 SELECT p.created_at AS "BillingPeriodCreated",
        (p.month_start + interval '1 month') AT TIME ZONE 'UTC' AS "BillingPeriodEnd",
@@ -322,10 +451,22 @@ SELECT p.created_at AS "BillingPeriodCreated",
        p.sources_closed::integer AS "x_SourcesClosed"
 FROM (
   SELECT t.month_start, s.invoice_issuer_name, count(*) AS sources, count(m.close_id) AS sources_closed,
-         greatest(min(s.created_at), t.month_start::timestamp AT TIME ZONE 'UTC') AS created_at, max(m.closed_at) AS closed_at
+         greatest(min(s.created_at), t.month_start::timestamp AT TIME ZONE 'UTC') AS created_at,
+         max(m.closed_at) AS closed_at
   FROM usage.provider s
   CROSS JOIN usage.months_of(s.data_start, (now() AT TIME ZONE 'UTC')::date) t (month_start)
   LEFT JOIN usage.closed_period m ON m.source_id = s.source_id AND m.month_start = t.month_start
   GROUP BY t.month_start, s.invoice_issuer_name
 ) p;
-COMMENT ON VIEW reporting_detail.focus_1_4_billing_period IS 'Which months are closed, in the columns of FOCUS 1.4. Grain: calendar month (UTC) x issuer of invoices, from the data start on (key: InvoiceIssuerName, x_BillingMonth). Joins focus_1_4_cost_and_usage by BillingPeriodStart and InvoiceIssuerName. Closed: every source of the issuer closed the month.';
+COMMENT ON VIEW reporting_detail.focus_1_4_billing_period IS
+  'Which months are closed, in the columns of FOCUS 1.4. Grain: calendar month (UTC) x issuer of invoices, from the '
+  'data start on (key: InvoiceIssuerName, x_BillingMonth). Joins focus_1_4_cost_and_usage by BillingPeriodStart and '
+  'InvoiceIssuerName. Closed: every source of the issuer closed the month.';
+CALL usage.comment_columns('{reporting_detail.focus_1_4_billing_period}',
+  'BillingPeriodCreated', 'Start of the month, or when the first source of the issuer was entered, the later of both.',
+  'BillingPeriodLastUpdated', 'When a source of the issuer last closed the month; BillingPeriodCreated before.',
+  'BillingPeriodStatus',
+    'Closed: every source of the issuer closed the month, so its charges never change. Open: any other month.',
+  'x_Sources', 'Sources of the issuer whose data starts in this month or before.',
+  'x_SourcesClosed', 'How many of them closed the month.'
+);

@@ -2,17 +2,36 @@
 
 CREATE OR REPLACE VIEW reporting_detail.usage_provider_total AS
 SELECT src.slug AS source_id, p.month_start, p.metric_id,
-       CASE p.workspace WHEN '' THEN '(all)' ELSE usage.shown_id(p.workspace) END AS workspace_id, p.metric_name, p.meter,
-       p.value::numeric(38, 6) AS provider_traces, p.stored_traces, p.outcome, p.read_at
+       CASE p.workspace WHEN '' THEN '(all)' ELSE usage.shown_id(p.workspace) END AS workspace_id, p.metric_name,
+       p.meter, p.value::numeric(38, 6) AS provider_traces, p.stored_traces, p.outcome, p.read_at
 FROM usage.provider_total p
 JOIN usage.source src USING (source_id);
-COMMENT ON VIEW reporting_detail.usage_provider_total IS 'Monthly totals of the billing provider, beside what is stored. Grain: source x calendar month x metric of the billing provider x workspace, as it was read last (key: source_id, month_start, metric_id, workspace_id). A second system, which proves no day. Each metric has a row (all) beside those of its workspaces: never add both, nor metrics.';
+COMMENT ON VIEW reporting_detail.usage_provider_total IS
+  'Monthly totals of the billing provider, beside what is stored. Grain: source x calendar month x metric of the '
+  'billing provider x workspace, as it was read last (key: source_id, month_start, metric_id, workspace_id). A second '
+  'system, which proves no day. Each metric has a row (all) beside those of its workspaces: never add both, nor '
+  'metrics.';
+CALL usage.comment_columns('{reporting_detail.usage_provider_total}',
+  'metric_id',
+    'The billing provider''s id of the metric; no traces or no longlived where its answer has no such metric.',
+  'workspace_id',
+    'The platform''s id of the workspace, which need not be loaded here; (all) for all workspaces of the metric.',
+  'metric_name', 'The billing provider''s name of the metric; null: it has none.',
+  'meter', 'What is compared with the metric: traces (all tiers) or longlived. Null: nothing that is loaded counts it.',
+  'provider_traces',
+    'What the billing provider holds; for a metric without a meter in units of that metric. Null: unknown, which is '
+    'not zero.',
+  'stored_traces', 'Sum of the stored days of the month when it was compared. Null: not compared.',
+  'outcome',
+    'equal or differs: compared. not_final, not_loaded, unknown_value, unknown_workspace, unknown_metric, no_metric, '
+    'several_metrics, other_period, not_whole: not compared, and why. sum_of_workspaces, not_the_sum: the row (all).'
+);
 
--- Usage of a limit counts from the first of the calendar month. Each day is final where it is in every workspace of the limit. The pace
--- is that of final days, so a month without one, or in which the data starts, has none.
+-- Usage of a limit counts from the first of the calendar month. Each day is final where it is in every workspace of the
+-- limit. The pace is that of final days, so a month without one, or in which the data starts, has none.
 CREATE OR REPLACE VIEW reporting_detail.usage_limit AS
-SELECT l.source_id, l.workspace_id, l.workspace_name, l.limit_type, l.limit_value, l.is_rejecting, l.month_start, u.traces_loaded,
-       u.is_complete, u.days_final, u.final_traces,
+SELECT l.source_id, l.workspace_id, l.workspace_name, l.limit_type, l.limit_value, l.is_rejecting, l.month_start,
+       u.traces_loaded, u.is_complete, u.days_final, u.final_traces,
        -- Rounded down: 99.999 percent have not reached the limit.
        (CASE WHEN u.traces_loaded IS NULL THEN NULL
              WHEN l.limit_value > 0 THEN least(trunc(u.traces_loaded * 100.0 / l.limit_value, 2), 9999999.99)
@@ -20,13 +39,15 @@ SELECT l.source_id, l.workspace_id, l.workspace_name, l.limit_type, l.limit_valu
        CASE WHEN l.data_start <= l.month_start AND u.traces_loaded < l.limit_value AND u.final_traces > 0
               AND ceil(l.limit_value::numeric * u.days_final / u.final_traces) <= l.next_start - l.month_start
             -- Not before today: what is left of the month cannot be in the past.
-            THEN greatest(l.month_start + ceil(l.limit_value::numeric * u.days_final / u.final_traces)::integer - 1, l.today)
+            THEN greatest(l.month_start + ceil(l.limit_value::numeric * u.days_final / u.final_traces)::integer - 1,
+                l.today)
        END AS reached_on,
        l.read_at
 FROM (
   SELECT src.slug AS source_id, src.source_id AS source, src.data_start, l.workspace,
          CASE l.workspace WHEN '' THEN '(all)' ELSE usage.shown_id(l.workspace) END AS workspace_id,
-         w.dimension_name AS workspace_name, l.limit_type, l.limit_value, l.is_rejecting, l.read_at, t.today, t.month_start,
+         w.dimension_name AS workspace_name, l.limit_type, l.limit_value, l.is_rejecting, l.read_at, t.today,
+         t.month_start,
          (t.month_start + interval '1 month')::date AS next_start,
          CASE l.limit_type WHEN 'monthly_traces' THEN 'all' WHEN 'monthly_longlived_traces' THEN 'longlived' END AS tier
   FROM usage.usage_limit l
@@ -43,7 +64,8 @@ CROSS JOIN LATERAL (
          count(*) FILTER (WHERE d.is_final)::integer AS days_final,
          sum(d.traces) FILTER (WHERE d.is_final)::bigint AS final_traces
   FROM (
-    SELECT o.day::date AS day, sum(o.traces) AS traces, bool_and(o.is_loaded) AS is_loaded, bool_and(o.is_final) AS is_final
+    SELECT o.day::date AS day, sum(o.traces) AS traces, bool_and(o.is_loaded) AS is_loaded,
+           bool_and(o.is_final) AS is_final
     FROM (
       SELECT day, coalesce(v.final, false) AS is_final, v.final IS NOT NULL AS is_loaded,
              CASE WHEN v.final IS NOT NULL THEN coalesce((
@@ -56,20 +78,48 @@ CROSS JOIN LATERAL (
         greatest(l.month_start, l.data_start)::timestamp, l.today::timestamp, interval '1 day'
       ) day
       LEFT JOIN usage.coverage v
-        ON v.scope_id = c.scope_id AND v.period_start <= day AT TIME ZONE 'UTC' AND v.period_end > day AT TIME ZONE 'UTC'
-      WHERE c.source_id = l.source AND c.kind = 'traces' AND c.trace_tier = l.tier AND c.group_by = 'workspace' AND c.stride = 'day'
+        ON v.scope_id = c.scope_id AND v.period_start <= day AT TIME ZONE 'UTC'
+          AND v.period_end > day AT TIME ZONE 'UTC'
+      WHERE c.source_id = l.source AND c.kind = 'traces' AND c.trace_tier = l.tier AND c.group_by = 'workspace'
+        AND c.stride = 'day'
         AND (l.workspace = '' OR e.external_id = l.workspace)
     ) o
     GROUP BY o.day
   ) d
 ) u;
-COMMENT ON VIEW reporting_detail.usage_limit IS 'Limits that the platform enforces, and what is used of them this month. Grain: source x workspace x kind of limit that the platform enforces, as it was read last, in the UTC calendar month under way (key: source_id, workspace_id, limit_type). The workspace (all) is the organization. Never add up limits.';
+COMMENT ON VIEW reporting_detail.usage_limit IS
+  'Limits that the platform enforces, and what is used of them this month. Grain: source x workspace x kind of limit '
+  'that the platform enforces, as it was read last, in the UTC calendar month under way (key: source_id, '
+  'workspace_id, limit_type). The workspace (all) is the organization. Never add up limits.';
+CALL usage.comment_columns('{reporting_detail.usage_limit}',
+  'workspace_id', 'The platform''s id of the workspace; (all) for the organization.',
+  'limit_type',
+    'The platform''s word for the limit: monthly_traces, monthly_longlived_traces, or another one, whose usage is '
+    'not known here.',
+  'limit_value', 'The most traces of a month; null: there is no limit.',
+  'is_rejecting', 'Whether the platform rejected traces of the workspace because of this limit when it was asked.',
+  'month_start', 'First day of the calendar month under way (UTC). That a limit counts by it is inferred.',
+  'traces_loaded',
+    'Traces of the limit''s kind in the month that are loaded, provisional days among them. At least: days that are '
+    'not loaded are left out. Null: the kind is not loaded.',
+  'is_complete', 'Whether every day of the month that has ended is loaded.',
+  'days_final', 'Days of the month that are final in every workspace of the limit.',
+  'final_traces', 'Traces of these final days; null: there is none yet.',
+  'used_percent',
+    'traces_loaded in percent of limit_value, rounded down. Null: no limit, or its usage is not known. Does not add '
+    'up.',
+  'reached_on',
+    'UTC day of this month on which the limit is reached at the pace of the final days alone; weekdays are not told '
+    'apart. Null: reached already, not in this month at this pace, or no pace is known.'
+);
 
 -- A period begins where the one before it ended. Of the first one that was read, only its end is known.
 CREATE OR REPLACE VIEW reporting_detail.dim_billing_period AS
 SELECT source_id, period_start, period_end, is_start_known,
-       extract(day FROM period_start) = 1 AND period_end = (period_start + interval '1 month')::date AS is_calendar_month,
-       today >= period_start AND today < period_end AS is_current, plan_tier, plan_started_on, plan_ends_on, ends_at, read_at
+       extract(day FROM period_start) = 1
+         AND period_end = (period_start + interval '1 month')::date AS is_calendar_month,
+       today >= period_start AND today < period_end AS is_current, plan_tier, plan_started_on, plan_ends_on, ends_at,
+       read_at
 FROM (
   SELECT source_id, period_end, today, plan_tier, plan_started_on, plan_ends_on, ends_at, read_at,
          before IS NOT NULL AS is_start_known,
@@ -80,11 +130,27 @@ FROM (
            ((b.ends_at + interval '1 second') AT TIME ZONE 'UTC')::date AS period_end,
            CASE WHEN lag(b.ends_at) OVER w > b.ends_at - interval '13 months'
                 THEN ((lag(b.ends_at) OVER w + interval '1 second') AT TIME ZONE 'UTC')::date END AS before,
-           CASE WHEN b.plan_started_at < b.ends_at THEN (b.plan_started_at AT TIME ZONE 'UTC')::date END AS plan_started_on,
+           CASE WHEN b.plan_started_at < b.ends_at THEN (b.plan_started_at AT TIME ZONE 'UTC')::date END
+             AS plan_started_on,
            (b.plan_ends_at AT TIME ZONE 'UTC')::date AS plan_ends_on, (now() AT TIME ZONE 'UTC')::date AS today
     FROM usage.billing_period b
     JOIN usage.source src USING (source_id)
     WINDOW w AS (PARTITION BY b.source_id ORDER BY b.ends_at)
   ) p
 ) q;
-COMMENT ON VIEW reporting_detail.dim_billing_period IS 'Billing periods of the organization. Grain: source x billing period of the organization, from the first one that was read (key: source_id, period_end). It need not be a calendar month.';
+COMMENT ON VIEW reporting_detail.dim_billing_period IS
+  'Billing periods of the organization. Grain: source x billing period of the organization, from the first one that '
+  'was read (key: source_id, period_end). It need not be a calendar month.';
+CALL usage.comment_columns('{reporting_detail.dim_billing_period}',
+  'period_start', 'First UTC day of the billing period.',
+  'period_end', 'UTC day on which the billing period ends: not included.',
+  'is_start_known',
+    'Whether the period before was read, so that this one begins at its end. Else period_start is a month before '
+    'period_end, or the start of the plan: inferred.',
+  'is_calendar_month', 'Whether the period is a calendar month.',
+  'is_current', 'Whether the period is under way.',
+  'plan_tier', 'The platform''s word for the plan.',
+  'plan_started_on', 'UTC day on which the plan began.',
+  'plan_ends_on', 'UTC day on which the plan ends; null: it does not.',
+  'ends_at', 'The instant at which the platform says that the period ends.'
+);

@@ -1,12 +1,14 @@
--- What each budget has on each day. The program reads its budgets from here, so that a BI tool shows the same figures. Amounts are a union
--- and grouped, not joined: so a filter on the day reaches the records. Of a kind of budget that nobody has nothing is read.
+-- What each budget has on each day. The program reads its budgets from here, so that a BI tool shows the same figures.
+-- Amounts are a union and grouped, not joined: so a filter on the day reaches the records. Of a kind of budget that
+-- nobody has nothing is read.
 CREATE OR REPLACE VIEW reporting_detail.fct_budget_daily AS
-WITH budget AS MATERIALIZED (SELECT * FROM usage.budget),
+WITH budget AS (SELECT * FROM usage.budget),
 -- Workspaces that are meant to have costs: they have a price on some day.
-priced AS MATERIALIZED (
-  SELECT DISTINCT slug, workspace_id FROM usage.measured_price WHERE EXISTS (SELECT FROM budget WHERE currency IS NOT NULL)
+priced AS (
+  SELECT DISTINCT slug, workspace_id FROM usage.measured_price
+  WHERE EXISTS (SELECT FROM budget WHERE currency IS NOT NULL)
 ),
-cell AS MATERIALIZED (
+cell AS (
   SELECT slug, workspace_id, group_by, NULL AS meter, data_start, expected - loaded AS missing, expected - final AS open
   FROM usage.trace_cell
   WHERE group_by IN ('workspace', 'project', 'user', 'api_key')
@@ -17,81 +19,95 @@ cell AS MATERIALIZED (
   WHERE c.meter IN (SELECT unnest(usage.meters_of_measure(meter)) FROM usage.priced_meter)
 ),
 -- Projects of budgets. What no project has is in the costs by project alone.
-project AS MATERIALIZED (
+project AS (
   SELECT b.budget_number, array_agg(e.entity_id) AS ids
   FROM budget b
-  JOIN usage.entity e ON e.dimension = 'project' AND e.external_id = usage.platform_id(b.project) AND e.external_id <> ''
+  JOIN usage.entity e ON e.dimension = 'project' AND e.external_id = usage.platform_id(b.project)
+    AND e.external_id <> ''
   WHERE (SELECT o.dimension FROM usage.owned_dimension o) = 'project'
   GROUP BY b.budget_number
 ),
 -- What must be loaded of a source: by workspace, by what divides traces between owners, and all that is priced.
-state AS MATERIALIZED (
+state AS (
   SELECT b.budget_number, c.slug, range_agg(c.missing) AS missing, range_agg(c.open) AS open, min(c.data_start) AS since
   FROM budget b
   JOIN cell c ON coalesce(c.slug = b.source, true) AND coalesce(c.workspace_id = b.workspace, true) AND (
     c.group_by = 'workspace' AND (c.meter IS NULL OR b.currency IS NOT NULL)
-    OR c.group_by = CASE WHEN b.owner IS NOT NULL THEN (SELECT o.dimension FROM usage.owned_dimension o) WHEN b.project IS NOT NULL THEN 'project' END
+    OR c.group_by = CASE WHEN b.owner IS NOT NULL THEN (SELECT o.dimension FROM usage.owned_dimension o)
+                         WHEN b.project IS NOT NULL THEN 'project' END
   )
   GROUP BY b.budget_number, c.slug
 ),
-period AS MATERIALIZED (
+period AS (
   SELECT source_id AS slug, period_start, period_end FROM reporting_detail.dim_billing_period
   WHERE EXISTS (SELECT FROM budget WHERE per = 'billing_period')
 )
-SELECT b.budget_number, b.line, d.source_id, b.owner, b.workspace AS workspace_id, b.project AS project_id, b.currency, b.per AS budget_per,
-       b.amount AS budget_amount, p.starts AS budget_starts_on, p.ends AS budget_ends_on, d.usage_date,
+SELECT b.budget_number, b.line, d.source_id, b.owner, b.workspace AS workspace_id, b.project AS project_id, b.currency,
+       b.per AS budget_per, b.amount AS budget_amount, p.starts AS budget_starts_on, p.ends AS budget_ends_on,
+       d.usage_date,
        (CASE WHEN d.spent <> 0 OR x.is_complete THEN d.spent END)::numeric(38, 14) AS spent,
-       (b.amount * (d.usage_date + 1 - p.starts) / (p.ends - p.starts))::numeric(38, 10) AS even_pace, x.is_complete, d.is_unpriced,
-       x.is_complete AND NOT coalesce(s.open @> d.usage_date, false) AS is_final
+       (b.amount * (d.usage_date + 1 - p.starts) / (p.ends - p.starts))::numeric(38, 10) AS even_pace, x.is_complete,
+       d.is_unpriced, x.is_complete AND NOT coalesce(s.open @> d.usage_date, false) AS is_final
 FROM (
   SELECT budget_number, source_id, usage_date, sum(spent) AS spent, bool_or(is_unpriced) AS is_unpriced
   FROM (
     -- Summed up first: there are few owners and days, and many ids.
     SELECT b.budget_number, u.slug AS source_id, u.usage_date, u.amount AS spent, false AS is_unpriced
     FROM budget b
-    JOIN (SELECT slug, usage_date, owner, sum(traces) AS amount FROM usage.owned_usage GROUP BY usage_date, owner, slug) u
+    JOIN (
+      SELECT slug, usage_date, owner, sum(traces) AS amount FROM usage.owned_usage GROUP BY usage_date, owner, slug
+    ) u
       ON u.owner = b.owner AND coalesce(u.slug = b.source, true)
     WHERE b.currency IS NULL AND EXISTS (SELECT FROM budget WHERE owner IS NOT NULL AND currency IS NULL)
     UNION ALL
-    -- Shares of an id add up to all of it. So where traces are divided by project, one reading has the costs of owners and of projects.
+    -- Shares of an id add up to all of it. So where traces are divided by project, one reading has the costs of owners
+    -- and of projects.
     SELECT b.budget_number, u.slug, u.usage_date, u.amount, false
     FROM (SELECT b.*, p.ids FROM budget b LEFT JOIN project p USING (budget_number)) b
     JOIN (
       SELECT slug, usage_date, owner, currency, project, sum(cost) AS amount
-      FROM (SELECT *, CASE WHEN entity_id = ANY (ARRAY(SELECT unnest(ids) FROM project)) THEN entity_id END AS project FROM usage.owned_cost) c
+      FROM (SELECT *, CASE WHEN entity_id = ANY (ARRAY(SELECT unnest(ids) FROM project)) THEN entity_id END AS project
+            FROM usage.owned_cost) c
       GROUP BY usage_date, project, owner, currency, slug
-    ) u ON (u.owner = b.owner OR u.project = ANY (b.ids)) AND u.currency = b.currency AND coalesce(u.slug = b.source, true)
+    ) u ON (u.owner = b.owner OR u.project = ANY (b.ids)) AND u.currency = b.currency
+      AND coalesce(u.slug = b.source, true)
     WHERE EXISTS (SELECT FROM budget WHERE currency IS NOT NULL AND (owner IS NOT NULL OR project IS NOT NULL))
     UNION ALL
     SELECT b.budget_number, u.source_id, u.usage_date, u.traces, false
     FROM budget b
-    JOIN reporting.fct_usage_workspace_daily u ON coalesce(u.workspace_id = b.workspace, true) AND coalesce(u.source_id = b.source, true)
+    JOIN reporting.fct_usage_workspace_daily u ON coalesce(u.workspace_id = b.workspace, true)
+      AND coalesce(u.source_id = b.source, true)
     WHERE b.owner IS NULL AND b.project IS NULL AND b.currency IS NULL
       AND EXISTS (SELECT FROM budget WHERE owner IS NULL AND project IS NULL AND currency IS NULL)
     UNION ALL
     SELECT b.budget_number, u.source_id, u.usage_date, u.estimated_cost, false
     FROM budget b
     JOIN reporting.fct_cost_workspace_daily u
-      ON coalesce(u.workspace_id = b.workspace, true) AND u.currency = b.currency AND coalesce(u.source_id = b.source, true)
+      ON coalesce(u.workspace_id = b.workspace, true) AND u.currency = b.currency
+        AND coalesce(u.source_id = b.source, true)
     WHERE b.owner IS NULL AND b.project IS NULL
       AND EXISTS (SELECT FROM budget WHERE owner IS NULL AND project IS NULL AND currency IS NOT NULL)
     UNION ALL
     SELECT b.budget_number, u.source_id, u.usage_date, u.traces, false
     FROM budget b
     JOIN reporting.fct_usage_project_daily u ON u.project_id = b.project AND coalesce(u.source_id = b.source, true)
-    WHERE u.project_id = ANY (ARRAY(SELECT project FROM budget)) AND b.currency IS NULL AND EXISTS (SELECT FROM budget WHERE project IS NOT NULL AND currency IS NULL)
+    WHERE u.project_id = ANY (ARRAY(SELECT project FROM budget)) AND b.currency IS NULL
+      AND EXISTS (SELECT FROM budget WHERE project IS NOT NULL AND currency IS NULL)
     UNION ALL
     SELECT b.budget_number, u.source_id, u.usage_date, u.estimated_cost, false
     FROM budget b
     JOIN reporting_detail.fct_cost_by_id_daily u
-      ON u.group_by = 'project' AND u.dimension_id = b.project AND u.currency = b.currency AND coalesce(u.source_id = b.source, true)
+      ON u.group_by = 'project' AND u.dimension_id = b.project AND u.currency = b.currency
+        AND coalesce(u.source_id = b.source, true)
     WHERE b.budget_number NOT IN (SELECT budget_number FROM project)
-      AND EXISTS (SELECT FROM budget WHERE project IS NOT NULL AND currency IS NOT NULL AND budget_number NOT IN (SELECT budget_number FROM project))
+      AND EXISTS (SELECT FROM budget WHERE project IS NOT NULL AND currency IS NOT NULL
+                    AND budget_number NOT IN (SELECT budget_number FROM project))
     UNION ALL
     SELECT b.budget_number, u.source_id, u.usage_date, 0, true
     FROM budget b
     JOIN reporting_detail.usage_unpriced_daily u
-      ON coalesce(u.workspace_id = b.workspace, true) AND coalesce(u.source_id = b.source, true) AND NOT u.has_other_price
+      ON coalesce(u.workspace_id = b.workspace, true) AND coalesce(u.source_id = b.source, true)
+        AND NOT u.has_other_price
     JOIN priced p ON p.slug = u.source_id AND p.workspace_id = u.workspace_id
     WHERE b.currency IS NOT NULL AND EXISTS (SELECT FROM budget WHERE currency IS NOT NULL)
     UNION ALL
@@ -106,10 +122,41 @@ JOIN budget b USING (budget_number)
 JOIN state s ON s.budget_number = d.budget_number AND s.slug = d.source_id AND d.usage_date >= s.since
 CROSS JOIN LATERAL (SELECT NOT coalesce(s.missing @> d.usage_date, false) AND NOT d.is_unpriced AS is_complete) x
 LEFT JOIN LATERAL (
-  SELECT usage.month_of(d.usage_date) AS starts, (usage.month_of(d.usage_date) + interval '1 month')::date AS ends WHERE b.per = 'month'
+  SELECT usage.month_of(d.usage_date) AS starts, (usage.month_of(d.usage_date) + interval '1 month')::date AS ends
+  WHERE b.per = 'month'
   UNION ALL
   (SELECT period_start, period_end FROM period i
-   WHERE b.per = 'billing_period' AND i.slug = d.source_id AND i.period_start <= d.usage_date AND i.period_end > d.usage_date
+   WHERE b.per = 'billing_period' AND i.slug = d.source_id AND i.period_start <= d.usage_date
+     AND i.period_end > d.usage_date
    ORDER BY period_end LIMIT 1)
 ) p ON true;
-COMMENT ON VIEW reporting_detail.fct_budget_daily IS 'Budgets, and what is spent of them by day. Grain: budget of the owner file x source that it counts x UTC day, from the data start up to today (key: budget_number, source_id, usage_date). spent adds up over the days of a budget_starts_on and over sources to what usage-etl owners budgets shows; what is used of the budget is its sum divided by budget_amount, which stands in each row: never add that up. Budgets overlap: never add up over budgets. Filter on usage_date.';
+COMMENT ON VIEW reporting_detail.fct_budget_daily IS
+  'Budgets, and what is spent of them by day. Grain: budget of the owner file x source that it counts x UTC day, from '
+  'the data start up to today (key: budget_number, source_id, usage_date). spent adds up over the days of a '
+  'budget_starts_on and over sources to what usage-etl owners budgets shows; what is used of the budget is its sum '
+  'divided by budget_amount, which stands in each row: never add that up. Budgets overlap: never add up over budgets. '
+  'Filter on usage_date.';
+CALL usage.comment_columns('{reporting_detail.fct_budget_daily}',
+  'budget_number', 'Place of the budget among those of the owner file.',
+  'line', 'Line of the owner file on which the budget begins.',
+  'owner', 'Whose budget it is; null: it is of no owner. Of a budget without owner, workspace and project: everything.',
+  'workspace_id', 'The platform''s id of the workspace that the budget is of; null: it is of no workspace.',
+  'project_id', 'The platform''s id of the project that the budget is of; null: it is of no project.',
+  'currency', 'ISO 4217 code of the amounts; null: the budget is in traces.',
+  'budget_per', 'month: the budget is for a calendar month. billing_period: for a billing period of its source.',
+  'budget_amount',
+    'What may be used in a month or billing period, in all sources that the budget counts together. The same in each '
+    'row: never add up.',
+  'budget_starts_on',
+    'First UTC day of the month or billing period in which the day lies; null: no such period is known.',
+  'budget_ends_on', 'UTC day after its last one.',
+  'spent',
+    'Traces, or estimated cost, of the day in the source. Adds up over days and sources. Null: nothing of it is '
+    'known. Where is_complete is false, at least so much.',
+  'even_pace',
+    'What would be spent by the end of the day if the same was spent on each day. To be compared with the sum of '
+    'spent from budget_starts_on on, of all sources: never add up.',
+  'is_complete', 'Whether all that the budget counts is loaded on the day and, of money, has a price.',
+  'is_unpriced', 'Whether a price is missing: usage of a workspace that has prices on other days, but none on this.',
+  'is_final', 'Whether spent is complete and final.'
+);

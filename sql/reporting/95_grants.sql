@@ -19,7 +19,8 @@ BEGIN
     FOR one IN
       SELECT format('TABLE %s', c.oid::regclass) AS thing, 'SELECT' AS right
       FROM pg_class c
-      WHERE c.relnamespace IN ('reporting'::regnamespace, 'reporting_detail'::regnamespace) AND c.relkind = 'v' AND NOT EXISTS (
+      WHERE c.relnamespace IN ('reporting'::regnamespace, 'reporting_detail'::regnamespace) AND c.relkind = 'v'
+        AND NOT EXISTS (
         SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND a.attname = 'user_email'
       )
       UNION ALL

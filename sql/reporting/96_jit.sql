@@ -1,5 +1,5 @@
--- Postgres overrates the views and would compile each query for seconds. For every login of this database, unless somebody has
--- set it already; without the right to, `doctor` says what to run.
+-- Postgres overrates the views and would compile each query for seconds. For every login of this database, unless
+-- somebody has set it already; without the right to, `doctor` says what to run.
 DO $$
 BEGIN
   IF NOT EXISTS (

@@ -1,7 +1,7 @@
--- An AI client sends a SELECT of its own, which must read no more than a reader may. SET LOCAL ROLE would not do: a function in that
--- SELECT could set the role back, and another could then read a table. So each reader's role owns a function that runs the
--- statement. Postgres lets nothing set the role inside a function with SECURITY DEFINER, at any depth, and a STABLE function runs
--- exactly one statement, which only reads.
+-- An AI client sends a SELECT of its own, which must read no more than a reader may. SET LOCAL ROLE would not do: a
+-- function in that SELECT could set the role back, and another could then read a table. So each reader's role owns a
+-- function that runs the statement. Postgres lets nothing set the role inside a function with SECURITY DEFINER, at any
+-- depth, and a STABLE function runs exactly one statement, which only reads.
 DO $do$
 DECLARE
   reader text;
@@ -28,7 +28,8 @@ BEGIN
         BEGIN
           -- A dump that is restored without owners leaves the function to the owner of the tables.
           IF current_user <> %1$L THEN
-            RAISE insufficient_privilege USING MESSAGE = 'The function usage.query_as_%1$s does not belong to its role.';
+            RAISE insufficient_privilege
+              USING MESSAGE = 'The function usage.query_as_%1$s does not belong to its role.';
           END IF;
           OPEN response FOR EXECUTE statement;
           LOOP
@@ -43,7 +44,8 @@ BEGIN
             rows_read := rows_read || cells;
           END LOOP;
           CLOSE response;
-          RETURN concat('{"columns":', columns, ',"rows":[', array_to_string(rows_read, ','), '],"is_cut":', is_cut::text, '}');
+          RETURN concat('{"columns":', columns, ',"rows":[', array_to_string(rows_read, ','), '],"is_cut":',
+              is_cut::text, '}');
         END
         $body$
       $create$, reader);

@@ -1,18 +1,18 @@
 import { Command } from "commander";
 import { pino } from "pino";
-import { createOutput, table } from "../../src/cli/report/output.ts";
-import { Secret } from "../../src/config/secret.ts";
-import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
-import { workMessage } from "../../src/pipeline/extract/work-task.ts";
-import { sharesOf } from "../../src/pipeline/source/limit-shares.ts";
-import { openSource } from "../../src/pipeline/source/open-source.ts";
-import type { OpenSource } from "../../src/pipeline/source/source.ts";
-import { planSync } from "../../src/pipeline/sync/sync.ts";
-import { createBillingClient } from "../../src/platform/billing/billing.ts";
-import { PlatformHttp } from "../../src/platform/http/http.ts";
-import { openStore } from "../../src/store/db/database.ts";
-import { SESSION_SETTINGS } from "../../src/store/db/session.ts";
-import { putOffTasks, takeTasksToQueue } from "../../src/store/work/tasks.ts";
+import { Secret } from "../../src/core/base/secret.ts";
+import { DAY_MS, HOUR_MS } from "../../src/core/domain/time/stride.ts";
+import { workMessage } from "../../src/core/pipeline/extract/work-task.ts";
+import { sharesOf } from "../../src/core/pipeline/source/limit-shares.ts";
+import { openSource } from "../../src/core/pipeline/source/open-source.ts";
+import type { OpenSource } from "../../src/core/pipeline/source/source.ts";
+import { planSync } from "../../src/core/pipeline/sync/sync.ts";
+import { createBillingClient } from "../../src/core/platform/billing/billing.ts";
+import { PlatformHttp } from "../../src/core/platform/http/http.ts";
+import { openStore } from "../../src/core/store/db/database.ts";
+import { SESSION_SETTINGS } from "../../src/core/store/db/session.ts";
+import { putOffTasks, takeTasksToQueue } from "../../src/core/store/work/tasks.ts";
+import { createOutput, table } from "../../src/terminal/output.ts";
 import { openDatabases, query, storedTraces, whole, wholes } from "./harness.ts";
 import { QUARTER_MS, startPlatform } from "./platform.ts";
 
@@ -56,7 +56,7 @@ const SAMPLE_MS = 5 * 60_000;
 const WARM_MS = 75 * 60_000;
 /** Requests that two workers have under way. */
 const AT_ONCE = 8;
-/** What the service keeps in Redis (src/pipeline/sync/enqueue.ts). */
+/** What the service keeps in Redis (src/core/pipeline/sync/enqueue.ts). */
 const MOST_QUEUED = 1000;
 
 /**

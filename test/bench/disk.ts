@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Command } from "commander";
-import { table } from "../../src/cli/report/output.ts";
+import { table } from "../../src/terminal/output.ts";
 import { FLOOR, FLOOR_SETUP, runByPsql, writeRows } from "./floor.ts";
 import { hand, openDatabases, runChild, startChild, value } from "./harness.ts";
 import type { Load } from "./measured.ts";

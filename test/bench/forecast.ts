@@ -1,10 +1,10 @@
 import { Command } from "commander";
-import { table } from "../../src/cli/report/output.ts";
-import { addDays, addMonths, daysBetween } from "../../src/domain/time/days.ts";
-import { DAY_MS } from "../../src/domain/time/stride.ts";
-import { type DayAmount, FORECAST_METHOD, monthForecast } from "../../src/domain/usage/forecast.ts";
-import { Course } from "../../src/local/standin/engine/course.ts";
-import { seedOrganisation } from "../../src/local/standin/engine/seeding.ts";
+import { addDays, addMonths, daysBetween } from "../../src/core/domain/time/days.ts";
+import { DAY_MS } from "../../src/core/domain/time/stride.ts";
+import { type DayAmount, FORECAST_METHOD, monthForecast } from "../../src/core/domain/usage/forecast.ts";
+import { Course } from "../../src/features/standin/engine/course.ts";
+import { seedOrganisation } from "../../src/features/standin/engine/seeding.ts";
+import { table } from "../../src/terminal/output.ts";
 import { median } from "./harness.ts";
 
 /**

@@ -7,9 +7,9 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { InvalidArgumentError } from "commander";
 import pg from "pg";
-import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import { openStore } from "../../src/store/db/database.ts";
-import { migrate } from "../../src/store/db/migrate.ts";
+import { GROUPINGS } from "../../src/core/domain/usage/record.ts";
+import { openStore } from "../../src/core/store/db/database.ts";
+import { migrate } from "../../src/core/store/migrate.ts";
 import { resolveTestPostgres } from "../support/test-postgres.ts";
 
 /**
@@ -64,6 +64,8 @@ export interface Took {
   readonly ms: number;
   /** User and system time of this process, from the first request on. */
   readonly cpuMs: number;
+  /** The same, from the start of the process on. */
+  readonly wholeCpuMs: number;
   readonly idleMb: number;
   readonly peakMb: number;
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command } from "commander";
-import { createOutput, table } from "../../src/cli/report/output.ts";
+import { createOutput, table } from "../../src/terminal/output.ts";
 import { FLOOR, FLOOR_SETUP, runByPsql, writeRows } from "./floor.ts";
 import {
   BESIDE_FLOOR,

@@ -1,8 +1,8 @@
-import { createOutput } from "../../src/cli/report/output.ts";
-import { createSession } from "../../src/cli/session/session.ts";
-import { eachSource } from "../../src/cli/session/sources.ts";
-import { readConfig } from "../../src/config/config.ts";
-import type { OpenSource } from "../../src/pipeline/source/source.ts";
+import { readConfig } from "../../src/core/base/config.ts";
+import type { OpenSource } from "../../src/core/pipeline/source/source.ts";
+import { createOutput } from "../../src/terminal/output.ts";
+import { createSession } from "../../src/terminal/session.ts";
+import { eachSource } from "../../src/terminal/sources.ts";
 import { answer, type Took, takeTask } from "./harness.ts";
 import { dayOf } from "./shapes.ts";
 
@@ -15,7 +15,12 @@ import { dayOf } from "./shapes.ts";
 /** `usage-etl backfill --inline --reprocess all` of users by day. */
 export type Load = { readonly what: "load"; readonly days: number } & Platform;
 /** `usage-etl reconcile --group-by user`. */
-export type Reconcile = { readonly what: "reconcile"; readonly days: number } & Platform;
+export type Reconcile = {
+  readonly what: "reconcile";
+  readonly days: number;
+  /** The export is read by csv-parse alone. */
+  readonly byCsvParse: boolean;
+} & Platform;
 /** What the job of a sync does in a worker. */
 export interface Plan {
   readonly what: "plan";
@@ -56,8 +61,8 @@ else {
   await withSource(environment, task.what === "load" ? load : compare);
 
   async function load(source: OpenSource): Promise<void> {
-    const { planSource } = await import("../../src/pipeline/sync/plan.ts");
-    const { runInline } = await import("../../src/pipeline/extract/run-inline.ts");
+    const { planSource } = await import("../../src/core/pipeline/sync/plan.ts");
+    const { runInline } = await import("../../src/core/pipeline/extract/run-inline.ts");
     const wanted = [{ stride: "day", range }] as const;
     const tasks = await planSource(source, { wanted, groupings: ["user"], reprocess: "all" });
     await measure(async () => {
@@ -69,7 +74,13 @@ else {
   }
 
   async function compare(source: OpenSource): Promise<void> {
-    const { reconcile } = await import("../../src/pipeline/proof/reconcile.ts");
+    const { reconcile } = await import("../../src/core/pipeline/proof/reconcile.ts");
+    if (task.what === "reconcile" && task.byCsvParse) {
+      const { NotPlain, PlainCsv } = await import("../../src/core/platform/parse/csv-cells.ts");
+      PlainCsv.prototype.push = () => {
+        throw new NotPlain();
+      };
+    }
     await measure(async () => {
       const proof = await reconcile(source, { range, stride: "day", groupings: ["user"], repair: false });
       if (proof.failures[0] !== undefined) throw new Error(proof.failures[0].message);
@@ -81,7 +92,7 @@ else {
 process.disconnect();
 
 async function plan(source: OpenSource): Promise<void> {
-  const { planSync } = await import("../../src/pipeline/sync/sync.ts");
+  const { planSync } = await import("../../src/core/pipeline/sync/sync.ts");
   await measure(() => planSync(source));
 }
 
@@ -110,6 +121,8 @@ async function measure(work: () => Promise<object>): Promise<void> {
   const found = await work();
   const ms = performance.now() - startedAt;
   const { user, system } = process.cpuUsage(cpu);
+  const whole = process.cpuUsage();
+  const wholeCpuMs = (whole.user + whole.system) / 1000;
   const peakMb = (process.resourceUsage().maxRSS * 1024) / 1e6;
-  answer({ ...found, ms, cpuMs: (user + system) / 1000, idleMb, peakMb });
+  answer({ ...found, ms, cpuMs: (user + system) / 1000, wholeCpuMs, idleMb, peakMb });
 }

@@ -7,11 +7,12 @@ import { fileURLToPath } from "node:url";
 import { Command } from "commander";
 import pg from "pg";
 import { Pool } from "undici";
-import { createOutput, table } from "../../src/cli/report/output.ts";
-import { readConfig, requireDatabaseUrl } from "../../src/config/config.ts";
-import { resolveRedis } from "../../src/local/servers/resolve.ts";
-import { openStore } from "../../src/store/db/database.ts";
-import { migrate } from "../../src/store/db/migrate.ts";
+import { readConfig, requireDatabaseUrl } from "../../src/core/base/config.ts";
+import { openStore } from "../../src/core/store/db/database.ts";
+import { migrate } from "../../src/core/store/migrate.ts";
+import { resolveRedis } from "../../src/features/servers/redis.ts";
+import { createOutput, table } from "../../src/terminal/output.ts";
+import { now } from "../support/clock.ts";
 import type { Spent } from "./count-queries.ts";
 
 /**
@@ -107,7 +108,7 @@ async function pages(): Promise<string[]> {
   const [first] = rows;
   if (first === undefined) throw new Error("the database holds no source");
   const { rows: backfills } = await client.query("SELECT max(backfill_id) AS id FROM usage.backfill");
-  const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+  const today = Math.floor(now() / DAY_MS) * DAY_MS;
   const day = (ago: number) => new Date(today - ago * DAY_MS).toISOString().slice(0, 10);
   const [start, month] = [first.start.toISOString().slice(0, 10), day(40).slice(0, 7)];
   const of = `source=${first.source}`;

@@ -1,9 +1,9 @@
 import type { ChildProcess } from "node:child_process";
 import { setTimeout as pause } from "node:timers/promises";
 import { Command } from "commander";
-import { table } from "../../src/cli/report/output.ts";
-import { resolveRedis } from "../../src/local/servers/resolve.ts";
-import { startStandin } from "../../src/local/standin/server.ts";
+import { resolveRedis } from "../../src/features/servers/redis.ts";
+import { startStandin } from "../../src/features/standin/server.ts";
+import { table } from "../../src/terminal/output.ts";
 import { hand, median, openDatabases, value, whole } from "./harness.ts";
 import { end, start as startCommand } from "./processes.ts";
 

@@ -2,12 +2,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command } from "commander";
-import { createOutput, table } from "../../src/cli/report/output.ts";
+import { createOutput, table } from "../../src/terminal/output.ts";
 import { runByPsql } from "./floor.ts";
 import {
   BESIDE_FLOOR,
   besideFloor,
   bothSides,
+  median,
   openDatabases,
   type Round,
   runChild,
@@ -35,11 +36,19 @@ const options = new Command("bench:reconcile")
     Number,
     0,
   )
+  .option("--csv-parse", "each export once more, read by csv-parse alone")
   .option("--rounds <n>", "rounds; medians are shown", whole, 3)
   // As the program starts.
   .option("--node-option <option...>", "for the measured process", [...NODE_OPTIONS])
   .parse()
-  .opts<{ rows?: number[]; exports: number; differingDays: number; rounds: number; nodeOption: string[] }>();
+  .opts<{
+    rows?: number[];
+    exports: number;
+    differingDays: number;
+    csvParse?: true;
+    rounds: number;
+    nodeOption: string[];
+  }>();
 
 const FLOOR = {
   before: [
@@ -60,6 +69,7 @@ const FLOOR = {
 const output = createOutput({ json: false });
 const folder = mkdtempSync(join(tmpdir(), "usage-etl-bench-"));
 const databases = await openDatabases();
+const cpuLines: (string | number)[][] = [];
 try {
   const lines: (string | number | null)[][] = [];
   for (const rows of options.rows ?? [1_000_000, 5_000_000]) {
@@ -81,6 +91,8 @@ try {
     `${table(["shape", ...BESIDE_FLOOR], lines)}\n\n` +
       `Medians of ${options.rounds} rounds; peak of all. ${databases.machine} Floor: psql \\copy of the export, ANALYZE, one FULL JOIN.\n`,
   );
+  if (options.csvParse === true)
+    process.stdout.write(`\n${table(["shape", "CPU s", "by csv-parse alone", "x"], cpuLines)}\n`);
 } finally {
   await databases.close();
   rmSync(folder, { recursive: true, force: true });
@@ -95,10 +107,13 @@ async function measure(shape: Shape, file?: string): Promise<(string | number | 
   const floor = async () => (file === undefined ? undefined : runByPsql(FLOOR, url, file, "csv header"));
   try {
     const rounds: Round<Reconciled>[] = [];
+    const slow: Reconciled[] = [];
     for (let round = 0; round < options.rounds; round++) {
       await databases.settle(url);
       rounds.push(await bothSides(round, floor, () => run(url, server.answer.url, shape)));
+      if (options.csvParse === true) slow.push(await run(url, server.answer.url, shape, true));
     }
+    if (slow.length > 0) cpuLines.push([shape.name, ...cpuOfBoth(rounds, slow)]);
     const counts = { records: recordsOf(shape), answers: rounds[0]?.own.windows ?? 0 };
     const line = besideFloor(rounds, { name: `reconcile, ${shape.about}`, unit: "export", ...counts });
     return [shape.name, ...line];
@@ -108,8 +123,21 @@ async function measure(shape: Shape, file?: string): Promise<(string | number | 
   }
 }
 
-async function run(databaseUrl: string, platformUrl: string, shape: Shape): Promise<Reconciled> {
-  const task: Reconcile = { what: "reconcile", days: shape.days, databaseUrl, platformUrl };
+/** Medians of the CPU time of whole processes; the ratio is the rounds' own. */
+function cpuOfBoth(rounds: readonly Round<Reconciled>[], slow: readonly Reconciled[]): (string | number)[] {
+  const own = rounds.map((round) => round.own.wholeCpuMs);
+  const other = slow.map(({ wholeCpuMs }) => wholeCpuMs);
+  const ratio = median(other.map((ms, i) => ms / (own[i] as number)));
+  return [(median(own) / 1000).toFixed(2), (median(other) / 1000).toFixed(2), ratio.toFixed(2)];
+}
+
+async function run(
+  databaseUrl: string,
+  platformUrl: string,
+  shape: Shape,
+  byCsvParse = false,
+): Promise<Reconciled> {
+  const task: Reconcile = { what: "reconcile", days: shape.days, byCsvParse, databaseUrl, platformUrl };
   const found = await runChild<Reconciled>("./measured.ts", task, options.nodeOption);
   const { compared, differences } = found;
   // A fast pass over something else would be no result.

@@ -1,8 +1,9 @@
 import { Command } from "commander";
-import { createOutput, table } from "../../src/cli/report/output.ts";
-import { EXIT } from "../../src/cli/session/exit.ts";
-import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
-import { GROUPINGS } from "../../src/domain/usage/record.ts";
+import { DAY_MS, HOUR_MS } from "../../src/core/domain/time/stride.ts";
+import { GROUPINGS } from "../../src/core/domain/usage/record.ts";
+import { EXIT } from "../../src/terminal/exit.ts";
+import { createOutput, table } from "../../src/terminal/output.ts";
+import { now } from "../support/clock.ts";
 import { openDatabases, storedTraces, whole } from "./harness.ts";
 import { QUARTER_MS, startPlatform } from "./platform.ts";
 import { type Environment, runCommand } from "./processes.ts";
@@ -35,11 +36,11 @@ const options = new Command("bench:requests")
 const { workspaces, used, days, hours, active = [0, 50, 300] } = options;
 
 const output = createOutput({ json: false });
-const from = Math.floor(Date.now() / DAY_MS - days) * DAY_MS;
+const from = Math.floor(now() / DAY_MS - days) * DAY_MS;
 const platform = await startPlatform({ workspaces, active: 0, from, seed: 1 });
 // What was there before: some traces of each used workspace in every hour.
-platform.pass(Date.now() + QUARTER_MS);
-for (let at = from; at < Date.now() - HOUR_MS; at += HOUR_MS)
+platform.pass(now() + QUARTER_MS);
+for (let at = from; at < now() - HOUR_MS; at += HOUR_MS)
   for (let place = 0; place < used; place++) platform.add(place, at, place % 3, (place % 5) + 1);
 const databases = await openDatabases();
 const url = await databases.create();
@@ -57,8 +58,8 @@ try {
   const lines: (string | number)[][] = [];
   const sync = async (what: string, changed: number) => {
     output.note(what);
-    platform.pass(Date.now() + QUARTER_MS);
-    for (let place = used - changed; place < used; place++) platform.add(place, Date.now(), 0, 1);
+    platform.pass(now() + QUARTER_MS);
+    for (let place = used - changed; place < used; place++) platform.add(place, now(), 0, 1);
     platform.requests.clear();
     const { exit, ms, out } = await runCommand(environment, ["sync", "--inline", "--json"]);
     // Nothing verifies a workspace that never had traces.

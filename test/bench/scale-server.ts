@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
-import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
+import { DAY_MS, HOUR_MS } from "../../src/core/domain/time/stride.ts";
 import { serveAs, takeTask } from "./harness.ts";
 import { dimensionsOf, workspaceId } from "./shapes.ts";
 

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { Store } from "../../src/store/db/database.ts";
-import { compactCoverage } from "../../src/store/retention/compact.ts";
+import type { Store } from "../../src/core/store/db/database.ts";
+import { compactCoverage } from "../../src/core/store/retention/compact.ts";
 import { countedOf, type Environment, memoryOf, startService } from "./processes.ts";
 
 /** Steps of `npm run bench:scale`: workers at work, and the coverage that all loads would leave. */

@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { Command } from "commander";
 import { Redis } from "ioredis";
-import { createOutput, table } from "../../src/cli/report/output.ts";
-import { resolveRedis } from "../../src/local/servers/resolve.ts";
-import { sharesOf } from "../../src/pipeline/source/limit-shares.ts";
-import { openStore } from "../../src/store/db/database.ts";
+import { sharesOf } from "../../src/core/pipeline/source/limit-shares.ts";
+import { openStore } from "../../src/core/store/db/database.ts";
+import { resolveRedis } from "../../src/features/servers/redis.ts";
+import { createOutput, table } from "../../src/terminal/output.ts";
+import { now } from "../support/clock.ts";
 import { openDatabases, runChild, startChild, whole, wholes } from "./harness.ts";
 import type { Plan, Planned } from "./measured.ts";
 import { type Environment, NODE_OPTIONS, runCommand } from "./processes.ts";
@@ -57,7 +58,7 @@ const environment: Environment = {
   USAGE_BASE_URL: platform.answer.url,
   USAGE_API_KEY: "bench-key",
   USAGE_SYNC_EVERY: "P1D",
-  USAGE_DATA_START: new Date(Date.now() - options.days * 86_400_000).toISOString().slice(0, 10),
+  USAGE_DATA_START: new Date(now() - options.days * 86_400_000).toISOString().slice(0, 10),
   USAGE_RATE_LIMIT: String(options.rate),
   USAGE_ENV_FILE: "/dev/null",
 };
@@ -154,7 +155,7 @@ try {
     ],
   );
 
-  const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
+  const day = (ago: number) => new Date(now() - ago * 86_400_000).toISOString().slice(0, 10);
   const commands = [
     ["status"],
     ["coverage"],

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { DAY_MS } from "../../src/domain/time/stride.ts";
+import { DAY_MS } from "../../src/core/domain/time/stride.ts";
 
 /** Ranges that benches load or compare: by user and day, from the first day of usage on. */
 export interface Shape {

@@ -3,9 +3,10 @@ import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Redis } from "ioredis";
-import { table } from "../../src/cli/report/output.ts";
-import { resolveRedis } from "../../src/local/servers/resolve.ts";
-import { startStandin } from "../../src/local/standin/server.ts";
+import { resolveRedis } from "../../src/features/servers/redis.ts";
+import { startStandin } from "../../src/features/standin/server.ts";
+import { table } from "../../src/terminal/output.ts";
+import { now } from "../support/clock.ts";
 import { resolveTestPostgres } from "../support/test-postgres.ts";
 import { hand, median } from "./harness.ts";
 import { CLI, countedOf, end, memoryOf } from "./processes.ts";
@@ -23,7 +24,7 @@ const rounds = Number(process.argv[2] ?? 7);
 
 const postgres = await resolveTestPostgres();
 const redis = await resolveRedis();
-const dataStart = new Date(Date.now() - 7 * 86_400_000).toISOString().slice(0, 10);
+const dataStart = new Date(now() - 7 * 86_400_000).toISOString().slice(0, 10);
 const standin = await startStandin({ dataStart, scale: 0.2 });
 const environment = {
   PATH: `${fileURLToPath(new URL("../../node_modules/.bin", import.meta.url))}:${process.env.PATH}`,

@@ -1,8 +1,8 @@
 import { Command } from "commander";
-import { table } from "../../src/cli/report/output.ts";
-import { addDays } from "../../src/domain/time/days.ts";
-import { UNUSUAL_METHOD, unusualDays } from "../../src/domain/usage/unusual.ts";
-import { dice } from "../../src/local/standin/engine/random.ts";
+import { addDays } from "../../src/core/domain/time/days.ts";
+import { UNUSUAL_METHOD, unusualDays } from "../../src/core/domain/usage/unusual.ts";
+import { dice } from "../../src/features/standin/engine/random.ts";
+import { table } from "../../src/terminal/output.ts";
 
 /**
  * `npm run bench:unusual`: how many of the unusual days of made series are found, and how many found ones are none, by threshold. Three

@@ -1,9 +1,9 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
-import type { Clock } from "../../src/clock.ts";
-import type { Database } from "../../src/store/db/database.ts";
-import { steerBackfill } from "../../src/store/work/backfills.ts";
+import type { Clock } from "../../src/core/base/clock.ts";
+import type { Database } from "../../src/core/store/db/database.ts";
+import { steerBackfill } from "../../src/core/store/work/backfills.ts";
 import { inBrowser, openPage } from "../support/browser/page.ts";
 import { openStory } from "../support/browser/site.ts";
 import { now as startedAt } from "../support/clock.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { DAY_MS } from "../../src/domain/time/stride.ts";
+import { DAY_MS } from "../../src/core/domain/time/stride.ts";
 import {
   expectAccessible,
   expectKeyboard,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { DAY_MS } from "../../src/domain/time/stride.ts";
-import { openStore } from "../../src/store/db/database.ts";
+import { DAY_MS } from "../../src/core/domain/time/stride.ts";
+import { openStore } from "../../src/core/store/db/database.ts";
 import { expectAccessible, expectNoSidewaysScroll } from "../support/browser/checks.ts";
 import { inBrowser, type Opened, openPage, type View } from "../support/browser/page.ts";
 import { SCREENS } from "../support/browser/screens.ts";
@@ -48,7 +48,7 @@ describe("with all that can happen in the database", () => {
     await expectSound(opened);
     await opened.go("/backfills/1");
     expect(await mainOf(opened)).toContain(
-      "Redis cannot be read now: connect ECONNREFUSED 127.0.0.1:6379. The backfill is entered in Postgres",
+      "Redis cannot be read now: connect ECONNREFUSED 127.0.0.1:6379. The backfill is stored in Postgres",
     );
     await expectSound(opened);
   });

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { dice } from "../../src/local/standin/engine/random.ts";
+import { dice } from "../../src/features/standin/engine/random.ts";
+import { now } from "../support/clock.ts";
 import { FAULTS } from "./faults/faults.ts";
 import { runCommand } from "./world/commands.ts";
 import { between, type Planned, repeatedly, schedule } from "./world/fault.ts";
@@ -40,7 +41,7 @@ test.skipIf(lengthMs === 0).each(seeds)(
       const strike = async ({ fault, at, forMs }: Planned) => {
         await pause(Math.max(0, at - (performance.now() - began)));
         const about = (phase: "begins" | "ends" | "missed") =>
-          history.note({ at: Date.now(), kind: "fault", name: fault.name, phase });
+          history.note({ at: now(), kind: "fault", name: fault.name, phase });
         about("begins");
         const begun = fault.begin(world).catch(() => undefined);
         const end = await Promise.race([begun, pause(STRIKES_WITHIN_MS).then(() => undefined)]);

@@ -1,4 +1,5 @@
-import { type StandinOptions, startStandin } from "../../src/local/standin/server.ts";
+import { type StandinOptions, startStandin } from "../../src/features/standin/server.ts";
+import { now as currentTime } from "../support/clock.ts";
 
 /**
  * The platform under test: what the environment names, or else the stand-in. On a live platform the suite only reads billing, but it
@@ -69,7 +70,7 @@ export async function platform(options: StandinOptions = {}): Promise<Platform> 
   const workspaces = named.length > 0 ? named : await listed(reached);
   if (workspaces.length === 0)
     throw new Error(`${reached.url} lists no workspaces: set USAGE_CONTRACT_WORKSPACE_IDS`);
-  const now = reached.local ? STANDIN_NOW : Date.now();
+  const now = reached.local ? STANDIN_NOW : currentTime();
   return { ...reached, workspaces, final: Math.floor((now - FINAL_AFTER) / DAY) * DAY };
 }
 

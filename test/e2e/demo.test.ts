@@ -1,6 +1,6 @@
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
-import { DAY_MS } from "../../src/domain/time/stride.ts";
+import { DAY_MS } from "../../src/core/domain/time/stride.ts";
 import { type Ended, start, usageEtl } from "../support/cli.ts";
 import { now } from "../support/clock.ts";
 import { createTestDatabase } from "../support/database.ts";
@@ -129,6 +129,7 @@ test("a demo serves its pages before it loads, and commands find it while it run
   await withClient(database, async (sql) => {
     await checkOwners(sql);
     await checkBill(sql);
+    await checkPlanted(sql, running.said.stderr);
   });
   // A configuration of a person's own, whatever it is, is never replaced.
   const other = await command(["status"], { DATABASE_URL: "postgresql://me@127.0.0.1:9/mine" });
@@ -142,6 +143,48 @@ test("a demo serves its pages before it loads, and commands find it while it run
     "DATABASE_URL is not set, and no usage-etl.env is in this folder. No demo runs: the last one was killed.\n",
   );
 });
+
+/** What the demo says that it planted is in the views, and nothing else. */
+async function checkPlanted(sql: Sql, said: string): Promise<void> {
+  const [, refused, from = "", to = ""] = /refused (.+) from (\S+) to (\S+), and/.exec(said) ?? [];
+  const [, changed, failing] = /the users of (.+) on (\S+), each/.exec(said) ?? [];
+  const [, restated] = /a count of (\S+) changed/.exec(said) ?? [];
+  const [, differing] = /the export of (\S+) says/.exec(said) ?? [];
+  const dimensions = ["api_key", "project", "user", "workspace"];
+  const rows = (text: string) => sql(text, ["demo-trouble"]);
+  const days = await rows(
+    `SELECT c.group_by, c.usage_date::text AS day, w.workspace_name AS of FROM reporting_detail.usage_coverage_daily c
+     JOIN reporting.dim_workspace w USING (source_id, workspace_id)
+     WHERE source_id = $1 AND stride = 'day' AND status = 'failed' ORDER BY 1, 2`,
+  );
+  const gap = Array.from({ length: (Date.parse(to) - Date.parse(from)) / DAY_MS }, (_, day) =>
+    new Date(Date.parse(from) + day * DAY_MS).toISOString().slice(0, 10),
+  );
+  expect(days).toEqual(
+    dimensions.flatMap((group_by) => [
+      ...(group_by === "user" ? [{ group_by, day: failing, of: changed }] : []),
+      ...gap.map((day) => ({ group_by, day, of: refused })),
+    ]),
+  );
+  const restatements = await rows(
+    `SELECT group_by, (period_start AT TIME ZONE 'UTC')::date::text AS day, (new_amount - old_amount)::integer AS more
+     FROM reporting_detail.usage_restatement WHERE source_id = $1 ORDER BY 1`,
+  );
+  expect(restatements).toEqual(dimensions.map((group_by) => ({ group_by, day: restated, more: 120 })));
+  const differences = await rows(
+    `SELECT group_by, (period_start AT TIME ZONE 'UTC')::date::text AS day, (other_amount - stored_amount)::integer AS more
+     FROM reporting_detail.usage_reconciliation WHERE source_id = $1 AND state = 'platform_disagrees' ORDER BY 1`,
+  );
+  expect(differences).toEqual(dimensions.map((group_by) => ({ group_by, day: differing, more: 25 })));
+  const closed = await rows(
+    `SELECT period_start <= $2 AND $2 < period_start + interval '1 month' AS holds_it, sum(adjustment_traces)::integer AS more
+     FROM reporting_detail.fct_close WHERE source_id = $1 AND group_by = 'workspace' GROUP BY 1`.replaceAll(
+      "$2",
+      `'${restated}'::date`,
+    ),
+  );
+  expect(closed).toEqual([{ holds_it: true, more: 120 }]);
+}
 
 /** Teams have traces and costs, and something has no owner. */
 async function checkOwners(sql: Sql): Promise<void> {

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { startStandin } from "../../src/local/standin/server.ts";
+import { startStandin } from "../../src/features/standin/server.ts";
 import { usageEtl } from "../support/cli.ts";
 import { setupMigrated } from "../support/store.ts";
 import { temporaryFolder } from "../support/temporary.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { startStandin } from "../../src/local/standin/server.ts";
+import { startStandin } from "../../src/features/standin/server.ts";
 import { bench, dayOf, document, KEY, run } from "../support/program.ts";
 import type { Bench } from "../support/source.ts";
 import { booked, differences, inStore, together, wrongFigures } from "../support/tables.ts";
@@ -57,6 +57,19 @@ describe("several sources", () => {
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
     const doctor = document(await run(["doctor", "--source", "us", "--json"], env)) as { source: string }[];
     expect(new Set(doctor.map(({ source }) => source))).toEqual(new Set([null, "us"]));
+    // A part of doctor that cannot read its tables says so, and the others are checked.
+    await made.sql("ALTER TABLE usage.bill_part RENAME TO bill_part_away");
+    const broken = document(await run(["doctor", "--json"], env)) as {
+      source: string;
+      check: string;
+      status: string;
+    }[];
+    await made.sql("ALTER TABLE usage.bill_part_away RENAME TO bill_part");
+    for (const slug of ["eu", "us"]) {
+      const own = broken.filter(({ source }) => source === slug);
+      expect(own.filter(({ status }) => status === "fail").map(({ check }) => check)).toEqual(["source"]);
+      expect(own.map(({ check }) => check)).toContain("finality");
+    }
     const third = { ...sourceOf("new", other), workspaceIds: [] };
     const more = several(made, [sourceOf("eu", made.standin), sourceOf("us", other), third]);
     const status = await run(["status"], more);

@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { openBucket } from "../../src/warehouse/bucket.ts";
+import { openBucket } from "../../src/features/export/bucket.ts";
 import { listenInTest } from "../support/listen.ts";
 
 /** A server of buckets that begins each answer and sends a byte now and then, for ever. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { DAY_MS } from "../../src/domain/time/stride.ts";
+import { DAY_MS } from "../../src/core/domain/time/stride.ts";
 import { now } from "../support/clock.ts";
 import { eachRecord, startProxy } from "../support/proxy.ts";
 import { setup } from "../support/source.ts";
@@ -164,8 +164,8 @@ describe("a sync that the platform or the caller interrupts", () => {
     const abort = new AbortController();
     const source = await bench.open({ signal: abort.signal });
     bench.standin.faults.script({ fault: { kind: "hang" }, times: 100, skip: 4, match: usage });
-    const { planSource, routineDemand } = await import("../../src/pipeline/sync/plan.ts");
-    const { runInline } = await import("../../src/pipeline/extract/run-inline.ts");
+    const { planSource, routineDemand } = await import("../../src/core/pipeline/sync/plan.ts");
+    const { runInline } = await import("../../src/core/pipeline/extract/run-inline.ts");
     const tasks = await planSource(source, {
       wanted: routineDemand(source, now()),
       reprocess: "missing",

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { HOUR_MS } from "../../src/domain/time/stride.ts";
-import type { FaultStep } from "../../src/local/standin/faults.ts";
-import type { StandinOptions } from "../../src/local/standin/server.ts";
+import { HOUR_MS } from "../../src/core/domain/time/stride.ts";
+import type { FaultStep } from "../../src/features/standin/engine/faults.ts";
+import type { StandinOptions } from "../../src/features/standin/server.ts";
 import { now } from "../support/clock.ts";
 import { seed } from "../support/drawn.ts";
 import { type Bench, setup } from "../support/source.ts";

@@ -1,6 +1,6 @@
 import type { Locator, Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { addDays } from "../../src/domain/time/days.ts";
+import { addDays } from "../../src/core/domain/time/days.ts";
 import { listActions } from "../support/actions.ts";
 import { expectAccessible } from "../support/browser/checks.ts";
 import { inBrowser, openPage } from "../support/browser/page.ts";

@@ -1,8 +1,9 @@
 import { userInfo } from "node:os";
 import { expect, test } from "vitest";
-import { DAY_MS } from "../../src/domain/time/stride.ts";
+import { DAY_MS } from "../../src/core/domain/time/stride.ts";
 import { bench, dayOf, document, envOf, run } from "../support/program.ts";
 import { wrongFigures } from "../support/tables.ts";
+import { temporaryFile } from "../support/temporary.ts";
 
 /** A day of somebody who loads and proves by the command line. */
 
@@ -81,4 +82,46 @@ test("sync, coverage, status, doctor, reconcile and backfill each print one JSON
   ]);
   await quiet(["coverage", "--fail-on-gaps"]);
   expect(await wrongFigures(made, { hourDays: 1 })).toEqual([]);
+});
+
+test("doctor --state names what somebody changed by hand, and the command that it names stores it anew", async () => {
+  const made = await bench();
+  const env = envOf(made);
+  const prices = temporaryFile(
+    "sku,unit_price,currency,valid_from\nTraces,0.005,USD,2026-01-01\n",
+    "prices.csv",
+  );
+  const done = async (...args: string[]) => {
+    const { code, stderr } = await run([...args, "--json"], env);
+    expect([args.join(" "), code, stderr]).toEqual([args.join(" "), 0, ""]);
+  };
+  const wrong = async () => {
+    const ended = await run(["doctor", "--state", "--json"], env);
+    const notes = document(ended) as {
+      status: string;
+      check: string;
+      hint: string;
+    }[];
+    return notes.filter(({ status }) => status === "fail");
+  };
+  await done("sync", "--inline");
+  await done("prices", "import", prices);
+  await done("reconcile");
+  expect(await wrong()).toEqual([]);
+
+  await made.sql("UPDATE usage.price SET unit_price = unit_price * 2");
+  const [price, ...others] = await wrong();
+  expect(others).toEqual([]);
+  expect(price).toMatchObject({ check: "charges", code: "charges_wrong" });
+  expect(price?.hint).toContain("`usage-etl prices import FILE --replace`");
+  await done("prices", "import", prices, "--replace");
+  expect(await wrong()).toEqual([]);
+
+  await made.sql("DELETE FROM usage.reconciled");
+  const [proof, ...rest] = await wrong();
+  expect(rest).toEqual([]);
+  expect(proof).toMatchObject({ check: "proof", code: "proof_wrong" });
+  expect(proof?.hint).toContain("`usage-etl reconcile`");
+  await done("reconcile");
+  expect(await wrong()).toEqual([]);
 });

@@ -14,9 +14,10 @@ import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { aptInstall } from "../../src/local/servers/local-redis.ts";
-import { resolvePostgres, resolveRedis } from "../../src/local/servers/resolve.ts";
-import { startStandin } from "../../src/local/standin/server.ts";
+import { aptInstall } from "../../src/features/servers/install.ts";
+import { resolvePostgres } from "../../src/features/servers/postgres.ts";
+import { resolveRedis } from "../../src/features/servers/redis.ts";
+import { startStandin } from "../../src/features/standin/server.ts";
 
 /**
  * Builds the Dockerfile on a Debian without a container engine, as root, and runs the image as user 1000 on a read-only file
@@ -149,9 +150,9 @@ function isolated(root: string, args: readonly string[], settings: Record<string
 }
 
 async function untilReady(url: string): Promise<void> {
-  for (const deadline = Date.now() + READY_MS; ; await pause(200)) {
+  for (const deadline = performance.now() + READY_MS; ; await pause(200)) {
     const answer = await fetch(url).catch(() => undefined);
     if (answer?.ok) return;
-    if (Date.now() > deadline) throw new Error(`${url} is not ready: ${await answer?.text()}`);
+    if (performance.now() > deadline) throw new Error(`${url} is not ready: ${await answer?.text()}`);
   }
 }

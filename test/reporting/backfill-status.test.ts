@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { scopesOf } from "../../src/store/catalog/scopes.ts";
-import { createBackfill, steerBackfill } from "../../src/store/work/backfills.ts";
+import { scopesOf } from "../../src/core/store/catalog/scopes.ts";
+import { createBackfill, steerBackfill } from "../../src/core/store/work/backfills.ts";
 import { addSource, connect } from "../support/reporting.ts";
 import { setupMigrated, windowOf } from "../support/store.ts";
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { monthBefore, monthNamed } from "../../src/domain/months/month.ts";
-import { amountText } from "../../src/domain/usage/amount.ts";
-import { monthBudgets } from "../../src/pipeline/bill/budgets.ts";
-import { idleBudgets } from "../../src/store/bill/owners.ts";
+import { monthBefore, monthNamed } from "../../src/core/domain/months/month.ts";
+import { amountText } from "../../src/core/domain/usage/amount.ts";
+import { monthBudgets } from "../../src/features/owners/budgets.ts";
+import { idleBudgets } from "../../src/features/owners/owners.store.ts";
 import { DAYS, dayOf, enterDimension, enterMonths, enterPrices } from "../support/charges.ts";
 import { setOwners } from "../support/owners.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";

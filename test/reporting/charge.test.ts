@@ -1,11 +1,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { checkCharges } from "../../src/store/bill/charges.ts";
-import { ensureScopes, scopesOf } from "../../src/store/catalog/scopes.ts";
-import { registerWorkspaces } from "../../src/store/catalog/workspaces.ts";
-import { failScopes } from "../../src/store/load/failures.ts";
-import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
+import { registerWorkspaces } from "../../src/core/store/access/workspaces.ts";
+import { failScopes } from "../../src/core/store/catalog/failures.ts";
+import { ensureScopes, scopesOf } from "../../src/core/store/catalog/scopes.ts";
+import { checkCharges } from "../../src/core/store/months/charges.ts";
+import { drawStamp } from "../../src/core/store/work/fetch-ledger.ts";
 import { anyPrices, anyUsage, clearUsage } from "../support/any-charges.ts";
+import { ALL_DUE } from "../support/by-hand.ts";
 import { dayOf, enterMonths, enterPrices, expectedCharges, type GivenPrice } from "../support/charges.ts";
 import { seed } from "../support/drawn.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
@@ -129,7 +130,7 @@ test("hours that complete a day while another transaction takes its own figure a
   await client.query("COMMIT");
   await loading;
   expect(await checkCharges(bench.store.db, bench.sourceId)).toMatchObject({ wrong: 0 });
-  expect((await client.query("SELECT traces FROM usage.charge")).rows).toEqual([{ traces: "7" }]);
+  expect((await client.query("SELECT quantity FROM usage.charge")).rows).toEqual([{ quantity: "7" }]);
 });
 
 test("two transactions that fill one volume tier at once leave what both together say", async () => {
@@ -141,7 +142,7 @@ test("two transactions that fill one volume tier at once leave what both togethe
     BEGIN; UPDATE usage.dated_record SET traces = traces + 50 WHERE series_id = (
       SELECT series_id FROM usage.series JOIN usage.scope USING (scope_id) JOIN usage.entity w ON w.entity_id = workspace_id
       WHERE group_by = 'workspace' AND stride = 'day' AND w.external_id = '${workspace}' LIMIT 1
-    )`;
+    ); ${ALL_DUE}`;
   await one.query(more(WORKSPACE));
   await other.query(more(OTHER));
   // Neither sees the other's count, so the one that stores later has to wait for the first and to look again.

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import type pg from "pg";
 import { expect, test } from "vitest";
-import type { GroupBy } from "../../src/domain/usage/record.ts";
+import type { GroupBy } from "../../src/core/domain/usage/record.ts";
 import { anyPrices, anyUsage, clearUsage } from "../support/any-charges.ts";
 import {
   CLOSE_MARCH,
@@ -45,7 +45,7 @@ test("the costs of each dimension, with the unattributed row, are those by works
       share,
       async (given, since, priced, later, a, b) => {
         await client.query(
-          "DELETE FROM usage.closed_charge; DELETE FROM usage.closed_workspace; DELETE FROM usage.month_close",
+          "DELETE FROM usage.closed_charge; DELETE FROM usage.closed_workspace; DELETE FROM usage.close",
         );
         await clearUsage(client);
         await enterMonths(bench, given);
@@ -81,6 +81,12 @@ test("the costs of each dimension, with the unattributed row, are those by works
         for (const dimension of ["project", "user"] as const) {
           expect(await rowsOf(client, COSTS(dimension)), dimension).toEqual(whole);
         }
+        expect(
+          await rowsOf(
+            client,
+            "SELECT group_by FROM reporting_detail.fct_cost_by_id_daily WHERE group_by NOT IN ('project', 'user', 'api_key')",
+          ),
+        ).toEqual([]);
         // Each id has the average price of its workspace, day and SKU, to the last digit but one: rounding leaves nothing.
         const attributed = await rowsOf(
           client,

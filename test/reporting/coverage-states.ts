@@ -1,6 +1,7 @@
 import fc from "fast-check";
-import { DAY_MS, floorToGrid, HOUR_MS } from "../../src/domain/time/stride.ts";
+import { DAY_MS, floorToGrid, HOUR_MS } from "../../src/core/domain/time/stride.ts";
 import { enterSource, type StoreBundle } from "../integration/store/setup.ts";
+import { ALL_DUE, KEEP_PROOF } from "../support/by-hand.ts";
 import { now } from "../support/clock.ts";
 
 /** Random states of the tables that decide how time is loaded: they overlap in every way. */
@@ -74,11 +75,12 @@ export async function write(bundle: StoreBundle, given: State): Promise<void> {
       [JSON.stringify(entered)],
     );
   }
+  await reader.query(`${KEEP_PROOF}; ${ALL_DUE}`);
 }
 
 const TABLES = [
   ...(["source_fact", "dated_record", "hourly_record", "failure", "reconciled", "matched_total"] as const),
-  ...(["reconciliation_difference", "control_difference", "coverage"] as const),
+  ...(["difference", "coverage"] as const),
 ];
 
 function rowsOf(
@@ -161,27 +163,28 @@ function rowsOf(
           total_start: one.period_start,
           total_end: one.period_end,
         })),
-    reconciliation_difference: given.differences.map(([day, hour, how]) => ({
-      scope_id,
-      external_id: "u1",
-      bucket_start: time(bucketOf(day, hour)),
-      kind: "traces_differ",
-      stored_traces: 1,
-      export_traces: 2,
-      state: how,
-      ...fetched,
-      found_at: fetchedAt,
-      closed_at: how === "closed" ? fetchedAt : null,
-    })),
-    control_difference: !isDay
-      ? []
-      : given.totals.map(([day, length]) => ({
-          ...part(first + day * DAY_MS, first + (day + length) * DAY_MS),
-          kind: "stride_total",
-          external_id: "",
-          state: "platform_disagrees",
-          fetch_number: 1,
-          found_at: fetchedAt,
-        })),
+    difference: [
+      ...given.differences.map(([day, hour, how]) => ({
+        compared_with: "export",
+        external_id: "u1",
+        ...part(bucketOf(day, hour), bucketOf(day, hour) + (isDay ? DAY_MS : HOUR_MS)),
+        kind: "traces_differ",
+        stored_traces: 1,
+        other_traces: 2,
+        state: how,
+        ...fetched,
+        found_at: fetchedAt,
+        closed_at: how === "closed" ? fetchedAt : null,
+      })),
+      ...(isDay ? given.totals : []).map(([day, length]) => ({
+        ...part(first + day * DAY_MS, first + (day + length) * DAY_MS),
+        compared_with: "stride_total",
+        kind: "stride_total",
+        external_id: "",
+        state: "platform_disagrees",
+        ...fetched,
+        found_at: fetchedAt,
+      })),
+    ],
   };
 }

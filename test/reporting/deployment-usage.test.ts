@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import type { GroupBy } from "../../src/domain/usage/record.ts";
-import { learnMeter } from "../../src/store/catalog/source-meters.ts";
+import type { GroupBy } from "../../src/core/domain/usage/record.ts";
+import { learnMeter } from "../../src/core/store/catalog/source-meters.ts";
+import { KEEP_PROOF } from "../support/by-hand.ts";
 import { client, lines, setUpEachSource, sourceId, store } from "../support/each-source.ts";
 import { WORKSPACES } from "../support/reporting.ts";
 import { type DeploymentRow, loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
@@ -57,8 +58,9 @@ test("deployment usage begins where its own history begins, and is zero only whe
   // Compared with its export; then one measure of a day differs, and only that day is unproved.
   await client.query(`INSERT INTO usage.reconciled (scope_id, period_start, period_end, fetch_number, reconciled_at)
     SELECT scope_id, '2026-03-04Z', '2026-03-07Z', 999, '2026-05-01Z' FROM usage.scope WHERE kind = 'langsmith_deployments'`);
-  await client.query(`INSERT INTO usage.reconciliation_difference (scope_id, bucket_start, external_id, measure, kind, state, stored_traces, export_traces, fetch_number)
-    SELECT scope_id, '2026-03-05Z', 'x', 'agent_runs', 'traces_differ', 'open', 1, 2, 999 FROM usage.scope WHERE kind = 'langsmith_deployments'`);
+  await client.query(`INSERT INTO usage.difference (scope_id, compared_with, period_start, period_end, external_id, measure, kind, state, stored_traces, other_traces, fetch_number)
+    SELECT scope_id, 'export', '2026-03-05Z', '2026-03-06Z', 'x', 'agent_runs', 'traces_differ', 'open', 1, 2, 999 FROM usage.scope WHERE kind = 'langsmith_deployments';
+    ${KEEP_PROOF}`);
   const views = [
     "fct_other_usage_daily WHERE group_by = 'workspace' AND measure = 'agent_runs'",
     "usage_coverage_by_kind_daily WHERE group_by = 'workspace' AND kind <> 'traces'",

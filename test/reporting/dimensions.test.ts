@@ -1,9 +1,52 @@
 import { expect, test } from "vitest";
-import { type GroupBy, shownId } from "../../src/domain/usage/record.ts";
-import { listViews } from "../../src/store/export/views.ts";
+import {
+  MEASURE_DIGITS,
+  MEASURES,
+  METER,
+  METERS,
+  meterOfMeasure,
+} from "../../src/core/domain/usage/meter.ts";
+import { dimensionOf, GROUPINGS, type GroupBy, shownId } from "../../src/core/domain/usage/record.ts";
+import { listViews } from "../../src/core/store/db/views.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { type AnswerRow, loadRows, windowOf } from "../support/store.ts";
 import { inSchema } from "../support/views.ts";
+
+test("the lists of dimensions, meters and measures in SQL are those of the commands", async () => {
+  const client = await connectPlain((await setupSource()).url);
+  const listed = async (query: string) => (await client.query({ text: query, rowMode: "array" })).rows;
+  expect(await listed("TABLE usage.meter_dimension")).toEqual(
+    METERS.flatMap((meter) =>
+      METER[meter].groupings.map((groupBy) => [
+        meter,
+        METER[meter].kind,
+        METER[meter].tier,
+        groupBy,
+        dimensionOf(meter, groupBy),
+      ]),
+    ),
+  );
+  const reported = await listed(
+    "SELECT meter, measure FROM usage.measure WHERE is_reported AND meter <> measure",
+  );
+  expect(reported).toEqual(
+    MEASURES.filter((measure) => measure !== "traces").map((measure) => [meterOfMeasure(measure), measure]),
+  );
+  expect(
+    await listed("SELECT measure FROM usage.measure WHERE meter <> usage.meter_of_measure(measure)"),
+  ).toEqual([]);
+  for (const [place, groupBy] of GROUPINGS.entries()) {
+    expect(await listed(`SELECT usage.dimension_position('${groupBy}')`)).toEqual([[String(place + 1)]]);
+  }
+  for (const measure of MEASURES) {
+    const stored = 10 ** MEASURE_DIGITS[measure];
+    expect(
+      await listed(
+        `SELECT usage.meter_of_measure('${measure}'), usage.amount_of('${measure}', ${stored})::integer`,
+      ),
+    ).toEqual([[meterOfMeasure(measure), "1"]]);
+  }
+});
 
 test("the views and the command line show an id alike, and no two ids", async () => {
   const ids = [

@@ -82,23 +82,3 @@ test("metabase-question.sql counts each trace once, with filters and without", a
     .replace("{{workspace}}", "'Research'");
   expect(await sumOf(filled)).toBe(67);
 });
-
-test("each question of questions.sql runs, and finds what was loaded", async () => {
-  const reader = await october();
-  const questions = (await example("questions.sql"))
-    .replaceAll("2026-04-01", "2026-11-01")
-    .replaceAll("2026-03", "2026-10")
-    .split(/;\n/)
-    .slice(0, -1);
-  const withoutRows: string[] = [];
-  for (const question of questions) {
-    const { rows } = await reader.query(question);
-    if (rows.length === 0) withoutRows.push(/(?<=FROM reporting\w*\.)\w+/.exec(question)?.[0] ?? question);
-  }
-  expect(questions).toHaveLength(12);
-  expect(withoutRows).toEqual([
-    "usage_restatement",
-    "usage_upgrade_project_monthly",
-    "fct_other_usage_daily",
-  ]);
-});

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { type SelectionOptions, selectionOf } from "../../src/cli/commands/files/selection.ts";
-import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import { openStore, type Store } from "../../src/store/db/database.ts";
-import { migrate } from "../../src/store/db/migrate.ts";
-import { copyRows, csvForm } from "../../src/store/export/view-rows.ts";
+import { GROUPINGS } from "../../src/core/domain/usage/record.ts";
+import { openStore, type Store } from "../../src/core/store/db/database.ts";
+import { migrate } from "../../src/core/store/migrate.ts";
+import { type SelectionOptions, selectionOf } from "../../src/features/export/selection.ts";
+import { copyRows, csvForm } from "../../src/features/export/view-rows.store.ts";
 import { usageEtl } from "../support/cli.ts";
 import { now } from "../support/clock.ts";
 import { createTestDatabase, pastPooler } from "../support/database.ts";
@@ -170,12 +170,13 @@ describe("--workspace", () => {
 });
 
 describe("--as-of", () => {
-  const view = "usage_project_daily_as_of";
-  const columns = "usage_date,workspace_id,project_id,traces";
+  const view = "usage_daily_as_of";
+  const columns = "usage_date,workspace_id,dimension_id,traces";
 
   test("gives what was final at the instant", async () => {
     const asOf = now() - 2 * HOUR_MS;
-    expect(await linesOf("reader", { view, columns, asOf, workspace: [ALPHA] })).toEqual([
+    const where = [["group_by", "project"]] as const;
+    expect(await linesOf("reader", { view, columns, asOf, workspace: [ALPHA], where })).toEqual([
       `2026-03-01,${ALPHA},'=project,7`,
     ]);
     expect(await linesOf("reader", { view, columns, asOf: asOf - 2 * HOUR_MS })).toEqual([]);

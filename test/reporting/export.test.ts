@@ -3,10 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type FileMetaData, parquetMetadata, parquetReadObjects } from "hyparquet";
 import { describe, expect, test } from "vitest";
-import { listViews } from "../../src/store/export/views.ts";
 import { now } from "../support/clock.ts";
 import { connectPlain } from "../support/reporting.ts";
-import { inSchema } from "../support/views.ts";
 import { setup } from "./export-setup.ts";
 
 describe("formats", () => {
@@ -30,43 +28,7 @@ describe("formats", () => {
       },
     ]);
   });
-
-  test("Parquet holds every view, each column in its own type and each value as in Postgres", async () => {
-    const { store, url, folder, run } = await setup();
-    const plain = await connectPlain(url);
-    for (const view of await listViews(store.db)) {
-      // What every type needs is in these; the others would only take time.
-      if (!["fct_usage_workspace_daily", "focus_1_4_cost_and_usage", "data_freshness"].includes(view.name))
-        continue;
-      const out = join(folder, `${view.name}.parquet`);
-      const said = await run("--view", view.name, "--format", "parquet", "--out", out, "--json");
-      expect(said.code, said.stderr).toBe(0);
-      const bytes = await readFile(out);
-      const names = view.columns.map(({ name }) => `"${name}"`);
-      const expected = await plain.query(`SELECT ${names.join(", ")} FROM ${inSchema(view.name)}`);
-      expect(JSON.parse(said.stdout)).toMatchObject({
-        rows: expected.rowCount,
-        bytes: bytes.length,
-        file: out,
-      });
-      const { metadata, rows } = await readExactly(bytes);
-      expect(
-        metadata.schema.slice(1).map(({ name, logical_type }) => `${name} ${logical_type?.type ?? ""}`),
-      ).toEqual(view.columns.map(({ name, type }) => `${name} ${LOGICAL[type] ?? ""}`));
-      const lines = (all: readonly Record<string, unknown>[]) => all.map((row) => JSON.stringify(row)).sort();
-      expect(lines(rows).map(withoutLag)).toEqual(lines(expected.rows).map(withoutLag));
-    }
-  });
 });
-
-/** Seconds since the last fetch go on counting between two looks. */
-const withoutLag = (line: string) => line.replace(/"lag_seconds":"\d+"/, "");
-const LOGICAL: Record<string, string> = {
-  text: "STRING",
-  date: "DATE",
-  numeric: "DECIMAL",
-  "timestamp with time zone": "TIMESTAMP",
-};
 
 /** Rows of a Parquet file as the texts of Postgres, with decimals read from their bytes: the reader makes floats of them. */
 async function readExactly(

@@ -141,7 +141,7 @@ async function conservation(client: pg.Client) {
       FROM ${COST.table}
       UNION ALL
       SELECT w.slug, c.usage_date, w.workspace_id, c.sku, c.currency, -c.cost
-      FROM usage.charge c JOIN usage.shown_workspace w ON w.entity_id = c.workspace_id WHERE NOT c.is_closed
+      FROM usage.charge c JOIN usage.shown_workspace w ON w.entity_id = c.workspace_id
     ) t
     GROUP BY 1, 2, 3, 4, 5 HAVING sum(cost) <> 0
     UNION ALL

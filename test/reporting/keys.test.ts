@@ -1,11 +1,12 @@
 import pg from "pg";
 import { expect, test } from "vitest";
-import { METER } from "../../src/domain/usage/meter.ts";
-import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import { scopesOf } from "../../src/store/catalog/scopes.ts";
-import type { Store } from "../../src/store/db/database.ts";
-import { failScopes } from "../../src/store/load/failures.ts";
-import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
+import { METER } from "../../src/core/domain/usage/meter.ts";
+import { GROUPINGS } from "../../src/core/domain/usage/record.ts";
+import { failScopes } from "../../src/core/store/catalog/failures.ts";
+import { scopesOf } from "../../src/core/store/catalog/scopes.ts";
+import type { Store } from "../../src/core/store/db/database.ts";
+import { drawStamp } from "../../src/core/store/work/fetch-ledger.ts";
+import { ALL_DUE } from "../support/by-hand.ts";
 import { addSource, connect } from "../support/reporting.ts";
 import { type AnswerRow, loadDeploymentRows, loadRows, setupMigrated, windowOf } from "../support/store.ts";
 import { inSchema } from "../support/views.ts";
@@ -95,12 +96,12 @@ const OTHERS = `
     SELECT source_id, '2026-03-02', tier, 'project', 'day', final, age, 1, 1
     FROM usage.source, unnest('{true,false}'::boolean[]) final, unnest('{24,48}'::integer[]) age,
          unnest('{all,longlived}'::text[]) tier;
-  INSERT INTO usage.control_difference (scope_id, kind, period_start, period_end, external_id, state, fetch_number)
-    SELECT scope_id, v.kind, '2026-03-01Z', e, external_id, 'platform_disagrees', 1
+  INSERT INTO usage.difference (scope_id, compared_with, kind, period_start, period_end, external_id, state, fetch_number)
+    SELECT scope_id, v.kind, v.kind, '2026-03-01Z', e, external_id, 'platform_disagrees', 1
     FROM usage.trace_scope, unnest('{"",(none),one}'::text[]) external_id, (VALUES ('stride_total', '2026-03-08Z'::timestamptz), ('stride_total', '2026-03-02Z'), ('grouping_total', '2026-03-02Z')) v (kind, e)
     WHERE stride = 'day' AND (external_id = '' OR v.kind = 'stride_total');
-  INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
-    SELECT scope_id, external_id, '2026-03-01Z', 'traces_differ', 1
+  INSERT INTO usage.difference (scope_id, compared_with, external_id, period_start, period_end, kind, fetch_number)
+    SELECT scope_id, 'export', external_id, '2026-03-01Z', timestamptz '2026-03-01Z' + CASE stride WHEN 'hour' THEN interval '1 hour' ELSE interval '24 hours' END, 'traces_differ', 1
     FROM usage.trace_scope, unnest('{"",(none),one}'::text[]) external_id WHERE stride IN ('hour', 'day');
   INSERT INTO usage.provider_total
     SELECT source_id, m, metric, workspace, 'Traces', 'traces', 5, 'unknown_value', NULL, 1, now()
@@ -110,33 +111,31 @@ const OTHERS = `
     FROM usage.source, unnest('{"",w}'::text[]) workspace, unnest('{monthly_traces,other}'::text[]) type;
   INSERT INTO usage.billing_period (source_id, ends_at, read_at)
     SELECT source_id, e, now() FROM usage.source, unnest('{2026-03-15Z,2026-04-15Z}'::timestamptz[]) e;
-  INSERT INTO usage.period_close (source_id, period_start, period_end, settle_after_seconds, accepted_disagreements)
-    SELECT source_id, '2026-03-15', e, 1, 0 FROM usage.source, unnest('{2026-04-15,2026-05-15}'::date[]) e;
-  INSERT INTO usage.period_total
-    SELECT period_close_id, g, w, i, 5
-    FROM usage.period_close, unnest('{user,project}'::text[]) g, unnest('{v,w}'::text[]) w, unnest('{"",one}'::text[]) i;
-  INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements, costs_closed_at)
-    SELECT source_id, m, 1, 0, now() FROM usage.source, unnest('{2026-03-01,2026-04-01}'::date[]) m;
+  INSERT INTO usage.close (source_id, period_start, period_end, settle_after_seconds, accepted_disagreements)
+    SELECT source_id, '2026-03-01', e, 1, 0 FROM usage.source, unnest('{2026-04-15,2026-05-15}'::date[]) e;
+  INSERT INTO usage.close (source_id, period_start, period_end, settle_after_seconds, accepted_disagreements, costs_closed_at)
+    SELECT source_id, m, m + interval '1 month', 1, 0, now() FROM usage.source, unnest('{2026-03-01,2026-04-01}'::date[]) m;
   INSERT INTO usage.closed_workspace SELECT close_id, entity_id, false
-    FROM usage.month_close JOIN usage.entity USING (source_id) JOIN usage.workspace USING (entity_id);
-  INSERT INTO usage.closed_cost SELECT close_id, entity_id, sku, 'traces', price, currency, 5, 2.5
-    FROM usage.month_close JOIN usage.entity USING (source_id) JOIN usage.workspace USING (entity_id),
-         unnest('{base,extended}'::text[]) sku, unnest('{0.5,0.6}'::numeric[]) price,
-         unnest('{EUR,USD}'::text[]) currency;
-  INSERT INTO usage.closed_charge SELECT close_id, month_start + 1, workspace_id, sku, 'traces', 9, tier, 3 * tier - 3, 0.5, 'EUR', 5, 2.5
-    FROM usage.month_close JOIN usage.closed_workspace USING (close_id), unnest('{base,extended}'::text[]) sku, generate_series(1, 2) tier;
+    FROM usage.close JOIN usage.entity USING (source_id) JOIN usage.workspace USING (entity_id);
+  INSERT INTO usage.closed_charge
+    SELECT close_id, month_start + (tier + 1) / 2, workspace_id, sku, 'traces', 9, tier, 3 * tier - 3, 0.5 + 0.1 * (tier % 2),
+           CASE WHEN tier < 3 THEN 'EUR' ELSE 'USD' END, 5, 2.5
+    FROM usage.close JOIN usage.closed_workspace USING (close_id), unnest('{base,extended}'::text[]) sku, generate_series(1, 4) tier
+    WHERE month_start IS NOT NULL;
   INSERT INTO usage.closed_correction SELECT close_id, '2026-03-02', workspace_id, sku, 'traces', 9, 1, 0, price, currency, traces, traces * price
-    FROM usage.month_close JOIN usage.closed_workspace USING (close_id), unnest('{base,extended}'::text[]) sku,
+    FROM usage.close JOIN usage.closed_workspace USING (close_id), unnest('{base,extended}'::text[]) sku,
          unnest('{0.5,0.6}'::numeric[], '{-3,3}'::bigint[]) p (price, traces), unnest('{EUR,USD}'::text[]) currency
     WHERE month_start = '2026-04-01';
-  INSERT INTO usage.closed_total SELECT close_id, series_id, 5 FROM usage.month_close, usage.series;
+  INSERT INTO usage.closed_total SELECT close_id, series_id, 5
+    FROM usage.close JOIN usage.trace_scope USING (source_id) JOIN usage.series USING (scope_id) WHERE stride = 'day';
   INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspace_ids, reprocess)
     SELECT source_id, 'day', '2026-01-05Z', '2026-01-06Z', '{project}', '{a}', 'missing' FROM usage.source, generate_series(1, 2);
   INSERT INTO usage.sku (name, measure)
     VALUES ('base', 'traces'), ('extended', 'traces'), ('runs', 'agent_runs'), ('units', 'lcu'), ('upgrade', 'longlived');
   INSERT INTO usage.price (sku_id, unit_price, currency, valid_from, valid_to)
     SELECT sku_id, 0.5, 'USD', '2026-01-01', CASE name WHEN 'extended' THEN '2026-03-01'::date END FROM usage.sku;
-  INSERT INTO usage.price_tier SELECT price_id, 2, 0.4 FROM usage.price`;
+  INSERT INTO usage.price_tier SELECT price_id, 2, 0.4 FROM usage.price;
+  ${ALL_DUE}`;
 
 test("the key that each view's comment names is unique", async () => {
   const { store, url } = await setupMigrated();

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
-import { closeMonth } from "../../src/store/months/month-close.ts";
+import { monthAt } from "../../src/core/domain/months/month.ts";
+import { closePeriod } from "../../src/features/close/close-period.store.ts";
+import { KEEP_PROOF } from "../support/by-hand.ts";
 import { DAYS, dayOf, enterPrices, type GivenPrice } from "../support/charges.ts";
 import { client, lines, setUpEachSource, sourceId, store } from "../support/each-source.ts";
 import { WORKSPACES } from "../support/reporting.ts";
@@ -159,7 +161,7 @@ test("a close keeps the final charges of tiers and deployments; others become ch
     }
   }
   await client.query(`INSERT INTO usage.reconciled (scope_id, period_start, period_end, fetch_number, reconciled_at)
-    SELECT scope_id, '2026-03-01Z', '2026-04-01Z', 999, now() FROM usage.trace_scope WHERE stride = 'day'`);
+    SELECT scope_id, '2026-03-01Z', '2026-04-01Z', 999, now() FROM usage.trace_scope WHERE stride = 'day'; ${KEEP_PROOF}`);
   const [NEVER, ALWAYS] = [10 * 365 * 86_400_000, 0];
   await loadRows(store, { ...answer, meter: "longlived", rows: [["2026-03-02", WORKSPACE as string, 4]] });
   const deployments = [["2026-03-02", WORKSPACE as string, [5, 1, 60]]] as const;
@@ -169,16 +171,16 @@ test("a close keeps the final charges of tiers and deployments; others become ch
     { sku: "extended", unitPrice: "2", measure: "longlived" },
     { sku: "runs", unitPrice: "3", measure: "agent_runs" },
   ]);
-  const closed = await closeMonth(store, {
+  const closed = await closePeriod(store, {
     sourceId,
-    monthStart: "2026-03-01",
+    period: monthAt(Date.parse("2026-03-01")),
     settleAfterMs: 0,
     by: { name: "ada", role: "operator", via: "command" },
   });
   expect(closed).toMatchObject({ state: "closed" });
   await loadDeploymentRows(store, { ...answer, rows: deployments, settleAfterMs: ALWAYS });
   expect(
-    await lines(`SELECT sku, measure, trim_scale(closed_traces), closed_cost, adjustment_cost FROM reporting_detail.fct_month_close_cost
+    await lines(`SELECT sku, measure, trim_scale(closed_quantity), closed_cost, adjustment_cost FROM reporting_detail.fct_close_cost
                  WHERE workspace_id = '${WORKSPACE}' ORDER BY 1`),
   ).toEqual([
     "base traces 10 10.0000000000 0.0000000000",

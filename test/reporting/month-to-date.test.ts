@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { expect, test } from "vitest";
-import { DAY_MS, floorToGrid } from "../../src/domain/time/stride.ts";
+import { DAY_MS, floorToGrid } from "../../src/core/domain/time/stride.ts";
 import { addSource, connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { farFromTheNextHour } from "../support/source.ts";
 import { loadRows, windowOf } from "../support/store.ts";

@@ -1,10 +1,10 @@
 import { sql } from "kysely";
 import { expect, test } from "vitest";
-import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import { alertFacts } from "../../src/store/activity/alert-facts.ts";
-import { applyListing, registerWorkspaces } from "../../src/store/catalog/workspaces.ts";
-import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
-import { openDaysOf } from "../../src/store/months/open-days.ts";
+import { GROUPINGS } from "../../src/core/domain/usage/record.ts";
+import { applyListing, registerWorkspaces } from "../../src/core/store/access/workspaces.ts";
+import { drawStamp } from "../../src/core/store/work/fetch-ledger.ts";
+import { alertFacts } from "../../src/features/alerts/alert-facts.store.ts";
+import { openDaysOf } from "../../src/features/close/open-days.store.ts";
 import { enterDimension, enterPrices } from "../support/charges.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { inSchema } from "../support/views.ts";
@@ -50,7 +50,7 @@ async function setup() {
           ["usage_coverage_daily", "usage_date", "AND stride = 'hour'"],
           ["usage_unattributed_daily", "usage_date", "AND group_by = 'user'"],
           ["fct_usage_workspace_hourly", "usage_hour", ""],
-          ["fct_usage_user_hourly", "usage_hour", ""],
+          ["fct_usage_by_id_hourly", "usage_hour", "AND group_by = 'user'"],
           ["fct_usage_monthly", "month_start", "AND group_by = 'workspace'"],
           ["fct_usage_monthly", "month_start", "AND group_by = 'user'"],
           ["usage_month_to_date", "month_start", ""],
@@ -65,8 +65,6 @@ async function setup() {
     required: async (month: string, end: string) => {
       const [checked] = await openDaysOf(bench.store.db, {
         sourceId: bench.sourceId,
-        without: [],
-        acceptDisagreements: false,
         ranges: [{ start: Date.parse(month), end: Date.parse(end) }],
       });
       return (checked?.required ?? []).map(({ workspaceId, access }) => `${workspaceId.slice(-1)} ${access}`);

@@ -1,16 +1,17 @@
 import { expect, test } from "vitest";
-import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import { alertFacts } from "../../src/store/activity/alert-facts.ts";
-import { unpricedUsage } from "../../src/store/bill/prices.ts";
-import { scopesOf } from "../../src/store/catalog/scopes.ts";
-import { learnMeter } from "../../src/store/catalog/source-meters.ts";
-import { coverageLines } from "../../src/store/coverage/coverage-lines.ts";
-import { trustOfSources } from "../../src/store/coverage/trust.ts";
-import { lostWorkspaces } from "../../src/store/coverage/withdrawn-zeros.ts";
-import { failScopes } from "../../src/store/load/failures.ts";
-import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
-import { openDaysOf } from "../../src/store/months/open-days.ts";
-import { totalsToClose } from "../../src/store/months/totals-to-close.ts";
+import { monthAt } from "../../src/core/domain/months/month.ts";
+import { GROUPINGS } from "../../src/core/domain/usage/record.ts";
+import { lostWorkspaces } from "../../src/core/store/access/withdrawn-zeros.ts";
+import { failScopes } from "../../src/core/store/catalog/failures.ts";
+import { scopesOf } from "../../src/core/store/catalog/scopes.ts";
+import { learnMeter } from "../../src/core/store/catalog/source-meters.ts";
+import { drawStamp } from "../../src/core/store/work/fetch-ledger.ts";
+import { alertFacts } from "../../src/features/alerts/alert-facts.store.ts";
+import { openDaysOf } from "../../src/features/close/open-days.store.ts";
+import { totalsToClose } from "../../src/features/close/totals-to-close.store.ts";
+import { unpricedUsage } from "../../src/features/costs/prices.store.ts";
+import { coverageLines } from "../../src/features/coverage/coverage-lines.store.ts";
+import { trustOfSources } from "../../src/features/status/trust.store.ts";
 import { enterPrices } from "../support/charges.ts";
 import { client, setUpEachSource, sourceId, store } from "../support/each-source.ts";
 import { WORKSPACES } from "../support/reporting.ts";
@@ -19,7 +20,7 @@ import { inSchema } from "../support/views.ts";
 
 /** Views that were there before other kinds and tiers were loaded: what reads them still means traces of all tiers. */
 const ABOUT_OTHERS =
-  /_by_tier_|_deployment|_other_usage_|^dim_resource|_by_kind_|_upgrade_|^dim_name|^usage_bill_|^usage_late_change/;
+  /_deployment|_other_usage_|^dim_resource|_by_kind_|_upgrade_|^dim_name|^usage_bill_|^usage_late_change/;
 
 const [WORKSPACE] = WORKSPACES;
 const MARCH = ["2026-03-01", "2026-04-01"] as const;
@@ -108,7 +109,8 @@ async function everything(asOf: string): Promise<Record<string, unknown>> {
   const { rows: views } = await client.query<{ name: string; columns: string }>(
     `SELECT c.relname AS name, string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) AS columns
      FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
-     WHERE c.relnamespace IN ('reporting'::regnamespace, 'reporting_detail'::regnamespace) AND c.relkind = 'v' AND a.attname <> 'lag_seconds' GROUP BY 1`,
+     WHERE c.relnamespace IN ('reporting'::regnamespace, 'reporting_detail'::regnamespace) AND c.relkind = 'v'
+       AND a.attname NOT IN ('lag_seconds', 'longlived_traces', 'shortlived_traces', 'tiers_status') GROUP BY 1`,
   );
   const read: Record<string, unknown> = {};
   const keep = async (name: string, text: string) => {
@@ -119,9 +121,7 @@ async function everything(asOf: string): Promise<Record<string, unknown>> {
     const own = name === "usage_restatement" ? " WHERE usage_kind = 'traces' AND trace_tier = 'all'" : "";
     if (!ABOUT_OTHERS.test(name)) await keep(name, `SELECT ${columns} FROM ${inSchema(name)}${own}`);
   }
-  for (const groupBy of GROUPINGS) {
-    await keep(`as of, ${groupBy}`, `SELECT * FROM reporting_detail.usage_${groupBy}_daily_as_of('${asOf}')`);
-  }
+  await keep("as of", `SELECT * FROM reporting_detail.usage_daily_as_of('${asOf}')`);
   const range = windowOf("day", ...MARCH);
   const { db } = store;
   read.coverage = await coverageLines(db, { byDay: true });
@@ -139,13 +139,11 @@ async function everything(asOf: string): Promise<Record<string, unknown>> {
   const [checked] = await openDaysOf(db, {
     sourceId,
     ranges: [range],
-    without: [],
-    acceptDisagreements: false,
   });
   read.required = checked?.required;
   read.toClose = await totalsToClose(db, {
     sourceId,
-    monthStart: MARCH[0],
+    period: monthAt(Date.parse(MARCH[0])),
     workspaces: (read.required as { entityId: number }[]).map((one) => one.entityId),
   });
   return read;

@@ -1,14 +1,19 @@
 import fc from "fast-check";
 import type pg from "pg";
 import { expect, test } from "vitest";
-import { DIVIDING_DIMENSIONS, type DividingDimension, type OwnerRule } from "../../src/domain/bill/owner.ts";
-import { monthNamed } from "../../src/domain/months/month.ts";
-import { applyOwners } from "../../src/pipeline/bill/apply-owners.ts";
-import { monthBill, monthBillByOwner } from "../../src/store/bill/bill-lines.ts";
-import type { OwnerChange } from "../../src/store/bill/owner-changes.ts";
-import { replaceOwners } from "../../src/store/bill/owners.ts";
-import type { Store } from "../../src/store/db/database.ts";
+import { monthNamed } from "../../src/core/domain/months/month.ts";
+import type { Store } from "../../src/core/store/db/database.ts";
+import { monthBill, monthBillByOwner } from "../../src/features/costs/bill-lines.store.ts";
+import { applyOwners } from "../../src/features/owners/apply-owners.ts";
+import {
+  DIVIDING_DIMENSIONS,
+  type DividingDimension,
+  type OwnerRule,
+} from "../../src/features/owners/owner.ts";
+import type { OwnerChange } from "../../src/features/owners/owner-changes.store.ts";
+import { replaceOwners } from "../../src/features/owners/owners.store.ts";
 import { anyPrices, anyUsage, clearUsage } from "../support/any-charges.ts";
+import { ALL_DUE } from "../support/by-hand.ts";
 import {
   CLOSE_MARCH,
   DAYS,
@@ -232,12 +237,12 @@ async function checkFocus(client: pg.Client, divideBy: DividingDimension) {
        SELECT usage_date, workspace_id, sku, owner, cost_center, sum(cost) AS cost FROM (
          SELECT usage_date, workspace_id, sku, owner, cost_center, estimated_cost AS cost
          FROM reporting.fct_cost_owner_daily
-         WHERE usage_date >= (SELECT coalesce(max(month_start) + interval '1 month', '-infinity') FROM usage.month_close)
+         WHERE usage_date >= (SELECT coalesce(max(month_start) + interval '1 month', '-infinity') FROM usage.close)
          UNION ALL
          SELECT "x_UsageDate", "SubAccountId", "SkuId", coalesce("Tags"::jsonb ->> 'usage-etl/owner', '(unallocated)'),
                 coalesce("Tags"::jsonb ->> 'usage-etl/cost_center', '(none)'), -"BilledCost"
          FROM ${BY_RESOURCE.table}
-         WHERE "x_UsageDate" >= (SELECT coalesce(max(month_start) + interval '1 month', '-infinity') FROM usage.month_close)
+         WHERE "x_UsageDate" >= (SELECT coalesce(max(month_start) + interval '1 month', '-infinity') FROM usage.close)
        ) t GROUP BY 1, 2, 3, 4, 5
      ) t
      -- Ids that have more than their workspace, as no server says, share it: their costs say more, and less than nothing of the rest.
@@ -330,7 +335,7 @@ test(`owners have what the first rule gives them, and together all there is [see
   await fc.assert(
     fc.asyncProperty(drawn, async ({ divideBy, usage, prices, isClosed, leavesOut, lost, rules }) => {
       await client.query(
-        "DELETE FROM usage.closed_charge; DELETE FROM usage.closed_workspace; DELETE FROM usage.month_close; DELETE FROM usage.resource_tag; DELETE FROM usage.entity_name",
+        "DELETE FROM usage.closed_charge; DELETE FROM usage.closed_workspace; DELETE FROM usage.close; DELETE FROM usage.resource_tag; DELETE FROM usage.entity_name",
       );
       await clearUsage(client);
       const used = Object.keys(usage[WORKSPACE] ?? {});
@@ -378,7 +383,7 @@ test(`owners have what the first rule gives them, and together all there is [see
           await client.query(`DELETE FROM usage.closed_charge WHERE ${isOther}`);
           await client.query(`UPDATE usage.closed_workspace SET is_left_out = true WHERE ${isOther}`);
         }
-        await client.query("UPDATE usage.dated_record SET traces = traces + 3");
+        await client.query(`UPDATE usage.dated_record SET traces = traces + 3; ${ALL_DUE}`);
       }
       for (const one of rules) {
         const owners = { content: "", divideBy, rules: one, budgets: [], routes: [] };

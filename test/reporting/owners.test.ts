@@ -1,9 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { parseOwners } from "../../src/cli/commands/files/owner-file.ts";
-import { addDays, dayOf as nowDay } from "../../src/domain/time/days.ts";
-import { applyOwners } from "../../src/pipeline/bill/apply-owners.ts";
-import { ownedState } from "../../src/store/bill/owners.ts";
+import { addDays, dayOf as nowDay } from "../../src/core/domain/time/days.ts";
+import { applyOwners } from "../../src/features/owners/apply-owners.ts";
+import { parseOwners } from "../../src/features/owners/owner-file.ts";
+import { ownedState } from "../../src/features/owners/owners.store.ts";
+import { ALL_DUE } from "../support/by-hand.ts";
 import { CLOSE_MARCH, enterMonths, enterPrices } from "../support/charges.ts";
 import { now } from "../support/clock.ts";
 import { runHere } from "../support/in-process.ts";
@@ -131,7 +132,7 @@ test("the bill by owner adds up to the bill, with corrections of what was closed
   await client.query(CLOSE_MARCH);
   const isOther = `workspace_id = (SELECT entity_id FROM usage.entity WHERE dimension = 'workspace' AND external_id = '${OTHER}')`;
   await client.query(`DELETE FROM usage.closed_charge WHERE ${isOther}`);
-  await client.query(`UPDATE usage.closed_workspace SET is_left_out = true WHERE ${isOther}`);
+  await client.query(`UPDATE usage.closed_workspace SET is_left_out = true WHERE ${isOther}; ${ALL_DUE}`);
   const linesOf = async (...flags: string[]) => cells(await printed(["bill", ...flags]));
   expect(await linesOf("2026-03", "--by", "owner")).toEqual([
     "Bill of 2026-03, default, by owner: an estimate from the imported prices, not an invoice",

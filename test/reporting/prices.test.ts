@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { readPriceFile } from "../../src/cli/commands/files/price-file.ts";
-import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
-import { listPrices } from "../../src/store/bill/prices.ts";
-import type { Store } from "../../src/store/db/database.ts";
+import type { Store } from "../../src/core/store/db/database.ts";
+import { importPrices } from "../../src/features/costs/import-prices.ts";
+import { readPriceFile } from "../../src/features/costs/price-file.ts";
+import { listPrices } from "../../src/features/costs/prices.store.ts";
 import { usageEtl } from "../support/cli.ts";
 import { addSource, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { temporaryFile } from "../support/temporary.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import { openDaysOf } from "../../src/store/months/open-days.ts";
+import { GROUPINGS } from "../../src/core/domain/usage/record.ts";
+import { openDaysOf } from "../../src/features/close/open-days.store.ts";
 import { type StoreBundle, setupStore } from "../integration/store/setup.ts";
 import { seed, times } from "../support/drawn.ts";
 import { inSchema } from "../support/views.ts";
@@ -64,8 +64,6 @@ async function check(bundle: StoreBundle, about: string): Promise<void> {
   const [checked] = await openDaysOf(bundle.store.db, {
     sourceId,
     ranges,
-    without: [],
-    acceptDisagreements: false,
   });
   const { open = [] } = checked ?? {};
   const sendable = coverage.filter((row) => row.key.endsWith("day") && row.is_final && row.is_reconciled);
@@ -134,7 +132,7 @@ test("a query of a daily view reads how days were proved only if it asks for it"
     "usage_coverage_daily",
     "usage_coverage_by_kind_daily",
     "fct_other_usage_daily",
-    ...GROUPINGS.flatMap((groupBy) => [`fct_usage_${groupBy}_daily`, `fct_usage_${groupBy}_by_tier_daily`]),
+    ...GROUPINGS.map((groupBy) => `fct_usage_${groupBy}_daily`),
   ];
   for (const view of views) {
     expect(await planOf(view, "usage_date, workspace_id"), view).not.toMatch(/_proof|reconcil|matched_total/);

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { beforeEach, describe, expect, test } from "vitest";
-import { GROUPINGS } from "../../src/domain/usage/record.ts";
+import { GROUPINGS } from "../../src/core/domain/usage/record.ts";
 import { now } from "../support/clock.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
@@ -37,7 +37,7 @@ beforeEach(async () => {
   owner = await connectPlain(url);
   await owner.query(`
     WITH closed AS (
-      INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements) VALUES (1, '2026-03-01', 0, 0) RETURNING close_id
+      INSERT INTO usage.close (source_id, period_start, period_end, settle_after_seconds, accepted_disagreements) VALUES (1, '2026-03-01', '2026-04-01', 0, 0) RETURNING close_id
     )
     INSERT INTO usage.closed_total SELECT close_id, series_id, 5 FROM closed, usage.series;
     -- As if it had been loaded and final three hours ago: an instant of today may still change.
@@ -121,7 +121,7 @@ describe("e-mail addresses", () => {
     const calls = (await namesOf(owner, functionsOf("reporting_detail"))).map((call) =>
       call.replace(/NULL::[a-z ]+/, `'${BEFORE_TODAY}'`),
     );
-    expect(calls.length).toBeGreaterThan(3);
+    expect(calls).not.toEqual([]);
     const found = { shown: [] as string[], refused: [] as string[] };
     for (const from of [...(await namesOf(owner, VIEWS)).map(inSchema), ...calls]) {
       await reader.query(`SELECT * FROM ${from}`).then(

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { recentUsage } from "../../src/store/figures/recent-usage.ts";
+import { recentUsage } from "../../src/features/figures/recent-usage.store.ts";
 import { type StoreBundle, setupStore } from "../integration/store/setup.ts";
 import { seed, times } from "../support/drawn.ts";
 import { state, write } from "./coverage-states.ts";

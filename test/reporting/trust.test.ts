@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { trustOfSources } from "../../src/store/coverage/trust.ts";
-import type { Transaction } from "../../src/store/db/database.ts";
+import type { Transaction } from "../../src/core/store/db/database.ts";
+import { trustOfSources } from "../../src/features/status/trust.store.ts";
+import { KEEP_PROOF } from "../support/by-hand.ts";
 import { seed } from "../support/drawn.ts";
 import { setup } from "../support/source.ts";
 
@@ -29,7 +30,7 @@ async function expected({ client }: Transaction) {
              WHERE t.group_by = v.group_by AND v.workspace_id = ANY (t.workspace_ids) AND t.period_start <= v.usage_date
                AND t.period_end > v.usage_date
            ) AS is_asked, EXISTS (
-             SELECT FROM usage.closed_workspace x JOIN usage.month_close m USING (close_id) JOIN usage.entity e ON e.entity_id = x.workspace_id
+             SELECT FROM usage.closed_workspace x JOIN usage.close m USING (close_id) JOIN usage.entity e ON e.entity_id = x.workspace_id
              WHERE x.is_left_out AND e.external_id = v.workspace_id AND m.month_start = date_trunc('month', v.usage_date)
            ) AS is_left_out, proved_at IS NOT NULL AS is_proved, is_reconciled
     FROM reporting_detail.usage_coverage_daily v
@@ -37,13 +38,13 @@ async function expected({ client }: Transaction) {
   const days = [...Map.groupBy(rows, ({ day }) => day)];
   const [{ start = "", today = "", open_from = "" } = {}] = await sql<Record<string, string>>(
     `SELECT data_start::text AS start, (now() AT TIME ZONE 'UTC')::date::text AS today,
-            greatest(data_start, ((SELECT max(month_start) FROM usage.month_close) + interval '1 month')::date)::text AS open_from
+            greatest(data_start, ((SELECT max(month_start) FROM usage.close) + interval '1 month')::date)::text AS open_from
      FROM usage.source`,
   );
   const [{ monthsNotClosed = 0 } = {}] = await sql<{ monthsNotClosed: number }>(`
     SELECT count(*)::integer AS "monthsNotClosed"
-    FROM usage.source s, generate_series(date_trunc('month', s.data_start::timestamp), (SELECT max(month_start) FROM usage.month_close), '1 month') m
-    WHERE NOT EXISTS (SELECT FROM usage.month_close c WHERE c.month_start = m)`);
+    FROM usage.source s, generate_series(date_trunc('month', s.data_start::timestamp), (SELECT max(month_start) FROM usage.close), '1 month') m
+    WHERE NOT EXISTS (SELECT FROM usage.close c WHERE c.month_start = m)`);
   const [next] = await sql<{ nextMonth: string; nextLacksPrice: boolean }>(`
     SELECT month::date::text AS "nextMonth", NOT EXISTS (
              SELECT FROM usage.price p JOIN generate_series(month, month + interval '1 month' - interval '1 day', '1 day') day
@@ -52,7 +53,7 @@ async function expected({ client }: Transaction) {
              SELECT FROM reporting.fct_usage_workspace_daily u
              WHERE u.traces > 0 AND date_trunc('month', u.usage_date::timestamp) = month
            ) AS "nextLacksPrice"
-    FROM (SELECT date_trunc('month', coalesce((SELECT max(month_start) + interval '1 month' FROM usage.month_close), data_start)::timestamp) AS month
+    FROM (SELECT date_trunc('month', coalesce((SELECT max(month_start) + interval '1 month' FROM usage.close), data_start)::timestamp) AS month
           FROM usage.source) s`);
   const isFinal = ({ status }: Day) => status === "ok" || status === "empty";
   const until = (holds: (day: Day) => boolean, from = start) =>
@@ -80,7 +81,7 @@ const CHANGES = [
   "UPDATE usage.coverage SET final = false WHERE scope_id IN (SELECT scope_id FROM $days)",
   `INSERT INTO usage.failure (scope_id, period_start, period_end, state, code, message, attempts, retry_at, fetch_number, failed_at)
    SELECT scope_id, $from, $to, 'failed', 'answer_invalid', 'drawn', 1, now(), 1, now() FROM $days ON CONFLICT DO NOTHING`,
-  "DELETE FROM usage.reconciled WHERE scope_id IN (SELECT scope_id FROM $days)",
+  `DELETE FROM usage.reconciled WHERE scope_id IN (SELECT scope_id FROM $days); ${KEEP_PROOF}`,
   "UPDATE usage.source SET data_start = least(data_start + 1, (now() AT TIME ZONE 'UTC')::date)",
   `INSERT INTO usage.fetch_task (source_id, stride, period_start, period_end, group_by, workspace_ids, scope_ids)
    SELECT c.source_id, 'day', $from, $to, c.group_by, ARRAY[e.external_id], ARRAY[c.scope_id]
@@ -91,8 +92,9 @@ const CHANGES = [
    SELECT DISTINCT ON (sku_id) sku_id, 1, 'USD', ($from AT TIME ZONE 'UTC')::date, ($to AT TIME ZONE 'UTC')::date FROM k, $days`,
   // A close, which leaves a workspace out.
   `WITH m AS (
-     INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements)
-     SELECT c.source_id, date_trunc('month', $from AT TIME ZONE 'UTC'), 0, 0 FROM $days JOIN usage.trace_scope c USING (scope_id)
+     INSERT INTO usage.close (source_id, period_start, period_end, settle_after_seconds, accepted_disagreements)
+     SELECT c.source_id, m, m + interval '1 month', 0, 0 FROM $days JOIN usage.trace_scope c USING (scope_id),
+          date_trunc('month', $from AT TIME ZONE 'UTC') m
      ON CONFLICT DO NOTHING RETURNING close_id
    ) INSERT INTO usage.closed_workspace (close_id, workspace_id, is_left_out)
    SELECT m.close_id, c.workspace_id, true FROM m, $days JOIN usage.trace_scope c USING (scope_id)`,

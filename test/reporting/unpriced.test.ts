@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { notesOf } from "../../src/cli/commands/files/prices.ts";
-import { describeCosts } from "../../src/domain/bill/price.ts";
-import { endingPrices, listPrices, unpricedUsage } from "../../src/store/bill/prices.ts";
+import { describeCosts } from "../../src/features/costs/price.ts";
+import { notesOf } from "../../src/features/costs/prices.command.ts";
+import { endingPrices, listPrices, unpricedUsage } from "../../src/features/costs/prices.store.ts";
 import { CLOSE_MARCH, enterMonths, enterPrices } from "../support/charges.ts";
 import { usageEtl } from "../support/cli.ts";
 import { now } from "../support/clock.ts";
@@ -112,7 +112,7 @@ test("in a month of closed costs, what was closed without a price stays without 
   await enterPrices(bench.store, [priced]);
   await client.query(`${CLOSE_MARCH};
     INSERT INTO usage.closed_total
-    SELECT close_id, series_id, 5 FROM usage.month_close, usage.series JOIN usage.trace_scope USING (scope_id)`);
+    SELECT close_id, series_id, 5 FROM usage.close, usage.series JOIN usage.trace_scope USING (scope_id)`);
   expect(await read()).toEqual(["2026-03-01 1 5 f", "2026-03-02 2 11 f", "2026-04-11 2 2 f"]);
   await enterPrices(bench.store, [{ unitPrice: "1" }]);
   expect(await read()).toEqual(["2026-03-02 2 11 f"]);

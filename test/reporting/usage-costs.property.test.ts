@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import type pg from "pg";
 import { expect, test } from "vitest";
-import { addDays, type Days, monthStart } from "../../src/domain/time/days.ts";
-import type { Store } from "../../src/store/db/database.ts";
-import { DIMENSIONS } from "../../src/store/db/dimensions.ts";
-import { currenciesOf, type ViewLine, viewLines } from "../../src/store/figures/costs.ts";
-import type { UsageCells } from "../../src/store/figures/records.ts";
+import { addDays, type Days, monthStart } from "../../src/core/domain/time/days.ts";
+import type { Store } from "../../src/core/store/db/database.ts";
+import { DIMENSIONS } from "../../src/core/store/db/dimensions.ts";
+import type { UsageCells } from "../../src/core/store/figures/records.ts";
+import { currenciesOf, type ViewLine, viewLines } from "../../src/features/costs/costs.store.ts";
 import { anyPrices, anyUsage, clearUsage } from "../support/any-charges.ts";
 import {
   CLOSE_MARCH,
@@ -54,7 +54,7 @@ test("costs by id and bucket are those of the views to the last digit, with tier
       ] as const),
       async (usage, priced, later, one, other, [a, b, c], isClosed) => {
         await client.query(
-          "DELETE FROM usage.closed_charge; DELETE FROM usage.closed_workspace; DELETE FROM usage.month_close",
+          "DELETE FROM usage.closed_charge; DELETE FROM usage.closed_workspace; DELETE FROM usage.close",
         );
         await clearUsage(client);
         await enterMonths(bench, usage);

@@ -1,21 +1,21 @@
 import fc from "fast-check";
 import type pg from "pg";
 import { expect, test } from "vitest";
-import { addDays, type Days, monthStart } from "../../src/domain/time/days.ts";
-import { DAY_MS } from "../../src/domain/time/stride.ts";
-import type { GroupBy } from "../../src/domain/usage/record.ts";
-import type { Store } from "../../src/store/db/database.ts";
-import { DIMENSIONS } from "../../src/store/db/dimensions.ts";
-import { bucketsOfIds, bucketTotals } from "../../src/store/figures/buckets.ts";
-import { loadedDays, loadedHours } from "../../src/store/figures/loaded.ts";
-import type { Per, UsageOf } from "../../src/store/figures/records.ts";
-import { type UsageSum, usageSums } from "../../src/store/figures/sums.ts";
+import { addDays, type Days, monthStart } from "../../src/core/domain/time/days.ts";
+import { DAY_MS } from "../../src/core/domain/time/stride.ts";
+import type { GroupBy } from "../../src/core/domain/usage/record.ts";
+import type { Store } from "../../src/core/store/db/database.ts";
+import { DIMENSIONS } from "../../src/core/store/db/dimensions.ts";
+import { loadedDays, loadedHours } from "../../src/core/store/figures/loaded.ts";
+import type { Per, UsageOf } from "../../src/core/store/figures/records.ts";
+import { type UsageSum, usageSums } from "../../src/core/store/figures/sums.ts";
+import { bucketsOfIds, bucketTotals } from "../../src/features/figures/buckets.store.ts";
 import { clearUsage } from "../support/any-charges.ts";
 import { DAYS, dayOf } from "../support/charges.ts";
 import { seed, times } from "../support/drawn.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
-import { inSchema, monthsBy } from "../support/views.ts";
+import { hoursBy, inSchema, monthsBy } from "../support/views.ts";
 
 /** With the 55 days before it: a month is whole on both sides, and the one between is divided. */
 const SPLIT: Days = { from: dayOf(15), to: dayOf(DAYS) };
@@ -69,9 +69,12 @@ const WHOLE: Given = {
   final: true,
   areHoursFinal: false,
 };
+/** Days without usage have no row by id. They are provisional here, and the only day with rows is final. */
+const EMPTY_DAYS: Given = { ...WHOLE, days: [{}, {}], besideHours: [], final: false, areHoursFinal: true };
 const WHOLE_MONTHS: readonly (readonly ["workspace" | "project", Given])[] = [
   ["workspace", WHOLE],
   ["project", { ...WHOLE, areHoursFinal: true }],
+  ["project", EMPTY_DAYS],
 ];
 const range: fc.Arbitrary<Days> = fc
   .oneof(
@@ -183,13 +186,13 @@ async function compare(
   client: pg.Client,
   { of, per, range }: { of: UsageOf; per: Per; range: Days },
 ): Promise<void> {
-  const view = `fct_usage_${of.by}_${per === "hour" ? "hourly" : "daily"}`;
+  const view = per === "hour" ? hoursBy(of.by) : inSchema(`fct_usage_${of.by}_daily`);
   const time = per === "hour" ? "usage_hour" : "usage_date";
   const read = ({ from, to }: Days) =>
     client.query<{ bucket: string; id: string; traces: string }>(
       `SELECT ${per === "hour" ? `to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')` : `${time}::text`} AS bucket,
             ${DIMENSIONS[of.by].id} AS id, traces
-     FROM ${inSchema(view)}
+     FROM ${view}
      WHERE ${time} >= $1::date AND ${time} < $2::date AND traces > 0
        AND ($3::integer IS NULL OR workspace_id = (SELECT external_id FROM usage.entity WHERE entity_id = $3))`,
       [from, to, of.workspaceId],
@@ -277,10 +280,16 @@ async function compareMonths(client: pg.Client, by: GroupBy): Promise<void> {
   const id = by === "workspace" ? "NULL::text" : DIMENSIONS[by].id;
   const { rows } = await client.query(`
     WITH daily AS (
-      SELECT date_trunc('month', usage_date)::date AS month, workspace_id, ${id} AS id, traces, is_final
+      SELECT date_trunc('month', usage_date)::date AS month, workspace_id, ${id} AS id, traces
       FROM ${inSchema(`fct_usage_${by}_daily`)} WHERE usage_date < '${dayOf(DAYS)}'
     ), whole AS (
-      SELECT month, workspace_id, bool_and(traces IS NOT NULL) AS is_complete, bool_and(is_final) AS is_final FROM daily GROUP BY 1, 2
+      -- Days without usage have no row by id, and hold a month open as others do.
+      SELECT date_trunc('month', usage_date)::date AS month, workspace_id,
+             bool_and(status IN ('ok', 'empty', 'provisional')) AS is_complete,
+             bool_and(status IN ('ok', 'empty')) AS is_final
+      FROM reporting_detail.usage_coverage_daily
+      WHERE group_by = '${by}' AND stride = 'day' AND usage_date < '${dayOf(DAYS)}'
+      GROUP BY 1, 2
     ), expected AS (
       SELECT month, workspace_id, c.id, CASE WHEN w.is_complete THEN sum(traces) END AS traces, w.is_complete, w.is_final
       FROM daily d JOIN whole w USING (month, workspace_id)
@@ -306,13 +315,13 @@ async function compareStatuses(client: pg.Client, by: GroupBy): Promise<void> {
 
 async function compareLoaded(store: Store, client: pg.Client, of: UsageOf, range: Days): Promise<void> {
   for (const [view, time, stepMs, loaded] of [
-    ["daily", "usage_date", DAY_MS, loadedDays],
-    ["hourly", "usage_hour", DAY_MS / 24, loadedHours],
+    [inSchema(`fct_usage_${of.by}_daily`), "usage_date", DAY_MS, loadedDays],
+    [hoursBy(of.by), "usage_hour", DAY_MS / 24, loadedHours],
   ] as const) {
     const { rows } = await client.query<{ at: string; workspace: string; loaded: string; final: string }>(
       `SELECT extract(epoch FROM ${time})::bigint * 1000 AS at, workspace_id AS workspace,
               bool_and(traces IS NOT NULL)::text AS loaded, bool_and(is_final)::text AS final
-       FROM ${inSchema(`fct_usage_${of.by}_${view}`)} WHERE ${time} >= $1::date AND ${time} < $2::date GROUP BY 1, 2`,
+       FROM ${view} WHERE ${time} >= $1::date AND ${time} < $2::date GROUP BY 1, 2`,
       [range.from, range.to],
     );
     const parts = await loaded(store.db, of, range);

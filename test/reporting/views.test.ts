@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { beforeEach, describe, expect, test } from "vitest";
-import type { Store } from "../../src/store/db/database.ts";
-import { migrate } from "../../src/store/db/migrate.ts";
+import type { Store } from "../../src/core/store/db/database.ts";
+import { migrate } from "../../src/core/store/migrate.ts";
 import { connectPlain, setupSource } from "../support/reporting.ts";
 import { inSchema } from "../support/views.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { GROUPINGS } from "../../src/domain/usage/record.ts";
+import { GROUPINGS } from "../../src/core/domain/usage/record.ts";
 import { CLOSE_MARCH, dayOf, enterPrices } from "../support/charges.ts";
 import { setOwners } from "../support/owners.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";

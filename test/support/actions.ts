@@ -1,6 +1,6 @@
 import { sql } from "kysely";
-import type { Database } from "../../src/store/db/database.ts";
-import type { Actor, NewAction } from "../../src/store/work/operator-actions.ts";
+import type { Database } from "../../src/core/store/db/database.ts";
+import type { Actor, NewAction } from "../../src/core/store/work/operator-actions.ts";
 
 type ListedAction = Pick<NewAction, "action" | "detail"> & {
   readonly source: string | null;

@@ -1,7 +1,7 @@
 import { onTestFinished } from "vitest";
-import { Secret } from "../../src/config/secret.ts";
-import { HOUR_MS } from "../../src/domain/time/stride.ts";
-import type { AlertSettings } from "../../src/pipeline/alerts/send-alerts.ts";
+import { Secret } from "../../src/core/base/secret.ts";
+import { HOUR_MS } from "../../src/core/domain/time/stride.ts";
+import type { AlertSettings } from "../../src/features/alerts/send-alerts.ts";
 import { openReceivers } from "./receivers.ts";
 
 /** Alerts of the only source, which is stale after an hour. No time passes between tries. */

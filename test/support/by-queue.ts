@@ -1,7 +1,7 @@
-import { workMessage } from "../../src/pipeline/extract/work-task.ts";
-import type { OpenSource } from "../../src/pipeline/source/source.ts";
-import { planSync } from "../../src/pipeline/sync/sync.ts";
-import { takeTasksToQueue } from "../../src/store/work/tasks.ts";
+import { workMessage } from "../../src/core/pipeline/extract/work-task.ts";
+import type { OpenSource } from "../../src/core/pipeline/source/source.ts";
+import { planSync } from "../../src/core/pipeline/sync/sync.ts";
+import { takeTasksToQueue } from "../../src/core/store/work/tasks.ts";
 import type { Bench } from "./source.ts";
 
 /** A sync as the service works it: each fetch task is a message of its own. What fails is kept, for the next sync. */

@@ -1,7 +1,8 @@
-import type { PricedMeasure } from "../../src/domain/bill/price.ts";
-import type { GroupBy } from "../../src/domain/usage/record.ts";
-import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
-import type { Store } from "../../src/store/db/database.ts";
+import type { GroupBy } from "../../src/core/domain/usage/record.ts";
+import type { Store } from "../../src/core/store/db/database.ts";
+import { importPrices } from "../../src/features/costs/import-prices.ts";
+import type { PricedMeasure } from "../../src/features/costs/price.ts";
+import { ALL_DUE } from "./by-hand.ts";
 import { loadRows, windowOf } from "./store.ts";
 
 const DAY_MS = 86_400_000;
@@ -53,14 +54,15 @@ export async function enterPrices(store: Store, given: readonly GivenPrice[]) {
 /** Closes March and its costs, as `close` does. */
 export const CLOSE_MARCH = `
   WITH m AS (
-    INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements, costs_closed_at)
-    SELECT source_id, '2026-03-01', 1, 0, now() FROM usage.source RETURNING close_id
+    INSERT INTO usage.close (source_id, period_start, period_end, settle_after_seconds, accepted_disagreements, costs_closed_at)
+    SELECT source_id, '2026-03-01', '2026-04-01', 1, 0, now() FROM usage.source RETURNING close_id
   ), w AS (
     INSERT INTO usage.closed_workspace SELECT close_id, entity_id, false FROM m, usage.workspace RETURNING close_id, workspace_id
   )
   INSERT INTO usage.closed_charge
-  SELECT close_id, usage_date, workspace_id, sku, measure, price_id, tier, from_quantity, unit_price, currency, traces, cost
-  FROM usage.charge JOIN w USING (workspace_id) WHERE month_start = '2026-03-01' AND NOT is_closed`;
+  SELECT close_id, usage_date, workspace_id, sku, measure, price_id, tier, from_quantity, unit_price, currency, quantity, cost
+  FROM usage.charge JOIN w USING (workspace_id) WHERE month_start = '2026-03-01';
+  ${ALL_DUE}`;
 
 /** Traces by workspace and place of the day; a loaded day that is not named is zero. */
 export type Usage = Readonly<Record<string, Readonly<Record<number, number>>>>;

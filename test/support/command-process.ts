@@ -13,7 +13,7 @@ const [node = "", program = ""] = process.argv;
 if (import.meta.main) {
   // Each command's log listens for the end of the process.
   process.setMaxListeners(0);
-  // As src/main.ts.
+  // As src/app/main.ts.
   process.stdout.on("error", () => {});
   process.stderr.on("error", () => {});
   process.on("disconnect", () => process.exit());
@@ -25,7 +25,7 @@ async function runOne(args: CommandTask["args"], env: CommandTask["env"]): Promi
   Object.assign(process.env, env);
   process.argv = [node, program, ...args];
   process.exitCode = 0;
-  const { main } = await import("../../src/cli/program.ts");
+  const { main } = await import("../../src/app/program.ts");
   await main();
   process.stdout.write(END);
   process.stderr.write(END);

@@ -1,10 +1,10 @@
-import { STATUSES } from "../../src/domain/coverage/coverage-grid.ts";
-import { DIFFERENCE_KINDS } from "../../src/domain/proof/difference.ts";
-import { STRIDES } from "../../src/domain/time/stride.ts";
-import { MEASURES, METER } from "../../src/domain/usage/meter.ts";
-import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import { DIMENSIONS } from "../../src/store/db/dimensions.ts";
-import { keyOf, timeColumnOf, type View, type ViewColumn } from "../../src/store/export/views.ts";
+import { STATUSES } from "../../src/core/domain/coverage/coverage-grid.ts";
+import { DIFFERENCE_KINDS } from "../../src/core/domain/proof/difference.ts";
+import { STRIDES } from "../../src/core/domain/time/stride.ts";
+import { MEASURES, METER } from "../../src/core/domain/usage/meter.ts";
+import { GROUPINGS } from "../../src/core/domain/usage/record.ts";
+import { DIMENSIONS } from "../../src/core/store/db/dimensions.ts";
+import { keyOf, timeColumnOf, type View, type ViewColumn } from "../../src/core/store/db/views.ts";
 
 /** The sources of docs/dbt with comments and tests, and a test of their keys: `npm run schema` writes both from the views. */
 
@@ -102,7 +102,7 @@ const NULL_WHERE_MISSING = Object.values(DIMENSIONS)
 /** Columns of keys that are null in what has no resource, or is the rest of a workspace. */
 const NULL_OF_THE_REST: readonly string[] = [
   "owner_assignment.group_by",
-  ...["fct_other_usage_daily", "fct_usage_monthly", "fct_cost_by_id_daily"].map(
+  ...["fct_other_usage_daily", "fct_usage_by_id_hourly", "fct_usage_monthly", "fct_cost_by_id_daily"].map(
     (view) => `${view}.dimension_id`,
   ),
   ...["ResourceType", "ResourceId", "AllocatedMethodDetails"].map(
@@ -111,10 +111,10 @@ const NULL_OF_THE_REST: readonly string[] = [
 ];
 
 const TIERS = ["longlived", "shortlived"];
-/** Values of a column; a column of one view stands behind the view's name, that of all views by tier behind `by_tier`. */
+/** Values of a column; a column of one view stands behind the view's name. */
 const ACCEPTED: Readonly<Record<string, readonly string[]>> = {
   coverage_status: STATUSES,
-  "by_tier.coverage_status": ["inconsistent", ...STATUSES],
+  tiers_status: ["inconsistent", ...STATUSES],
   trace_tier: TIERS,
   "usage_coverage_by_kind_daily.trace_tier": ["all", ...TIERS],
   "usage_reconciliation.trace_tier": ["all", ...TIERS],
@@ -156,10 +156,7 @@ function dbtTestsOf(view: View, { name }: ViewColumn, views: readonly View[]): s
     (isFact && NULL_WHERE_MISSING.includes(name)) || NULL_OF_THE_REST.includes(`${view.name}.${name}`);
   if (key.includes(name) && !mayBeNull) tests.push(["not_null"]);
   if (key.length === 1 && key[0] === name) tests.push(["unique"]);
-  const accepted =
-    ACCEPTED[`${view.name}.${name}`] ??
-    (view.name.includes("_by_tier_") ? ACCEPTED[`by_tier.${name}`] : undefined) ??
-    ACCEPTED[name];
+  const accepted = ACCEPTED[`${view.name}.${name}`] ?? ACCEPTED[name];
   if (accepted !== undefined)
     tests.push(["accepted_values", ["values:", ...accepted.map((value) => `  - ${value}`)]]);
   const parent = isFact ? parentOf(view, name) : undefined;

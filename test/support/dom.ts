@@ -36,7 +36,6 @@ export function readPage(html: string) {
   return {
     /** All that is read, but for what is drawn. */
     text: textOf(main),
-    heading: textOf(document.querySelector("h1")),
     headings: all("h2, h3").map(textOf),
     /** Notices with their word, such as `Attention: ...`. */
     notices: all(".notice").map(textOf),
@@ -72,7 +71,6 @@ export function readPage(html: string) {
     screens: within("nav[aria-label=Screens] a").map((one) => one.getAttribute("href") ?? ""),
     current: within("nav[aria-label=Screens] a[aria-current=page]")[0]?.getAttribute("href") ?? undefined,
     hasFooter: within("footer").length > 0,
-    canLogOut: within("form[action='/logout']").length > 0,
   };
 }
 
@@ -134,7 +132,6 @@ function fieldIn(label: Element) {
     name: field?.getAttribute("name") ?? "",
     value: chosen?.getAttribute("value") ?? field?.getAttribute("value") ?? "",
     options: options.map((one) => one.getAttribute("value") ?? ""),
-    isChecked: field?.hasAttribute("checked") === true,
   };
 }
 

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { beforeEach } from "vitest";
-import type { Store } from "../../src/store/db/database.ts";
+import type { Store } from "../../src/core/store/db/database.ts";
 import { connectPlain, setupSource } from "./reporting.ts";
 
 /** A source with a connection to its database, new for each test of a file. */

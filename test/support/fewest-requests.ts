@@ -1,6 +1,6 @@
-import { type UsageRequest, workspaceIdsOf } from "../../src/domain/planning/request.ts";
-import { normalize } from "../../src/domain/time/intervals.ts";
-import { STRIDE_MS, TIER_BUCKETS } from "../../src/domain/time/stride.ts";
+import { type UsageRequest, workspaceIdsOf } from "../../src/core/domain/planning/request.ts";
+import { normalize } from "../../src/core/domain/time/intervals.ts";
+import { STRIDE_MS, TIER_BUCKETS } from "../../src/core/domain/time/stride.ts";
 
 /**
  * Lower bound of the requests that cover this time, computed independently of the plan: for each set of workspaces,

@@ -3,9 +3,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import pg from "pg";
 import type { TestProject } from "vitest/node";
-import { UnreachableError } from "../../src/errors.ts";
-import { resolveRedis } from "../../src/local/servers/resolve.ts";
-import type { Service } from "../../src/local/servers/start-server.ts";
+import { UnreachableError } from "../../src/core/base/errors.ts";
+import { resolveRedis } from "../../src/features/servers/redis.ts";
+import type { Service } from "../../src/features/servers/start-server.ts";
 import { resolveTestPostgres } from "./test-postgres.ts";
 
 /**

@@ -2,11 +2,10 @@ import { spawnSync } from "node:child_process";
 import { appendFileSync, writeFileSync } from "node:fs";
 import { sql } from "kysely";
 import { onTestFinished } from "vitest";
-import { startLocalPostgres } from "../../src/local/servers/local-postgres.ts";
-import { startLocalRedis } from "../../src/local/servers/local-redis.ts";
-import type { Service } from "../../src/local/servers/start-server.ts";
-import { openStore } from "../../src/store/db/database.ts";
-import { migrate } from "../../src/store/db/migrate.ts";
+import { openStore } from "../../src/core/store/db/database.ts";
+import { migrate } from "../../src/core/store/migrate.ts";
+import { startLocalPostgres } from "../../src/features/servers/postgres.ts";
+import { startLocalRedis } from "../../src/features/servers/redis.ts";
 
 /**
  * Hosts beside this one, as network namespaces: sessions between them and this one's servers are TCP from end to end,
@@ -75,13 +74,12 @@ function createHost(index: number, onEnd: (close: () => void) => void): Host {
   };
 }
 
-/** A migrated Postgres that lets hosts log in, and a Redis, for one test. Undefined where none can be started here. */
+/** A migrated Postgres that lets hosts log in, and a Redis, for one test. */
 export async function startServersForHosts() {
   const { PATH = "" } = process.env;
   const input = { say: () => {}, env: { PATH } };
   const [postgres, redis] = await Promise.all([startLocalPostgres(input), startLocalRedis(input)]);
-  for (const service of [postgres, redis]) endWithTest(service);
-  if (postgres === undefined || redis === undefined) return undefined;
+  for (const service of [postgres, redis]) onTestFinished(() => service.close());
   const store = openStore({ url: postgres.url });
   onTestFinished(() => store.close());
   const { rows } = await sql<{ file: string }>`select current_setting('hba_file') as file`.execute(store.db);
@@ -89,8 +87,4 @@ export async function startServersForHosts() {
   await sql`select pg_reload_conf()`.execute(store.db);
   await migrate(store);
   return { store, databaseUrl: postgres.url, redisUrl: redis.url };
-}
-
-function endWithTest(service: Service | undefined): void {
-  if (service !== undefined) onTestFinished(() => service.close());
 }

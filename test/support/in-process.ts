@@ -1,4 +1,4 @@
-import { main } from "../../src/cli/program.ts";
+import { main } from "../../src/app/program.ts";
 import { runMain } from "./same-figures/program.ts";
 
 /** Runs the program in this process, with this environment alone: most commands take less time than a start of Node. */

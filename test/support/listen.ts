@@ -23,11 +23,7 @@ export async function listenInTest(server: Server): Promise<number> {
   return port;
 }
 
-/** A port of 127.0.0.1 that nobody uses now. A server keeps it over its restarts. */
-export async function freePort(): Promise<number> {
-  return (await freePorts(1))[0] as number;
-}
-
+/** Ports of 127.0.0.1 that nobody uses now. A server keeps one over its restarts. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer());
   const ports = await Promise.all(servers.map(listen));

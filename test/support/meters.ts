@@ -1,9 +1,9 @@
-import { DAY_MS } from "../../src/domain/time/stride.ts";
-import type { Interval } from "../../src/domain/time/window.ts";
-import { METER, type Meter } from "../../src/domain/usage/meter.ts";
-import { GROUPINGS, type GroupBy } from "../../src/domain/usage/record.ts";
-import type { DeploymentMeasure } from "../../src/local/standin/engine/ledger.ts";
-import type { Standin, StandinOptions } from "../../src/local/standin/server.ts";
+import { DAY_MS } from "../../src/core/domain/time/stride.ts";
+import type { Interval } from "../../src/core/domain/time/window.ts";
+import { METER, type Meter } from "../../src/core/domain/usage/meter.ts";
+import { GROUPINGS, type GroupBy } from "../../src/core/domain/usage/record.ts";
+import type { DeploymentMeasure } from "../../src/features/standin/engine/ledger.ts";
+import type { Standin, StandinOptions } from "../../src/features/standin/server.ts";
 import { now } from "./clock.ts";
 import { type Bench, setup } from "./source.ts";
 import { type Figures, together } from "./tables.ts";

@@ -1,6 +1,11 @@
 import { DateTime } from "luxon";
-import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
-import { type CloseRequest, type CloseResult, closeMonth } from "../../src/store/months/month-close.ts";
+import { monthAt } from "../../src/core/domain/months/month.ts";
+import { DAY_MS, HOUR_MS } from "../../src/core/domain/time/stride.ts";
+import {
+  type CloseRequest,
+  type CloseResult,
+  closePeriod,
+} from "../../src/features/close/close-period.store.ts";
 import { type Bench, setup } from "./source.ts";
 
 /** A month to close: the last calendar one that is final to its end, new for each test of a file. */
@@ -21,17 +26,32 @@ export async function setUpMonth(workspaces: readonly number[] = [WORKSPACE]): P
 
 export const load = (range = month) => bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
 
-type Options = Partial<Omit<CloseRequest, "sourceId" | "monthStart">>;
+type Options = Partial<Omit<CloseRequest, "sourceId" | "period">>;
 
-export async function close(options: Options = {}): Promise<CloseResult> {
-  const [source] = await bench.sql<{ source_id: number }>("SELECT source_id FROM usage.source");
+/** Closes all the same: accepts what a first try lists. */
+export async function acceptOpen(
+  close: (accept: Pick<CloseRequest, "accept">) => Promise<CloseResult>,
+): Promise<CloseResult> {
+  const first = await close({});
+  return first.state === "open" && first.digest !== null ? close({ accept: [first.digest] }) : first;
+}
+
+export const close = (options: Options = {}) =>
+  closeBenchMonth(bench, new Date(month.start).toISOString().slice(0, 10), options);
+
+/** Closes a month (its first day) without costs, unless `options` say otherwise. */
+export async function closeBenchMonth(
+  { sql, open, store }: Bench,
+  monthStart: string,
+  options: Options,
+): Promise<CloseResult> {
+  const [source] = await sql<{ source_id: number }>("SELECT source_id FROM usage.source");
   // Before the first contact there is no source.
-  const sourceId = source?.source_id ?? (await bench.open()).sourceId;
-  const monthStart = new Date(month.start).toISOString().slice(0, 10);
+  const sourceId = source?.source_id ?? (await open()).sourceId;
   const by = { name: null, role: "operator", via: "command" } as const;
-  return closeMonth(bench.store, {
+  return closePeriod(store, {
     sourceId,
-    monthStart,
+    period: monthAt(Date.parse(monthStart)),
     settleAfterMs: 3 * DAY_MS,
     withoutCosts: true,
     by,
@@ -46,7 +66,7 @@ export const totals = () =>
   bench.sql<{ group_by: string; closed: number; adjustment: number; current: number }>(
     `SELECT group_by, sum(closed_traces)::bigint AS closed, sum(adjustment_traces)::bigint AS adjustment,
             sum(current_traces)::bigint AS current
-     FROM reporting_detail.fct_month_close_by_dimension GROUP BY group_by ORDER BY group_by`,
+     FROM reporting_detail.fct_close GROUP BY group_by ORDER BY group_by`,
   );
 
 /** What the stand-in's book has for the month. */

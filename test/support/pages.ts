@@ -1,13 +1,13 @@
 import type { AddressInfo } from "node:net";
 import { pino } from "pino";
 import { request } from "undici";
-import { systemClock } from "../../src/clock.ts";
-import { readConfig } from "../../src/config/config.ts";
-import type { Standin } from "../../src/local/standin/server.ts";
-import { newApp } from "../../src/service/http/server.ts";
-import { pagesOf } from "../../src/service/pages.ts";
-import type { WebServices } from "../../src/service/web/routes.ts";
-import { openStore, type Store } from "../../src/store/db/database.ts";
+import { pagesOf } from "../../src/app/service/pages.ts";
+import { systemClock } from "../../src/core/base/clock.ts";
+import { readConfig } from "../../src/core/base/config.ts";
+import { openStore, type Store } from "../../src/core/store/db/database.ts";
+import type { Standin } from "../../src/features/standin/server.ts";
+import type { WebServices } from "../../src/web/routes.ts";
+import { newApp } from "../../src/web/server.ts";
 import { readPage } from "./dom.ts";
 import { atEnd } from "./share.ts";
 

@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
-import { freePort } from "./listen.ts";
+import { freePort } from "../../src/features/servers/start-server.ts";
 
 /** PgBouncer is used where it is installed. */
 export function hasPgBouncer(): boolean {

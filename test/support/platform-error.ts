@@ -1,4 +1,4 @@
-import { PlatformError } from "../../src/errors.ts";
+import { PlatformError } from "../../src/core/base/errors.ts";
 
 /** An answer of the platform that is no success, and that no other attempt changes. */
 export const platformError = (status: number) =>

@@ -1,8 +1,8 @@
 import { onTestFinished } from "vitest";
-import type { Standin } from "../../src/local/standin/server.ts";
-import { type ProbeRequest, probeMeter } from "../../src/pipeline/proof/probe.ts";
-import type { OpenSource } from "../../src/pipeline/source/source.ts";
-import { type DeploymentClients, deploymentClientsOf } from "../../src/platform/clients.ts";
+import type { OpenSource } from "../../src/core/pipeline/source/source.ts";
+import { type DeploymentClients, deploymentClientsOf } from "../../src/features/agents/clients.ts";
+import { type ProbeRequest, probeMeter } from "../../src/features/probe/probe-meter.ts";
+import type { Standin } from "../../src/features/standin/server.ts";
 import { type Bench, setup } from "./source.ts";
 
 /** A source with a deployment whose traffic is billed, and the meter probe of it. */

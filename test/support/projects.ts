@@ -45,7 +45,6 @@ const LONG: readonly string[] = [
   "integration/web/workbook",
   // Platforms that contradict themselves or take access away in rare ways; reconcile, repair, check-totals, sync/meters and
   // store/lost-access have the usual ones.
-  "integration/pipeline/demo-story",
   "integration/pipeline/backfill/restored",
   "integration/pipeline/bill/provider",
   "integration/pipeline/evaluators",
@@ -66,6 +65,7 @@ const LONG: readonly string[] = [
   "integration/pipeline/sandboxes-refused",
   "integration/pipeline/sync/ended-meters",
   "integration/pipeline/sync/first-responses.property",
+  "integration/pipeline/sync/learned-meters",
   "integration/pipeline/totals/check-totals.property",
   "integration/pipeline/totals/known-findings",
   "integration/pipeline/totals/meters",

@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { EXIT } from "../../src/cli/session/exit.ts";
-import { SETTINGS } from "../../src/config/settings.ts";
-import { createMetrics } from "../../src/service/http/metrics.ts";
+import { SETTINGS } from "../../src/core/base/settings.ts";
+import { EXIT } from "../../src/terminal/exit.ts";
+import { createMetrics } from "../../src/web/metrics.ts";
 import { errorCodes } from "./error-codes.ts";
 import { helpOfAll, optionsOf } from "./help.ts";
 

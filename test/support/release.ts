@@ -21,6 +21,6 @@ export function copyRelease(): string {
 export function nextRelease(next: { migration: string; sql: string; views: string }): string {
   const release = copyRelease();
   writeFileSync(join(release, `sql/migrations/${next.migration}.sql`), next.sql);
-  appendFileSync(join(release, "sql/reporting/90_comments.sql"), next.views);
+  appendFileSync(join(release, "sql/reporting/95_grants.sql"), next.views);
   return release;
 }

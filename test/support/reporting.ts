@@ -1,10 +1,10 @@
 import pg from "pg";
-import type { Stride } from "../../src/domain/time/stride.ts";
-import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import { ensureScopes } from "../../src/store/catalog/scopes.ts";
-import { registerSource } from "../../src/store/catalog/sources.ts";
-import { registerWorkspaces } from "../../src/store/catalog/workspaces.ts";
-import type { Store } from "../../src/store/db/database.ts";
+import type { Stride } from "../../src/core/domain/time/stride.ts";
+import { GROUPINGS } from "../../src/core/domain/usage/record.ts";
+import { registerWorkspaces } from "../../src/core/store/access/workspaces.ts";
+import { ensureScopes } from "../../src/core/store/catalog/scopes.ts";
+import { registerSource } from "../../src/core/store/catalog/sources.ts";
+import type { Store } from "../../src/core/store/db/database.ts";
 import { pastPooler } from "./database.ts";
 import { atEnd } from "./share.ts";
 import { proveAccess, setupMigrated } from "./store.ts";

@@ -1,6 +1,6 @@
-import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
-import type { SandboxHour } from "../../src/local/standin/engine/sandboxes.ts";
-import type { FaultStep } from "../../src/local/standin/faults.ts";
+import { DAY_MS, HOUR_MS } from "../../src/core/domain/time/stride.ts";
+import type { FaultStep } from "../../src/features/standin/engine/faults.ts";
+import type { SandboxHour } from "../../src/features/standin/engine/sandboxes.ts";
 import { now } from "./clock.ts";
 import { type Bench, setup } from "./source.ts";
 

@@ -37,8 +37,12 @@ const SEQUENCES = `
   ${ORDER}`;
 
 const TABLES = `
-  SELECT format('CREATE TABLE %s (%s);', ${NAME}, chr(10) || string_agg(t.line, ',' || chr(10) ORDER BY t.kind, t.place, t.name COLLATE "C") || chr(10))
-    || chr(10) AS text
+  SELECT format('CREATE TABLE %s (%s)', ${NAME}, chr(10) || string_agg(t.line, ',' || chr(10) ORDER BY t.kind, t.place, t.name COLLATE "C") || chr(10))
+    || coalesce(' PARTITION BY ' || pg_get_partkeydef(c.oid), '') || ';' || chr(10)
+    || coalesce((
+      SELECT string_agg(format('CREATE TABLE %s PARTITION OF %s %s;', p.oid::regclass, ${NAME}, pg_get_expr(p.relpartbound, p.oid)) || chr(10), '' ORDER BY p.relname COLLATE "C")
+      FROM pg_inherits i JOIN pg_class p ON p.oid = i.inhrelid WHERE i.inhparent = c.oid
+    ), '') AS text
   FROM pg_class c
   JOIN LATERAL (
     SELECT 1 AS kind, a.attnum AS place, a.attname::text AS name,
@@ -56,7 +60,7 @@ const TABLES = `
     FROM pg_constraint k
     WHERE k.conrelid = c.oid AND k.contype IN ('p', 'u', 'f', 'c', 'x')
   ) t ON true
-  WHERE ${OURS} AND c.relkind IN ('r', 'p')
+  WHERE ${OURS} AND c.relkind IN ('r', 'p') AND NOT c.relispartition
   GROUP BY c.oid
   ${ORDER}`;
 
@@ -64,7 +68,7 @@ const TABLES = `
 const INDEXES = `
   SELECT pg_get_indexdef(c.oid) || ';' || chr(10) AS text
   FROM pg_class c
-  WHERE ${OURS} AND c.relkind = 'i' AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = c.oid)
+  WHERE ${OURS} AND c.relkind IN ('i', 'I') AND NOT c.relispartition AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = c.oid)
     AND NOT EXISTS (SELECT FROM pg_index x JOIN pg_class t ON t.oid = x.indrelid WHERE x.indexrelid = c.oid AND t.relname LIKE 'kysely%')
   ${ORDER}`;
 

@@ -3,12 +3,13 @@ import type { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { expect } from "vitest";
 import { openQueue, producerConnection, type QueueKind } from "../../jobs/queues.ts";
-import { UnreachableError } from "../../src/errors.ts";
-import { resolveRedis } from "../../src/local/servers/resolve.ts";
-import { type Standin, type StandinOptions, startStandin } from "../../src/local/standin/server.ts";
-import { redisServerOf } from "../../src/redis-server.ts";
-import { openStore, type Store } from "../../src/store/db/database.ts";
+import { UnreachableError } from "../../src/core/base/errors.ts";
+import { redisServerOf } from "../../src/core/base/redis-server.ts";
+import { openStore, type Store } from "../../src/core/store/db/database.ts";
+import { resolveRedis } from "../../src/features/servers/redis.ts";
+import { type Standin, type StandinOptions, startStandin } from "../../src/features/standin/server.ts";
 import { type Running, start, usageEtl, type Where } from "./cli.ts";
+import { now } from "./clock.ts";
 import { pastPooler } from "./database.ts";
 import { poll } from "./poll.ts";
 import { skipThis } from "./services.ts";
@@ -156,7 +157,7 @@ async function startServers() {
 
 /** The date that many days before today, UTC. */
 export function daysAgo(days: number): string {
-  return new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10);
+  return new Date(now() - days * DAY_MS).toISOString().slice(0, 10);
 }
 
 /** Adds usage of yesterday to the stand-in and resolves when the source's view shows it: syncs and fetches go on. */
@@ -174,7 +175,7 @@ export async function lateUsageArrives(
          AND usage_date = (now() AT TIME ZONE 'UTC')::date - 1`,
     );
   const before = await total();
-  const at = Math.floor(Date.now() / DAY_MS - 1) * DAY_MS;
+  const at = Math.floor(now() / DAY_MS - 1) * DAY_MS;
   bench.standin.ledger.change({ project, user, key, at }, 17);
   await poll(async () => (await total()) === before + 17, { deadlineMs, everyMs: 200 });
 }

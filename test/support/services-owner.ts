@@ -1,5 +1,5 @@
-import { startLocalPostgres } from "../../src/local/servers/local-postgres.ts";
-import { startLocalRedis } from "../../src/local/servers/local-redis.ts";
+import { startLocalPostgres } from "../../src/features/servers/postgres.ts";
+import { startLocalRedis } from "../../src/features/servers/redis.ts";
 
 /** `node services-owner.ts` owns a Postgres and a Redis until it is killed. It prints one line of JSON: their URLs, or the error. */
 const input = {
@@ -10,7 +10,7 @@ const input = {
 try {
   const postgres = await startLocalPostgres(input);
   const redis = await startLocalRedis(input);
-  process.stdout.write(`${JSON.stringify({ postgres: postgres?.url, redis: redis?.url })}\n`);
+  process.stdout.write(`${JSON.stringify({ postgres: postgres.url, redis: redis.url })}\n`);
   setInterval(() => {}, 1_000);
 } catch (error) {
   process.stdout.write(

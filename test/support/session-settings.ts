@@ -3,11 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
 import pg from "pg";
-import { DAY_MS } from "../../src/domain/time/stride.ts";
-import { openStore, type Store } from "../../src/store/db/database.ts";
-import { CARRIED_SETTINGS, SESSION_SETTINGS } from "../../src/store/db/session.ts";
-import { listReporting } from "../../src/store/export/views.ts";
+import { DAY_MS } from "../../src/core/domain/time/stride.ts";
+import { openStore, type Store } from "../../src/core/store/db/database.ts";
+import { CARRIED_SETTINGS, SESSION_SETTINGS } from "../../src/core/store/db/session.ts";
+import { listReporting } from "../../src/core/store/db/views.ts";
 import { SCREENS } from "./browser/screens.ts";
+import { now } from "./clock.ts";
 import { pastPooler } from "./database.ts";
 import { runHere } from "./in-process.ts";
 import { answer, overHttp } from "./mcp.ts";
@@ -118,7 +119,10 @@ export async function writings(bench: Bench, url: string): Promise<Outcome> {
     await run("totals");
     await run("prices", "import", file("prices.csv", PRICES));
     await run("owners", "apply", file("owners.yaml", OWNERS.replace("WORKSPACE", workspaceIds[0] ?? "")));
-    await run("close", iso(dataStart).slice(0, 7), "--accept-disagreements", "--without-costs");
+    const close = ["close", iso(dataStart).slice(0, 7), "--without-costs"];
+    await run(...close);
+    const [, digest] = /--accept ([0-9a-f]+)/.exec([...said.values()].join()) ?? [];
+    if (digest !== undefined) await run(...close, "--accept", digest);
     standin.ledger.change(senderOn(standin, 0, today - 5 * DAY_MS), 25);
     const range = ["--from", iso(today - 6 * DAY_MS), "--to", iso(today - 4 * DAY_MS)];
     await run("backfill", ...range, "--reprocess", "all", "--inline");
@@ -173,8 +177,8 @@ export async function seenBy(url: string): Promise<Outcome> {
 }
 
 /** What commands, pages and tools show of the story, which they do not change. */
-export async function readings(url: string, { hasExports = true } = {}): Promise<Outcome> {
-  const story = storyOf(Date.now());
+export async function readings(url: string): Promise<Outcome> {
+  const story = storyOf(now());
   const month = iso(story.month.start).slice(0, 7);
   const standin = { url: "http://127.0.0.1:9", apiKey: "platform-key" };
   const said: Outcome = new Map();
@@ -205,7 +209,7 @@ export async function readings(url: string, { hasExports = true } = {}): Promise
       await run(...command.split(" "));
     const store = openStore({ url });
     const views = await listReporting(store.db).finally(() => store.close());
-    for (const [at, { name, isAsOf }] of hasExports ? views.entries() : []) {
+    for (const [at, { name, isAsOf }] of views.entries()) {
       const format = at % 2 === 0 ? "csv" : "json";
       const asOf = isAsOf ? ["--as-of", iso(story.restated.end)] : [];
       const file = join(folder, "rows");

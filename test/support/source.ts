@@ -1,24 +1,24 @@
 import { pino } from "pino";
-import type { EmailPolicy, SourceConfig } from "../../src/config/config.ts";
-import { Secret } from "../../src/config/secret.ts";
-import type { UsageRequest } from "../../src/domain/planning/request.ts";
-import { DAY_MS, floorToGrid, HOUR_MS } from "../../src/domain/time/stride.ts";
-import { type Standin, type StandinOptions, startStandin } from "../../src/local/standin/server.ts";
-import { type RunResult, runInline } from "../../src/pipeline/extract/run-inline.ts";
+import type { EmailPolicy, SourceConfig } from "../../src/core/base/config.ts";
+import { Secret } from "../../src/core/base/secret.ts";
+import type { UsageRequest } from "../../src/core/domain/planning/request.ts";
+import { DAY_MS, floorToGrid, HOUR_MS } from "../../src/core/domain/time/stride.ts";
+import { type RunResult, runInline } from "../../src/core/pipeline/extract/run-inline.ts";
 import {
   type ReconcileRequest,
   type ReconcileResult,
   reconcile,
-} from "../../src/pipeline/proof/reconcile.ts";
-import { learnMeters } from "../../src/pipeline/source/learn-meters.ts";
-import { openSource } from "../../src/pipeline/source/open-source.ts";
-import type { OpenSource } from "../../src/pipeline/source/source.ts";
-import { type PlanRequest, planSource, routineDemand } from "../../src/pipeline/sync/plan.ts";
-import { planRoutine } from "../../src/pipeline/sync/sync.ts";
-import { createBillingClient } from "../../src/platform/billing/billing.ts";
-import { PlatformHttp } from "../../src/platform/http/http.ts";
-import type { Store } from "../../src/store/db/database.ts";
-import { storeNow } from "../../src/store/load/fetch-ledger.ts";
+} from "../../src/core/pipeline/proof/reconcile.ts";
+import { learnMeters } from "../../src/core/pipeline/source/learn-meters.ts";
+import { openSource } from "../../src/core/pipeline/source/open-source.ts";
+import type { OpenSource } from "../../src/core/pipeline/source/source.ts";
+import { type PlanRequest, planSource, routineDemand } from "../../src/core/pipeline/sync/plan.ts";
+import { planRoutine } from "../../src/core/pipeline/sync/sync.ts";
+import { createBillingClient } from "../../src/core/platform/billing/billing.ts";
+import { PlatformHttp } from "../../src/core/platform/http/http.ts";
+import type { Store } from "../../src/core/store/db/database.ts";
+import { storeNow } from "../../src/core/store/work/fetch-ledger.ts";
+import { type Standin, type StandinOptions, startStandin } from "../../src/features/standin/server.ts";
 import { now as currentTime } from "./clock.ts";
 import { poll } from "./poll.ts";
 import { atEnd } from "./share.ts";

@@ -1,11 +1,12 @@
 import { DateTime } from "luxon";
-import { type OwnerFile, WHOLE_SHARE } from "../../src/domain/bill/owner.ts";
-import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
-import { planSource } from "../../src/pipeline/sync/plan.ts";
-import { replaceOwners } from "../../src/store/bill/owners.ts";
-import { openStore } from "../../src/store/db/database.ts";
-import { closeMonth } from "../../src/store/months/month-close.ts";
-import { createBackfill } from "../../src/store/work/backfills.ts";
+import { monthAt } from "../../src/core/domain/months/month.ts";
+import { DAY_MS, HOUR_MS } from "../../src/core/domain/time/stride.ts";
+import { planSource } from "../../src/core/pipeline/sync/plan.ts";
+import { openStore } from "../../src/core/store/db/database.ts";
+import { createBackfill } from "../../src/core/store/work/backfills.ts";
+import { closePeriod } from "../../src/features/close/close-period.store.ts";
+import { type OwnerFile, WHOLE_SHARE } from "../../src/features/owners/owner.ts";
+import { replaceOwners } from "../../src/features/owners/owners.store.ts";
 import { ensureTemplate } from "./database.ts";
 import { HOSTILE } from "./hostile.ts";
 import { farFromTheNextHour, openBench, senderOn } from "./source.ts";
@@ -151,9 +152,9 @@ async function tell(store: ReturnType<typeof openStore>, url: string, now: numbe
     const [source] = await bench.sql<{ source_id: number }>("SELECT source_id FROM usage.source");
     const sourceId = source?.source_id ?? 0;
     await store.transaction(({ db }) => replaceOwners(db, ownersOf(first.id)));
-    const closed = await closeMonth(store, {
+    const closed = await closePeriod(store, {
       sourceId,
-      monthStart: iso(month.start),
+      period: monthAt(month.start),
       settleAfterMs: 3 * DAY_MS,
       withoutCosts: true,
       by: ACTOR,

@@ -1,9 +1,9 @@
-import { DAY_MS, STRIDE_MS, type Stride } from "../../src/domain/time/stride.ts";
-import type { Interval } from "../../src/domain/time/window.ts";
-import type { Meter } from "../../src/domain/usage/meter.ts";
-import type { GroupBy } from "../../src/domain/usage/record.ts";
-import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import type { Standin } from "../../src/local/standin/server.ts";
+import { DAY_MS, STRIDE_MS, type Stride } from "../../src/core/domain/time/stride.ts";
+import type { Interval } from "../../src/core/domain/time/window.ts";
+import type { Meter } from "../../src/core/domain/usage/meter.ts";
+import type { GroupBy } from "../../src/core/domain/usage/record.ts";
+import { GROUPINGS } from "../../src/core/domain/usage/record.ts";
+import type { Standin } from "../../src/features/standin/server.ts";
 import type { Bench } from "./source.ts";
 
 /** Stored usage and the stand-in's ledger as lines of the same form: a key and its traces. */

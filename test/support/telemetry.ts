@@ -1,10 +1,9 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomBytes } from "node:crypto";
+import { appendFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
-/**
- * A small tracing SDK for `node --import`; of OpenTelemetry's packages only the API is installed. Every ended span is sent to OTEL_EXPORTER_OTLP_ENDPOINT as OTLP over HTTP in JSON.
- */
+/** A small tracing SDK for `node --import`; of OpenTelemetry's packages only the API is installed. Each ended span is a line of the file SPANS_FILE. */
 
 // The copy of the API that bullmq-otel loads: both share a global that depends on the version.
 const require = createRequire(import.meta.url);
@@ -15,55 +14,40 @@ interface SpanContext {
   readonly spanId: string;
   readonly traceFlags: number;
 }
-type Attributes = Record<string, unknown>;
 
-const endpoint = `${process.env.OTEL_EXPORTER_OTLP_ENDPOINT}/v1/traces`;
+export interface EndedSpan extends Pick<SpanContext, "traceId" | "spanId"> {
+  readonly parentSpanId: string | undefined;
+  readonly name: string;
+  /** As the API numbers them. */
+  readonly kind: number;
+  readonly scope: string;
+  readonly attributes: Readonly<Record<string, unknown>>;
+  readonly error: string | undefined;
+}
 
-class Span {
-  readonly #context: SpanContext;
-  readonly #attributes: Attributes = {};
-  readonly #sent: Record<string, unknown>;
-  #error: string | undefined;
-
-  constructor(sent: Record<string, unknown>, parent: SpanContext | undefined) {
-    this.#context = {
-      traceId: parent?.traceId ?? randomBytes(16).toString("hex"),
-      spanId: randomBytes(8).toString("hex"),
-      traceFlags: 1,
-    };
-    this.#sent = { ...sent, parentSpanId: parent?.spanId ?? "" };
-  }
-
-  spanContext = () => this.#context;
-  isRecording = () => true;
-  setAttribute = (key: string, value: unknown) => this.setAttributes({ [key]: value });
-  setAttributes(attributes: Attributes) {
-    Object.assign(this.#attributes, attributes);
-    return this;
-  }
-  addEvent = () => this;
-  recordException(error: Error) {
-    this.#error = error.message;
-  }
-  end() {
-    const { traceId, spanId } = this.#context;
-    const attributes = Object.entries(this.#attributes).map(([key, value]) => ({
-      key,
-      value: { stringValue: String(value) },
-    }));
-    const span = {
-      ...this.#sent,
-      traceId,
-      spanId,
-      attributes,
-      status: this.#error === undefined ? {} : { code: 2, message: this.#error },
-    };
-    const body = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] });
-    // The span is lost if the receiver ended before this process.
-    fetch(endpoint, { method: "POST", headers: { "content-type": "application/json" }, body }).catch(
-      () => {},
-    );
-  }
+function startSpan(given: Pick<EndedSpan, "name" | "kind" | "scope">, parent: SpanContext | undefined) {
+  const traceId = parent?.traceId ?? randomBytes(16).toString("hex");
+  const spanId = randomBytes(8).toString("hex");
+  const attributes: Record<string, unknown> = {};
+  let error: string | undefined;
+  const span = {
+    spanContext: (): SpanContext => ({ traceId, spanId, traceFlags: 1 }),
+    isRecording: () => true,
+    setAttribute: (key: string, value: unknown) => span.setAttributes({ [key]: value }),
+    setAttributes: (more: Record<string, unknown>): object => {
+      Object.assign(attributes, more);
+      return span;
+    },
+    addEvent: (): object => span,
+    recordException: ({ message }: Error) => {
+      error = message;
+    },
+    end: () => {
+      const ended: EndedSpan = { ...given, traceId, spanId, parentSpanId: parent?.spanId, attributes, error };
+      appendFileSync(process.env.SPANS_FILE ?? "", `${JSON.stringify(ended)}\n`);
+    },
+  };
+  return span;
 }
 
 const contexts = new AsyncLocalStorage<object>();
@@ -80,7 +64,7 @@ api.context.setGlobalContextManager({
 api.trace.setGlobalTracerProvider({
   getTracer: (scope: string) => ({
     startSpan: (name: string, { kind = 0 } = {}, context = active()) =>
-      new Span({ name, kind: kind + 1, scope }, api.trace.getSpanContext(context)),
+      startSpan({ name, kind, scope }, api.trace.getSpanContext(context)),
   }),
 });
 // W3C Trace Context, level 1.

@@ -1,5 +1,5 @@
-import { resolvePostgres } from "../../src/local/servers/resolve.ts";
-import type { Service } from "../../src/local/servers/start-server.ts";
+import { resolvePostgres } from "../../src/features/servers/postgres.ts";
+import type { Service } from "../../src/features/servers/start-server.ts";
 
 /**
  * The odd time zone shows that nothing depends on it. Autovacuum would start a process for each of the tests' hundreds of

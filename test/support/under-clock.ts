@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { now } from "./clock.ts";
 import { buildClock } from "./clock-library.ts";
 
 /**
@@ -14,7 +15,7 @@ import { buildClock } from "./clock-library.ts";
 const DAYS = ["2026-12-31", "2028-02-28", "2027-02-28"];
 const SECONDS_BEFORE = 60;
 /** Projects that depend on dates. */
-const PROJECTS = ["unit", "store", "pipeline", "reporting", "e2e"].flatMap((name) => ["--project", name]);
+const PROJECTS = ["unit", "store", "pipeline", "web", "reporting", "e2e"].map((name) => `--project=${name}`);
 
 const args = process.argv.slice(2);
 const days = take("--day");
@@ -34,7 +35,7 @@ try {
 
 /** Runs the tests across the midnight that ends the day. */
 function passes(day: string, library: string): boolean {
-  const offset = Math.round((Date.parse(`${day}T24:00:00Z`) - Date.now()) / 1_000 - before);
+  const offset = Math.round((Date.parse(`${day}T24:00:00Z`) - now()) / 1_000 - before);
   if (Number.isNaN(offset)) fail(`--day ${day} --before ${before} is no time. Give a date and seconds.`);
   process.stderr.write(`\nThe clock starts ${before} s before the midnight that ends ${day}.\n`);
   const { status } = spawnSync("vitest", ["run", ...(args.length > 0 ? args : PROJECTS)], {

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { onPath } from "../../src/local/servers/local-redis.ts";
+import { onPath } from "../../src/features/servers/install.ts";
 
 /**
  * `npm run test:valkey -- [vitest arguments]`: runs the tests of the queue on Valkey in place of Redis, cluster and Sentinel

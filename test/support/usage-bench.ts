@@ -1,5 +1,5 @@
-import { dayOf } from "../../src/domain/time/days.ts";
-import { DAY_MS } from "../../src/domain/time/stride.ts";
+import { dayOf } from "../../src/core/domain/time/days.ts";
+import { DAY_MS } from "../../src/core/domain/time/stride.ts";
 import { share } from "./share.ts";
 import { type Bench, setup } from "./source.ts";
 

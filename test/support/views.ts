@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from "node:fs";
-import type { GroupBy } from "../../src/domain/usage/record.ts";
-import { DIMENSIONS, expandDimensions } from "../../src/store/db/dimensions.ts";
+import type { GroupBy } from "../../src/core/domain/usage/record.ts";
+import { DIMENSIONS } from "../../src/core/store/db/dimensions.ts";
 
 const SQL = new URL("../../sql/reporting/", import.meta.url);
 
 /** The views that a newcomer needs, as sql/reporting places them. */
 const CORE_VIEWS: ReadonlySet<string> = new Set(
   readdirSync(SQL).flatMap((file) =>
-    [...expandDimensions(readFileSync(new URL(file, SQL), "utf8")).matchAll(/VIEW reporting\.(\w+)/g)].map(
+    [...readFileSync(new URL(file, SQL), "utf8").matchAll(/VIEW reporting\.(\w+)/g)].map(
       ([, name]) => name ?? "",
     ),
   ),
@@ -25,6 +25,13 @@ export function costsBy(by: GroupBy): string {
 /** Traces by a dimension and month, as a table expression with columns for the id and its name. */
 export function monthsBy(by: GroupBy): string {
   return one("fct_usage_monthly", by);
+}
+
+/** The same by hour. */
+export function hoursBy(by: GroupBy): string {
+  return by === "workspace"
+    ? "reporting_detail.fct_usage_workspace_hourly"
+    : one("fct_usage_by_id_hourly", by);
 }
 
 function one(view: string, by: GroupBy): string {

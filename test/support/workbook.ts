@@ -12,15 +12,11 @@ export interface SheetCell {
   readonly value: string;
   /** How a number or date is shown. */
   readonly format: string | undefined;
-  readonly isBold: boolean;
 }
 
 export interface Sheet {
   readonly name: string;
   readonly rows: readonly (readonly (SheetCell | undefined)[])[];
-  readonly widths: readonly number[];
-  /** Rows that stay when somebody scrolls. */
-  readonly frozenRows: number;
 }
 
 export function readWorkbook(file: Uint8Array): Sheet[] {
@@ -39,25 +35,23 @@ export function readWorkbook(file: Uint8Array): Sheet[] {
       textOf(attributes.formatCode ?? ""),
     ]),
   );
-  const fonts = elements(elements(styles, "fonts")[0]?.inner ?? "", "font");
-  const cellStyles = elements(elements(styles, "cellXfs")[0]?.inner ?? "", "xf").map(({ attributes }) => ({
-    format: formats.get(attributes.numFmtId),
-    isBold: fonts[Number(attributes.fontId ?? 0)]?.inner.includes("<b/>") === true,
-  }));
+  const cellFormats = elements(elements(styles, "cellXfs")[0]?.inner ?? "", "xf").map(({ attributes }) =>
+    formats.get(attributes.numFmtId),
+  );
   const cellOf = ({ attributes, inner }: Element): SheetCell | undefined => {
     const value = elements(inner, "v")[0]?.inner;
     if (value === undefined) return undefined;
-    const { format, isBold } = cellStyles[Number(attributes.s ?? 0)] ?? { format: undefined, isBold: false };
+    const format = cellFormats[Number(attributes.s ?? 0)];
     if (attributes.t === "s") {
       const text = texts[Number(value)];
       if (text === undefined) throw new Error(`there is no text ${value}`);
-      return { type: "text", value: text, format, isBold };
+      return { type: "text", value: text, format };
     }
     if (attributes.t !== undefined) throw new Error(`a cell of the type ${attributes.t}`);
-    if (format?.includes("yy") !== true) return { type: "number", value, format, isBold };
+    if (format?.includes("yy") !== true) return { type: "number", value, format };
     // Excel rounds to a millisecond too.
     const at = new Date(EPOCH_MS + Math.round(Number(value) * DAY_MS));
-    return { type: "date", value: at.toISOString(), format, isBold };
+    return { type: "date", value: at.toISOString(), format };
   };
   return elements(of("xl/workbook.xml"), "sheet").map(({ attributes }, n) => {
     const xml = of(`xl/worksheets/sheet${n + 1}.xml`);
@@ -66,12 +60,7 @@ export function readWorkbook(file: Uint8Array): Sheet[] {
       for (const cell of elements(inner, "c")) row[columnOf(cell.attributes.r ?? "")] = cellOf(cell);
       return Array.from(row);
     });
-    return {
-      name: textOf(attributes.name ?? ""),
-      rows,
-      widths: elements(xml, "col").map((one) => Number(one.attributes.width)),
-      frozenRows: Number(elements(xml, "pane")[0]?.attributes.ySplit ?? 0),
-    };
+    return { name: textOf(attributes.name ?? ""), rows };
   });
 }
 

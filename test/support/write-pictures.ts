@@ -1,15 +1,14 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
-import { commandEnvironment } from "../../src/cli/session/running-demo.ts";
-import { monthAt, monthBefore } from "../../src/domain/months/month.ts";
-import { BILLED, PLANTED } from "../../src/local/demo/story.ts";
+import { BILLED, PLANTED } from "../../src/app/demo/story.ts";
+import { monthAt, monthBefore } from "../../src/core/domain/months/month.ts";
+import { commandEnvironment } from "../../src/terminal/running-demo.ts";
 import { startChromium } from "./browser/chromium.ts";
-import { poll } from "./poll.ts";
+import { now } from "./clock.ts";
+import { startDemo } from "./running-demo.ts";
 
 /**
  * `npm run docs:pictures` writes pictures of the pages into docs/pictures, light and dark: of the demo that runs, else of
@@ -17,7 +16,7 @@ import { poll } from "./poll.ts";
  */
 const FOLDER = fileURLToPath(new URL("../../docs/pictures", import.meta.url));
 /** Pictures of a whole month have no notes on days that may still change. */
-const MONTH = monthBefore(monthAt(Date.now())).name;
+const MONTH = monthBefore(monthAt(now())).name;
 const PICTURES = [
   { name: "overview", path: "/", height: 860 },
   { name: "coverage", path: `/coverage?source=${PLANTED}`, height: 760 },
@@ -29,7 +28,6 @@ const PICTURES = [
 const LARGEST_BYTES = 150_000;
 /** Fields for days show them as the reader's language does. Readers of the pictures see ISO dates, as in this one. */
 const LANGUAGE = "en-CA";
-const DEMO_MS = 300_000;
 
 const { url, end } = await findDemo();
 const server = await startChromium({ args: ["--enable-blink-features=LangAttributeAwareFormControlUI"] });
@@ -72,28 +70,13 @@ async function findDemo(): Promise<{ url: string; end: () => Promise<void> }> {
   const [, running] = /Its pages: (\S+)/.exec(note) ?? [];
   if (running !== undefined) return { url: running, end: async () => {} };
   const dataDir = mkdtempSync(join(tmpdir(), "usage-etl-pictures-"));
-  const { PATH = "", HOME = "/tmp" } = process.env;
-  const cli = fileURLToPath(new URL("../../src/cli.js", import.meta.url));
-  const demo = spawn(process.execPath, [cli, "demo", "--data-dir", dataDir], {
-    env: { PATH, HOME, HTTP_PORT: "0", USAGE_ENV_FILE: "/dev/null" },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const ended = once(demo, "close");
-  let said = "";
-  for (const stream of [demo.stdout, demo.stderr])
-    stream.on("data", (piece) => {
-      said += piece;
-    });
   process.stdout.write("Starting a demo.\n");
-  const isTold = () => said.includes("until Ctrl-C") || demo.exitCode !== null;
-  await poll(isTold, { deadlineMs: DEMO_MS, everyMs: 500 });
-  if (demo.exitCode !== null) throw new Error(`The demo ended: ${said}`);
+  const { said, close } = await startDemo(dataDir);
   const [, pages = ""] = /Pages: (\S+)/.exec(said) ?? [];
   return {
     url: pages,
     end: async () => {
-      demo.kill("SIGINT");
-      await ended;
+      await close();
       rmSync(dataDir, { recursive: true, force: true });
     },
   };

@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import pg from "pg";
-import { openStore } from "../../src/store/db/database.ts";
-import { migrate } from "../../src/store/db/migrate.ts";
-import { listViews } from "../../src/store/export/views.ts";
+import { openStore } from "../../src/core/store/db/database.ts";
+import { listViews } from "../../src/core/store/db/views.ts";
+import { migrate } from "../../src/core/store/migrate.ts";
 import { dbtKeyTest, dbtSources } from "./dbt-sources.ts";
 import { dumpSchema, ROOT } from "./schema-dump.ts";
+import { SCHEMA_TYPES, schemaTypes } from "./schema-types.ts";
 import { resolveTestPostgres } from "./test-postgres.ts";
 
 /** `npm run schema`: writes every file that is made from the migrated database. Read the diff before you commit it. */
@@ -24,6 +25,7 @@ try {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   writeFileSync(`${ROOT}sql/schema.sql`, await dumpSchema(client));
+  writeFileSync(SCHEMA_TYPES, await schemaTypes(client));
   await client.end();
   writeFileSync(`${ROOT}docs/dbt/models/sources.yml`, dbtSources(views));
   writeFileSync(`${ROOT}docs/dbt/tests/usage_keys_are_unique.sql`, dbtKeyTest(views));

@@ -6,10 +6,11 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import pg from "pg";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import { openStore } from "../../src/store/db/database.ts";
-import { migrate } from "../../src/store/db/migrate.ts";
-import { listViews, type View } from "../../src/store/export/views.ts";
+import { GROUPINGS } from "../../src/core/domain/usage/record.ts";
+import { openStore } from "../../src/core/store/db/database.ts";
+import { listViews, type View } from "../../src/core/store/db/views.ts";
+import { migrate } from "../../src/core/store/migrate.ts";
+import { ALL_DUE } from "../support/by-hand.ts";
 import { enterPrices } from "../support/charges.ts";
 import { createTestDatabase, pastPooler } from "../support/database.ts";
 import { addSource, WORKSPACES } from "../support/reporting.ts";
@@ -47,11 +48,11 @@ beforeAll(async () => {
     }
   }
   await enterPrices(store, [{ unitPrice: "99999999.0123456789" }]);
-  // By hand, not in a transaction of the program: its loads say themselves which costs change.
+  // By hand, so costs are noted by hand too.
   const hand = new pg.Client({ connectionString: url });
   await hand.connect();
   await hand.query(
-    `UPDATE usage.dated_record SET traces = ${BIG}; UPDATE usage.hourly_record SET traces = ${BIG}`,
+    `UPDATE usage.dated_record SET traces = ${BIG}; UPDATE usage.hourly_record SET traces = ${BIG}; ${ALL_DUE}`,
   );
   await hand.end();
   // Clients choose their role when a session begins.
@@ -362,7 +363,7 @@ describe("a driver of Node, in a process of the zone", () => {
     // "inferred" is what it makes of a type that it does not know.
     expect(said.columns.filter((column) => !column.startsWith("precise"))).toEqual([]);
     await expectCounts(new Map(said.counts));
-    // It reads whole numbers as floats: big ones have to be cast, as docs/views.md says.
+    // It reads whole numbers as floats: big ones have to be cast, as docs/bi.md says.
     expect([said.day, said.traces]).toEqual(["2026-03-01", String(BIG)]);
   });
 });

@@ -1,14 +1,14 @@
 import { DateTime } from "luxon";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import type { Window } from "../../src/domain/time/window.ts";
-import { GROUPINGS, type GroupBy } from "../../src/domain/usage/record.ts";
-import { createMetrics } from "../../src/service/http/metrics.ts";
-import { scopesOf } from "../../src/store/catalog/scopes.ts";
-import type { Store } from "../../src/store/db/database.ts";
-import { failScopes } from "../../src/store/load/failures.ts";
-import { beginFetch, drawStamp, finishFetch } from "../../src/store/load/fetch-ledger.ts";
-import { createBackfill } from "../../src/store/work/backfills.ts";
+import type { Window } from "../../src/core/domain/time/window.ts";
+import { GROUPINGS, type GroupBy } from "../../src/core/domain/usage/record.ts";
+import { failScopes } from "../../src/core/store/catalog/failures.ts";
+import { scopesOf } from "../../src/core/store/catalog/scopes.ts";
+import type { Store } from "../../src/core/store/db/database.ts";
+import { createBackfill } from "../../src/core/store/work/backfills.ts";
+import { beginFetch, drawStamp, finishFetch } from "../../src/core/store/work/fetch-ledger.ts";
+import { createMetrics } from "../../src/web/metrics.ts";
 import { CLOSE_MARCH, enterPrices } from "../support/charges.ts";
 import { addSource, connect, connectPlain } from "../support/reporting.ts";
 import { type AnswerRow, loadDeploymentRows, loadRows, setupMigrated, windowOf } from "../support/store.ts";
@@ -89,8 +89,8 @@ describe("the SQL of the dashboard", () => {
     const client = await connect(url);
     // What no panel may be without: an open difference, a restatement and a late change of the days shown, a closed month.
     await client.query(`
-      INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
-        SELECT scope_id, 'p1', '${FROM}', 'traces_differ', 1 FROM usage.trace_scope LIMIT 1;
+      INSERT INTO usage.difference (scope_id, compared_with, external_id, period_start, period_end, kind, fetch_number)
+        SELECT scope_id, 'export', 'p1', '${FROM}', '${FROM}'::timestamptz + interval '1 day', 'traces_differ', 1 FROM usage.trace_scope LIMIT 1;
       INSERT INTO usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number, restated_at)
         SELECT series_id, '2026-03-02Z', 6, 7, 1, '2026-03-05Z' FROM usage.series LIMIT 1;
       INSERT INTO usage.late_change SELECT source_id, '2026-03-05', 'all', 'workspace', 'day', true, 72, 1, 1 FROM usage.source;
@@ -193,9 +193,9 @@ describe("metrics", () => {
     const { store } = await filledStore();
     await store.transaction(({ client }) =>
       client.query(`
-        INSERT INTO usage.control_difference
-          (scope_id, kind, period_start, period_end, external_id, state, fetch_number)
-        SELECT scope_id, 'stride_total', '2026-03-01Z', '2026-03-02Z', 'p', 'platform_disagrees', 1
+        INSERT INTO usage.difference
+          (scope_id, compared_with, kind, period_start, period_end, external_id, state, fetch_number)
+        SELECT scope_id, 'stride_total', 'stride_total', '2026-03-01Z', '2026-03-02Z', 'p', 'platform_disagrees', 1
         FROM usage.trace_scope LIMIT 1;
         INSERT INTO usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number)
         SELECT series_id, '2026-03-02Z', 6, 7, 1 FROM usage.series LIMIT 1`),

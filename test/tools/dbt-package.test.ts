@@ -1,10 +1,10 @@
 import type pg from "pg";
 import { expect, test } from "vitest";
-import { GROUPINGS, type GroupBy } from "../../src/domain/usage/record.ts";
-import { scopesOf } from "../../src/store/catalog/scopes.ts";
-import type { Store } from "../../src/store/db/database.ts";
-import { failScopes } from "../../src/store/load/failures.ts";
-import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
+import { GROUPINGS, type GroupBy } from "../../src/core/domain/usage/record.ts";
+import { failScopes } from "../../src/core/store/catalog/failures.ts";
+import { scopesOf } from "../../src/core/store/catalog/scopes.ts";
+import type { Store } from "../../src/core/store/db/database.ts";
+import { drawStamp } from "../../src/core/store/work/fetch-ledger.ts";
 import { enterPrices } from "../support/charges.ts";
 import { addSource, connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";

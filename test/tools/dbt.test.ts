@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import { keyOf, listViews } from "../../src/store/export/views.ts";
+import { GROUPINGS } from "../../src/core/domain/usage/record.ts";
+import { keyOf, listViews } from "../../src/core/store/db/views.ts";
 import { enterPrices } from "../support/charges.ts";
 import { dbtKeyTest, dbtSources } from "../support/dbt-sources.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
@@ -68,7 +68,7 @@ test("the dbt tests pass on usage of every dimension with missing days, and fail
   );
   // All of a large view would take minutes, and so would the records, whose key is a constraint.
   expect(keys).toMatch(
-    /FROM reporting_detail\.fct_usage_user_hourly\nWHERE usage_hour >= now\(\) - interval '3 days'\nGROUP/,
+    /FROM reporting_detail\.fct_usage_by_id_hourly\nWHERE usage_hour >= now\(\) - interval '3 days'\nGROUP/,
   );
   expect(keys).not.toContain("usage_record");
 

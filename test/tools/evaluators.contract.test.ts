@@ -1,6 +1,6 @@
 import { Langsmith } from "langsmith-0-12";
 import { expect, onTestFinished, test } from "vitest";
-import { startStandin } from "../../src/local/standin/server.ts";
+import { startStandin } from "../../src/features/standin/server.ts";
 
 /** Evaluator spend (docs/platform.md) for its real client: it asks the stand-in by every dimension and reads its amounts. */
 test.each(["evaluator", "resource", "run_rule"])("the platform's client reads spend by %s", async (by) => {

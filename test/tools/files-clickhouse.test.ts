@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { openPlace } from "../../src/warehouse/place.ts";
+import { openPlace } from "../../src/features/export/place.ts";
 import { usageEtl } from "../support/cli.ts";
 import { connectPlain } from "../support/reporting.ts";
 import { startBucketServer } from "./bucket-server.ts";

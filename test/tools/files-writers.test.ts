@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { checkFiles, type Manifest } from "../../src/pipeline/export/manifest.ts";
-import { openStore } from "../../src/store/db/database.ts";
-import { nameOfDatabase } from "../../src/store/db/database-name.ts";
-import { openPlace, type Place } from "../../src/warehouse/place.ts";
+import { openStore } from "../../src/core/store/db/database.ts";
+import { nameOfDatabase } from "../../src/features/export/database-name.store.ts";
+import { checkFiles, type Manifest } from "../../src/features/export/manifest.ts";
+import { openPlace, type Place } from "../../src/features/export/place.ts";
 import { usageEtl } from "../support/cli.ts";
 import { pastPooler } from "../support/database.ts";
 import { connectPlain, WORKSPACES } from "../support/reporting.ts";

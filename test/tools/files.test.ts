@@ -1,9 +1,9 @@
 import { cp, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { dice } from "../../src/local/standin/engine/random.ts";
-import { checkFiles, type Manifest } from "../../src/pipeline/export/manifest.ts";
-import { openPlace, type Place } from "../../src/warehouse/place.ts";
+import { checkFiles, type Manifest } from "../../src/features/export/manifest.ts";
+import { openPlace, type Place } from "../../src/features/export/place.ts";
+import { dice } from "../../src/features/standin/engine/random.ts";
 import { usageEtl } from "../support/cli.ts";
 import { seed } from "../support/drawn.ts";
 import { WORKSPACES } from "../support/reporting.ts";

@@ -1,6 +1,6 @@
-import { checkFiles, type Manifest, readManifest } from "../../src/pipeline/export/manifest.ts";
-import { writeFiles } from "../../src/pipeline/export/write-files.ts";
-import { openPlace, type Place } from "../../src/warehouse/place.ts";
+import { checkFiles, type Manifest, readManifest } from "../../src/features/export/manifest.ts";
+import { openPlace, type Place } from "../../src/features/export/place.ts";
+import { writeFiles } from "../../src/features/export/write-files.ts";
 import { enterPrices } from "../support/charges.ts";
 import { now } from "../support/clock.ts";
 import { addSource, WORKSPACES } from "../support/reporting.ts";

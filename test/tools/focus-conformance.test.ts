@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { replaceOwners } from "../../src/store/bill/owners.ts";
+import { replaceOwners } from "../../src/features/owners/owners.store.ts";
 import { BY_RESOURCE, COST, fill, loadDay, PERIOD, setup } from "../reporting/focus/bench.ts";
 import { breachesOf, factsOf } from "../support/focus.ts";
 import { addSource, WORKSPACES } from "../support/reporting.ts";

@@ -11,9 +11,9 @@ import {
   validateVersion,
 } from "a2a-sdk-1/server";
 import { expect, onTestFinished, test } from "vitest";
-import { Secret } from "../../src/config/secret.ts";
-import { PlatformError } from "../../src/errors.ts";
-import { deploymentClientsOf } from "../../src/platform/clients.ts";
+import { PlatformError } from "../../src/core/base/errors.ts";
+import { Secret } from "../../src/core/base/secret.ts";
+import { deploymentClientsOf } from "../../src/features/agents/clients.ts";
 import { listen } from "../support/listen.ts";
 
 /** Our A2A client on the protocol's own server, which nobody here wrote: it refuses ended tasks as live platforms do. */

@@ -128,14 +128,14 @@ describe.skipIf(untested("DEPLOYMENT_URL"))("threads and runs", () => {
 
     test("enqueue, the default, waits for the earlier run, even one that fails", async () => {
       const { thread_id } = await client.threads.create();
-      const earlier = await start(thread_id, "delay=200 fail");
+      const earlier = await start(thread_id, "delay=2000 fail");
       const later = await start(thread_id, "two");
       await running(thread_id, earlier.run_id);
       expect(await statusOf(thread_id, later.run_id)).toBe("pending");
       await client.runs.join(thread_id, later.run_id);
       expect(await statusOf(thread_id, earlier.run_id)).toBe("error");
       expect((await messages(thread_id)).map(([, text]) => text)).toEqual([
-        "delay=200 fail",
+        "delay=2000 fail",
         "two",
         "Echo: two",
       ]);

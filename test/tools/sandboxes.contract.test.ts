@@ -1,7 +1,7 @@
 import { Langsmith } from "langsmith-0-12";
 import { expect, onTestFinished, test } from "vitest";
-import { fromUnitText } from "../../src/domain/usage/amount.ts";
-import { startStandin } from "../../src/local/standin/server.ts";
+import { fromUnitText } from "../../src/core/domain/usage/amount.ts";
+import { startStandin } from "../../src/features/standin/server.ts";
 
 /** Sandbox costs (docs/platform.md) for their real client: it follows the stand-in's pages to their end, and reads its amounts. */
 test.each(["HOUR", "RESOURCE"] as const)(

@@ -2,11 +2,11 @@ import { readdir, readlink, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
-import { type Engine, viewsFor } from "../../src/pipeline/export/engine-views.ts";
-import type { Manifest } from "../../src/pipeline/export/manifest.ts";
-import { openStore } from "../../src/store/db/database.ts";
-import { listViews } from "../../src/store/export/views.ts";
-import type { Place } from "../../src/warehouse/place.ts";
+import { openStore } from "../../src/core/store/db/database.ts";
+import { listViews } from "../../src/core/store/db/views.ts";
+import { type Engine, viewsFor } from "../../src/features/export/engine-views.ts";
+import type { Manifest } from "../../src/features/export/manifest.ts";
+import type { Place } from "../../src/features/export/place.ts";
 import { connectPlain } from "../support/reporting.ts";
 import { inSchema } from "../support/views.ts";
 

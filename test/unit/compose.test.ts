@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { readConfig } from "../../src/config/config.ts";
-import { withEnvFile } from "../../src/config/env-file.ts";
-import { isSecret, SETTINGS } from "../../src/config/settings.ts";
+import { readConfig } from "../../src/core/base/config.ts";
+import { withEnvFile } from "../../src/core/base/env-file.ts";
+import { isSecret, SETTINGS } from "../../src/core/base/settings.ts";
 import { listenInTest } from "../support/listen.ts";
 import { temporaryFolder } from "../support/temporary.ts";
 

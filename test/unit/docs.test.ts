@@ -1,12 +1,14 @@
-import { globSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { generatedDocs } from "../support/generated-docs.ts";
 import { helpOfAll, optionsOf } from "../support/help.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const PAGES = ["*.md", "{docs,sql}/**/*.md"].flatMap((pattern) => globSync(pattern, { cwd: ROOT })).sort();
+const PAGES = ["*.md", "{docs,sql,src}/**/*.md"]
+  .flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
+  .sort();
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
 
 test("the lists that `npm run docs` makes from the code are not stale", async () => {
@@ -33,4 +35,33 @@ test("every command that a page shows is one, with the options that it has", asy
     return name === undefined || given.some((option) => !options.includes(option));
   });
   expect(wrong).toEqual([]);
+});
+
+test("every link of a page to a file or to a heading has it", () => {
+  const anchorsOf = (text: string) =>
+    [...text.matchAll(/^#+ (.*)$/gm)].map(([, title = ""]) =>
+      title
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N} _-]/gu, "")
+        .replaceAll(" ", "-"),
+    );
+  const links = PAGES.flatMap((page) =>
+    [...read(page).matchAll(/\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]*))?\)/g)].map(
+      ([, to = "", anchor]) => ({ page, file: to === "" ? page : join(dirname(page), to), anchor }) as const,
+    ),
+  );
+  expect(links.length).toBeGreaterThan(200);
+  const wrong = links.filter(({ file, anchor }) => {
+    if (!existsSync(join(ROOT, file))) return true;
+    return anchor !== undefined && file.endsWith(".md") && !anchorsOf(read(file)).includes(anchor);
+  });
+  expect(wrong).toEqual([]);
+});
+
+test("every feature has a README, which the architecture links", () => {
+  const features = globSync("src/features/*/", { cwd: ROOT }).map((path) => path.replace(/\/$/, ""));
+  const architecture = read("docs/architecture.md");
+  expect(features.length).toBeGreaterThan(10);
+  const lacking = features.filter((path) => !architecture.includes(`(../${path}/README.md)`));
+  expect(lacking).toEqual([]);
 });

@@ -65,6 +65,16 @@ WHERE usage_date >= current_date - 45
 GROUP BY budget_number, source_id, usage_date
 HAVING count(*) > 1
 UNION ALL
+SELECT 'fct_close' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'fct_close') }}
+GROUP BY source_id, period_start, period_end, group_by, workspace_id, dimension_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_close_cost' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'fct_close_cost') }}
+GROUP BY source_id, period_start, workspace_id, sku, unit_price, currency
+HAVING count(*) > 1
+UNION ALL
 SELECT 'fct_cost_by_id_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'fct_cost_by_id_daily') }}
 WHERE usage_date >= current_date - 45
@@ -83,36 +93,10 @@ WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, sku, volume_tier
 HAVING count(*) > 1
 UNION ALL
-SELECT 'fct_month_close' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_month_close') }}
-GROUP BY source_id, month_start, workspace_id
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_month_close_by_dimension' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_month_close_by_dimension') }}
-GROUP BY source_id, month_start, group_by, workspace_id, dimension_id
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_month_close_cost' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_month_close_cost') }}
-GROUP BY source_id, month_start, workspace_id, sku, unit_price, currency
-HAVING count(*) > 1
-UNION ALL
 SELECT 'fct_other_usage_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'fct_other_usage_daily') }}
 WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, measure, group_by, workspace_id, dimension_id
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_usage_api_key_by_tier_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_usage_api_key_by_tier_daily') }}
-WHERE usage_date >= current_date - 45
-GROUP BY source_id, usage_date, workspace_id, api_key_short_key, trace_tier
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_usage_api_key_by_tier_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_usage_api_key_by_tier_monthly') }}
-GROUP BY source_id, month_start, workspace_id, api_key_short_key, trace_tier
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_api_key_daily' AS view_name, count(*) AS rows_of_one_key
@@ -121,10 +105,10 @@ WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, api_key_short_key
 HAVING count(*) > 1
 UNION ALL
-SELECT 'fct_usage_api_key_hourly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_usage_api_key_hourly') }}
+SELECT 'fct_usage_by_id_hourly' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'fct_usage_by_id_hourly') }}
 WHERE usage_hour >= now() - interval '3 days'
-GROUP BY source_id, usage_hour, workspace_id, api_key_short_key
+GROUP BY source_id, usage_hour, group_by, workspace_id, dimension_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_monthly' AS view_name, count(*) AS rows_of_one_key
@@ -138,61 +122,16 @@ WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, owner, cost_center
 HAVING count(*) > 1
 UNION ALL
-SELECT 'fct_usage_project_by_tier_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_usage_project_by_tier_daily') }}
-WHERE usage_date >= current_date - 45
-GROUP BY source_id, usage_date, workspace_id, project_id, trace_tier
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_usage_project_by_tier_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_usage_project_by_tier_monthly') }}
-GROUP BY source_id, month_start, workspace_id, project_id, trace_tier
-HAVING count(*) > 1
-UNION ALL
 SELECT 'fct_usage_project_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'fct_usage_project_daily') }}
 WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, project_id
 HAVING count(*) > 1
 UNION ALL
-SELECT 'fct_usage_project_hourly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_usage_project_hourly') }}
-WHERE usage_hour >= now() - interval '3 days'
-GROUP BY source_id, usage_hour, workspace_id, project_id
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_usage_user_by_tier_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_usage_user_by_tier_daily') }}
-WHERE usage_date >= current_date - 45
-GROUP BY source_id, usage_date, workspace_id, user_id, trace_tier
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_usage_user_by_tier_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_usage_user_by_tier_monthly') }}
-GROUP BY source_id, month_start, workspace_id, user_id, trace_tier
-HAVING count(*) > 1
-UNION ALL
 SELECT 'fct_usage_user_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'fct_usage_user_daily') }}
 WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, user_id
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_usage_user_hourly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_usage_user_hourly') }}
-WHERE usage_hour >= now() - interval '3 days'
-GROUP BY source_id, usage_hour, workspace_id, user_id
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_usage_workspace_by_tier_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_usage_workspace_by_tier_daily') }}
-WHERE usage_date >= current_date - 45
-GROUP BY source_id, usage_date, workspace_id, trace_tier
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_usage_workspace_by_tier_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_usage_workspace_by_tier_monthly') }}
-GROUP BY source_id, month_start, workspace_id, trace_tier
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_workspace_daily' AS view_name, count(*) AS rows_of_one_key
@@ -259,11 +198,6 @@ UNION ALL
 SELECT 'usage_month_to_date' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'usage_month_to_date') }}
 GROUP BY source_id, workspace_id
-HAVING count(*) > 1
-UNION ALL
-SELECT 'usage_period_close' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'usage_period_close') }}
-GROUP BY source_id, period_end, group_by, workspace_id, dimension_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_provider_total' AS view_name, count(*) AS rows_of_one_key

@@ -1,7 +1,8 @@
 -- Sources, and what was learned of their servers.
 
 -- The dimensions that usage is split by, each with its place in listings: one function instead of a list in each check.
--- `migrate` replaces it from the release's own list (sql/reporting/00_dimension.sql), so a new dimension needs no migration.
+-- `migrate` replaces it from the release's own list (sql/reporting/00_dimension.sql), so a new dimension needs no
+-- migration.
 CREATE FUNCTION usage.dimension_position(dimension text) RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE dimension WHEN 'workspace' THEN 1 WHEN 'project' THEN 2 WHEN 'user' THEN 3 WHEN 'api_key' THEN 4 END;
@@ -17,8 +18,8 @@ CREATE TABLE usage.source (
   data_start date NOT NULL,
   -- How far back hours are kept up to date. The views expect hours from there on.
   hourly_hours integer NOT NULL,
-  -- The workspaces that the configuration names, by the platform's ids, as of the last contact. Empty: all that the platform
-  -- lists. Planner, request budget, status and close read them here.
+  -- The workspaces that the configuration names, by the platform's ids, as of the last contact. Empty: all that the
+  -- platform lists. Planner, request budget, status and close read them here.
   workspace_ids text[] NOT NULL DEFAULT '{}',
   -- What the configuration asks syncs to keep (USAGE_METERS). A close is about these meters, as far as the server
   -- counts them.
@@ -31,8 +32,9 @@ CREATE TABLE usage.source (
   refused_at timestamptz,
   refused_code text,
   refused_message text,
-  -- Who is named as provider and as issuer of invoices in the FOCUS views, as the settings say. The views read tables only, so
-  -- the process that opens a source keeps them here. Null: the host of the billing API; the issuer is then the provider.
+  -- Who is named as provider and as issuer of invoices in the FOCUS views, as the settings say. The views read tables
+  -- only, so the process that opens a source keeps them here. Null: the host of the billing API; the issuer is then the
+  -- provider.
   provider_name text,
   invoice_issuer_name text,
   -- From when on the restatements are whole, since `prune` removes older ones. Null: from the source's first load on.
@@ -61,13 +63,14 @@ CREATE TABLE usage.source_fact (
   )
 );
 
--- Whether a source's server counts a kind and tier, learned from its answers. Traces of all tiers are always counted and have
--- no row. A meter that the configuration wants has one from the first contact on.
+-- Whether a source's server counts a kind and tier, learned from its answers. Traces of all tiers are always counted
+-- and have no row. A meter that the configuration wants has one from the first contact on.
 CREATE TABLE usage.source_meter (
   source_id smallint NOT NULL CONSTRAINT source_meter_source_id_fkey REFERENCES usage.source,
   meter text NOT NULL,
-  -- `not_counted`: the server says so, or answers none of it. `nothing_yet`: it has counted nothing from which it could be learned, so
-  -- nothing is missing either. `not_known`: it was not asked yet, no answer could be used, or the last one contradicts earlier ones.
+  -- `not_counted`: the server says so, or answers none of it. `nothing_yet`: it has counted nothing from which it could
+  -- be learned, so nothing is missing either. `not_known`: it was not asked yet, no answer could be used, or the last
+  -- one contradicts earlier ones.
   state text NOT NULL,
   -- What the server answered, for people.
   evidence text NOT NULL,
@@ -82,11 +85,12 @@ CREATE TABLE usage.source_meter (
   CONSTRAINT source_meter_pkey PRIMARY KEY (source_id, meter),
   CONSTRAINT source_meter_known CHECK (meter IN ('longlived', 'shortlived', 'deployments', 'sandboxes', 'evaluators')),
   CONSTRAINT source_meter_state_known CHECK (state IN ('counted', 'not_counted', 'nothing_yet', 'not_known')),
-  CONSTRAINT source_meter_starts CHECK (starts_on IS NULL OR (meter = 'deployments' AND state IN ('counted', 'not_known')))
+  CONSTRAINT source_meter_starts CHECK (starts_on IS NULL
+    OR (meter = 'deployments' AND state IN ('counted', 'not_known')))
 );
 
--- When the configuration of a source changed, for the timeline: one row for each setting that contact or a command carried out.
--- The value of a key is never written, only that another one is used.
+-- When the configuration of a source changed, for the timeline: one row for each setting that contact or a command
+-- carried out. The value of a key is never written, only that another one is used.
 CREATE TABLE usage.configuration_change (
   change_id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT configuration_change_pkey PRIMARY KEY,
   source_id smallint NOT NULL CONSTRAINT configuration_change_source_id_fkey REFERENCES usage.source ON DELETE CASCADE,

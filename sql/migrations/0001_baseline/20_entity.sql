@@ -1,8 +1,8 @@
 -- Values of dimensions, and what coverage is kept for.
 
--- A workspace, project, user or key. Its identity is the platform's id, never its name. What deployment usage calls a project
--- is a deployment: it is no dimension of traces and never joins a traced project. Nor does a sandbox or snapshot, or a rule that runs
--- an evaluator.
+-- A workspace, project, user or key. Its identity is the platform's id, never its name. What deployment usage calls a
+-- project is a deployment: it is no dimension of traces and never joins a traced project. Nor does a sandbox or
+-- snapshot, or a rule that runs an evaluator.
 CREATE TABLE usage.entity (
   entity_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT entity_pkey PRIMARY KEY,
   source_id smallint NOT NULL CONSTRAINT entity_source_id_fkey REFERENCES usage.source,
@@ -13,13 +13,14 @@ CREATE TABLE usage.entity (
   first_seen_at timestamptz,
   last_seen_at timestamptz,
   CONSTRAINT entity_identity UNIQUE (source_id, dimension, external_id),
-  CONSTRAINT entity_dimension_known CHECK (usage.dimension_position(dimension) IS NOT NULL OR dimension IN ('deployment', 'sandbox', 'run_rule')),
+  CONSTRAINT entity_dimension_known CHECK (usage.dimension_position(dimension) IS NOT NULL
+    OR dimension IN ('deployment', 'sandbox', 'run_rule')),
   CONSTRAINT entity_external_id_length CHECK (octet_length(external_id) <= 1000)
 );
 
--- Names of entities, by the fetches that first carried them. A response names an id as it is called when it is fetched, whatever buckets
--- it is about: that the platform does so is our guess. A row holds from its fetch to the next one's, and the first row for all time before.
--- No row repeats the name of the row before it.
+-- Names of entities, by the fetches that first carried them. A response names an id as it is called when it is fetched,
+-- whatever buckets it is about: that the platform does so is our guess. A row holds from its fetch to the next one's,
+-- and the first row for all time before. No row repeats the name of the row before it.
 CREATE TABLE usage.entity_name (
   entity_id integer NOT NULL CONSTRAINT entity_name_entity_id_fkey REFERENCES usage.entity,
   fetch_number bigint NOT NULL,
@@ -28,8 +29,8 @@ CREATE TABLE usage.entity_name (
   CONSTRAINT entity_name_pkey PRIMARY KEY (entity_id, fetch_number)
 );
 
--- Which entities the responses of the last hour named. An older response that arrives after them and has another name is thereby known to
--- be superseded: so responses may arrive in any order.
+-- Which entities the responses of the last hour named. An older response that arrives after them and has another name
+-- is thereby known to be superseded: so responses may arrive in any order.
 CREATE TABLE usage.recent_naming (
   source_id smallint NOT NULL CONSTRAINT recent_naming_source_id_fkey REFERENCES usage.source,
   fetch_number bigint NOT NULL,
@@ -42,10 +43,13 @@ CREATE TABLE usage.recent_naming (
 );
 CREATE INDEX recent_naming_noted_at ON usage.recent_naming (noted_at);
 
--- Places the names of a response among those of all others, by the numbers of their fetches. Responses may arrive in any order and
--- repeatedly. One call at a time for each source: of two at once, neither would see that the other's name supersedes its own. A function,
--- called in a statement of its own, so that its lock ends with it: a client that pauses blocks nobody.
-CREATE FUNCTION usage.learn_names(source smallint, number bigint, part integer, at timestamptz, ids integer[], names text[]) RETURNS void
+-- Places the names of a response among those of all others, by the numbers of their fetches. Responses may arrive in
+-- any order and repeatedly. One call at a time for each source: of two at once, neither would see that the other's name
+-- supersedes its own. A function, called in a statement of its own, so that its lock ends with it: a client that pauses
+-- blocks nobody.
+CREATE FUNCTION usage.learn_names(
+  source smallint, number bigint, part integer, at timestamptz, ids integer[], names text[]
+) RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -65,14 +69,15 @@ BEGIN
     -- Of several names in parts of one response, the first counts.
     WHERE before.name IS DISTINCT FROM g.name AND before.fetch_number IS DISTINCT FROM number
   ),
-  -- Newer responses had the name from before this one: it came back with the first of them. Their ids are read once, since searching
-  -- each of a thousand responses for each of 2,000 names takes a minute, and others wait for the lock.
+  -- Newer responses had the name from before this one: it came back with the first of them. Their ids are read once,
+  -- since searching each of a thousand responses for each of 2,000 names takes a minute, and others wait for the lock.
   back AS (
     SELECT DISTINCT ON (c.id) c.id, c.before, r.fetch_number, r.fetched_at
     FROM usage.recent_naming r
     CROSS JOIN LATERAL unnest(r.entity_ids) later (id)
     JOIN changed c USING (id)
-    WHERE r.source_id = source AND r.fetch_number > number AND (c.next IS NULL OR r.fetch_number < c.next) AND c.before IS NOT NULL
+    WHERE r.source_id = source AND r.fetch_number > number AND (c.next IS NULL OR r.fetch_number < c.next)
+      AND c.before IS NOT NULL
     ORDER BY c.id, r.fetch_number
   ),
   -- The next name is the same, so it begins with this response.
@@ -96,14 +101,15 @@ $$;
 CREATE TABLE usage.workspace (
   entity_id integer NOT NULL CONSTRAINT workspace_pkey PRIMARY KEY
     CONSTRAINT workspace_entity_id_fkey REFERENCES usage.entity,
-  -- When it was last proven that the key reads it: usage named it or, before it ever had usage, its own statistics did. Only then is
-  -- an absent record a zero.
+  -- When it was last proven that the key reads it: usage named it or, before it ever had usage, its own statistics did.
+  -- Only then is an absent record a zero.
   readable_at timestamptz,
-  -- Nothing before this instant proves access: the first proof after access was lost, or the loss. An answer that was requested
-  -- before it may be empty because of that loss. Null: no such bound is known.
+  -- Nothing before this instant proves access: the first proof after access was lost, or the loss. An answer that was
+  -- requested before it may be empty because of that loss. Null: no such bound is known.
   readable_since timestamptz,
-  -- An answer over all of time until then named it, so each later one names it if the key reads it. Infinity: only shorter answers
-  -- did. Null: none did. It may never have had traces, and only its own statistics and other usage can prove access.
+  -- An answer over all of time until then named it, so each later one names it if the key reads it. Infinity: only
+  -- shorter answers did. Null: none did. It may never have had traces, and only its own statistics and other usage can
+  -- prove access.
   used_before timestamptz,
   is_deleted boolean NOT NULL DEFAULT false,
   -- Since when it is gone from the listing without being deleted: an alarm, not a deletion.
@@ -112,8 +118,9 @@ CREATE TABLE usage.workspace (
   tags_since date
 );
 
--- Tags of resources, by the platform's ids: a resource need not have usage. Those of the first day on which a workspace was read count
--- for all time before it. A resource has one value of a key at a time; several that the platform tells are one text.
+-- Tags of resources, by the platform's ids: a resource need not have usage. Those of the first day on which a workspace
+-- was read count for all time before it. A resource has one value of a key at a time; several that the platform tells
+-- are one text.
 CREATE TABLE usage.resource_tag (
   workspace_id integer NOT NULL CONSTRAINT resource_tag_workspace_id_fkey REFERENCES usage.workspace ON DELETE CASCADE,
   dimension text NOT NULL,
@@ -127,9 +134,11 @@ CREATE TABLE usage.resource_tag (
   CONSTRAINT resource_tag_dimension_known CHECK (dimension IN ('project', 'deployment', 'sandbox')),
   CONSTRAINT resource_tag_order CHECK (valid_to > valid_from)
 );
-CREATE UNIQUE INDEX resource_tag_current ON usage.resource_tag (workspace_id, dimension, external_id, tag_key) WHERE valid_to IS NULL;
+CREATE UNIQUE INDEX resource_tag_current ON usage.resource_tag (workspace_id, dimension, external_id, tag_key)
+  WHERE valid_to IS NULL;
 
--- What only rules that run evaluators have, as the newest answer tells it: the evaluator, and the project or dataset that it looks at.
+-- What only rules that run evaluators have, as the newest answer tells it: the evaluator, and the project or dataset
+-- that it looks at.
 CREATE TABLE usage.run_rule (
   entity_id integer NOT NULL CONSTRAINT run_rule_pkey PRIMARY KEY
     CONSTRAINT run_rule_entity_id_fkey REFERENCES usage.entity ON DELETE CASCADE,
@@ -162,17 +171,17 @@ CREATE TABLE usage.scope (
   CONSTRAINT scope_stride_known CHECK (stride IN ('hour', 'day', 'week', 'month', 'year'))
 );
 
--- The scopes of traces of all tiers. A query of these alone reads this view, so that it cannot add traces to deployment usage, or
--- long-lived traces to all traces, by leaving out a condition.
+-- The scopes of traces of all tiers. A query of these alone reads this view, so that it cannot add traces to deployment
+-- usage, or long-lived traces to all traces, by leaving out a condition.
 CREATE VIEW usage.trace_scope AS
 SELECT scope_id, source_id, kind, trace_tier, group_by, workspace_id, stride
 FROM usage.scope
 WHERE kind = 'traces' AND trace_tier = 'all'
 WITH CHECK OPTION;
 
--- One entity and measure within one scope: the integer that stands for all three in the record tables. An answer about deployments
--- has three measures a record, one about sandboxes or evaluators two. Each is a series of its own in the one scope of the answer. Those
--- with digits after the point are kept as whole numbers (usage.amount_of).
+-- One entity and measure within one scope: the integer that stands for all three in the record tables. An answer about
+-- deployments has three measures a record, one about sandboxes or evaluators two. Each is a series of its own in the
+-- one scope of the answer. Those with digits after the point are kept as whole numbers (usage.amount_of).
 CREATE TABLE usage.series (
   series_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT series_pkey PRIMARY KEY,
   scope_id integer NOT NULL CONSTRAINT series_scope_id_fkey REFERENCES usage.scope,
@@ -180,6 +189,7 @@ CREATE TABLE usage.series (
   measure text NOT NULL DEFAULT 'traces',
   CONSTRAINT series_identity UNIQUE (scope_id, entity_id, measure),
   CONSTRAINT series_measure_known CHECK (
-    measure IN ('traces', 'nodes_executed', 'agent_runs', 'agent_uptime_seconds', 'lcu', 'lsu', 'spend_usd', 'evaluated_traces')
+    measure IN ('traces', 'nodes_executed', 'agent_runs', 'agent_uptime_seconds', 'lcu', 'lsu', 'spend_usd',
+      'evaluated_traces')
   )
 );

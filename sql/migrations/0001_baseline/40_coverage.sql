@@ -1,8 +1,8 @@
--- Which parts of time are loaded, failed, final or withdrawn. In all of these tables a range of one integer stands for equality in
--- the exclusion of overlaps, so that no extension is needed.
+-- Which parts of time are loaded, failed, final or withdrawn. In all of these tables a range of one integer stands for
+-- equality in the exclusion of overlaps, so that no extension is needed.
 
--- Loaded intervals of a scope. A load commits its records and these rows together. They are the fence against older answers, and
--- records exist only inside them.
+-- Loaded intervals of a scope. A load commits its records and these rows together. They are the fence against older
+-- answers, and records exist only inside them.
 CREATE TABLE usage.coverage (
   scope_id integer NOT NULL CONSTRAINT coverage_scope_id_fkey REFERENCES usage.scope,
   period_start timestamptz NOT NULL,
@@ -13,9 +13,9 @@ CREATE TABLE usage.coverage (
   fetched_at timestamptz NOT NULL,
   -- The buckets that have traces: it tells an empty day from others without a look at the records.
   traced tstzmultirange NOT NULL,
-  -- Of the interval's records: 16 bytes for each bucket, in order (src/domain/usage/digest.ts). A load whose answer has the same
-  -- digest need not compare its records with the stored ones. It stands in the interval's row, so whatever clears or replaces
-  -- the interval takes it away. Null is always right.
+  -- Of the interval's records: 16 bytes for each bucket, in order (src/core/domain/usage/digest.ts). A load whose answer has
+  -- the same digest need not compare its records with the stored ones. It stands in the interval's row, so whatever
+  -- clears or replaces the interval takes it away. Null is always right.
   digest bytea,
   digest_epoch bigint,
   CONSTRAINT coverage_pkey PRIMARY KEY (scope_id, period_start),
@@ -66,8 +66,8 @@ CREATE TABLE usage.failure (
   )
 );
 
--- When each part of a day scope's time was first stored as final. Coverage does not record it, since a later load replaces its
--- row. What was stored as final at an instant is read from here, and from the restatements since.
+-- When each part of a day scope's time was first stored as final. Coverage does not record it, since a later load
+-- replaces its row. What was stored as final at an instant is read from here, and from the restatements since.
 CREATE TABLE usage.became_final (
   scope_id integer NOT NULL CONSTRAINT became_final_scope_id_fkey REFERENCES usage.scope,
   period_start timestamptz NOT NULL,

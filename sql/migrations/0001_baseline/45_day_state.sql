@@ -1,14 +1,16 @@
--- How the time of each scope stands: loaded, final, failed, unverified. It is stored, because planner, views, pages and closes
--- ask for it all the time, and years of a thousand workspaces have millions of days. One row a scope; time that no set of a row
--- holds is missing. What depends on the present instant or on the source (which days are expected, which the server does not
--- answer) is not in it: usage.day_cell and usage.hour_cell add that.
+-- How the time of each scope stands: loaded, final, failed, unverified. It is stored, because planner, views, pages and
+-- closes ask for it all the time, and years of a thousand workspaces have millions of days. One row a scope; time that
+-- no set of a row holds is missing. What depends on the present instant or on the source (which days are expected,
+-- which the server does not answer) is not in it: usage.day_cell and usage.hour_cell add that.
 --
--- usage.keep_state decides it from coverage and failures alone. Triggers call it in the transaction of every change of these, so
--- no writer can forget it. usage.state_by_rules says the same rules plainly, bucket by bucket (sql/reporting/07_state_oracle.sql).
+-- usage.keep_state decides it from coverage and failures alone. Triggers call it in the transaction of every change of
+-- these, so no writer can forget it. usage.state_by_rules says the same rules plainly, bucket by bucket
+-- (sql/reporting/07_state_oracle.sql).
 
 -- Of a scope of days, weeks, months or years. All of these begin and end on UTC days.
 CREATE TABLE usage.day_state (
-  scope_id integer CONSTRAINT day_state_pkey PRIMARY KEY CONSTRAINT day_state_scope_id_fkey REFERENCES usage.scope ON DELETE CASCADE,
+  scope_id integer CONSTRAINT day_state_pkey PRIMARY KEY CONSTRAINT day_state_scope_id_fkey
+    REFERENCES usage.scope ON DELETE CASCADE,
   -- Has a figure, which a failure since then leaves as it was.
   loaded datemultirange NOT NULL,
   -- Loaded, final, and nothing failed since.
@@ -21,7 +23,8 @@ CREATE TABLE usage.day_state (
 
 -- Of a scope of hours.
 CREATE TABLE usage.hour_state (
-  scope_id integer CONSTRAINT hour_state_pkey PRIMARY KEY CONSTRAINT hour_state_scope_id_fkey REFERENCES usage.scope ON DELETE CASCADE,
+  scope_id integer CONSTRAINT hour_state_pkey PRIMARY KEY CONSTRAINT hour_state_scope_id_fkey
+    REFERENCES usage.scope ON DELETE CASCADE,
   loaded tstzmultirange NOT NULL,
   final tstzmultirange NOT NULL,
   failed tstzmultirange NOT NULL,
@@ -61,8 +64,8 @@ CREATE FUNCTION usage.touched_days(parts tstzmultirange) RETURNS datemultirange
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN isempty(parts) THEN '{}' ELSE usage.days_of_parts(parts) END;
 
--- Decides the state of scopes anew and stores it where it is another one. The lock makes writers of one scope wait for each other:
--- each then sees what the others have committed.
+-- Decides the state of scopes anew and stores it where it is another one. The lock makes writers of one scope wait for
+-- each other: each then sees what the others have committed.
 CREATE FUNCTION usage.keep_state(scopes integer[]) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -76,7 +79,8 @@ BEGIN
   SELECT s.scope_id, c.loaded, c.final - f.failed - f.unverified, f.failed, f.unverified, c.traced
   FROM usage.scope s
   CROSS JOIN LATERAL (
-    SELECT coalesce(range_agg(t.days), '{}') AS loaded, coalesce(range_agg(t.days) FILTER (WHERE v.final), '{}') AS final,
+    SELECT coalesce(range_agg(t.days), '{}') AS loaded,
+      coalesce(range_agg(t.days) FILTER (WHERE v.final), '{}') AS final,
            coalesce(range_agg(usage.touched_days(v.traced)) FILTER (WHERE v.traced <> '{}'), '{}') AS traced
     FROM usage.coverage v
     CROSS JOIN LATERAL (
@@ -101,12 +105,14 @@ BEGIN
   WHERE (kept.loaded, kept.final, kept.failed, kept.unverified, kept.traced)
     IS DISTINCT FROM (excluded.loaded, excluded.final, excluded.failed, excluded.unverified, excluded.traced);
 
-  INSERT INTO usage.hour_state AS kept (scope_id, loaded, final, failed, unverified, whole_days, whole_final_days, traced)
+  INSERT INTO usage.hour_state AS kept (scope_id, loaded, final, failed, unverified, whole_days, whole_final_days,
+    traced)
   SELECT s.scope_id, c.loaded, c.final - f.failed - f.unverified, f.failed, f.unverified, usage.whole_days(c.loaded),
          usage.whole_days(c.final), c.traced
   FROM usage.scope s
   CROSS JOIN LATERAL (
-    SELECT coalesce(range_agg(t.hours), '{}') AS loaded, coalesce(range_agg(t.hours) FILTER (WHERE v.final), '{}') AS final,
+    SELECT coalesce(range_agg(t.hours), '{}') AS loaded,
+      coalesce(range_agg(t.hours) FILTER (WHERE v.final), '{}') AS final,
            coalesce(range_agg(usage.touched_days(v.traced)) FILTER (WHERE v.traced <> '{}'), '{}') AS traced
     FROM usage.coverage v
     CROSS JOIN LATERAL (SELECT tstzrange(v.period_start, v.period_end) AS hours) t
@@ -131,8 +137,8 @@ END
 $$;
 REVOKE ALL ON FUNCTION usage.keep_state (integer[]) FROM public;
 
--- Who says it and when (fetch_number, fetched_at) and the time of the next attempt decide nothing. What a workspace has used may have
--- changed with its coverage: its charges of these months are due (usage.charge_due).
+-- Who says it and when (fetch_number, fetched_at) and the time of the next attempt decide nothing. What a workspace has
+-- used may have changed with its coverage: its charges of these months are due (usage.charge_due).
 CREATE FUNCTION usage.state_follows() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -164,7 +170,8 @@ BEGIN
   END IF;
   PERFORM usage.keep_state(ARRAY(SELECT DISTINCT scope_id FROM unnest(scopes) scope_id));
   INSERT INTO usage.charge_due (source_id, month_start, workspace_ids, meters, days_of_hours)
-  SELECT s.source_id, month::date, array_agg(DISTINCT s.workspace_id), array_agg(DISTINCT usage.meter_of(s.kind, s.trace_tier)),
+  SELECT s.source_id, month::date, array_agg(DISTINCT s.workspace_id),
+    array_agg(DISTINCT usage.meter_of(s.kind, s.trace_tier)),
          CASE WHEN bool_and(s.stride = 'hour') THEN
            range_agg(usage.touched_days(tstzmultirange(tstzrange(t.period_start, t.period_end))))
          END
@@ -174,7 +181,8 @@ BEGIN
   JOIN usage.entity e ON e.entity_id = s.workspace_id
   JOIN usage.workspace w ON w.entity_id = s.workspace_id
   CROSS JOIN LATERAL generate_series(
-    date_trunc('month', t.period_start AT TIME ZONE 'UTC'), (t.period_end AT TIME ZONE 'UTC') - interval '1 microsecond', interval '1 month'
+    date_trunc('month', t.period_start AT TIME ZONE 'UTC'),
+    (t.period_end AT TIME ZONE 'UTC') - interval '1 microsecond', interval '1 month'
   ) month
   -- Of a workspace that is asked about no more, whatever is loaded makes days expected (usage.required_workspace).
   CROSS JOIN LATERAL (

@@ -15,7 +15,8 @@ CREATE TABLE usage.backfill (
   state text NOT NULL DEFAULT 'running',
   created_at timestamptz NOT NULL DEFAULT now(),
   finished_at timestamptz,
-  CONSTRAINT backfill_meter_known CHECK (meter IN ('traces', 'longlived', 'shortlived', 'deployments', 'sandboxes', 'evaluators')),
+  CONSTRAINT backfill_meter_known CHECK (meter IN ('traces', 'longlived', 'shortlived', 'deployments', 'sandboxes',
+    'evaluators')),
   CONSTRAINT backfill_period_order CHECK (period_start < period_end),
   CONSTRAINT backfill_reprocess_known CHECK (reprocess IN ('missing', 'all')),
   CONSTRAINT backfill_state_known CHECK (state IN ('running', 'paused', 'cancelled', 'done')),
@@ -23,8 +24,8 @@ CREATE TABLE usage.backfill (
 );
 
 -- One row each time that something ran: a sync, a backfill, a reconciliation, a check of totals, or files for a
--- warehouse, by hand or by schedule. No other table holds a sync or a reconciliation that failed, or when it began. How the fetch
--- tasks of a backfill ended stands in usage.fetch_task, and its own end in usage.backfill.
+-- warehouse, by hand or by schedule. No other table holds a sync or a reconciliation that failed, or when it began. How
+-- the fetch tasks of a backfill ended stands in usage.fetch_task, and its own end in usage.backfill.
 CREATE TABLE usage.run (
   run_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT run_pkey PRIMARY KEY,
   source_id smallint NOT NULL CONSTRAINT run_source_id_fkey REFERENCES usage.source,
@@ -47,13 +48,14 @@ CREATE INDEX run_of_source ON usage.run (source_id, started_at);
 -- Pages list the newest runs of a kind, whatever was kept for years.
 CREATE INDEX run_of_kind ON usage.run (source_id, kind, started_at DESC, run_id DESC);
 
--- Fetch tasks: what is waiting to be queued in Redis, and what is queued and leased. Redis may lose all of it. Those of a routine
--- sync are deleted when they end. Those of a backfill stay, to be counted and listed.
+-- Fetch tasks: what is waiting to be queued in Redis, and what is queued and leased. Redis may lose all of it. Those of
+-- a routine sync are deleted when they end. Those of a backfill stay, to be counted and listed.
 CREATE TABLE usage.fetch_task (
   task_id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT fetch_task_pkey PRIMARY KEY,
   source_id smallint NOT NULL CONSTRAINT fetch_task_source_id_fkey REFERENCES usage.source,
   backfill_id integer CONSTRAINT fetch_task_backfill_id_fkey REFERENCES usage.backfill,
-  -- Null: of no run. No foreign key, here and in usage.fetch: the ledger of requests is long, and a run is pruned by itself.
+  -- Null: of no run. No foreign key, here and in usage.fetch: the ledger of requests is long, and a run is pruned by
+  -- itself.
   run_id integer,
   group_by text NOT NULL,
   stride text NOT NULL,
@@ -63,14 +65,14 @@ CREATE TABLE usage.fetch_task (
   workspace_ids text[] NOT NULL,
   -- Its workspace had no traces lately when it was planned, as far as was known.
   is_quiet boolean NOT NULL DEFAULT false,
-  -- From then on it goes before others: else figures that it asks for are older than they may be before the next sync. Null: there are none
-  -- yet, or their age has no bound.
+  -- From then on it goes before others: else figures that it asks for are older than they may be before the next sync.
+  -- Null: there are none yet, or their age has no bound.
   due_from timestamptz,
   state text NOT NULL DEFAULT 'waiting',
   -- Counts how often it was queued: part of the job's id, since BullMQ ignores an id that it has kept.
   generation integer NOT NULL DEFAULT 0,
-  -- Claims that neither ended nor were handed back: those of workers that crashed or lost their lock, and the one at work. A task
-  -- that ends its workers is found here.
+  -- Claims that neither ended nor were handed back: those of workers that crashed or lost their lock, and the one at
+  -- work. A task that ends its workers is found here.
   open_claims integer NOT NULL DEFAULT 0,
   leased_until timestamptz,
   code text,
@@ -82,12 +84,14 @@ CREATE TABLE usage.fetch_task (
   CONSTRAINT fetch_task_lease_when_queued CHECK ((state = 'queued') = (leased_until IS NOT NULL)),
   CONSTRAINT fetch_task_finished_when CHECK ((state IN ('done', 'failed', 'cancelled')) = (finished_at IS NOT NULL))
 );
--- Tasks are taken for the queue in the order of these three indexes, so that who takes a thousand reads some thousands, however many
--- wait: the first of each backfill and of the routine (no backfill), and those of the routine that have waited longest or are due.
+-- Tasks are taken for the queue in the order of these three indexes, so that who takes a thousand reads some thousands,
+-- however many wait: the first of each backfill and of the routine (no backfill), and those of the routine that have
+-- waited longest or are due.
 CREATE INDEX fetch_task_next ON usage.fetch_task
   (source_id, backfill_id, (group_by <> 'workspace'), (stride = 'hour'), is_quiet, period_start DESC)
   WHERE state = 'waiting';
-CREATE INDEX fetch_task_oldest ON usage.fetch_task (source_id, created_at) WHERE state = 'waiting' AND backfill_id IS NULL;
+CREATE INDEX fetch_task_oldest ON usage.fetch_task (source_id, created_at)
+  WHERE state = 'waiting' AND backfill_id IS NULL;
 CREATE INDEX fetch_task_due ON usage.fetch_task (source_id, (stride = 'hour'), due_from)
   WHERE state = 'waiting' AND backfill_id IS NULL AND due_from IS NOT NULL;
 -- Not by the lease: a worker that claims a task moves it, and would write to every index of the table.
@@ -95,7 +99,8 @@ CREATE INDEX fetch_task_in_queue ON usage.fetch_task (source_id) WHERE state = '
 CREATE INDEX fetch_task_of_backfill ON usage.fetch_task (backfill_id, state) WHERE backfill_id IS NOT NULL;
 CREATE INDEX fetch_task_of_run ON usage.fetch_task (run_id) WHERE run_id IS NOT NULL AND backfill_id IS NULL;
 -- Two syncs that plan at once enter a task once.
-CREATE UNIQUE INDEX fetch_task_routine_once ON usage.fetch_task (source_id, group_by, stride, period_start, period_end, scope_ids)
+CREATE UNIQUE INDEX fetch_task_routine_once ON usage.fetch_task (source_id, group_by, stride, period_start, period_end,
+  scope_ids)
   WHERE backfill_id IS NULL;
 
 -- The number that orders fetches. Drawn together with the time, before each request.
@@ -121,9 +126,9 @@ CREATE TABLE usage.fetch (
   status integer,
   records bigint,
   traces bigint,
-  -- usage.as_of_limit at the end of the request. Loads that stamp an instant before it have ended before this row is committed. So
-  -- a snapshot that shows the row shows them as well. Replicas and transactions with an old snapshot rely on it, because the lock
-  -- table does not tell what their snapshot lacks.
+  -- usage.as_of_limit at the end of the request. Loads that stamp an instant before it have ended before this row is
+  -- committed. So a snapshot that shows the row shows them as well. Replicas and transactions with an old snapshot rely
+  -- on it, because the lock table does not tell what their snapshot lacks.
   as_of_limit timestamptz,
   CONSTRAINT fetch_purpose_known CHECK (purpose IN ('load', 'reconcile')),
   CONSTRAINT fetch_outcome_known CHECK (

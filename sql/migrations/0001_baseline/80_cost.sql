@@ -1,7 +1,7 @@
 -- Prices, closed months with what they cost, and the bill's other side.
 
--- What is priced. An integer stands for its name, so that prices of one SKU can exclude each other without an extension. A SKU has
--- one measure, so that a quantity of it always counts the same thing.
+-- What is priced. An integer stands for its name, so that prices of one SKU can exclude each other without an
+-- extension. A SKU has one measure, so that a quantity of it always counts the same thing.
 CREATE TABLE usage.sku (
   sku_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT sku_pkey PRIMARY KEY,
   name text NOT NULL CONSTRAINT sku_name_key UNIQUE,
@@ -15,8 +15,8 @@ CREATE TABLE usage.sku (
   )
 );
 
--- Unit prices, as somebody imported them: what costs are estimated from. The most specific one of a SKU applies: a workspace's
--- before its source's before everybody's.
+-- Unit prices, as somebody imported them: what costs are estimated from. The most specific one of a SKU applies: a
+-- workspace's before its source's before everybody's.
 CREATE TABLE usage.price (
   price_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT price_pkey PRIMARY KEY,
   sku_id integer NOT NULL CONSTRAINT price_sku_id_fkey REFERENCES usage.sku,
@@ -48,9 +48,9 @@ CREATE TABLE usage.price (
   )
 );
 
--- Volume tiers of a price: its unit_price is charged from the first trace of a calendar month, and that of a tier from the trace
--- after the first from_quantity ones. A free allowance is a unit_price of 0 before the first tier. The tiers of a price are valid
--- as long as it is, so price_no_overlap holds for both.
+-- Volume tiers of a price: its unit_price is charged from the first trace of a calendar month, and that of a tier from
+-- the trace after the first from_quantity ones. A free allowance is a unit_price of 0 before the first tier. The tiers
+-- of a price are valid as long as it is, so price_no_overlap holds for both.
 CREATE TABLE usage.price_tier (
   price_id integer NOT NULL CONSTRAINT price_tier_price_id_fkey REFERENCES usage.price ON DELETE CASCADE,
   from_quantity bigint NOT NULL,
@@ -60,60 +60,55 @@ CREATE TABLE usage.price_tier (
   CONSTRAINT price_tier_unit_price_range CHECK (unit_price >= 0)
 );
 
--- A month that was closed, with its totals of then. Never changed: what comes later is an adjustment beside it.
-CREATE TABLE usage.month_close (
-  close_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT month_close_pkey PRIMARY KEY,
-  source_id smallint NOT NULL CONSTRAINT month_close_source_id_fkey REFERENCES usage.source,
-  month_start date NOT NULL,
+-- A period that was closed, with its totals of then: a calendar month, or another billing period. Never changed: what
+-- comes later is an adjustment beside it.
+CREATE TABLE usage.close (
+  close_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT close_pkey PRIMARY KEY,
+  source_id smallint NOT NULL CONSTRAINT close_source_id_fkey REFERENCES usage.source,
+  period_start date NOT NULL,
+  -- Not included.
+  period_end date NOT NULL,
+  -- Null: the period is no calendar month. Costs are closed by calendar month alone.
+  month_start date GENERATED ALWAYS AS (
+    CASE WHEN extract(day FROM period_start) = 1 AND period_end = (period_start + interval '1 month')::date
+      THEN period_start END
+  ) STORED,
   closed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   -- The USAGE_SETTLE_AFTER it was made with.
   settle_after_seconds bigint NOT NULL,
   -- Days x scopes on which the platform contradicted itself, closed all the same because somebody said so.
   accepted_disagreements integer NOT NULL,
-  -- When its costs were closed. Null: it was closed without costs, and has none until somebody closes them.
+  -- When the costs of a month were closed. Null: it was closed without costs, and has none until somebody closes them.
   costs_closed_at timestamptz,
-  CONSTRAINT month_close_once UNIQUE (source_id, month_start),
-  CONSTRAINT month_close_on_first CHECK (extract(day FROM month_start) = 1),
-  CONSTRAINT month_close_settle_after_range CHECK (settle_after_seconds >= 0)
+  CONSTRAINT close_once UNIQUE (source_id, period_start, period_end),
+  CONSTRAINT close_order CHECK (period_start < period_end),
+  CONSTRAINT close_costs_of_month CHECK (costs_closed_at IS NULL OR month_start IS NOT NULL),
+  CONSTRAINT close_settle_after_range CHECK (settle_after_seconds >= 0)
 );
 
 -- Which workspaces a close is about.
 CREATE TABLE usage.closed_workspace (
-  close_id integer NOT NULL CONSTRAINT closed_workspace_close_id_fkey REFERENCES usage.month_close,
+  close_id integer NOT NULL CONSTRAINT closed_workspace_close_id_fkey REFERENCES usage.close,
   workspace_id integer NOT NULL CONSTRAINT closed_workspace_workspace_id_fkey REFERENCES usage.workspace,
-  -- Left out by whoever closed the month: its totals are not in the close.
+  -- Left out by whoever closed the period: its totals are not in the close.
   is_left_out boolean NOT NULL,
   CONSTRAINT closed_workspace_pkey PRIMARY KEY (close_id, workspace_id)
 );
 
 -- By day scope and entity. No row: no traces.
 CREATE TABLE usage.closed_total (
-  close_id integer NOT NULL CONSTRAINT closed_total_close_id_fkey REFERENCES usage.month_close,
+  close_id integer NOT NULL CONSTRAINT closed_total_close_id_fkey REFERENCES usage.close,
   series_id integer NOT NULL CONSTRAINT closed_total_series_id_fkey REFERENCES usage.series,
   traces bigint NOT NULL,
   CONSTRAINT closed_total_pkey PRIMARY KEY (close_id, series_id),
   CONSTRAINT closed_total_traces_range CHECK (traces > 0)
 );
 
--- What a closed month costs at the prices of that time. A later import changes prices, not these rows. So this table and the next two
--- hold the price itself, not its number, and what it counts (measure): its SKU may be gone. `traces` holds the quantity, which is whole
--- but for compute and storage units.
-CREATE TABLE usage.closed_cost (
-  close_id integer NOT NULL CONSTRAINT closed_cost_close_id_fkey REFERENCES usage.month_close,
-  workspace_id integer NOT NULL CONSTRAINT closed_cost_workspace_id_fkey REFERENCES usage.workspace,
-  sku text NOT NULL,
-  measure text NOT NULL DEFAULT 'traces',
-  unit_price numeric(18, 10) NOT NULL,
-  currency text NOT NULL,
-  traces numeric NOT NULL,
-  cost numeric(38, 10) NOT NULL,
-  CONSTRAINT closed_cost_pkey PRIMARY KEY (close_id, workspace_id, sku, currency, unit_price),
-  CONSTRAINT closed_cost_traces_range CHECK (traces > 0)
-);
-
--- The charges of a closed month by day, as they were when it was closed.
+-- The charges of a closed month by day, as they were when it was closed. A later import changes prices, not these rows.
+-- So this table and the next one hold the price itself, not its number alone, and what it counts (measure): its SKU may
+-- be gone. A quantity is whole but for compute and storage units.
 CREATE TABLE usage.closed_charge (
-  close_id integer NOT NULL CONSTRAINT closed_charge_close_id_fkey REFERENCES usage.month_close,
+  close_id integer NOT NULL CONSTRAINT closed_charge_close_id_fkey REFERENCES usage.close,
   usage_date date NOT NULL,
   workspace_id integer NOT NULL CONSTRAINT closed_charge_workspace_id_fkey REFERENCES usage.workspace,
   sku text NOT NULL,
@@ -125,19 +120,20 @@ CREATE TABLE usage.closed_charge (
   from_quantity bigint NOT NULL,
   unit_price numeric(18, 10) NOT NULL,
   currency text NOT NULL,
-  traces numeric NOT NULL,
+  quantity numeric NOT NULL,
   cost numeric(38, 10) NOT NULL,
   CONSTRAINT closed_charge_pkey PRIMARY KEY (close_id, usage_date, workspace_id, sku, tier),
-  CONSTRAINT closed_charge_traces_range CHECK (traces > 0)
+  CONSTRAINT closed_charge_quantity_range CHECK (quantity > 0)
 );
+CREATE INDEX closed_charge_by_day ON usage.closed_charge (usage_date, workspace_id);
 -- Which measures it has (usage.priced_meter).
 CREATE INDEX closed_charge_by_measure ON usage.closed_charge (measure);
 
--- What was corrected in a month that is itself closed: changes of earlier closed months, in the month in which they were shown.
--- Later changes are corrections of a later month, so the rows of this one stay.
+-- What was corrected in a month that is itself closed: changes of earlier closed months, in the month in which they
+-- were shown. Later changes are corrections of a later month, so the rows of this one stay.
 CREATE TABLE usage.closed_correction (
   -- The close of the month that shows the correction.
-  close_id integer NOT NULL CONSTRAINT closed_correction_close_id_fkey REFERENCES usage.month_close,
+  close_id integer NOT NULL CONSTRAINT closed_correction_close_id_fkey REFERENCES usage.close,
   -- The day of the charge that is corrected, in an earlier month.
   usage_date date NOT NULL,
   workspace_id integer NOT NULL CONSTRAINT closed_correction_workspace_id_fkey REFERENCES usage.workspace,
@@ -149,39 +145,14 @@ CREATE TABLE usage.closed_correction (
   unit_price numeric(18, 10) NOT NULL,
   currency text NOT NULL,
   -- Negative: charged too much before.
-  traces numeric NOT NULL,
+  quantity numeric NOT NULL,
   cost numeric(38, 10) NOT NULL,
   CONSTRAINT closed_correction_pkey PRIMARY KEY (close_id, usage_date, workspace_id, sku, currency, unit_price),
-  CONSTRAINT closed_correction_traces_nonzero CHECK (traces <> 0)
+  CONSTRAINT closed_correction_quantity_nonzero CHECK (quantity <> 0)
 );
 
--- A billing period that was closed and is no calendar month. Never changed.
-CREATE TABLE usage.period_close (
-  period_close_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT period_close_pkey PRIMARY KEY,
-  source_id smallint NOT NULL CONSTRAINT period_close_source_id_fkey REFERENCES usage.source,
-  period_start date NOT NULL,
-  period_end date NOT NULL,
-  closed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  settle_after_seconds bigint NOT NULL,
-  -- Days x dimensions x workspaces on which the platform contradicted itself, closed because somebody said so.
-  accepted_disagreements integer NOT NULL,
-  CONSTRAINT period_close_once UNIQUE (source_id, period_end),
-  CONSTRAINT period_close_order CHECK (period_start < period_end)
-);
-
--- Its totals by dimension, workspace and id, by the platform's ids.
-CREATE TABLE usage.period_total (
-  period_close_id integer NOT NULL CONSTRAINT period_total_period_close_id_fkey REFERENCES usage.period_close ON DELETE CASCADE,
-  group_by text NOT NULL,
-  workspace text NOT NULL,
-  external_id text NOT NULL,
-  traces bigint NOT NULL,
-  CONSTRAINT period_total_pkey PRIMARY KEY (period_close_id, group_by, workspace, external_id),
-  CONSTRAINT period_total_traces_range CHECK (traces > 0)
-);
-
--- What the billing provider holds by month, metric and workspace. It is a second system, counted apart from the usage that is
--- loaded, so it proves nothing about a day. It is kept as it was read, also where nothing here is like it.
+-- What the billing provider holds by month, metric and workspace. It is a second system, counted apart from the usage
+-- that is loaded, so it proves nothing about a day. It is kept as it was read, also where nothing here is like it.
 CREATE TABLE usage.provider_total (
   source_id smallint NOT NULL CONSTRAINT provider_total_source_id_fkey REFERENCES usage.source,
   month_start date NOT NULL,
@@ -205,7 +176,8 @@ CREATE TABLE usage.provider_total (
   CONSTRAINT provider_total_value_range CHECK (value >= 0),
   CONSTRAINT provider_total_outcome_known CHECK (
     outcome IN (
-      'equal', 'differs', 'not_final', 'not_loaded', 'unknown_workspace', 'unknown_metric', 'several_metrics', 'unknown_value',
+      'equal', 'differs', 'not_final', 'not_loaded', 'unknown_workspace', 'unknown_metric', 'several_metrics',
+      'unknown_value',
       'other_period', 'not_whole', 'no_metric', 'sum_of_workspaces', 'not_the_sum'
     )
   ),
@@ -238,8 +210,8 @@ CREATE TABLE usage.usage_limit (
   CONSTRAINT usage_limit_value_range CHECK (limit_value >= 0)
 );
 
--- Billing periods of the organization, by the instant at which each ends: that is all the platform tells. A period begins where the
--- one before it ended, if that was read while it was under way.
+-- Billing periods of the organization, by the instant at which each ends: that is all the platform tells. A period
+-- begins where the one before it ended, if that was read while it was under way.
 CREATE TABLE usage.billing_period (
   source_id smallint NOT NULL CONSTRAINT billing_period_source_id_fkey REFERENCES usage.source,
   ends_at timestamptz NOT NULL,

@@ -1,5 +1,5 @@
--- Who pays: the rules of the owner file that was applied last, as people wrote them. They name the platform's ids as texts, so that a
--- rule may come before what it is about, and stays when that is forgotten.
+-- Who pays: the rules of the owner file that was applied last, as people wrote them. They name the platform's ids as
+-- texts, so that a rule may come before what it is about, and stays when that is forgotten.
 
 -- The file itself, so that it can be given back as it was. No row: no file is applied, and nothing has an owner.
 CREATE TABLE usage.owner_file (
@@ -23,8 +23,8 @@ CREATE TABLE usage.owner_rule (
   -- Null: of every source, of every workspace.
   source text,
   workspace text,
-  -- What it is about: one id of a dimension, names like a pattern in which * stands for any text, or a tag, of one value or of any. Null:
-  -- everything there.
+  -- What it is about: one id of a dimension, names like a pattern in which * stands for any text, or a tag, of one
+  -- value or of any. Null: everything there.
   dimension text,
   external_id text,
   name_pattern text,
@@ -51,8 +51,8 @@ CREATE TABLE usage.owner_share (
   CONSTRAINT owner_share_once UNIQUE NULLS NOT DISTINCT (rule_number, owner, cost_center)
 );
 
--- What somebody may use in a calendar month, or in a billing period of a source, from the same file: an owner, a workspace, a project, or
--- everything.
+-- What somebody may use in a calendar month, or in a billing period of a source, from the same file: an owner, a
+-- workspace, a project, or everything.
 CREATE TABLE usage.budget (
   -- Its place in the file.
   budget_number integer NOT NULL CONSTRAINT budget_pkey PRIMARY KEY,
@@ -76,7 +76,8 @@ CREATE TABLE usage.budget (
   CONSTRAINT budget_per_source CHECK (per = 'month' OR source IS NOT NULL)
 );
 
--- Which incidents are sent to whom, from the same file. The named setting holds the address or key, so no secret is here.
+-- Which incidents are sent to whom, from the same file. The named setting holds the address or key, so no secret is
+-- here.
 CREATE TABLE usage.route (
   name text NOT NULL CONSTRAINT route_pkey PRIMARY KEY,
   line integer NOT NULL,
@@ -90,8 +91,10 @@ CREATE TABLE usage.route (
   kinds text[],
   severities text[],
   -- The route of USAGE_ALERT_WEBHOOK_URL is in no file.
-  CONSTRAINT route_name_form CHECK (name ~ '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$' AND length(name) <= 63 AND name <> 'default'),
+  CONSTRAINT route_name_form CHECK (name ~ '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$' AND length(name) <= 63
+    AND name <> 'default'),
   CONSTRAINT route_type_known CHECK (type IN ('webhook', 'slack', 'teams', 'google_chat', 'pagerduty', 'email')),
   CONSTRAINT route_setting_form CHECK (setting ~ '^USAGE_ROUTE_[A-Z0-9_]*[A-Z0-9]$'),
-  CONSTRAINT route_mail_ends CHECK ((type = 'email') = (sender IS NOT NULL) AND (type = 'email') = (cardinality(recipients) > 0))
+  CONSTRAINT route_mail_ends CHECK ((type = 'email') = (sender IS NOT NULL)
+    AND (type = 'email') = (cardinality(recipients) > 0))
 );

@@ -1,6 +1,7 @@
 -- Alerts, orders of operators, and ended sessions of the pages.
 
--- How sending to a route goes, by source. The row of a route that no file names any longer is removed with its notifications.
+-- How sending to a route goes, by source. The row of a route that no file names any longer is removed with its
+-- notifications.
 CREATE TABLE usage.route_state (
   source_id smallint NOT NULL CONSTRAINT route_state_source_id_fkey REFERENCES usage.source,
   route text NOT NULL,
@@ -28,8 +29,8 @@ CREATE TABLE usage.notification (
   kind text NOT NULL,
   -- Empty: the incident belongs to no owner.
   owner text NOT NULL,
-  -- How far the incident had grown in the last message that arrived: how many there were, and the newest of them (a restatement's
-  -- number, or when it was found, in ms). The route is notified again where either grows.
+  -- How far the incident had grown in the last message that arrived: how many there were, and the newest of them (a
+  -- restatement's number, or when it was found, in ms). The route is notified again where either grows.
   count bigint NOT NULL,
   newest bigint NOT NULL,
   since timestamptz NOT NULL,
@@ -40,16 +41,17 @@ CREATE TABLE usage.notification (
   CONSTRAINT notification_route_fkey FOREIGN KEY (source_id, route) REFERENCES usage.route_state ON DELETE CASCADE,
   CONSTRAINT notification_kind_known CHECK (
     kind IN (
-      'difference', 'control_total', 'final_changed', 'stale', 'refused', 'access_lost', 'unpriced', 'provider_total', 'usage_limit',
+      'difference', 'control_total', 'final_changed', 'stale', 'refused', 'access_lost', 'unpriced', 'provider_total',
+      'usage_limit',
       'budget', 'unusual', 'meter_not_known'
     )
   ),
   CONSTRAINT notification_ended_notified CHECK (ended_at IS NULL OR notified_at IS NOT NULL)
 );
 
--- Who did what, and when: one row for each order that a person gave, on a page or by a command. It is written in the transaction
--- of what it records wherever that is one, so that neither stands without the other. Kept for good: it tells years later who
--- closed a month. A forgotten source leaves its rows: the order to forget it is one of them.
+-- Who did what, and when: one row for each order that a person gave, on a page or by a command. It is written in the
+-- transaction of what it records wherever that is one, so that neither stands without the other. Kept for good: it
+-- tells years later who closed a month. A forgotten source leaves its rows: the order to forget it is one of them.
 CREATE TABLE usage.operator_action (
   action_id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT operator_action_pkey PRIMARY KEY,
   at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -67,9 +69,11 @@ CREATE TABLE usage.operator_action (
   CONSTRAINT operator_action_outcome_known CHECK (outcome IN ('done', 'refused', 'failed'))
 );
 CREATE INDEX operator_action_newest ON usage.operator_action (at DESC, action_id DESC);
-CREATE INDEX operator_action_of_source ON usage.operator_action (source_id, at DESC, action_id DESC) WHERE source_id IS NOT NULL;
+CREATE INDEX operator_action_of_source ON usage.operator_action (source_id, at DESC, action_id DESC)
+  WHERE source_id IS NOT NULL;
 
--- Sessions of the pages that somebody logged out of before their time was over. Their cookies would be valid until then.
+-- Sessions of the pages that somebody logged out of before their time was over. Their cookies would be valid until
+-- then.
 CREATE TABLE usage.ended_session (
   session uuid NOT NULL CONSTRAINT ended_session_pkey PRIMARY KEY,
   until timestamptz NOT NULL

@@ -1,5 +1,6 @@
-import type { FaultName } from "../../../src/local/standin/faults.ts";
+import type { FaultName } from "../../../src/features/standin/engine/faults.ts";
 import { createAuthority } from "../../support/certificates.ts";
+import { now } from "../../support/clock.ts";
 import { all, type FaultOf } from "../world/fault.ts";
 import type { HostileAnswer } from "../world/platform.ts";
 import type { World } from "../world/world.ts";
@@ -48,7 +49,7 @@ export const PLATFORM_FAULTS: readonly FaultOf[] = [
     withinS: 45,
     named: ["rate_limited"],
     begin: async ({ standin }) => {
-      const date = new Date(Date.now() + 12_000).toUTCString();
+      const date = new Date(now() + 12_000).toUTCString();
       standin.faults.script({ fault: { kind: "status", status: 429, retry_after: date }, times: 10_000 });
       return async () => standin.faults.clear();
     },
@@ -60,7 +61,7 @@ export const PLATFORM_FAULTS: readonly FaultOf[] = [
     named: ["rate_limited"],
     isRandom: true,
     begin: async ({ standin }) => {
-      const inTwoDays = new Date(Date.now() + 172_800_000).toUTCString();
+      const inTwoDays = new Date(now() + 172_800_000).toUTCString();
       for (const retry_after of [inTwoDays, "soon", "-5", "0", "1e9", "99999999999", ""])
         standin.faults.script({ fault: { kind: "status", status: 429, retry_after }, times: 3 });
       return async () => standin.faults.clear();

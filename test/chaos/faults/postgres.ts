@@ -1,11 +1,10 @@
 import { chownSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
-import { onTestFinished } from "vitest";
 import { poll } from "../../support/poll.ts";
+import { openRelay } from "../../support/relay.ts";
 import { all, type FaultOf, killed, repeatedly } from "../world/fault.ts";
 import { createPostgres, fill, type Server, smallDisk } from "../world/servers.ts";
-import { openWire } from "../world/wire.ts";
 import type { World } from "../world/world.ts";
 
 const TERMINATE =
@@ -75,15 +74,13 @@ export const POSTGRES_FAULTS: readonly FaultOf[] = [
     options: async () => {
       const primary = await createPostgres();
       await primary.start();
-      const wire = await openWire(primary.port);
-      onTestFinished(() => wire.close());
+      const wire = await openRelay(primary.port);
       const server = await createPostgres({ standbyOf: { port: wire.port } });
       await server.start();
       standby = {
         server,
         cutOff: () => {
-          wire.accepts = "none";
-          wire.cut();
+          wire.cut({ newOnes: true });
         },
       };
       return { postgres: primary };

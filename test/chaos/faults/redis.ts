@@ -1,9 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { onTestFinished } from "vitest";
 import { poll } from "../../support/poll.ts";
+import { openRelay } from "../../support/relay.ts";
 import { all, type FaultOf, killed, repeatedly } from "../world/fault.ts";
 import { createRedis, cutAppendOnlyFile, PASSWORD } from "../world/servers.ts";
-import { openWire } from "../world/wire.ts";
 import { openKeys } from "../world/world.ts";
 
 const AWAY = ["redis_unreachable", "worker_error", "schedules_unrestored"];
@@ -42,8 +41,7 @@ export const REDIS_FAULTS: readonly FaultOf[] = [
     forS: 1,
     withinS: 90,
     begin: async (world) => {
-      const [wire, replica] = await Promise.all([openWire(world.redis.port), createRedis()]);
-      onTestFinished(() => wire.close());
+      const [wire, replica] = await Promise.all([openRelay(world.redis.port), createRedis()]);
       await replica.start();
       const keys = openKeys(replica);
       await keys.config("SET", "masterauth", PASSWORD);
@@ -52,8 +50,7 @@ export const REDIS_FAULTS: readonly FaultOf[] = [
         deadlineMs: 60_000,
       });
       // What is written from here on is lost.
-      wire.accepts = "none";
-      wire.cut();
+      wire.cut({ newOnes: true });
       await pause(6_000);
       await world.redis.kill();
       return async () => {

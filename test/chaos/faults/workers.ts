@@ -136,8 +136,7 @@ export const WORKER_FAULTS: readonly FaultOf[] = [
     withinS: 90,
     begin: async (world) => {
       const victim = worker(world);
-      victim.postgres.accepts = "silent";
-      victim.postgres.silence();
+      victim.postgres.silence({ newOnes: true });
       await endInTime(victim, 10_000);
       return async () => void (await world.addWorker());
     },

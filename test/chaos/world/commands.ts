@@ -1,6 +1,7 @@
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import type { Dice } from "../../../src/local/standin/engine/random.ts";
+import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
+import type { Dice } from "../../../src/features/standin/engine/random.ts";
 import { start } from "../../support/cli.ts";
+import { now } from "../../support/clock.ts";
 import type { Event } from "./history.ts";
 import type { World } from "./world.ts";
 
@@ -28,7 +29,7 @@ export async function runCommand(world: World, rolls: Dice): Promise<Event> {
   const { code } = await ended;
   clearTimeout(patience);
   const wrong = code === 0 ? await contradiction(world, args, { from, to }).catch(() => null) : null;
-  return { at: Date.now(), kind: "command", args: args.join(" "), code, wrong };
+  return { at: now(), kind: "command", args: args.join(" "), code, wrong };
 }
 
 function day({ range }: World, index: number): string {

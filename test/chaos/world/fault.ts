@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { type Dice, dice } from "../../../src/local/standin/engine/random.ts";
+import { type Dice, dice } from "../../../src/features/standin/engine/random.ts";
 import type { Server } from "./servers.ts";
 import type { Worker, World, WorldOptions } from "./world.ts";
 

@@ -1,6 +1,6 @@
 import { appendFileSync } from "node:fs";
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import type { Standin } from "../../../src/local/standin/server.ts";
+import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
+import type { Standin } from "../../../src/features/standin/server.ts";
 import { inLedger } from "../../support/tables.ts";
 import type { World } from "./world.ts";
 

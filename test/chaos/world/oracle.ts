@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { expect } from "vitest";
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
 import { poll } from "../../support/poll.ts";
 import { urlOf } from "../../support/service.ts";
 import { differences, inLedger, inStore, together } from "../../support/tables.ts";

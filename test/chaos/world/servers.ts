@@ -5,7 +5,6 @@ import {
   chmodSync,
   chownSync,
   existsSync,
-  mkdirSync,
   mkdtempSync,
   openSync,
   readdirSync,
@@ -19,18 +18,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { onTestFinished } from "vitest";
+import { openStore } from "../../../src/core/store/db/database.ts";
+import { migrate } from "../../../src/core/store/migrate.ts";
 import {
-  CLUSTER_OPTIONS,
   pingPostgres,
-  reachablePrograms,
-  serverUser,
-} from "../../../src/local/servers/local-postgres.ts";
-import { pingRedis, startLocalRedis } from "../../../src/local/servers/local-redis.ts";
-import { openStore } from "../../../src/store/db/database.ts";
-import { migrate } from "../../../src/store/db/migrate.ts";
+  postgresCommand,
+  postgresPrograms,
+  SERVER_USER,
+} from "../../../src/features/servers/postgres.ts";
+import { pingRedis, redisProgram } from "../../../src/features/servers/redis.ts";
+import { freePort } from "../../../src/features/servers/start-server.ts";
 import { clockVariables } from "../../support/cli.ts";
+import { now } from "../../support/clock.ts";
 import { buildClock } from "../../support/clock-library.ts";
-import { freePort } from "../../support/listen.ts";
 import { poll } from "../../support/poll.ts";
 
 /** Postgres and Redis that a test may kill, freeze and start again. They keep port, password and data. */
@@ -39,6 +39,7 @@ import { poll } from "../../support/poll.ts";
 export const PASSWORD = "chaos-server-password";
 
 const BASE = "/tmp";
+const INPUT = { say: () => {}, env: { PATH: process.env.PATH ?? "" } };
 
 export interface Server {
   readonly port: number;
@@ -85,7 +86,7 @@ function serverOf({ dir, port, url, command, user, ping }: ServerInput): Server 
     url,
     kill,
     start: async () => {
-      const deadline = Date.now() + 60_000;
+      const deadline = performance.now() + 60_000;
       const isUp = () =>
         ping(url).then(
           () => true,
@@ -101,8 +102,9 @@ function serverOf({ dir, port, url, command, user, ping }: ServerInput): Server 
           ...user,
         });
         child = started;
-        for (; started.exitCode === null && Date.now() < deadline; await pause(20)) if (await isUp()) return;
-        if (Date.now() > deadline) throw new Error(`${program} does not start: see ${dir}/server.log`);
+        for (; started.exitCode === null && performance.now() < deadline; await pause(20))
+          if (await isUp()) return;
+        if (performance.now() > deadline) throw new Error(`${program} does not start: see ${dir}/server.log`);
         await pause(100);
       }
     },
@@ -150,29 +152,29 @@ export async function createPostgres({
   standbyOf,
   settings = [],
 }: PostgresOptions = {}): Promise<Server> {
-  const { template, programs, user } = await cluster();
+  const { template, programs } = await cluster();
   const dir = mkdtempSync(join(base, "usage-etl-chaos-postgres-"));
-  if (user !== undefined) chownSync(dir, user.uid, user.gid);
+  if (SERVER_USER !== undefined) chownSync(dir, SERVER_USER.uid, SERVER_USER.gid);
   run("cp", "-a", join(template, "data"), dir);
-  const data = join(dir, "data");
   if (standbyOf !== undefined) {
+    const data = join(dir, "data");
     writeFileSync(join(data, "standby.signal"), "");
     const from = `host=127.0.0.1 port=${standbyOf.port} user=postgres password=${PASSWORD}`;
     appendFileSync(join(data, "postgresql.auto.conf"), `primary_conninfo = '${from}'\n`);
     run("chown", "--reference", data, join(data, "standby.signal"));
   }
   const port = await freePort();
-  const command = [join(programs, "postgres"), ...flagsOf(data, port, settings)];
-  return serverOf({ dir, port, url: urlOf(port), command, user, ping: pingPostgres });
+  const command = commandOf(programs, dir, port, settings);
+  return serverOf({ dir, port, url: urlOf(port), command, user: SERVER_USER, ping: pingPostgres });
 }
 
 function urlOf(port: number): string {
   return `postgresql://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`;
 }
 
-function flagsOf(data: string, port: number, settings: readonly string[] = []): string[] {
-  const all = [...DURABLE, "listen_addresses=127.0.0.1", "unix_socket_directories=", ...settings];
-  return ["-D", data, "-p", `${port}`, ...all.flatMap((setting) => ["-c", setting])];
+function commandOf(programs: string, dir: string, port: number, settings: readonly string[] = []): string[] {
+  const place = { dir, port, password: PASSWORD, secretFile: join(dir, "password") };
+  return postgresCommand(programs, place, [...DURABLE, ...settings]);
 }
 
 let made: ReturnType<typeof createCluster> | undefined;
@@ -183,27 +185,17 @@ function cluster() {
 }
 
 async function createCluster() {
-  const user = serverUser();
-  const programs = reachablePrograms(user);
+  const programs = await postgresPrograms(INPUT);
   const template = mkdtempSync(join(BASE, "usage-etl-chaos-cluster-"));
   process.on("exit", () => rmSync(template, { recursive: true, force: true }));
-  chmodSync(template, 0o755);
   const password = join(template, "password");
   writeFileSync(password, PASSWORD);
-  const data = join(template, "data");
-  mkdirSync(data, { mode: 0o700 });
-  if (user !== undefined) for (const path of [password, data]) chownSync(path, user.uid, user.gid);
-  const options = ["-U", "postgres", "--auth=scram-sha-256", `--pwfile=${password}`, "--no-sync"];
-  const made = spawnSync(join(programs, "initdb"), ["-D", data, ...options, ...CLUSTER_OPTIONS], {
-    cwd: "/",
-    encoding: "utf8",
-    ...user,
-  });
-  if (made.status !== 0) throw new Error(`initdb: ${made.stderr}`);
+  for (const path of [template, password])
+    if (SERVER_USER !== undefined) chownSync(path, SERVER_USER.uid, SERVER_USER.gid);
   const port = await freePort();
   const url = urlOf(port);
-  const started = { cwd: "/", stdio: "ignore", ...user } as const;
-  const server = spawn(join(programs, "postgres"), flagsOf(data, port), started);
+  const [program = "", ...args] = commandOf(programs, template, port);
+  const server = spawn(program, args, { cwd: "/", stdio: "ignore", ...SERVER_USER });
   await poll(() => pingPostgres(url).then(() => true), { deadlineMs: 60_000, everyMs: 20 });
   const store = openStore({ url });
   await migrate(store);
@@ -211,12 +203,12 @@ async function createCluster() {
   const gone = once(server, "exit");
   server.kill("SIGINT");
   await gone;
-  return { template, programs, user };
+  return { template, programs };
 }
 
 /** A Redis, not started. */
 export async function createRedis({ aof = true }: { aof?: boolean } = {}): Promise<Server> {
-  const program = await redisProgram();
+  const program = await redisProgram(INPUT);
   const dir = mkdtempSync(join(BASE, "usage-etl-chaos-redis-"));
   const port = await freePort();
   const config = join(dir, "redis.conf");
@@ -232,23 +224,6 @@ export async function createRedis({ aof = true }: { aof?: boolean } = {}): Promi
   writeFileSync(config, `${lines.join("\n")}\n`);
   const url = `redis://default:${PASSWORD}@127.0.0.1:${port}`;
   return serverOf({ dir, port, url, command: [program, config], ping: pingRedis });
-}
-
-let redis: Promise<string> | undefined;
-
-/** Installs Redis where it is missing, as the tests do. */
-function redisProgram(): Promise<string> {
-  redis ??= (async () => {
-    const env = { PATH: process.env.PATH ?? "" };
-    const service = await startLocalRedis({ say: () => {}, env });
-    await service?.close();
-    const found = spawnSync("/bin/sh", ["-c", "command -v redis-server || command -v valkey-server"], {
-      encoding: "utf8",
-    });
-    if (found.status !== 0) throw new Error("no redis-server can be installed here");
-    return found.stdout.trim();
-  })();
-  return redis;
 }
 
 /** Removes the last bytes of a stopped Redis's append-only file, as a crash of the machine does. */
@@ -299,7 +274,7 @@ export function clockOff(seconds: number): Record<string, string> {
 
 /** Moves the clock of every process that the test starts from here on, so that it shows `at` (epoch milliseconds) now. */
 export function moveClocks(at: number): void {
-  const moved = clockOff((at - Date.now()) / 1_000);
+  const moved = clockOff((at - now()) / 1_000);
   Object.assign(process.env, moved);
   onTestFinished(() => {
     for (const name of Object.keys(moved)) delete process.env[name];

@@ -1,19 +1,21 @@
 import { Redis } from "ioredis";
 import pg from "pg";
 import { onTestFinished } from "vitest";
-import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
-import type { Interval } from "../../../src/domain/time/window.ts";
-import { type Dice, dice } from "../../../src/local/standin/engine/random.ts";
-import { type Standin, startStandin } from "../../../src/local/standin/server.ts";
+import { DAY_MS, HOUR_MS } from "../../../src/core/domain/time/stride.ts";
+import type { Interval } from "../../../src/core/domain/time/window.ts";
+import { type Dice, dice } from "../../../src/features/standin/engine/random.ts";
+import { type Standin, startStandin } from "../../../src/features/standin/server.ts";
 import type { createAuthority } from "../../support/certificates.ts";
 import { type Ended, type Running, start, usageEtl } from "../../support/cli.ts";
+import { now as currentTime } from "../../support/clock.ts";
 import { poll } from "../../support/poll.ts";
+import { openRelay, type Relay } from "../../support/relay.ts";
 import { logOf } from "../../support/service.ts";
 import { farFromTheNextHour } from "../../support/source.ts";
 import { type HostilePlatform, openPlatform } from "./platform.ts";
 import { openReceiver, type Receiver } from "./receiver.ts";
 import { createPostgres, createRedis, type Server } from "./servers.ts";
-import { type CommitHook, openWire, piecesOf, statementsOf, type Wire } from "./wire.ts";
+import { type CommitHook, piecesOf, statementsOf } from "./wire.ts";
 
 /** What a row of chaos acts on. Everything ends with the test. */
 export interface World {
@@ -128,7 +130,7 @@ export async function makeWorld(options: WorldOptions = {}): Promise<World> {
     keys: openKeys(redis),
     workers: [],
     onChange: () => {},
-    now: () => Date.now() + Number(process.env.CLOCK_OFFSET ?? 0) * 1_000,
+    now: () => currentTime() + Number(process.env.CLOCK_OFFSET ?? 0) * 1_000,
     addWorker: async (own) => {
       const worker = await startWorker(world, { ...options.worker, ...own });
       world.workers.push(worker);
@@ -174,8 +176,8 @@ export async function makeWorld(options: WorldOptions = {}): Promise<World> {
       usageEtl(args, { ...environment, DATABASE_URL: world.postgres.url, REDIS_URL: world.redis.url }),
     loadByHand: async ({ postgresMs = 0, platformMs = 0 }) => {
       const [postgres, platform] = await Promise.all([
-        openWire(world.postgres.port),
-        openWire(world.platform.port),
+        openRelay(world.postgres.port),
+        openRelay(world.platform.port),
       ]);
       Object.assign(postgres, { delayMs: postgresMs });
       Object.assign(platform, { delayMs: platformMs });
@@ -183,8 +185,8 @@ export async function makeWorld(options: WorldOptions = {}): Promise<World> {
       try {
         await usageEtl(["backfill", ...days, "--reprocess", "all", "--inline", "--json"], {
           ...environment,
-          DATABASE_URL: through(world.postgres.url, postgres),
-          USAGE_BASE_URL: through(environment.USAGE_BASE_URL, platform),
+          DATABASE_URL: postgres.through(world.postgres.url),
+          USAGE_BASE_URL: platform.through(environment.USAGE_BASE_URL),
         });
       } finally {
         await Promise.all([postgres.close(), platform.close()]);
@@ -210,9 +212,9 @@ function day(at: number): string {
 /** A process of the service, with wires of its own to its servers. */
 export interface Worker {
   readonly running: Running;
-  readonly postgres: Wire;
-  readonly redis: Wire;
-  readonly platform: Wire;
+  readonly postgres: Relay;
+  readonly redis: Relay;
+  readonly platform: Relay;
   /** What becomes of the end of its loads. */
   onCommit: CommitHook;
   /** Called before each statement, and before each piece that goes to Redis. */
@@ -252,14 +254,16 @@ const SERVES_WITHIN_MS = 300_000;
 
 async function startWorker(world: World, { release, environment, output }: WorkerOptions): Promise<Worker> {
   const [postgres, redis, platform] = await Promise.all([
-    openWire(world.postgres.port, () =>
-      statementsOf({
-        commit: (moment) => worker.onCommit(moment),
-        statement: () => worker.onStatement(),
-      }),
-    ),
-    openWire(world.redis.port, () => piecesOf(() => worker.onRedis())),
-    openWire(world.platform.port),
+    openRelay(world.postgres.port, {
+      filterOf: () =>
+        statementsOf({
+          commit: (moment) => worker.onCommit(moment),
+          statement: () => worker.onStatement(),
+        }),
+      isHalfOpen: true,
+    }),
+    openRelay(world.redis.port, { filterOf: () => piecesOf(() => worker.onRedis()), isHalfOpen: true }),
+    openRelay(world.platform.port, { isHalfOpen: true }),
   ]);
   platform.delayMs = PLATFORM_DELAY_MS;
   const begin = () =>
@@ -267,9 +271,9 @@ async function startWorker(world: World, { release, environment, output }: Worke
       ["serve"],
       {
         ...world.environment,
-        DATABASE_URL: through(world.environment.DATABASE_URL, postgres),
-        REDIS_URL: through(world.environment.REDIS_URL, redis),
-        USAGE_BASE_URL: through(world.environment.USAGE_BASE_URL, platform),
+        DATABASE_URL: postgres.through(world.environment.DATABASE_URL),
+        REDIS_URL: redis.through(world.environment.REDIS_URL),
+        USAGE_BASE_URL: platform.through(world.environment.USAGE_BASE_URL),
         ...environment,
       },
       { ...(release !== undefined && { release }), output },
@@ -300,10 +304,4 @@ async function startWorker(world: World, { release, environment, output }: Worke
     { deadlineMs: SERVES_WITHIN_MS },
   );
   return worker;
-}
-
-function through(url: string | undefined, wire: Wire): string {
-  const changed = new URL(url ?? "");
-  changed.port = `${wire.port}`;
-  return changed.href.replace(/\/$/, "");
 }

@@ -1,6 +1,6 @@
-import { dayOf } from "../../../src/domain/time/days.ts";
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { type Dice, dice } from "../../../src/local/standin/engine/random.ts";
+import { dayOf } from "../../../src/core/domain/time/days.ts";
+import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
+import { type Dice, dice } from "../../../src/features/standin/engine/random.ts";
 import { type Ended, usageEtl } from "../../support/cli.ts";
 import { startProxy } from "../../support/proxy.ts";
 import { type Bench, setReadable, setup } from "../../support/source.ts";

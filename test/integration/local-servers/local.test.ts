@@ -1,16 +1,16 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
-import { UnreachableError, UsageError } from "../../../src/errors.ts";
-import { startLocalPostgres } from "../../../src/local/servers/local-postgres.ts";
-import { startLocalRedis } from "../../../src/local/servers/local-redis.ts";
-import { resolvePostgres, resolveRedis } from "../../../src/local/servers/resolve.ts";
-import { type Service, startServer, temporaryHome } from "../../../src/local/servers/start-server.ts";
+import { UnreachableError } from "../../../src/core/base/errors.ts";
+import { checkReachable, openStore } from "../../../src/core/store/db/database.ts";
+import { pingPostgres, resolvePostgres, startLocalPostgres } from "../../../src/features/servers/postgres.ts";
+import { pingRedis, resolveRedis, startLocalRedis } from "../../../src/features/servers/redis.ts";
+import { type Service, startServer } from "../../../src/features/servers/start-server.ts";
 import { poll } from "../../support/poll.ts";
+import { temporaryFolder } from "../../support/temporary.ts";
 
 // Local servers, even if DATABASE_URL and REDIS_URL name others.
 const env: NodeJS.ProcessEnv = { ...process.env, DATABASE_URL: undefined, REDIS_URL: undefined };
@@ -45,40 +45,39 @@ test("a temporary Redis listens on 127.0.0.1 only, never evicts, and is removed 
 });
 
 const KINDS = {
-  Postgres: {
-    start: startLocalPostgres,
-    resolve: resolvePostgres,
-    variable: "DATABASE_URL",
-    refuses: UsageError,
-  },
-  Redis: { start: startLocalRedis, resolve: resolveRedis, variable: "REDIS_URL", refuses: UnreachableError },
+  Postgres: { start: startLocalPostgres, resolve: resolvePostgres, variable: "DATABASE_URL" },
+  Redis: { start: startLocalRedis, resolve: resolveRedis, variable: "REDIS_URL" },
 };
 
-test.each(["Postgres", "Redis"] as const)(
-  "a named %s is used as it is and keeps running; a wrong password is reported as such",
-  async (kind) => {
-    const { start, resolve, variable, refuses } = KINDS[kind];
-    const server = await started(start(input));
-    const named = (url: string) => resolve({ env: { ...env, [variable]: url } });
-    await (await named(server.url)).close();
-    expect(await named(server.url)).toMatchObject({ url: server.url, origin: "named" });
+test.each(["Postgres", "Redis"] as const)("a named %s is used as it is and keeps running", async (kind) => {
+  const { start, resolve, variable } = KINDS[kind];
+  const server = await started(start(input));
+  const named = () => resolve({ env: { ...env, [variable]: server.url } });
+  await (await named()).close();
+  expect(await named()).toMatchObject({ url: server.url, origin: "named" });
+  await (kind === "Postgres" ? pingPostgres : pingRedis)(server.url);
+});
 
-    const wrong = new URL(server.url);
-    wrong.password = "wrong-password";
-    const refused = await named(wrong.href).catch((reason: unknown) => reason);
-    expect(refused).toBeInstanceOf(refuses);
-    const message = expect.not.stringContaining("wrong-password");
-    expect(refused).toMatchObject({ code: `${kind.toLowerCase()}_refused`, message });
-  },
-);
+test("a wrong password is reported as such, without it", async () => {
+  const [postgres, redis] = await Promise.all([
+    started(startLocalPostgres(input)),
+    started(startLocalRedis(input)),
+  ]);
+  const wrong = ({ url }: Service) => Object.assign(new URL(url), { password: "wrong-password" }).href;
+  const store = openStore({ url: wrong(postgres) });
+  onTestFinished(() => store.close());
+  const message = expect.not.stringContaining("wrong-password");
+  await expect(checkReachable(store)).rejects.toMatchObject({ code: "postgres_refused", message });
+  const refused = resolveRedis({ env: { ...env, REDIS_URL: wrong(redis) } });
+  await expect(refused).rejects.toMatchObject({ code: "redis_refused", message });
+});
 
 test("a server that does not stop in time is killed", async () => {
-  const home = temporaryHome("deaf", tmpdir());
-  const pidFile = join(home.dir, "pid");
+  const pidFile = join(temporaryFolder(), "pid");
   const program = `trap "" TERM; echo $$ >"${pidFile}"; while :; do sleep 1; done`;
   const ping = async () => expect(existsSync(pidFile)).toBe(true);
-  const input = { name: "Redis", home, signal: "TERM", url: () => "", ping, stopMs: 300 } as const;
-  const service = await startServer({ ...input, command: () => ["/bin/sh", "-c", program] });
+  const at = () => ({ secrets: "", command: ["/bin/sh", "-c", program], url: "" });
+  const service = await startServer({ name: "Redis", signal: "TERM", at, ping, stopMs: 300 });
   const pid = Number(readFileSync(pidFile, "utf8"));
   await service.close();
   const state = () => spawnSync("ps", ["-o", "stat=", "-p", `${pid}`], { encoding: "utf8" }).stdout;
@@ -97,9 +96,8 @@ test("without any Redis, one message says what to set and what to install", asyn
   });
 });
 
-async function started(starting: Promise<Service | undefined>): Promise<Service> {
+async function started(starting: Promise<Service>): Promise<Service> {
   const service = await starting;
-  if (service === undefined) throw new Error("no server of this kind is installed here");
   onTestFinished(() => service.close());
   return service;
 }

@@ -1,8 +1,8 @@
 import { beforeEach, expect, test } from "vitest";
-import type { Secret } from "../../../src/config/secret.ts";
-import { HOUR_MS } from "../../../src/domain/time/stride.ts";
-import { openIncidents } from "../../../src/pipeline/alerts/conditions.ts";
-import { type AlertSettings, sendAlerts } from "../../../src/pipeline/alerts/send-alerts.ts";
+import type { Secret } from "../../../src/core/base/secret.ts";
+import { HOUR_MS } from "../../../src/core/domain/time/stride.ts";
+import { openIncidents } from "../../../src/features/alerts/conditions.ts";
+import { type AlertSettings, sendAlerts } from "../../../src/features/alerts/send-alerts.ts";
 import { alertSettings, startWebhook } from "../../support/alerts.ts";
 import { setOwners } from "../../support/owners.ts";
 import { type Bench, senderOn, setReadable, setup } from "../../support/source.ts";
@@ -83,11 +83,11 @@ test.each([
   async (kind, alert, text) => {
     const differ = (state: string, ids: readonly string[]) =>
       bench.sql(
-        `INSERT INTO usage.control_difference
-         (scope_id, kind, period_start, period_end, external_id, state, fetch_number, closed_at)
-       SELECT min(scope_id), $3, '2026-03-01Z', '2026-04-01Z', unnest($2::text[]), $1, 1, CASE $1 WHEN 'closed' THEN now() END
+        `INSERT INTO usage.difference
+         (scope_id, compared_with, kind, period_start, period_end, external_id, state, fetch_number, closed_at)
+       SELECT min(scope_id), $3, $3, '2026-03-01Z', '2026-04-01Z', unnest($2::text[]), $1, 1, CASE $1 WHEN 'closed' THEN now() END
        FROM usage.trace_scope
-       ON CONFLICT ON CONSTRAINT control_difference_pkey DO UPDATE SET state = excluded.state, closed_at = excluded.closed_at`,
+       ON CONFLICT ON CONSTRAINT difference_pkey DO UPDATE SET state = excluded.state, closed_at = excluded.closed_at`,
         [state, ids, kind],
       );
     await differ("platform_disagrees", ["a", "b"]);

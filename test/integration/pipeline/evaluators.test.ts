@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
-import type { EvaluatorDay } from "../../../src/local/standin/engine/evaluators.ts";
-import type { FaultStep } from "../../../src/local/standin/faults.ts";
-import { checkTotals } from "../../../src/pipeline/proof/check-totals.ts";
+import { DAY_MS, HOUR_MS } from "../../../src/core/domain/time/stride.ts";
+import { checkTotals } from "../../../src/core/pipeline/proof/check-totals.ts";
+import type { EvaluatorDay } from "../../../src/features/standin/engine/evaluators.ts";
+import type { FaultStep } from "../../../src/features/standin/engine/faults.ts";
 import { enterPrices } from "../../support/charges.ts";
 import { setupPages } from "../../support/pages.ts";
 import { type Bench, setup } from "../../support/source.ts";

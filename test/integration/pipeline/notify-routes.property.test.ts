@@ -1,12 +1,12 @@
 import type { RootOperationNode } from "kysely";
 import { expect, onTestFinished, test } from "vitest";
-import { Secret } from "../../../src/config/secret.ts";
-import { type AlertKind, type Route, SEVERITIES } from "../../../src/domain/bill/alert-route.ts";
-import { dice } from "../../../src/local/standin/engine/random.ts";
-import type { Condition } from "../../../src/pipeline/alerts/conditions.ts";
-import { notifyRoutes } from "../../../src/pipeline/alerts/send-alerts.ts";
-import { listRoutes, replaceRoutes } from "../../../src/store/activity/alert-routes.ts";
-import type { Database, Store } from "../../../src/store/db/database.ts";
+import { Secret } from "../../../src/core/base/secret.ts";
+import type { Database, Store } from "../../../src/core/store/db/database.ts";
+import type { Condition } from "../../../src/features/alerts/conditions.ts";
+import { notifyRoutes } from "../../../src/features/alerts/send-alerts.ts";
+import { type AlertKind, type Route, SEVERITIES } from "../../../src/features/owners/alert-route.ts";
+import { listRoutes, replaceRoutes } from "../../../src/features/owners/alert-routes.store.ts";
+import { dice } from "../../../src/features/standin/engine/random.ts";
 import { seed, times } from "../../support/drawn.ts";
 import { type Manner, openReceivers } from "../../support/receivers.ts";
 import { setupStore } from "../store/setup.ts";
@@ -18,7 +18,7 @@ import { setupStore } from "../store/setup.ts";
  */
 
 const SEED = seed();
-const STEPS = times(1_000);
+const STEPS = times(480);
 /** Tries of a message before its route waits. */
 const TRIES = 3;
 /** After this many steps all receivers behave well for a while, and every message so far is checked. */

@@ -1,10 +1,10 @@
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { Secret } from "../../../src/config/secret.ts";
-import type { Condition } from "../../../src/pipeline/alerts/conditions.ts";
-import { notifyRoutes } from "../../../src/pipeline/alerts/send-alerts.ts";
-import { listRoutes } from "../../../src/store/activity/alert-routes.ts";
-import { endWaits } from "../../../src/store/activity/notifications.ts";
-import type { Store } from "../../../src/store/db/database.ts";
+import { Secret } from "../../../src/core/base/secret.ts";
+import type { Store } from "../../../src/core/store/db/database.ts";
+import type { Condition } from "../../../src/features/alerts/conditions.ts";
+import { notifyRoutes } from "../../../src/features/alerts/send-alerts.ts";
+import { listRoutes } from "../../../src/features/owners/alert-routes.store.ts";
+import { endWaits } from "../../../src/features/owners/notifications.store.ts";
 import { setOwners } from "../../support/owners.ts";
 import { type Manner, openReceivers } from "../../support/receivers.ts";
 import { setupStore } from "../store/setup.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { FaultOptions } from "../../../src/local/standin/faults.ts";
+import type { FaultOptions } from "../../../src/features/standin/engine/faults.ts";
 import { setupProbe } from "../../support/probe.ts";
 import { beginProject } from "../../support/source.ts";
 
@@ -8,8 +8,8 @@ import { beginProject } from "../../support/source.ts";
 type Metering = NonNullable<FaultOptions["metering"]>[number]["fault"];
 
 /** All traces of the next probe meet this fault. */
-async function faulty(fault: Metering, times = 6) {
-  const bench = await setupProbe({ timePasses: true });
+async function faulty(fault: Metering, { times = 6, timePasses = true } = {}) {
+  const bench = await setupProbe({ timePasses });
   bench.standin.faults.set({ metering: [{ fault, times }] });
   const differencesOf = ({ figures }: Awaited<ReturnType<typeof bench.probe>>) =>
     Object.fromEntries(figures.map(({ groupBy, difference }) => [groupBy, difference]));
@@ -24,22 +24,22 @@ test.each<[string, Metering, number, Partial<typeof nothing>]>([
   ["all traces billed to another key", { kind: "key" }, 6, { api_key: -6 }],
   ["two dropped", { kind: "drop" }, 2, { workspace: -2, project: -2, user: -2, api_key: -2 }],
 ])("%s are a difference", async (_, fault, times, differences) => {
-  const { probe, differencesOf } = await faulty(fault, times);
+  const { probe, differencesOf } = await faulty(fault, { times });
   const result = await probe();
   expect(result).toMatchObject({ state: "differs", code: "probe_differs" });
   expect(differencesOf(result)).toEqual({ ...nothing, ...differences });
 });
 
 test.each(["user", "key", "project"] as const)("a difference names the %s that was billed", async (kind) => {
-  const { probe, standin } = await faulty({ kind });
+  // Time stands still: until its project is known, the probe names the traffic of other workspaces too.
+  const { probe, standin } = await faulty({ kind }, { timePasses: false });
   const { message } = await probe();
   const { users, keys, projects } = standin.organisation;
   const billed = { user: users[0]?.id, key: keys[0]?.shortKey, project: projects.at(-1)?.id }[kind];
   const said = {
     user: `user: 6 billed, 6 too few for (none) (rose: ${billed} +6)`,
     key: `api_key: 6 billed, 6 too few for ...-key (rose: ${billed} +6)`,
-    // The largest first: until the project is known, traffic of other workspaces is named too.
-    project: `(rose: ${billed} +6`,
+    project: `project: 0 billed, 6 too few (rose: ${billed} +6)`,
   };
   expect(message).toContain(said[kind]);
 });
@@ -55,7 +55,7 @@ test.each([0, 25])("a second bill %d s later is a difference", async (after_seco
 });
 
 test("the delay is that of the last trace", async () => {
-  const { probe } = await faulty({ kind: "late", seconds: 10 }, 1);
+  const { probe } = await faulty({ kind: "late", seconds: 10 }, { times: 1 });
   const { state, delayMs } = await probe();
   // Readings after 0, 0.5, 1.5, 3.5, 7.5 and 15.5 s.
   expect([state, delayMs]).toEqual(["matched", 15_500]);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { HOUR_MS } from "../../../src/domain/time/stride.ts";
-import { PROBE_TRACES } from "../../../src/pipeline/proof/probe.ts";
-import { hourlyTracesOf } from "../../../src/store/figures/load-totals.ts";
+import { hourlyTracesOf } from "../../../src/app/demo/load-totals.ts";
+import { HOUR_MS } from "../../../src/core/domain/time/stride.ts";
+import { PROBE_TRACES } from "../../../src/features/probe/probe-meter.ts";
 import { setupProbe as setup } from "../../support/probe.ts";
 
 /** The probe against a meter that is right, late or away. */

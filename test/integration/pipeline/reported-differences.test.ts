@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { METER, METERS, type Meter } from "../../../src/domain/usage/meter.ts";
-import { adviseOn } from "../../../src/pipeline/advice.ts";
-import { openIncidents } from "../../../src/pipeline/alerts/conditions.ts";
-import { alertFacts } from "../../../src/store/activity/alert-facts.ts";
-import { metricFacts } from "../../../src/store/activity/metric-facts.ts";
-import { sourceStatuses } from "../../../src/store/activity/overview.ts";
-import { trustOfSources } from "../../../src/store/coverage/trust.ts";
-import { listDifferences } from "../../../src/store/proof/difference-list.ts";
+import { METER, METERS, type Meter } from "../../../src/core/domain/usage/meter.ts";
+import { sourceStatuses } from "../../../src/core/store/activity/overview.ts";
+import { listDifferences } from "../../../src/features/activity/difference-list.store.ts";
+import { alertFacts } from "../../../src/features/alerts/alert-facts.store.ts";
+import { openIncidents } from "../../../src/features/alerts/conditions.ts";
+import { adviseOn } from "../../../src/features/status/advice.ts";
+import { trustOfSources } from "../../../src/features/status/trust.store.ts";
+import { metricFacts } from "../../../src/web/metric-facts.ts";
 import { EVERYTHING, setupMeters } from "../../support/meters.ts";
 import { setupPages } from "../../support/pages.ts";
 
@@ -35,9 +35,9 @@ test("status, alerts, metrics, pages and advice tell of a difference of every me
     for (const measure of measures) {
       for (const state of EXPORT) {
         await bench.sql(
-          `INSERT INTO usage.reconciliation_difference
-             (scope_id, external_id, bucket_start, measure, kind, stored_traces, export_traces, state, fetch_number)
-           SELECT scope_id, $1, $2, $3, 'traces_differ', 4, 5, $1, 1 FROM usage.scope
+          `INSERT INTO usage.difference
+             (scope_id, compared_with, external_id, period_start, period_end, measure, kind, stored_traces, other_traces, state, fetch_number)
+           SELECT scope_id, 'export', $1, $2, $2::timestamptz + interval '1 day', $3, 'traces_differ', 4, 5, $1, 1 FROM usage.scope
            WHERE stride = 'day' AND group_by = 'project' AND kind = $4 AND trace_tier = $5`,
           [state, from, measure, ofKind, tier],
         );
@@ -45,9 +45,9 @@ test("status, alerts, metrics, pages and advice tell of a difference of every me
       }
       for (const kind of TOTALS[meter as keyof typeof TOTALS]) {
         await bench.sql(
-          `INSERT INTO usage.control_difference
-             (scope_id, kind, period_start, period_end, external_id, measure, stored_traces, control_traces, state, fetch_number)
-           SELECT scope_id, $1, $2, $3, 'x', $4, 6, 7, 'platform_disagrees', 1 FROM usage.scope
+          `INSERT INTO usage.difference
+             (scope_id, compared_with, kind, period_start, period_end, external_id, measure, stored_traces, other_traces, state, fetch_number)
+           SELECT scope_id, $1, $1, $2, $3, 'x', $4, 6, 7, 'platform_disagrees', 1 FROM usage.scope
            WHERE stride = 'day' AND group_by = 'workspace' AND kind = $5 AND trace_tier = $6`,
           [kind, from, to, measure, ofKind, tier],
         );

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
-import type { Interval } from "../../../src/domain/time/window.ts";
-import { METER, METER_NAME, METERS, type Meter } from "../../../src/domain/usage/meter.ts";
-import type { Sandbox } from "../../../src/local/standin/engine/organisation.ts";
-import { openIncidents } from "../../../src/pipeline/alerts/conditions.ts";
-import { metricFacts } from "../../../src/store/activity/metric-facts.ts";
-import { sourceStatuses } from "../../../src/store/activity/overview.ts";
-import { adjustmentsOf } from "../../../src/store/months/month-adjustments.ts";
+import { DAY_MS, HOUR_MS } from "../../../src/core/domain/time/stride.ts";
+import type { Interval } from "../../../src/core/domain/time/window.ts";
+import { METER, METER_NAME, METERS, type Meter } from "../../../src/core/domain/usage/meter.ts";
+import { sourceStatuses } from "../../../src/core/store/activity/overview.ts";
+import { openIncidents } from "../../../src/features/alerts/conditions.ts";
+import { adjustmentsOf } from "../../../src/features/costs/month-adjustments.store.ts";
+import type { Sandbox } from "../../../src/features/standin/engine/organisation.ts";
+import { metricFacts } from "../../../src/web/metric-facts.ts";
 import { usageEtl } from "../../support/cli.ts";
 import { now } from "../../support/clock.ts";
 import { answer, overHttp } from "../../support/mcp.ts";
@@ -84,8 +84,8 @@ test("a final figure of any meter that changes is in the view, status, pages, al
   expect(await overview()).toMatch(/Restated\s+no final figure/);
   const month = new Date(bench.dataStart).toISOString().slice(0, 7);
   const [close] = await sql<{ closeId: number }>(
-    `INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements)
-     SELECT source_id, $1, 0, 0 FROM usage.source RETURNING close_id AS "closeId"`,
+    `INSERT INTO usage.close (source_id, period_start, period_end, settle_after_seconds, accepted_disagreements)
+     SELECT source_id, $1::date, $1::date + interval '1 month', 0, 0 FROM usage.source RETURNING close_id AS "closeId"`,
     [`${month}-01`],
   );
   await restate(bench);

@@ -1,18 +1,18 @@
 import { expect, test } from "vitest";
-import { describeBackfills } from "../../../src/cli/commands/load/backfill.ts";
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { asRun } from "../../../src/pipeline/as-run.ts";
-import { writeSourceFiles } from "../../../src/pipeline/export/write-files.ts";
-import { planSource } from "../../../src/pipeline/sync/plan.ts";
-import { planSync } from "../../../src/pipeline/sync/sync.ts";
-import { listRuns, requestsOfRun } from "../../../src/store/activity/run-history.ts";
+import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
+import { asRun } from "../../../src/core/pipeline/as-run.ts";
+import { planSource } from "../../../src/core/pipeline/sync/plan.ts";
+import { planSync } from "../../../src/core/pipeline/sync/sync.ts";
+import { listRuns, requestsOfRun } from "../../../src/core/store/activity/run-history.ts";
 import {
   createBackfill,
   failedTasks,
   finishBackfills,
   listBackfills,
-} from "../../../src/store/work/backfills.ts";
-import { beginRun, endRun, keepSeen } from "../../../src/store/work/runs.ts";
+} from "../../../src/core/store/work/backfills.ts";
+import { beginRun, endRun, keepSeen } from "../../../src/core/store/work/runs.ts";
+import { describeBackfills } from "../../../src/features/backfill/backfill.command.ts";
+import { writeSourceFiles } from "../../../src/features/export/write-files.ts";
 import { workAll } from "../../support/by-queue.ts";
 import { poll } from "../../support/poll.ts";
 import { setReadable, setup } from "../../support/source.ts";

@@ -1,11 +1,11 @@
 import { DateTime } from "luxon";
 import { expect, test } from "vitest";
-import { describeReconcile } from "../../../src/cli/commands/proof/reconcile.ts";
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { amountOf } from "../../../src/domain/usage/amount.ts";
-import type { SandboxHour } from "../../../src/local/standin/engine/sandboxes.ts";
-import { closeSources } from "../../../src/pipeline/months/close.ts";
-import { checkTotals } from "../../../src/pipeline/proof/check-totals.ts";
+import { describeReconcile } from "../../../src/app/commands/reconcile.ts";
+import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
+import { amountOf } from "../../../src/core/domain/usage/amount.ts";
+import { checkTotals } from "../../../src/core/pipeline/proof/check-totals.ts";
+import { closeSources } from "../../../src/features/close/close.ts";
+import type { SandboxHour } from "../../../src/features/standin/engine/sandboxes.ts";
 import { enterPrices } from "../../support/charges.ts";
 import { now } from "../../support/clock.ts";
 import { ALL, fault, hoursOf, inLedger, inViews, PATH, setupSandboxes } from "../../support/sandboxes.ts";
@@ -99,8 +99,8 @@ test("a close names what its costs leave out, before and after an import", async
   const month = start.toFormat("yyyy-MM");
   const by = { name: null, role: "operator", via: "command" } as const;
   const leftOut = async (withoutCosts = false) => {
-    const order = { month, slugs: [], settleAfterMs: 0, withoutCosts, by };
-    const { closed } = await closeSources(bench.store, order);
+    const order = { period: month, slugs: [], settleAfterMs: 0, withoutCosts, by };
+    const closed = await closeSources(bench.store, order);
     return closed.map(({ result, withoutCost }) => [result.state, withoutCost]);
   };
   // Of no price at all something else is said, and of a close without costs nothing is asked.

@@ -1,10 +1,10 @@
 import { sql } from "kysely";
 import { expect, test } from "vitest";
-import { addDays, dayOf } from "../../../src/domain/time/days.ts";
-import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
-import { sendAlerts } from "../../../src/pipeline/alerts/send-alerts.ts";
-import type { EnteredSource } from "../../../src/pipeline/source/source.ts";
-import { describeUnusual, unusualLately } from "../../../src/pipeline/unusual.ts";
+import { addDays, dayOf } from "../../../src/core/domain/time/days.ts";
+import { DAY_MS, HOUR_MS } from "../../../src/core/domain/time/stride.ts";
+import type { EnteredSource } from "../../../src/core/pipeline/source/source.ts";
+import { sendAlerts } from "../../../src/features/alerts/send-alerts.ts";
+import { describeUnusual, unusualLately } from "../../../src/features/figures/unusual.ts";
 import { alertSettings, startWebhook } from "../../support/alerts.ts";
 import { setupPages } from "../../support/pages.ts";
 import { addSource, WORKSPACES } from "../../support/reporting.ts";

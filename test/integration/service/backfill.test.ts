@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { fetchQueueOf } from "../../../jobs/queues.ts";
-import { enqueueTasks } from "../../../src/pipeline/sync/enqueue.ts";
+import { enqueueTasks } from "../../../src/core/pipeline/sync/enqueue.ts";
 import { start, usageEtl } from "../../support/cli.ts";
 import { poll } from "../../support/poll.ts";
 import { daysAgo, jobsDone, type ServiceBench, setupService, syncsGoOn } from "../../support/service.ts";

@@ -20,7 +20,7 @@ const NEXT = {
 const VIEWS = `
   SELECT json_object_agg(c.relname, json_build_array(c.oid, c.relacl::text, (
     SELECT array_agg(a.attname ORDER BY a.attnum) FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0
-  )))::text
+  )) ORDER BY c.relname)::text
   FROM pg_class c
   WHERE c.relnamespace IN ('reporting'::regnamespace, 'reporting_detail'::regnamespace) AND c.relkind = 'v' AND c.relname <> 'next_release'`;
 

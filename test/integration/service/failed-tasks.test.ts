@@ -41,7 +41,7 @@ async function backfill(bench: ServiceBench): Promise<{ code: number | null; sai
 }
 
 test("a window that is always answered with 500 fails after eight requests, and every other task is loaded", async () => {
-  // `retry_after: 0` saves the pauses, which test/unit/pipeline/source/retries.test.ts checks.
+  // `retry_after: 0` saves the pauses, which test/unit/core/pipeline/source/retries.test.ts checks.
   const fault = { kind: "status", status: 500, retry_after: 0 } as const;
   const bench = await setupService(OPTIONS);
   const match = { path: "granular-usage", query: { start_time: FROM, group_by: "project" } };

@@ -4,26 +4,27 @@ import { expect, onTestFinished, test } from "vitest";
 import { returnPlace } from "../../../jobs/control-request-limit.ts";
 import { createHold } from "../../../jobs/holds.ts";
 import type { JobContext } from "../../../jobs/job.ts";
-import { fetchQueueOf } from "../../../jobs/queues.ts";
+import { jobsOf } from "../../../jobs/schedule.ts";
 import { createHandler, startWorkers } from "../../../jobs/workers.ts";
-import { systemClock } from "../../../src/clock.ts";
-import { redisServerOf } from "../../../src/redis-server.ts";
-import { liveness, processState, readiness } from "../../../src/service/http/health.ts";
-import { createMetrics } from "../../../src/service/http/metrics.ts";
-import { openQueues } from "../../../src/service/queues.ts";
-import { isFetchWaiting } from "../../../src/service/source.ts";
-import { openStore } from "../../../src/store/db/database.ts";
+import { openQueues } from "../../../src/app/service/queues.ts";
+import { isFetchWaiting } from "../../../src/app/service/start-source.ts";
+import { systemClock } from "../../../src/core/base/clock.ts";
+import { redisServerOf } from "../../../src/core/base/redis-server.ts";
+import { openStore } from "../../../src/core/store/db/database.ts";
+import { liveness, processState, readiness } from "../../../src/web/health.ts";
+import { createMetrics } from "../../../src/web/metrics.ts";
+import { now } from "../../support/clock.ts";
 import { poll } from "../../support/poll.ts";
+import { openRelay } from "../../support/relay.ts";
 import { startRedis } from "../../support/service.ts";
 import { setupMigrated } from "../../support/store.ts";
-import { startTcpProxy } from "../../support/tcp-proxy.ts";
 
 /** Health and metrics beside servers that are silent, or take no write. */
 
 async function setup() {
   const { url } = await setupMigrated();
   const redisUrl = await startRedis();
-  const [toPostgres, toRedis] = await Promise.all([startTcpProxy(url), startTcpProxy(redisUrl)]);
+  const [toPostgres, toRedis] = await Promise.all([openRelay(url), openRelay(redisUrl)]);
   const store = openStore({
     url: toPostgres.through(url),
     // Silent connections stay until the store closes.
@@ -37,7 +38,7 @@ async function setup() {
     warn: () => {},
   });
   onTestFinished(queues.close);
-  const state = processState(Date.now());
+  const state = processState(now());
   const ready = () => readiness({ state, reader: store.db, redisTime: queues.time, now: Date.now });
   const isReady = () =>
     poll(
@@ -70,7 +71,7 @@ test("readiness names why the store keeps nothing now, and liveness a loop that 
   fault = undefined;
   expect((await ready()).ok).toBe(true);
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5_700);
-  expect(liveness(state, Date.now()).checks.event_loop).toMatch(/^blocked for /);
+  expect(liveness(state, now()).checks.event_loop).toMatch(/^blocked for /);
 });
 
 test("a process is not ready while Redis takes no write: it says why, and is ready again by itself", async () => {
@@ -93,7 +94,7 @@ test.each(["Postgres", "Redis"])("health and metrics answer while %s is silent",
     await sql`select * from usage.source`.execute(store.db);
     return [];
   });
-  (silent === "Redis" ? toRedis : toPostgres).freeze({ newOnes: true });
+  (silent === "Redis" ? toRedis : toPostgres).silence({ newOnes: true });
   const before = performance.now();
   const [health, text] = await Promise.all([ready(), metrics.text()]);
   expect(performance.now() - before).toBeLessThan(30_000);
@@ -124,6 +125,7 @@ function work(
   { onAnswer = ignore, limiter = { max: 1, duration: 1 } } = {},
 ): void {
   const close = startWorkers({
+    jobs: jobsOf([]),
     slug: "default",
     contexts: { control: context, fetch: context },
     limiter,
@@ -193,7 +195,7 @@ test("jobs of one kind that never end leave places to jobs of other kinds", asyn
   // The first two are held from outside.
   const known = () => (++asked > 2 ? Promise.reject(new Error("over")) : held.promise);
   const context = contextOf({ known });
-  await control.addBulk(Array.from({ length: 6 }, () => ({ name: "alert", data: {} })));
+  await control.addBulk(Array.from({ length: 6 }, () => ({ name: "requeue", data: {} })));
   work(queues, context);
   const counts = () => control.getJobCounts("active", "delayed", "failed");
   await poll(async () => (await counts()).delayed === 4, { deadlineMs: 20_000 });
@@ -205,44 +207,6 @@ test("jobs of one kind that never end leave places to jobs of other kinds", asyn
   await poll(async () => (await counts()).failed === 7, { deadlineMs: 40_000 });
 });
 
-test("a job that comes every few seconds is logged at level info only where it did something", async () => {
-  const { store, queues } = await setup();
-  const logged: unknown[] = [];
-  const noteAt = (level: string) => (counts: object) => logged.push({ level, ...counts });
-  const log = { info: noteAt("info"), debug: noteAt("debug"), child: () => log };
-  const { fetch } = queues.of("default");
-  const context = {
-    log,
-    clock: systemClock,
-    signal: new AbortController().signal,
-    fetchQueue: fetchQueueOf(fetch),
-    source: { known: async () => ({ store, sourceId: 1 }) },
-    userEmail: "keep",
-  } as unknown as JobContext;
-  const handle = createHandler(context, { onTaken: () => {}, onDone: () => {}, onWork: () => () => {} });
-  for (const [name, data] of [
-    ["enqueue", {}],
-    ["requeue", {}],
-    ["prune", { keepDays: 1 }],
-  ] as const)
-    await handle({ name, id: "1", data } as never);
-  await sql`
-    insert into usage.source (slug, base_url, data_start, hourly_hours, configuration_digest)
-    values ('default', 'https://x.example', '2026-01-05', 24, '')
-  `.execute(store.db);
-  await sql`
-    insert into usage.backfill (source_id, stride, groupings, reprocess, workspace_ids, period_start, period_end)
-    values (1, 'day', '{workspace}', 'missing', '{w}', '2026-03-01Z', '2026-03-02Z')
-  `.execute(store.db);
-  await handle({ name: "requeue", id: "1", data: {} } as never);
-  expect(logged).toMatchObject([
-    { level: "debug", fed: 0 },
-    { level: "debug", fed: 0, requeued: 0 },
-    { level: "info", fetches: 0 },
-    { level: "info", finishedBackfills: 1 },
-  ]);
-});
-
 test("a job's work begins and ends once, whatever comes of it", async () => {
   let [running, ended] = [0, 0];
   const run = async (name: string, fail: unknown) => {
@@ -252,16 +216,20 @@ test("a job's work begins and ends once, whatever comes of it", async () => {
       clock: systemClock,
       signal: new AbortController().signal,
     } as unknown as JobContext;
-    const handle = createHandler(context, {
-      onTaken: () => {},
-      onDone: () => {},
-      onWork: (queue) => {
-        if (queue === "fetch") running++;
-        return () => {
-          if (queue === "fetch") ended++;
-        };
+    const handle = createHandler(
+      context,
+      {
+        onTaken: () => {},
+        onDone: () => {},
+        onWork: (queue) => {
+          if (queue === "fetch") running++;
+          return () => {
+            if (queue === "fetch") ended++;
+          };
+        },
       },
-    });
+      jobsOf([]),
+    );
     const job = {
       name,
       id: "1",

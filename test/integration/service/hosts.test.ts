@@ -28,9 +28,8 @@ if (reason !== undefined) process.stderr.write(`skipped: workers on two hosts ($
 
 test.skipIf(reason !== undefined)(
   "one of two hosts finishes the backfill of the other, which was cut off and comes back later, with equal totals",
-  async ({ skip }) => {
+  async () => {
     const servers = await startServersForHosts();
-    if (servers === undefined) return skip("no Postgres or Redis of our own can be started here");
     const bench = await setupService({
       days: 26,
       servers, // Syncs leave most of the rate limit, and of a busy machine, to the backfill.
@@ -64,8 +63,8 @@ test.skipIf(reason !== undefined)(
         { deadlineMs: 20_000 },
       );
       lost.cutOff();
-      const since = Date.now();
-      await poll(async () => (await client.query("SELECT")) && Date.now() - since > GIVEN_UP_MS, {
+      const since = performance.now();
+      await poll(async () => (await client.query("SELECT")) && performance.now() - since > GIVEN_UP_MS, {
         deadlineMs: 40_000,
         everyMs: 500,
       });

@@ -2,10 +2,11 @@ import { Worker } from "bullmq";
 import { expect, onTestFinished, test } from "vitest";
 import { enqueueSoon } from "../../../jobs/enqueue.ts";
 import { fetchQueueOf, PREFIX, queueName, workerConnection } from "../../../jobs/queues.ts";
-import { enqueueTasks, requeueLost } from "../../../src/pipeline/sync/enqueue.ts";
-import { redisServerOf } from "../../../src/redis-server.ts";
-import { steerBackfill } from "../../../src/store/work/backfills.ts";
-import { enterTasks } from "../../../src/store/work/tasks.ts";
+import { redisServerOf } from "../../../src/core/base/redis-server.ts";
+import { enqueueTasks, requeueLost } from "../../../src/core/pipeline/sync/enqueue.ts";
+import { steerBackfill } from "../../../src/core/store/work/backfills.ts";
+import { enterTasks } from "../../../src/core/store/work/tasks.ts";
+import { now } from "../../support/clock.ts";
 import { daysAgo, setupService } from "../../support/service.ts";
 
 /** Queue messages in Redis compared with queued tasks in Postgres. No worker runs but the one that a test starts. */
@@ -85,7 +86,7 @@ test("messages of running and routine tasks stay in the queue, and so do foreign
   });
   const taken = await worker.getNextJob("a worker's token");
   await steer("cancel");
-  const day = Math.floor(Date.now() / DAY_MS - 2) * DAY_MS;
+  const day = Math.floor(now() / DAY_MS - 2) * DAY_MS;
   const window = { stride: "day", start: day, end: day + DAY_MS } as const;
   await enterTasks(store.db, {
     sourceId,

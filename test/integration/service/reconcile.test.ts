@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { reconcileRangeJob } from "../../../jobs/reconcile-range.ts";
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
+import { now } from "../../support/clock.ts";
 import { poll } from "../../support/poll.ts";
 import { metricsOf, setupService } from "../../support/service.ts";
 import { senderOn } from "../../support/source.ts";
@@ -9,7 +10,7 @@ test("the scheduled reconciliation of a running service repairs what the platfor
   const bench = await setupService({ days: 6, standin: { scale: 1 } });
   const service = await bench.serve();
   await bench.loaded();
-  const day = Math.floor(Date.now() / DAY_MS) * DAY_MS - 5 * DAY_MS;
+  const day = Math.floor(now() / DAY_MS) * DAY_MS - 5 * DAY_MS;
   bench.standin.ledger.change(senderOn(bench.standin, 0, day), 11);
 
   const queue = await bench.openQueue("control");

@@ -1,8 +1,9 @@
 import { createServer } from "node:http";
 import { expect, test } from "vitest";
 import { lookAtRedis } from "../../../jobs/redis-view.ts";
-import { redisServerOf } from "../../../src/redis-server.ts";
+import { redisServerOf } from "../../../src/core/base/redis-server.ts";
 import { usageEtl } from "../../support/cli.ts";
+import { now } from "../../support/clock.ts";
 import { listenInTest } from "../../support/listen.ts";
 import { poll } from "../../support/poll.ts";
 import { type ServiceBench, setupService } from "../../support/service.ts";
@@ -67,7 +68,7 @@ test("doctor and status show a healthy service, one without workers, and which o
     0,
     { redis: null, workers: 1, schedulers: 1, lastSync: { kind: "sync", source: "default" }, alerts: [] },
   ]);
-  expect(Date.parse(seen.one.nextSync ?? "")).toBeGreaterThan(Date.now() - 60_000);
+  expect(Date.parse(seen.one.nextSync ?? "")).toBeGreaterThan(now() - 60_000);
 
   const asked = await usageEtl(["sync"], bench.environment);
   expect([asked.code, asked.stderr]).toEqual([0, ""]);

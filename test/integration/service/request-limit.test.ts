@@ -2,7 +2,7 @@ import { Redis } from "ioredis";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { createRequestLimit } from "../../../jobs/control-request-limit.ts";
 import { PREFIX, queueName } from "../../../jobs/queues.ts";
-import { type Clock, systemClock } from "../../../src/clock.ts";
+import { type Clock, systemClock } from "../../../src/core/base/clock.ts";
 import { poll } from "../../support/poll.ts";
 import { logOf, setupService, startRedis } from "../../support/service.ts";
 

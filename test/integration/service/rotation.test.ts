@@ -1,6 +1,7 @@
 import { rmSync, writeFileSync } from "node:fs";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
+import { now } from "../../support/clock.ts";
 import { pastPooler } from "../../support/database.ts";
 import { poll } from "../../support/poll.ts";
 import { secretFolder } from "../../support/secret-folder.ts";
@@ -12,7 +13,7 @@ import { ask, daysAgo, logOf, setupService } from "../../support/service.ts";
 async function loginOn(databaseUrl: string, password: string) {
   const admin = new pg.Client({ connectionString: databaseUrl, application_name: "test" });
   await admin.connect();
-  const role = `rotated_${Date.now().toString(36)}`;
+  const role = `rotated_${now().toString(36)}`;
   await admin.query(`CREATE ROLE ${role} LOGIN SUPERUSER PASSWORD '${password}'`);
   const endSessions = () =>
     admin.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1", [role]);

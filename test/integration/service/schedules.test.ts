@@ -3,8 +3,10 @@ import { Redis } from "ioredis";
 import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { openQueue, PREFIX, workerConnection } from "../../../jobs/queues.ts";
 import { areSchedulesPresent, restoreSchedules, schedulesOf } from "../../../jobs/schedule.ts";
-import { readConfig } from "../../../src/config/config.ts";
-import { redisServerOf } from "../../../src/redis-server.ts";
+import { readConfig } from "../../../src/core/base/config.ts";
+import { redisServerOf } from "../../../src/core/base/redis-server.ts";
+import { filesJobs } from "../../../src/features/export/files.job.ts";
+import { now } from "../../support/clock.ts";
 import { poll } from "../../support/poll.ts";
 import { startRedis } from "../../support/service.ts";
 
@@ -16,7 +18,10 @@ const CONFIG = readConfig({
   USAGE_API_KEY: "key",
   USAGE_ALERT_WEBHOOK_URL: "http://127.0.0.1:9/hook",
 });
-const scheduled = (changed: Partial<typeof CONFIG> = {}) => schedulesOf({ ...CONFIG, ...changed });
+const scheduled = (changed: Partial<typeof CONFIG> = {}) => {
+  const config = { ...CONFIG, ...changed };
+  return schedulesOf(config, filesJobs(config, "test"));
+};
 
 let url: string;
 let queue: ReturnType<typeof openQueue>;
@@ -73,7 +78,7 @@ test("one command tells whether all schedules are there, no other is, and no nex
   await queue.removeJobScheduler("requeue");
   expect(await arePresent()).toBe(false);
   await restoreSchedules(queue, schedules);
-  await connection.zadd(queue.toKey("repeat"), Date.now() + 30_000, "requeue");
+  await connection.zadd(queue.toKey("repeat"), now() + 30_000, "requeue");
   expect(await arePresent()).toBe(false);
 });
 
@@ -103,11 +108,11 @@ test("a next run that a host with a clock ahead set too far away is repaired at 
   // A month ahead, a run of each schedule lies further away than its period.
   await ahead(35 * DAY_MS, () => restoreSchedules(queue, schedules));
   const next = async () => (await queue.getJobSchedulers()).map((one) => Number(one.next));
-  expect(Math.min(...(await next()))).toBeGreaterThan(Date.now() + 30 * DAY_MS);
+  expect(Math.min(...(await next()))).toBeGreaterThan(now() + 30 * DAY_MS);
 
   expect(await restoreSchedules(queue, schedules)).toEqual({ restored: schedules.length, removed: 0 });
   for (const { key, every, next } of await queue.getJobSchedulers()) {
-    expect([key, Number(next) - Date.now() < Number(every ?? 35 * DAY_MS)]).toEqual([key, true]);
+    expect([key, Number(next) - now() < Number(every ?? 35 * DAY_MS)]).toEqual([key, true]);
   }
   expect(await restoreSchedules(queue, schedules)).toEqual({ restored: 0, removed: 0 });
   // A clock within the tolerance, on either side, changes nothing.

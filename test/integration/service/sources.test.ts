@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { type Standin, startStandin } from "../../../src/local/standin/server.ts";
+import { type Standin, startStandin } from "../../../src/features/standin/server.ts";
 import { poll } from "../../support/poll.ts";
 import { lateUsageArrives, type ServiceBench, setupService } from "../../support/service.ts";
 import { temporaryFolder } from "../../support/temporary.ts";

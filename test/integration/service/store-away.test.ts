@@ -1,9 +1,10 @@
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
+import { now } from "../../support/clock.ts";
 import { pastPooler } from "../../support/database.ts";
 import { poll } from "../../support/poll.ts";
+import { openRelay } from "../../support/relay.ts";
 import { ask, daysAgo, logOf, setupService } from "../../support/service.ts";
-import { startTcpProxy } from "../../support/tcp-proxy.ts";
 
 /** A Postgres that cannot keep an answer: it cannot be reached, or is read-only. A full disk is a fault of `npm run chaos`. */
 
@@ -14,7 +15,7 @@ test("while Postgres cannot keep an answer the platform is not asked, and work g
     // Some four requests a second, so that work is left in every part of the test. The log shows that it looked for tasks.
     environment: { USAGE_RATE_LIMIT: "40", USAGE_SYNC_EVERY: "PT5M", USAGE_LOG_LEVEL: "debug" },
   });
-  const proxy = await startTcpProxy(bench.databaseUrl);
+  const proxy = await openRelay(bench.databaseUrl);
   const admin = new pg.Client({
     connectionString: await pastPooler(bench.databaseUrl),
     application_name: "test",
@@ -62,7 +63,7 @@ test("while Postgres cannot keep an answer the platform is not asked, and work g
   await sitThrough(
     "postgres_unreachable",
     () => proxy.cut({ newOnes: true }),
-    () => proxy.thaw(),
+    () => void Object.assign(proxy, { accepts: "all" }),
   );
 
   const database = new URL(bench.databaseUrl).pathname.slice(1);
@@ -84,7 +85,7 @@ test("while Postgres cannot keep an answer the platform is not asked, and work g
   expect(await bench.count(claims)).toBe(0);
   const codes = logOf(service).flatMap(({ code }) => (typeof code === "string" ? [code] : []));
   expect(codes).not.toContain("failed");
-  const minutes = Math.ceil((Date.now() - Date.parse(String(logOf(service)[0]?.time))) / 60_000);
+  const minutes = Math.ceil((now() - Date.parse(String(logOf(service)[0]?.time))) / 60_000);
   for (const code of new Set(codes)) {
     expect(codes.filter((one) => one === code).length).toBeLessThanOrEqual(20 * minutes);
   }

@@ -1,68 +1,47 @@
-import { createServer } from "node:http";
+import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { listenInTest } from "../../support/listen.ts";
 import { poll } from "../../support/poll.ts";
 import { end, setupService, syncsGoOn } from "../../support/service.ts";
-
-/** Spans of the service as an OTLP receiver gets them over HTTP. */
+import type { EndedSpan } from "../../support/telemetry.ts";
+import { temporaryFile } from "../../support/temporary.ts";
 
 const SDK = fileURLToPath(new URL("../../support/telemetry.ts", import.meta.url));
-/** OTLP's numbers. */
-const [PRODUCER, CONSUMER] = [4, 5];
-
-interface Span {
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly parentSpanId: string;
-  readonly name: string;
-  readonly kind: number;
-  readonly scope: string;
-  readonly attributes: { key: string; value: { stringValue: string } }[];
-}
-
-async function startReceiver() {
-  const spans: Span[] = [];
-  const server = createServer(async (request, response) => {
-    let text = "";
-    for await (const piece of request) text += piece;
-    for (const { scopeSpans } of JSON.parse(text).resourceSpans) {
-      for (const scope of scopeSpans) spans.push(...scope.spans);
-    }
-    response.end("{}");
-  });
-  return { spans, url: `http://127.0.0.1:${await listenInTest(server)}` };
-}
-
-function attributeOf(span: Span | undefined, key: string): string | undefined {
-  return span?.attributes.find((attribute) => attribute.key === key)?.value.stringValue;
-}
+/** Numbers of OpenTelemetry's API. */
+const [PRODUCER, CONSUMER] = [3, 4];
 
 test("with USAGE_TELEMETRY the fetch of a task is a span, child of the span that enqueued it", async () => {
   const bench = await setupService({ days: 2, workspaces: 1 });
-  const { spans, url } = await startReceiver();
-  const sdk = { NODE_OPTIONS: `--import=${SDK}`, OTEL_EXPORTER_OTLP_ENDPOINT: url };
+  const file = temporaryFile("");
+  const spans = () =>
+    readFileSync(file, "utf8")
+      .split("\n")
+      .slice(0, -1)
+      .map((line): EndedSpan => JSON.parse(line));
+  const found = (isIt: (span: EndedSpan) => boolean) =>
+    poll(() => spans().find(isIt), { deadlineMs: 10_000 }) as Promise<EndedSpan>;
+  const sdk = { NODE_OPTIONS: `--import=${SDK}`, SPANS_FILE: file };
   const service = await bench.serve({ environment: { ...sdk, USAGE_TELEMETRY: "on" } });
   await bench.loaded();
-  const worked = () => spans.find((span) => span.kind === CONSUMER && span.name.includes("fetch-default"));
-  const work = (await poll(worked, { deadlineMs: 10_000 })) as Span;
-  expect(work).toMatchObject({ scope: "usage-etl", status: {} });
-  expect(attributeOf(work, "bullmq.job.name")).toBe("extract");
-  expect(attributeOf(work, "bullmq.job.id")).toMatch(/^\d+-\d+$/);
-
-  const enqueueing = (await poll(() => spans.find((span) => span.spanId === work.parentSpanId), {
-    deadlineMs: 10_000,
-  })) as Span;
-  expect(enqueueing).toMatchObject({ kind: PRODUCER, traceId: work.traceId });
-  expect(attributeOf(enqueueing, "bullmq.queue.name")).toBe("fetch-default");
+  const work = await found(({ kind, name }) => kind === CONSUMER && name.includes("fetch-default"));
+  expect(work).toMatchObject({
+    scope: "usage-etl",
+    attributes: { "bullmq.job.name": "extract", "bullmq.job.id": expect.stringMatching(/^\d+-\d+$/) },
+  });
+  expect(work.error).toBeUndefined();
+  expect(await found(({ spanId }) => spanId === work.parentSpanId)).toMatchObject({
+    kind: PRODUCER,
+    traceId: work.traceId,
+    attributes: { "bullmq.queue.name": "fetch-default" },
+  });
   // Scheduled jobs have spans too, and no span holds the key.
-  const control = spans.filter((span) => span.kind === CONSUMER && span.name.includes("control-default"));
-  expect(control.map((span) => attributeOf(span, "bullmq.job.name"))).toContain("sync");
-  expect(JSON.stringify(spans)).not.toContain(bench.standin.apiKey);
+  const control = spans().filter(({ kind, name }) => kind === CONSUMER && name.includes("control-default"));
+  expect(control.map(({ attributes }) => attributes["bullmq.job.name"])).toContain("sync");
+  expect(readFileSync(file, "utf8")).not.toContain(bench.standin.apiKey);
 
   // Without the setting there are none.
   await end(service, "SIGTERM");
-  spans.splice(0);
+  writeFileSync(file, "");
   await syncsGoOn(await bench.serve({ environment: sdk }), 1);
-  expect(spans).toEqual([]);
+  expect(spans()).toEqual([]);
 });

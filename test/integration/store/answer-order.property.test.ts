@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { planTasks } from "../../../src/domain/planning/plan-tasks.ts";
-import { workspaceIdsOf } from "../../../src/domain/planning/request.ts";
-import { ALL_TIME, subtract } from "../../../src/domain/time/intervals.ts";
-import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../src/domain/time/stride.ts";
-import type { GroupBy } from "../../../src/domain/usage/record.ts";
-import { scopeStates } from "../../../src/store/catalog/scopes.ts";
+import { planTasks } from "../../../src/core/domain/planning/plan-tasks.ts";
+import { workspaceIdsOf } from "../../../src/core/domain/planning/request.ts";
+import { ALL_TIME, subtract } from "../../../src/core/domain/time/intervals.ts";
+import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../src/core/domain/time/stride.ts";
+import type { GroupBy } from "../../../src/core/domain/usage/record.ts";
+import { scopeStates } from "../../../src/core/store/catalog/scopes.ts";
 import { times } from "../../support/drawn.ts";
 import { type Question, recordsOf, WORKSPACES, windowOf, workspacesOf } from "./model/commands.ts";
 import { History, SETTLE_AFTER_MS } from "./model/history.ts";

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { beginFetch, finishFetch } from "../../../src/store/load/fetch-ledger.ts";
+import { beginFetch, finishFetch } from "../../../src/core/store/work/fetch-ledger.ts";
 import { createTestDatabase, pastPooler } from "../../support/database.ts";
 import { poll } from "../../support/poll.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
@@ -49,10 +49,10 @@ const secondAfter = (instant: string) =>
     one(bundle.reader, "SELECT date_trunc('second', clock_timestamp()) > $1::timestamptz", [instant]),
   );
 
-const CALL = "SELECT traces::integer FROM reporting_detail.usage_project_daily_as_of($1::timestamptz";
+const CALL = "SELECT traces::integer FROM reporting_detail.usage_daily_as_of($1::timestamptz";
 /** The traces of 1 March; undefined if the day was not final then. */
 const asOf = (at: string, { client = reader, shift = "0 s" } = {}): Promise<number | undefined> =>
-  one(client, `${CALL} + $2::interval)`, [at, shift]);
+  one(client, `${CALL} + $2::interval, 'project')`, [at, shift]);
 
 const REFUSED = /running loads may still change this instant/;
 const refusal = (at: string, client = reader): Promise<pg.DatabaseError> =>
@@ -70,7 +70,7 @@ async function standing(traces: number) {
   const done = intercepted(
     {
       async before({ text, backend }) {
-        if (/insert into usage\.became_final/i.test(text)) isStamped = true;
+        if (/insert into usage\.(became_final|restatement)/i.test(text)) isStamped = true;
         if (text !== "COMMIT" || !isStamped) return;
         reached.resolve(backend);
         await gate.promise;
@@ -96,7 +96,7 @@ test("while nothing is loaded, an instant of a second ago is answered", async ()
   expect(
     await one(
       reader,
-      "SELECT count(*)::integer FROM reporting_detail.usage_workspace_daily_as_of(clock_timestamp() - interval '1 s')",
+      "SELECT count(*)::integer FROM reporting_detail.usage_daily_as_of(clock_timestamp() - interval '1 s', 'workspace')",
     ),
   ).toBe(0);
 });
@@ -191,7 +191,7 @@ describe("a load that ends while a query runs", () => {
     await bundle.reader.query("SELECT pg_advisory_lock(1)");
     const query = reader.query(
       `SELECT f.traces::integer FROM (SELECT pg_advisory_xact_lock(1)::text AS got OFFSET 0) w
-       CROSS JOIN LATERAL reporting_detail.usage_project_daily_as_of(($1 || w.got)::timestamptz) f`,
+       CROSS JOIN LATERAL reporting_detail.usage_daily_as_of(($1 || w.got)::timestamptz, 'project') f`,
       [stamp],
     );
     await poll(() => one(bundle.reader, "SELECT count(*) > 0 FROM pg_locks WHERE objid = 1 AND NOT granted"));
@@ -242,7 +242,7 @@ test.each(["project", "workspace"])(
     await secondAfter(at);
     const pruning = await connect();
     await pruning.query("BEGIN; LOCK TABLE usage.became_final");
-    const query = one(reader, `SELECT count(*) FROM reporting_detail.usage_${by}_daily_as_of($1)`, [at]);
+    const query = one(reader, `SELECT count(*) FROM reporting_detail.usage_daily_as_of($1, $2)`, [at, by]);
     void query.catch(() => {});
     await poll(() =>
       one(bundle.reader, "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'relation' AND NOT granted"),

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { GROUPINGS } from "../../../src/domain/usage/record.ts";
+import { GROUPINGS } from "../../../src/core/domain/usage/record.ts";
 import { times } from "../../support/drawn.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import type { Command } from "./model/commands.ts";
@@ -23,13 +23,14 @@ const FINAL_NOW = `
    AND r.bucket_start >= (c.period_start AT TIME ZONE 'UTC')::date AND r.bucket_start < (c.period_end AT TIME ZONE 'UTC')::date
   WHERE c.final AND s.stride = 'day' AND r.traces > 0
   ORDER BY 1, 2, 3`;
-const FINAL_DAYS = (table: string, where: string) => `
-  SELECT t.scope_id, day::text
-  FROM usage.${table} t
+const FINAL_DAYS = `
+  SELECT c.scope_id, day::date::text AS usage_date
+  FROM usage.coverage c
   JOIN usage.trace_scope s USING (scope_id)
-  CROSS JOIN LATERAL generate_series(t.period_start AT TIME ZONE 'UTC', t.period_end AT TIME ZONE 'UTC' - interval '1 s', interval '1 day') day
-  WHERE s.stride = 'day' AND ${where}
+  CROSS JOIN LATERAL generate_series(c.period_start AT TIME ZONE 'UTC', c.period_end AT TIME ZONE 'UTC' - interval '1 s', interval '1 day') day
+  WHERE s.stride = 'day' AND c.final
   ORDER BY 1, 2`;
+const AS_OF = "FROM unnest($2::text[]) g CROSS JOIN LATERAL usage.daily_as_of($1, g) a";
 
 test("an as-of query returns what was final at the instant, for any instant of any history", async () => {
   const bundle = await setupStore();
@@ -43,19 +44,18 @@ test("an as-of query returns what was final at the instant, for any instant of a
       moments.push({
         at: (await reader.query("SELECT clock_timestamp()::text AS at")).rows[0].at,
         figures: await rowsOf(FINAL_NOW),
-        days: await rowsOf(FINAL_DAYS("coverage", "t.final")),
+        days: await rowsOf(FINAL_DAYS),
       });
     }
     for (const { at, figures, days } of moments) {
       const then = await rowsOf(
         `SELECT a.scope_id, a.entity_id, a.usage_date::text, a.traces::text
-         FROM unnest($2::text[]) g CROSS JOIN LATERAL usage.daily_as_of($1, g) a ORDER BY 1, 2, 3`,
+         ${AS_OF} WHERE a.entity_id IS NOT NULL ORDER BY 1, 2, 3`,
         [at, GROUPINGS],
       );
       expect(then, `as of ${at}`).toEqual(figures);
-      expect(
-        await rowsOf(FINAL_DAYS("final_time", "t.final_at <= $1 AND t.withdrawn_at > $1"), [at]),
-      ).toEqual(days);
+      const daysThen = `SELECT DISTINCT a.scope_id, a.usage_date::text ${AS_OF} ORDER BY 1, 2`;
+      expect(await rowsOf(daysThen, [at, GROUPINGS])).toEqual(days);
     }
   };
   await fc.assert(fc.asyncProperty(history, holds), { numRuns });
@@ -104,8 +104,8 @@ test("a load counts from its very instant on, and not a microsecond before", asy
     const [exactly, before] = await Promise.all(
       ["0", "1 microsecond"].map((shift) =>
         rowsOf(
-          `SELECT traces::integer FROM reporting_detail.usage_${group_by}_daily_as_of($1::timestamptz - $2::interval)`,
-          [at, shift],
+          `SELECT traces::integer FROM reporting_detail.usage_daily_as_of($1::timestamptz - $2::interval, $3)`,
+          [at, shift, group_by],
         ),
       ),
     );

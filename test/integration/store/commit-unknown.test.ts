@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Store } from "../../../src/store/db/database.ts";
+import type { Store } from "../../../src/core/store/db/database.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
 

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { STRIDE_MS } from "../../../src/domain/time/stride.ts";
-import type { ExportRow } from "../../../src/domain/usage/export.ts";
-import { scopesOf } from "../../../src/store/catalog/scopes.ts";
-import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
-import { compareExport } from "../../../src/store/proof/compare-export.ts";
+import { STRIDE_MS } from "../../../src/core/domain/time/stride.ts";
+import type { ExportRow } from "../../../src/core/domain/usage/export.ts";
+import { scopesOf } from "../../../src/core/store/catalog/scopes.ts";
+import { compareExport } from "../../../src/core/store/proof/compare-export.ts";
+import { drawStamp } from "../../../src/core/store/work/fetch-ledger.ts";
 import { times } from "../../support/drawn.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
@@ -119,7 +119,7 @@ test.each(["day", "hour"] as const)(
 
     async function keep(rows: Side): Promise<void> {
       const entries = [...rows].map(([key, traces]) => ({ ...partsOf(key), traces }));
-      await reader.query(`TRUNCATE usage.reconciliation_difference, usage.reconciled; DELETE FROM ${table}`);
+      await reader.query(`TRUNCATE usage.difference, usage.reconciled; DELETE FROM ${table}`);
       await reader.query(
         `INSERT INTO ${table} (series_id, bucket_start, traces)
          SELECT series_id, ${bucketStart}, b.traces
@@ -137,9 +137,9 @@ test.each(["day", "hour"] as const)(
 
     async function found() {
       const { rows } = await reader.query(
-        `SELECT external_id AS id, extract(epoch FROM bucket_start)::bigint AS seconds, kind,
-                stored_traces::text AS stored, export_traces::text AS exported
-         FROM usage.reconciliation_difference WHERE state = 'open'`,
+        `SELECT external_id AS id, extract(epoch FROM period_start)::bigint AS seconds, kind,
+                stored_traces::text AS stored, other_traces::text AS exported
+         FROM usage.difference WHERE state = 'open'`,
       );
       return rows
         .map((row) => [row.id, Number(row.seconds) * 1000, row.kind, row.stored, row.exported].join(" | "))

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import type { FetchStamp } from "../../../src/domain/coverage/finality.ts";
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import type { Window } from "../../../src/domain/time/window.ts";
-import type { ExportRow } from "../../../src/domain/usage/export.ts";
-import type { GroupBy } from "../../../src/domain/usage/record.ts";
-import { scopesOf } from "../../../src/store/catalog/scopes.ts";
-import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
-import { compareExport } from "../../../src/store/proof/compare-export.ts";
+import type { FetchStamp } from "../../../src/core/domain/coverage/finality.ts";
+import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
+import type { Window } from "../../../src/core/domain/time/window.ts";
+import type { ExportRow } from "../../../src/core/domain/usage/export.ts";
+import type { GroupBy } from "../../../src/core/domain/usage/record.ts";
+import { scopesOf } from "../../../src/core/store/catalog/scopes.ts";
+import { compareExport } from "../../../src/core/store/proof/compare-export.ts";
+import { drawStamp } from "../../../src/core/store/work/fetch-ledger.ts";
 import { type AnswerRow, loadRows, windowOf } from "../../support/store.ts";
 import { type StoreBundle, setupSource } from "./setup.ts";
 
@@ -78,9 +78,9 @@ async function compare(
 const kept = ({ reader }: StoreBundle) =>
   reader
     .query<{ kind: string; n: number; stored: number | null; exported: number | null; says: string | null }>(
-      `SELECT kind, count(*)::integer AS n, sum(stored_traces)::integer AS stored, sum(export_traces)::integer AS exported,
+      `SELECT kind, count(*)::integer AS n, sum(stored_traces)::integer AS stored, sum(other_traces)::integer AS exported,
               max(export_says) AS says
-       FROM usage.reconciliation_difference WHERE state = 'open' GROUP BY kind ORDER BY kind`,
+       FROM usage.difference WHERE state = 'open' GROUP BY kind ORDER BY kind`,
     )
     .then(({ rows }) => rows);
 
@@ -218,64 +218,35 @@ test("an export that fails while it is read leaves nothing behind, and the conne
   expect(await compare(bundle, sourceId, () => [[[0, "a", 2]]])).toMatchObject({ compared: 1, open: 0 });
 });
 
-describe("an export that a load overtook", () => {
-  const nothingKept = async ({ reader }: StoreBundle) => {
-    const left = await reader.query(
-      "SELECT (SELECT count(*) FROM usage.reconciliation_difference) + (SELECT count(*) FROM usage.reconciled) AS n",
-    );
-    expect(Number(left.rows[0].n)).toBe(0);
-  };
-  const day = windowOf("day", "2026-02-03T00:00:00Z", "2026-02-04T00:00:00Z");
-
-  test("in one day of its window is outdated, and is not compared", async () => {
-    const { bundle, sourceId } = await loaded([
-      [bucket(0), "a", 2],
-      [bucket(2), "a", 5],
-    ]);
-    const { store } = bundle;
-    const stamp = await drawStamp(store.db);
-    const rows: AnswerRow[] = [[bucket(2), "a", 9]];
-    await loadRows(store, { sourceId, groupBy: "project", workspaceId: WORKSPACE, window: day, rows });
-    const old: Given[] = [
-      [0, "a", 2],
-      [2, "a", 5],
-    ];
-    expect(await compare(bundle, sourceId, () => [old], { stamp })).toMatchObject({
-      outcome: "outdated",
-      open: 0,
-      compared: 0,
-      rows: 2,
-      traces: 7,
-      unverified: [],
-      notFinal: [],
+test("an export that a load overtook in one day of one of its workspaces is outdated for all of them", async () => {
+  const { bundle, sourceId } = await loaded([]);
+  const { store, reader } = bundle;
+  const load = (workspaceId: string, traces: number, within = window) =>
+    loadRows(store, {
+      sourceId,
+      groupBy: "workspace",
+      workspaceId,
+      window: within,
+      rows: [[bucket(2), workspaceId, traces]],
     });
-    await nothingKept(bundle);
+  await load(WORKSPACE, 5);
+  await load(OTHER, 7);
+  const stamp = await drawStamp(store.db);
+  await load(OTHER, 9, windowOf("day", "2026-02-03T00:00:00Z", "2026-02-04T00:00:00Z"));
+  const old: Given[] = [
+    [2, WORKSPACE, 5],
+    [2, OTHER, 7],
+  ];
+  const options = { stamp, groupBy: "workspace" } as const;
+  expect(await compare(bundle, sourceId, () => [old], options)).toMatchObject({
+    outcome: "outdated",
+    open: 0,
+    compared: 0,
+    rows: 2,
+    traces: 12,
+    unverified: [],
+    notFinal: [],
   });
-
-  test("in one of its workspaces is outdated for all of them", async () => {
-    const { bundle, sourceId } = await loaded([]);
-    const { store } = bundle;
-    const load = (workspaceId: string, traces: number, within = window) =>
-      loadRows(store, {
-        sourceId,
-        groupBy: "workspace",
-        workspaceId,
-        window: within,
-        rows: [[bucket(2), workspaceId, traces]],
-      });
-    await load(WORKSPACE, 5);
-    await load(OTHER, 7);
-    const stamp = await drawStamp(store.db);
-    await load(OTHER, 9, day);
-    const old: Given[] = [
-      [2, WORKSPACE, 5],
-      [2, OTHER, 7],
-    ];
-    const options = { stamp, groupBy: "workspace" } as const;
-    expect(await compare(bundle, sourceId, () => [old], options)).toMatchObject({
-      outcome: "outdated",
-      open: 0,
-    });
-    await nothingKept(bundle);
-  });
+  const { rows } = await reader.query("SELECT FROM usage.reconciled");
+  expect(rows).toEqual([]);
 });

@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { METER, METERS, type Meter } from "../../../src/domain/usage/meter.ts";
-import type { GroupBy } from "../../../src/domain/usage/record.ts";
-import { loadedMeters, scopesOf } from "../../../src/store/catalog/scopes.ts";
-import { type Finding, keepFindings, knownFindings } from "../../../src/store/proof/control-findings.ts";
+import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
+import { METER, METERS, type Meter } from "../../../src/core/domain/usage/meter.ts";
+import type { GroupBy } from "../../../src/core/domain/usage/record.ts";
+import { loadedMeters, scopesOf } from "../../../src/core/store/catalog/scopes.ts";
+import { keepFindings, knownFindings } from "../../../src/core/store/proof/control-findings.ts";
+import type { Finding } from "../../../src/core/store/proof/write-differences.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
 
@@ -27,9 +28,9 @@ async function setupFindings() {
     knownFindings(store.db, { sourceId, range: ALL, ...given });
   const kept = async () => {
     const { rows } = await bundle.reader.query<{ of: string }>(
-      `SELECT concat_ws(' ', scope_id, kind, external_id, stored_traces, control_traces, state, fetch_number,
+      `SELECT concat_ws(' ', scope_id, kind, external_id, stored_traces, other_traces, state, fetch_number,
                         CASE WHEN closed_at IS NULL THEN 'left' ELSE 'ended' END) AS of
-       FROM usage.control_difference ORDER BY scope_id, kind, period_start, external_id`,
+       FROM usage.difference ORDER BY scope_id, kind, period_start, external_id`,
     );
     return rows.map((row) => row.of);
   };

@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
-import type { FetchStamp } from "../../../src/domain/coverage/finality.ts";
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import type { GroupBy } from "../../../src/domain/usage/record.ts";
-import { scopesOf } from "../../../src/store/catalog/scopes.ts";
-import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
+import type { FetchStamp } from "../../../src/core/domain/coverage/finality.ts";
+import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
+import type { GroupBy } from "../../../src/core/domain/usage/record.ts";
+import { scopesOf } from "../../../src/core/store/catalog/scopes.ts";
 import {
   type ControlTotal,
   compareGroupings,
   compareTotals,
-} from "../../../src/store/proof/control-totals.ts";
+} from "../../../src/core/store/proof/control-totals.ts";
+import { drawStamp } from "../../../src/core/store/work/fetch-ledger.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
 

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { AnswerCollector } from "../../../src/domain/usage/answer.ts";
-import { scopesOf } from "../../../src/store/catalog/scopes.ts";
-import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
-import { type Load, type LoadResult, loadAnswer } from "../../../src/store/load/load.ts";
-import { compactCoverage } from "../../../src/store/retention/compact.ts";
+import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
+import { AnswerCollector } from "../../../src/core/domain/usage/answer.ts";
+import { scopesOf } from "../../../src/core/store/catalog/scopes.ts";
+import { type Load, type LoadResult, loadAnswer } from "../../../src/core/store/load/load.ts";
+import { compactCoverage } from "../../../src/core/store/retention/compact.ts";
+import { drawStamp } from "../../../src/core/store/work/fetch-ledger.ts";
 import { times } from "../../support/drawn.ts";
 import { expectTrueDigests } from "./digests.ts";
 import { intercepted } from "./model/statements.ts";

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { expect } from "vitest";
-import { HOUR_MS, type Stride } from "../../../src/domain/time/stride.ts";
-import { WindowDigest } from "../../../src/domain/usage/digest.ts";
+import { HOUR_MS, type Stride } from "../../../src/core/domain/time/stride.ts";
+import { WindowDigest } from "../../../src/core/domain/usage/digest.ts";
 
 interface DigestRow {
   readonly scope_id: number;

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { failScopes, retryNow } from "../../../src/store/load/failures.ts";
+import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
+import { failScopes, retryNow } from "../../../src/core/store/catalog/failures.ts";
 import {
   beginFetch,
   drawStamp,
   finishFetch,
   liftFetchNumbers,
   storeNow,
-} from "../../../src/store/load/fetch-ledger.ts";
+} from "../../../src/core/store/work/fetch-ledger.ts";
 import { poll } from "../../support/poll.ts";
 import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
 

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { forgetSource, forgetWorkspace } from "../../../src/store/catalog/forget.ts";
-import { scopesOf } from "../../../src/store/catalog/scopes.ts";
-import { enterWorkspaces } from "../../../src/store/catalog/workspaces.ts";
-import { failScopes } from "../../../src/store/load/failures.ts";
-import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
-import { createBackfill } from "../../../src/store/work/backfills.ts";
-import { enterTasks } from "../../../src/store/work/tasks.ts";
+import { failScopes } from "../../../src/core/store/catalog/failures.ts";
+import { scopesOf } from "../../../src/core/store/catalog/scopes.ts";
+import { enterWorkspaces } from "../../../src/core/store/catalog/write-workspaces.ts";
+import { createBackfill } from "../../../src/core/store/work/backfills.ts";
+import { drawStamp } from "../../../src/core/store/work/fetch-ledger.ts";
+import { enterTasks } from "../../../src/core/store/work/tasks.ts";
+import { forgetSource, forgetWorkspace } from "../../../src/features/catalog/forget.store.ts";
 import { loadRows, untilLockWaits, windowOf } from "../../support/store.ts";
 import { enterSource, type StoreBundle, setupStore } from "./setup.ts";
 
@@ -112,10 +112,9 @@ async function enterSecond(bundle: StoreBundle, sourceId: number) {
     INSERT INTO usage.became_final VALUES (${scopeB}, '2026-04-01', '2026-04-02', now());
     INSERT INTO usage.withdrawal VALUES (${scopeB}, '2026-04-01', '2026-04-02', false, now(), now());
     INSERT INTO usage.reconciled VALUES (${scopeB}, '2026-04-01', '2026-04-02', 1, now());
-    INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
-      VALUES (${scopeB}, 'x', '2026-03-01', 'traces_differ', 1);
-    INSERT INTO usage.control_difference (scope_id, kind, period_start, period_end, external_id, state, fetch_number)
-      VALUES (${scopeB}, 'stride_total', '2026-03-01', '2026-04-01', 'x', 'unattributed', 1)`);
+    INSERT INTO usage.difference (scope_id, compared_with, kind, period_start, period_end, external_id, state, fetch_number)
+      VALUES (${scopeB}, 'export', 'traces_differ', '2026-03-01', '2026-03-02', 'x', 'open', 1),
+             (${scopeB}, 'grouping_total', 'grouping_total', '2026-03-01', '2026-03-02', '', 'unattributed', 1)`);
   return { backfill, scopeB };
 }
 
@@ -169,7 +168,7 @@ test("a workspace of a closed month stays; one that was only left out, and never
   await enterWorkspaces(store.db, { sourceId, workspaceIds: [B] });
   await reader.query(
     `WITH closed AS (
-       INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements) VALUES ($1, '2026-03-01', 0, 0) RETURNING close_id
+       INSERT INTO usage.close (source_id, period_start, period_end, settle_after_seconds, accepted_disagreements) VALUES ($1, '2026-03-01', '2026-04-01', 0, 0) RETURNING close_id
      )
      INSERT INTO usage.closed_workspace
      SELECT close_id, entity_id, external_id = $2 FROM closed, usage.workspace JOIN usage.entity USING (entity_id)`,
@@ -185,7 +184,7 @@ test("a workspace of a closed month stays; one that was only left out, and never
   await reader.query(
     `INSERT INTO usage.closed_correction
      SELECT close_id, '2026-02-01', entity_id, 'sku', 'traces', 1, 0, 0, 0.5, 'USD', 2, 1
-     FROM usage.month_close, usage.entity WHERE external_id = $1`,
+     FROM usage.close, usage.entity WHERE external_id = $1`,
     [B],
   );
   await expect(forget(B)).rejects.toMatchObject({ code: "month_closed" });

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { DAY_MS, floorToGrid, HOUR_MS } from "../../../src/domain/time/stride.ts";
-import { GROUPINGS } from "../../../src/domain/usage/record.ts";
-import type { OpenSource } from "../../../src/pipeline/source/source.ts";
-import { planSource, routineDemand } from "../../../src/pipeline/sync/plan.ts";
-import { dropOldHours } from "../../../src/store/retention/prune.ts";
+import { DAY_MS, floorToGrid, HOUR_MS } from "../../../src/core/domain/time/stride.ts";
+import { GROUPINGS } from "../../../src/core/domain/usage/record.ts";
+import type { OpenSource } from "../../../src/core/pipeline/source/source.ts";
+import { planSource, routineDemand } from "../../../src/core/pipeline/sync/plan.ts";
+import { dropOldHours } from "../../../src/core/store/retention/prune.ts";
 import { now } from "../../support/clock.ts";
 import { times } from "../../support/drawn.ts";
 import { connect } from "../../support/reporting.ts";

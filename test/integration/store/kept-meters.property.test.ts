@@ -1,21 +1,24 @@
 import fc from "fast-check";
 import { sql } from "kysely";
 import { expect, test } from "vitest";
+import { monthAt } from "../../../src/core/domain/months/month.ts";
+import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
+import { METER, METERS, type Meter } from "../../../src/core/domain/usage/meter.ts";
+import { GROUPINGS, type GroupBy } from "../../../src/core/domain/usage/record.ts";
+import { type CloseRequest, closePeriod } from "../../../src/features/close/close-period.store.ts";
+import { openDaysOf } from "../../../src/features/close/open-days.store.ts";
 import {
   DISAGREEMENTS,
   OPEN_REASONS,
   type OpenDay,
   type OpenReason,
-} from "../../../src/domain/months/open-days.ts";
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { METER, METERS, type Meter } from "../../../src/domain/usage/meter.ts";
-import { GROUPINGS, type GroupBy } from "../../../src/domain/usage/record.ts";
-import { trustOfSources } from "../../../src/store/coverage/trust.ts";
-import { besideTraces } from "../../../src/store/months/beside-traces.ts";
-import { closeMonth } from "../../../src/store/months/month-close.ts";
-import { openDaysOf } from "../../../src/store/months/open-days.ts";
-import { otherUsage } from "../../../src/store/months/other-usage.ts";
+} from "../../../src/features/close/open-days.ts";
+import { besideTraces } from "../../../src/features/costs/beside-traces.store.ts";
+import { otherUsage } from "../../../src/features/costs/other-usage.store.ts";
+import { trustOfSources } from "../../../src/features/status/trust.store.ts";
+import { KEEP_PROOF } from "../../support/by-hand.ts";
 import { seed, times } from "../../support/drawn.ts";
+import { acceptOpen } from "../../support/month.ts";
 import { addSource } from "../../support/reporting.ts";
 import { setupMigrated } from "../../support/store.ts";
 
@@ -217,11 +220,10 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
       "coverage",
       "failure",
       "reconciled",
-      "reconciliation_difference",
-      "control_difference",
+      "difference",
       "source_meter",
       "closed_workspace",
-      "month_close",
+      "close",
     ])
       await sql`delete from ${sql.table(`usage.${table}`)}`.execute(db);
     await sql`update usage.source set wanted_meters = ${[...given.wanted]}::text[]`.execute(db);
@@ -266,29 +268,31 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
       } else if (one.flaw === "open" || one.flaw === "contradicted") {
         const state = FLAWS[one.flaw];
         await sql`
-          insert into usage.reconciliation_difference (scope_id, external_id, bucket_start, measure, kind, stored_traces, export_traces, state, fetch_number)
-          select ${scope}, ${state}, day, ${measure}, 'traces_differ', 1, 2, ${state}, 1
+          insert into usage.difference
+            (scope_id, compared_with, external_id, period_start, period_end, measure, kind, stored_traces, other_traces, state, fetch_number)
+          select ${scope}, 'export', ${state}, day, day + interval '24 hours', ${measure}, 'traces_differ', 1, 2, ${state}, 1
           from generate_series(${from}, ${to} - interval '1 hour', interval '24 hours') day
           on conflict do nothing`.execute(db);
       } else {
         const found = one.flaw === "tiers" ? "tier_total" : "stride_total";
         await sql`
-          insert into usage.control_difference
-            (scope_id, kind, period_start, period_end, external_id, measure, stored_traces, control_traces, state, fetch_number)
-          values (${scope}, ${found}, ${from}, ${to}, 'x', ${measure}, 1, 2, 'platform_disagrees', 1)
+          insert into usage.difference
+            (scope_id, compared_with, kind, period_start, period_end, external_id, measure, stored_traces, other_traces, state, fetch_number)
+          values (${scope}, ${found}, ${found}, ${from}, ${to}, 'x', ${measure}, 1, 2, 'platform_disagrees', 1)
           on conflict do nothing`.execute(db);
       }
     }
+    await sql.raw(KEEP_PROOF).execute(db);
   };
 
-  const close = (acceptDisagreements: boolean) =>
-    closeMonth(store, {
+  const close = (accept: Pick<CloseRequest, "accept">) =>
+    closePeriod(store, {
       sourceId,
-      monthStart: MONTH,
+      period: monthAt(Date.parse(MONTH)),
       settleAfterMs: 0,
-      acceptDisagreements,
       withoutCosts: true,
       by: { name: null, role: "operator", via: "command" },
+      ...accept,
     });
   let closes = 0;
   const states = { closed: 0, open: 0 };
@@ -311,9 +315,9 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
       const ranges = [
         { start: Date.parse(DATA_START), end: Date.parse("2026-04-01"), othersStart: Date.parse(MONTH) },
       ];
-      const asked = { sourceId, ranges, without: [], acceptDisagreements: given.accepts };
+      const asked = { sourceId, ranges };
       const [check] = await openDaysOf(db, asked);
-      expect(check?.open.length).toBe(blocking.length);
+      expect(check?.open.length).toBe(reasons.length);
       // By day, then by meter, dimension and workspace.
       const orderOf = ({ day, meter, groupBy, workspaceId }: OpenDay) =>
         `${new Date(day).toISOString()} ${METERS.indexOf(meter)} ${groupBy} ${workspaceId}`;
@@ -329,14 +333,14 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
       expect(parts.flatMap(({ open }) => open)).toEqual(check?.open);
       // Closing takes a second, for it reads the charges: a few times are enough.
       if (blocking.length === 0 && closes++ >= MOST_CLOSES) return;
-      const result = await close(given.accepts);
+      const result = await (given.accepts && blocking.length === 0 ? acceptOpen(close) : close({}));
       expect(result.state).toBe(blocking.length === 0 ? "closed" : "open");
       if (result.state === "open") {
         const listed = result.open.map(
           ({ reason, meter, groupBy, workspaceId, day }) =>
             `${reason} ${meter} ${groupBy} ${workspaceId} ${new Date(day).toISOString().slice(0, 10)}`,
         );
-        expect(listed.sort()).toEqual(blocking);
+        expect(listed.sort()).toEqual(reasons);
         states.open++;
       } else if (result.state === "closed") {
         expect(result.accepted).toBe(reasons.length);

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import { WORKSPACES_PER_REQUEST } from "../../../src/domain/planning/request.ts";
-import { DAY_MS, HOUR_MS, type Stride } from "../../../src/domain/time/stride.ts";
-import { AnswerCollector } from "../../../src/domain/usage/answer.ts";
-import type { GroupBy } from "../../../src/domain/usage/record.ts";
-import { scopesOf } from "../../../src/store/catalog/scopes.ts";
-import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
-import { applyListing } from "../../../src/store/catalog/workspaces.ts";
-import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
-import { loadAnswer } from "../../../src/store/load/load.ts";
+import { WORKSPACES_PER_REQUEST } from "../../../src/core/domain/planning/request.ts";
+import { DAY_MS, HOUR_MS, type Stride } from "../../../src/core/domain/time/stride.ts";
+import { AnswerCollector } from "../../../src/core/domain/usage/answer.ts";
+import type { GroupBy } from "../../../src/core/domain/usage/record.ts";
+import { noteAccess } from "../../../src/core/store/access/workspace-access.ts";
+import { applyListing } from "../../../src/core/store/access/workspaces.ts";
+import { scopesOf } from "../../../src/core/store/catalog/scopes.ts";
+import { loadAnswer } from "../../../src/core/store/load/load.ts";
+import { drawStamp } from "../../../src/core/store/work/fetch-ledger.ts";
 import { intercepted } from "./model/statements.ts";
 import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
 

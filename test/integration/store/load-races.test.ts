@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Stride } from "../../../src/domain/time/stride.ts";
-import type { GroupBy } from "../../../src/domain/usage/record.ts";
-import { bindOrganization, registerSource } from "../../../src/store/catalog/sources.ts";
-import type { LoadResult } from "../../../src/store/load/load.ts";
+import type { Stride } from "../../../src/core/domain/time/stride.ts";
+import type { GroupBy } from "../../../src/core/domain/usage/record.ts";
+import { bindOrganization, registerSource } from "../../../src/core/store/catalog/sources.ts";
+import type { LoadResult } from "../../../src/core/store/load/load.ts";
 import { poll } from "../../support/poll.ts";
 import { lockWaits } from "../../support/store.ts";
 import { NAMES, type Question, type Row, WORKSPACES } from "./model/commands.ts";

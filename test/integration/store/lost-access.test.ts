@@ -1,13 +1,14 @@
 import { beforeEach, expect, test } from "vitest";
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
-import { applyListing } from "../../../src/store/catalog/workspaces.ts";
+import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
 import {
   lostWorkspaces,
   neverRead,
   provedByStatistics,
-} from "../../../src/store/coverage/withdrawn-zeros.ts";
-import { beginFetch, drawStamp, finishFetch } from "../../../src/store/load/fetch-ledger.ts";
+} from "../../../src/core/store/access/withdrawn-zeros.ts";
+import { noteAccess } from "../../../src/core/store/access/workspace-access.ts";
+import { applyListing } from "../../../src/core/store/access/workspaces.ts";
+import { beginFetch, drawStamp, finishFetch } from "../../../src/core/store/work/fetch-ledger.ts";
+import { KEEP_PROOF } from "../../support/by-hand.ts";
 import { poll } from "../../support/poll.ts";
 import { type AnswerRow, loadDeploymentRows, loadRows } from "../../support/store.ts";
 import { intercepted } from "./model/statements.ts";
@@ -128,8 +129,10 @@ test("a proof that was asked for before an answer had come does not confirm its 
 
 test("a comparison with an export of that time is withdrawn with the zeros", async () => {
   await load([]);
+  // Not a zero: it stays loaded, and is no longer proved.
+  await load([[new Date(FIRST_DAY).toISOString(), "p", 5]], "project");
   await rowsOf(
-    "INSERT INTO usage.reconciled SELECT scope_id, period_start, period_end, fetch_number, now() FROM usage.coverage",
+    `INSERT INTO usage.reconciled SELECT scope_id, period_start, period_end, fetch_number, now() FROM usage.coverage; ${KEEP_PROOF}`,
   );
   await list([OTHER]);
   expect(await rowsOf("SELECT FROM usage.reconciled")).toEqual([]);
@@ -139,7 +142,7 @@ test("a zero withdrawn from a closed month is named, and becomes an adjustment",
   await load([]);
   await load([], "project");
   await rowsOf(
-    "INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements) VALUES ($1, $2, 0, 0)",
+    "INSERT INTO usage.close (source_id, period_start, period_end, settle_after_seconds, accepted_disagreements) VALUES ($1, $2::date, $2::date + interval '1 month', 0, 0)",
     [bundle.sourceId, MONTH],
   );
   await list([OTHER]);
@@ -155,16 +158,14 @@ test("a zero withdrawn from a closed month is named, and becomes an adjustment",
       closedMonths: [DAY.slice(0, 7)],
     },
   ]);
-  expect(await rowsOf("SELECT FROM reporting_detail.fct_month_close_by_dimension")).toEqual([]);
+  expect(await rowsOf("SELECT FROM reporting_detail.fct_close")).toEqual([]);
 
   await list([WORKSPACE, OTHER]);
   expect((await load([[`${DAY}T00:00:00Z`, WORKSPACE, 180]])).restated).toBe(1);
   expect((await load([[`${DAY}T00:00:00Z`, "p", 180]], "project")).restated).toBe(1);
   expect(await lostWorkspaces(bundle.store.db)).toEqual([]);
   expect(
-    await rowsOf(
-      "SELECT closed_traces, adjustment_traces, current_traces FROM reporting_detail.fct_month_close_by_dimension",
-    ),
+    await rowsOf("SELECT closed_traces, adjustment_traces, current_traces FROM reporting_detail.fct_close"),
   ).toEqual(Array(2).fill({ closed_traces: "0", adjustment_traces: "180", current_traces: "180" }));
 });
 

@@ -1,11 +1,11 @@
 import { Kysely, sql } from "kysely";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
-import { openStore } from "../../../src/store/db/database.ts";
-import { MIGRATION_LOCK, StoreDialect } from "../../../src/store/db/dialect.ts";
-import { migrate } from "../../../src/store/db/migrate.ts";
-import { onReadingConnection } from "../../../src/store/db/reading-connection.ts";
-import { inSnapshot } from "../../../src/store/db/snapshot.ts";
+import { openStore } from "../../../src/core/store/db/database.ts";
+import { MIGRATION_LOCK, StoreDialect } from "../../../src/core/store/db/dialect.ts";
+import { inSnapshot } from "../../../src/core/store/db/snapshot.ts";
+import { migrate } from "../../../src/core/store/migrate.ts";
+import { onReadingConnection } from "../../../src/features/export/reading-connection.store.ts";
 import { createTestDatabase, pastPooler } from "../../support/database.ts";
 import { poll } from "../../support/poll.ts";
 

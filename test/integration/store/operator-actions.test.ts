@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { forgetSource } from "../../../src/store/catalog/forget.ts";
-import { type Actor, recordAction } from "../../../src/store/work/operator-actions.ts";
+import { type Actor, recordAction } from "../../../src/core/store/work/operator-actions.ts";
+import { forgetSource } from "../../../src/features/catalog/forget.store.ts";
 import { listActions } from "../../support/actions.ts";
 import { enterSource, setupStore } from "./setup.ts";
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { retryAfterOutage } from "../../../src/store/load/failures.ts";
+import { retryAfterOutage } from "../../../src/core/store/catalog/failures.ts";
 import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
 
 // The tests write the ledger of fetches by hand. Times are in minutes before now.
@@ -101,6 +101,7 @@ test.each(["answer_invalid", "redirect_refused"])(
 test("as long as nothing is answered, only the newest failure is retried", async () => {
   for (const day of [0, 2, 1]) await gaveUp(30, { day });
   await fetched(5, "failed", "server_error");
+  await fetched(4, "failed", "answer_invalid");
   await fetched(4, "running");
   expect(await retryAfterOutage(bundle.store.db, sourceId)).toBe(1);
   const { rows } = await bundle.reader.query(

@@ -1,10 +1,10 @@
 import { sql } from "kysely";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { openStore } from "../../../src/store/db/database.ts";
-import { migrate } from "../../../src/store/db/migrate.ts";
-import { inSnapshot } from "../../../src/store/db/snapshot.ts";
+import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
+import { openStore } from "../../../src/core/store/db/database.ts";
+import { inSnapshot } from "../../../src/core/store/db/snapshot.ts";
+import { migrate } from "../../../src/core/store/migrate.ts";
 import { createTestDatabase } from "../../support/database.ts";
 import { hasPgBouncer, startPgBouncer } from "../../support/pgbouncer.ts";
 import { loadRows, proveAccess } from "../../support/store.ts";

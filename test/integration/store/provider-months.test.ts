@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { describeProviderMonth, type ProviderTotal } from "../../../src/domain/bill/provider.ts";
-import { monthNamed } from "../../../src/domain/months/month.ts";
-import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
-import { besideTraces } from "../../../src/store/months/beside-traces.ts";
-import { keepProviderTotals, monthsToRead } from "../../../src/store/proof/provider-totals.ts";
+import { monthNamed } from "../../../src/core/domain/months/month.ts";
+import { describeProviderMonth, type ProviderTotal } from "../../../src/core/domain/months/provider.ts";
+import { drawStamp } from "../../../src/core/store/work/fetch-ledger.ts";
+import { besideTraces } from "../../../src/features/costs/beside-traces.store.ts";
+import { keepProviderTotals, monthsToRead } from "../../../src/features/costs/provider-totals.store.ts";
 import { FIRST_DAY, setupSource } from "./setup.ts";
 
 test("a month of the billing provider is read again until it was compared to the end, and after a restatement", async () => {
@@ -41,13 +41,13 @@ test("a month of the billing provider is read again until it was compared to the
   }
 
   await reader.query(
-    `INSERT INTO usage.control_difference
-       (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number)
-     SELECT scope_id, 'provider_total', '2026-03-01Z', '2026-04-01Z', 'w1', 1, 2, 'platform_disagrees', 1
+    `INSERT INTO usage.difference
+       (scope_id, compared_with, kind, period_start, period_end, external_id, stored_traces, other_traces, state, fetch_number)
+     SELECT scope_id, 'provider_total', 'provider_total', '2026-03-01Z', '2026-04-01Z', 'w1', 1, 2, 'platform_disagrees', 1
      FROM usage.trace_scope WHERE stride = 'day' AND group_by = 'workspace'`,
   );
   expect(await due()).toEqual(["2026-03"]);
-  await reader.query("UPDATE usage.control_difference SET state = 'closed', closed_at = now()");
+  await reader.query("UPDATE usage.difference SET state = 'closed', closed_at = now()");
   expect(await due()).toEqual([]);
 
   const restate = (bucket: string, at: string, groupBy = "workspace") =>

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { LoadStatus } from "../../../src/domain/coverage/range-status.ts";
-import { DAY_MS, HOUR_MS, STRIDES, type Stride } from "../../../src/domain/time/stride.ts";
-import { ensureScopes, scopesOf } from "../../../src/store/catalog/scopes.ts";
-import { rangeStatus } from "../../../src/store/coverage/range-status.ts";
+import type { LoadStatus } from "../../../src/core/domain/coverage/range-status.ts";
+import { DAY_MS, HOUR_MS, STRIDES, type Stride } from "../../../src/core/domain/time/stride.ts";
+import { ensureScopes, scopesOf } from "../../../src/core/store/catalog/scopes.ts";
+import { rangeStatus } from "../../../src/core/store/coverage/range-status.ts";
 import { seed } from "../../support/drawn.ts";
 import { enterSource, type StoreBundle, setupStore } from "./setup.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { ResourceTag } from "../../../src/domain/usage/resource-tag.ts";
-import { keepWorkspaceTags } from "../../../src/store/catalog/resource-tags.ts";
+import type { ResourceTag } from "../../../src/core/domain/usage/resource-tag.ts";
+import { keepWorkspaceTags } from "../../../src/features/costs/resource-tags.store.ts";
 import { seed, times } from "../../support/drawn.ts";
 import { setupSource } from "./setup.ts";
 

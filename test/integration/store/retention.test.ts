@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { pruneLedgers } from "../../../src/pipeline/upkeep.ts";
-import type { Store } from "../../../src/store/db/database.ts";
-import { beginFetch } from "../../../src/store/load/fetch-ledger.ts";
+import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
+import { pruneLedgers } from "../../../src/core/pipeline/upkeep.ts";
+import type { Store } from "../../../src/core/store/db/database.ts";
+import { beginFetch } from "../../../src/core/store/work/fetch-ledger.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
 

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
-import { migrate } from "../../../src/store/db/migrate.ts";
+import { migrate } from "../../../src/core/store/migrate.ts";
 import { setupStore } from "./setup.ts";
 
 /** A report that holds its locks during a migration. */

@@ -1,11 +1,12 @@
 import { readFile } from "node:fs/promises";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
-import { openStore } from "../../../src/store/db/database.ts";
-import { migrate } from "../../../src/store/db/migrate.ts";
-import { pendingMigrations } from "../../../src/store/db/schema-version.ts";
+import { openStore } from "../../../src/core/store/db/database.ts";
+import { pendingMigrations } from "../../../src/core/store/db/schema-version.ts";
+import { migrate } from "../../../src/core/store/migrate.ts";
 import { createTestDatabase } from "../../support/database.ts";
 import { dumpSchema, ROOT } from "../../support/schema-dump.ts";
+import { SCHEMA_TYPES, schemaTypes } from "../../support/schema-types.ts";
 import { setupStore } from "./setup.ts";
 
 const HINT = "Run `npm run schema` and read the diff.";
@@ -14,6 +15,11 @@ test("sql/schema.sql is the schema that the migrations and views make", async ()
   const { reader } = await setupStore();
   const committed = await readFile(`${ROOT}sql/schema.sql`, "utf8").catch(() => "");
   expect(await dumpSchema(reader), HINT).toBe(committed);
+});
+
+test("src/core/store/db/schema.ts has the types of the tables that the migrations make", async () => {
+  const { reader } = await setupStore();
+  expect(await schemaTypes(reader), HINT).toBe(await readFile(SCHEMA_TYPES, "utf8"));
 });
 
 test("every permanent table has a primary key, so that a publication of all tables refuses no change", async () => {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
-import type { Store } from "../../../src/store/db/database.ts";
-import { pruneHistory } from "../../../src/store/retention/prune.ts";
+import { DAY_MS, HOUR_MS } from "../../../src/core/domain/time/stride.ts";
+import type { Store } from "../../../src/core/store/db/database.ts";
+import { pruneHistory } from "../../../src/core/store/retention/prune.ts";
 import { now } from "../../support/clock.ts";
 import { type AnswerRow, loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
@@ -36,7 +36,7 @@ const iso = (instant: number) => new Date(instant).toISOString();
 
 describe("as of", () => {
   const call =
-    "SELECT usage_date::text, project_id, traces FROM reporting_detail.usage_project_daily_as_of($1)";
+    "SELECT usage_date::text, dimension_id AS project_id, traces FROM reporting_detail.usage_daily_as_of($1, 'project')";
 
   /** As if everything so far had happened two hours ago. */
   const letTwoHoursPass = () =>
@@ -58,6 +58,10 @@ describe("as of", () => {
       { usage_date: "2026-03-01", project_id: PROJECT, traces: 5 },
     ]);
     expect(await asReader(call, hourAgo - 2 * HOUR_MS)).toEqual([]);
+    // A dimension that is misspelled is not one without usage.
+    await expect(asReader(call.replace("project')", "team')"), hourAgo)).rejects.toThrow(
+      "There is no dimension team.",
+    );
     await expect(asReader("SELECT * FROM usage.daily_as_of($1, 'project')", hourAgo)).rejects.toThrow(
       /permission denied/,
     );
@@ -74,7 +78,7 @@ describe("as of", () => {
     await letTwoHoursPass();
     expect(
       await rows(
-        "SELECT usage_date::text, traces FROM reporting_detail.usage_workspace_daily_as_of($1) ORDER BY 1",
+        "SELECT usage_date::text, traces FROM reporting_detail.usage_daily_as_of($1, 'workspace') ORDER BY 1",
         [iso(now() - HOUR_MS)],
       ),
     ).toEqual([

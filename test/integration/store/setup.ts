@@ -1,11 +1,11 @@
 import pg from "pg";
 import { onTestFinished } from "vitest";
-import { DAY_MS, floorToGrid } from "../../../src/domain/time/stride.ts";
-import { GROUPINGS } from "../../../src/domain/usage/record.ts";
-import { ensureScopes } from "../../../src/store/catalog/scopes.ts";
-import { registerSource } from "../../../src/store/catalog/sources.ts";
-import { registerWorkspaces } from "../../../src/store/catalog/workspaces.ts";
-import type { Store } from "../../../src/store/db/database.ts";
+import { DAY_MS, floorToGrid } from "../../../src/core/domain/time/stride.ts";
+import { GROUPINGS } from "../../../src/core/domain/usage/record.ts";
+import { registerWorkspaces } from "../../../src/core/store/access/workspaces.ts";
+import { ensureScopes } from "../../../src/core/store/catalog/scopes.ts";
+import { registerSource } from "../../../src/core/store/catalog/sources.ts";
+import type { Store } from "../../../src/core/store/db/database.ts";
 import { now } from "../../support/clock.ts";
 import { pastPooler } from "../../support/database.ts";
 import { proveAccess, setupMigrated } from "../../support/store.ts";
@@ -110,15 +110,14 @@ const EMPTIED = [
   "coverage",
   "failure",
   "restatement",
-  "reconciliation_difference",
+  "difference",
   "reconciled",
   "became_final",
   "late_change",
-  "control_difference",
   "matched_total",
   "control_check",
   "closed_total",
-  "month_close",
+  "close",
   "notification",
   "withdrawal",
   "charge",

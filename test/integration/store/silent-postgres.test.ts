@@ -1,10 +1,10 @@
 import { sql } from "kysely";
 import { expect, onTestFinished, test } from "vitest";
-import { copyRows } from "../../../src/store/db/copy.ts";
-import { openStore } from "../../../src/store/db/database.ts";
+import { copyRows } from "../../../src/core/store/db/copy.ts";
+import { openStore } from "../../../src/core/store/db/database.ts";
 import { poll } from "../../support/poll.ts";
+import { openRelay } from "../../support/relay.ts";
 import { setupMigrated } from "../../support/store.ts";
-import { startTcpProxy } from "../../support/tcp-proxy.ts";
 
 /** A connection that is open and says nothing, as behind a dead load balancer. No test may wait for the system's own limits. */
 
@@ -14,7 +14,7 @@ const SILENT = { code: "postgres_silent", retryable: true };
 async function setup({ limits = QUICK, maxConnections = 3 } = {}) {
   const { store: direct, url } = await setupMigrated();
   await sql`create table usage.seen (n integer)`.execute(direct.db);
-  const proxy = await startTcpProxy(url);
+  const proxy = await openRelay(url);
   const closed: number[] = [];
   const store = openStore({
     url: proxy.through(url),
@@ -43,7 +43,7 @@ test("statements on connections that fell silent fail, and the pool goes on with
   const { proxy, store, closed } = await setup();
   await fillPool(store, 3);
   expect(proxy.open.size).toBeGreaterThanOrEqual(3);
-  proxy.freeze();
+  proxy.silence();
   const asked = await Promise.allSettled([1, 2, 3].map(() => sql`select 1`.execute(store.db)));
   for (const one of asked) expect(one).toMatchObject({ status: "rejected", reason: SILENT });
   await sql`select 1`.execute(store.db);
@@ -56,7 +56,7 @@ test("a transaction on a connection that falls silent between its statements is 
   await store.transaction(async ({ db }) => {
     runs++;
     await sql`lock table usage.seen in exclusive mode`.execute(db);
-    if (runs === 1) proxy.freeze();
+    if (runs === 1) proxy.silence();
     await add(runs).execute(db);
   });
   expect({ runs, seen: await seen() }).toEqual({ runs: 2, seen: [2] });
@@ -96,7 +96,7 @@ test("a transaction is repeated if its COMMIT never arrived", async () => {
   expect({ runs, seen: await seen() }).toEqual({ runs: 2, seen: [2] });
 });
 
-test.each(["freeze", "stall"] as const)(
+test.each(["silence", "stall"] as const)(
   "a COPY that Postgres takes no longer is repeated (%s)",
   async (fault) => {
     const { direct, proxy, store } = await setup();

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { checkCharges, recomputeCharges } from "../../../src/store/bill/charges.ts";
-import { checkState } from "../../../src/store/coverage/check-state.ts";
+import { checkState } from "../../../src/app/doctor/check-state.ts";
+import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
+import { checkCharges, recomputeCharges } from "../../../src/core/store/months/charges.ts";
 import { loadRows } from "../../support/store.ts";
 import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
 import { expectTrueState } from "./state.ts";
@@ -73,7 +73,7 @@ test("a charge that somebody changed by hand is found, and computing all anew me
   expect(await checkCharges(store.db, sourceId)).toEqual({ wrong: 0, first: undefined });
   for (const change of [
     "DELETE FROM usage.charge WHERE tier = 1",
-    "UPDATE usage.charge SET traces = traces + 1",
+    "UPDATE usage.charge SET quantity = quantity + 1",
     "UPDATE usage.charge SET is_final = NOT is_final",
   ]) {
     await reader.query(change);

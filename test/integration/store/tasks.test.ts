@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { beginFetch, finishFetch } from "../../../src/store/load/fetch-ledger.ts";
-import { claimTask, endTask, enterTasks, takeTasksToQueue } from "../../../src/store/work/tasks.ts";
+import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
+import { beginFetch, finishFetch } from "../../../src/core/store/work/fetch-ledger.ts";
+import { claimTask, endTask, enterTasks, takeTasksToQueue } from "../../../src/core/store/work/tasks.ts";
 import { poll } from "../../support/poll.ts";
 import { untilLockWaits } from "../../support/store.ts";
 import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import type { Meter } from "../../../src/domain/usage/meter.ts";
-import { scopesOf } from "../../../src/store/catalog/scopes.ts";
-import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
-import type { ControlTotal } from "../../../src/store/proof/control-totals.ts";
-import { compareTiers, exceedingTiers, type TierPair } from "../../../src/store/proof/tier-totals.ts";
+import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
+import type { Meter } from "../../../src/core/domain/usage/meter.ts";
+import { scopesOf } from "../../../src/core/store/catalog/scopes.ts";
+import type { ControlTotal } from "../../../src/core/store/proof/control-totals.ts";
+import { compareTiers, exceedingTiers, type TierPair } from "../../../src/core/store/proof/tier-totals.ts";
+import { drawStamp } from "../../../src/core/store/work/fetch-ledger.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
 

@@ -3,8 +3,8 @@ import { chownSync, copyFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
-import { startLocalPostgres } from "../../../src/local/servers/local-postgres.ts";
-import { checkReachable, openStore } from "../../../src/store/db/database.ts";
+import { checkReachable, openStore } from "../../../src/core/store/db/database.ts";
+import { startLocalPostgres } from "../../../src/features/servers/postgres.ts";
 import { type Certificate, createAuthority } from "../../support/certificates.ts";
 import { poll } from "../../support/poll.ts";
 
@@ -12,7 +12,6 @@ import { poll } from "../../support/poll.ts";
 async function startTlsPostgres() {
   const { PATH = "" } = process.env;
   const server = await startLocalPostgres({ say: () => {}, env: { PATH } });
-  if (server === undefined) throw new Error("no Postgres can be started here");
   onTestFinished(() => server.close());
   const admin = new pg.Client({ connectionString: server.url });
   await admin.connect();

@@ -1,9 +1,10 @@
 import { sql } from "kysely";
 import { request } from "undici";
 import { expect, onTestFinished, test } from "vitest";
-import { systemClock } from "../../../src/clock.ts";
-import { LARGEST_BODY } from "../../../src/service/http/server.ts";
-import { openStore } from "../../../src/store/db/database.ts";
+import { systemClock } from "../../../src/core/base/clock.ts";
+import { openStore } from "../../../src/core/store/db/database.ts";
+import { LARGEST_BODY } from "../../../src/web/server.ts";
+import { now as currentTime } from "../../support/clock.ts";
 import { type PagesBench, refusalOf, setupPages, TOKENS } from "../../support/pages.ts";
 import { share } from "../../support/share.ts";
 import { setupMigrated } from "../../support/store.ts";
@@ -87,7 +88,7 @@ test("a wrong, empty, longer or repeated token opens nothing, and ten tries a mi
 });
 
 test("right tokens are no guesses: people behind one proxy do not lock each other out, and a minute later guesses are answered again", async () => {
-  let now = Date.now();
+  let now = currentTime();
   const pages = await serve(TOKENS, { services: { clock: { ...systemClock, now: () => now } } });
   const answers = async (token: string, times: number) => {
     const all = Array.from({ length: times }, () => pages.post("/login", { token }));
@@ -183,7 +184,7 @@ test("whoever has no valid cookie is led to the login page and back, never to an
 });
 
 test("a cookie lasts twelve hours, is signed, and is for this site's requests only", async () => {
-  let now = Date.now();
+  let now = currentTime();
   const pages = await serve(TOKENS, { services: { clock: { ...systemClock, now: () => now } } });
   const plain = await pages.post("/login", { token: OPERATOR, next: "/" });
   const [cookie = ""] = setCookies(plain.headers);
@@ -314,7 +315,7 @@ test("a NUL character, which no text in Postgres can have, is refused as what it
   const pages = await serve();
   for (const path of [
     "/usage?workspace=a%00b&by=user",
-    "/months/2026-01?without=%00",
+    "/months/2026-01?source=%00",
     "/usage.csv?source=%00",
   ]) {
     const { status, text } = await pages.get(path);

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
-import { Secret } from "../../../src/config/secret.ts";
-import { HOUR_MS } from "../../../src/domain/time/stride.ts";
-import { sendAlerts } from "../../../src/pipeline/alerts/send-alerts.ts";
+import { Secret } from "../../../src/core/base/secret.ts";
+import { HOUR_MS } from "../../../src/core/domain/time/stride.ts";
+import { sendAlerts } from "../../../src/features/alerts/send-alerts.ts";
 import { alertSettings } from "../../support/alerts.ts";
 import { readPage } from "../../support/dom.ts";
 import { setOwners } from "../../support/owners.ts";

@@ -1,11 +1,10 @@
-import { request } from "undici";
 import { expect, test } from "vitest";
-import { daysText } from "../../../src/domain/months/month.ts";
-import { dayOf } from "../../../src/domain/time/days.ts";
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { workMessage } from "../../../src/pipeline/extract/work-task.ts";
-import { finishBackfills, listBackfills } from "../../../src/store/work/backfills.ts";
-import { claimTask, endTask, takeTasksToQueue } from "../../../src/store/work/tasks.ts";
+import { daysText } from "../../../src/core/domain/months/month.ts";
+import { dayOf } from "../../../src/core/domain/time/days.ts";
+import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
+import { workMessage } from "../../../src/core/pipeline/extract/work-task.ts";
+import { finishBackfills, listBackfills } from "../../../src/core/store/work/backfills.ts";
+import { claimTask, endTask, takeTasksToQueue } from "../../../src/core/store/work/tasks.ts";
 import { listActions } from "../../support/actions.ts";
 import type { Fields } from "../../support/dom.ts";
 import { type PagesBench, setupPages, setupViewer } from "../../support/pages.ts";
@@ -161,20 +160,6 @@ test("a paused backfill offers to go on, and a cancelled one shows what was done
   expect((await pages.read("/backfills")).table("Backfills")[0]?.Progress).toMatch(/^0 %/);
 });
 
-test("a retry and a cancel in any order lose no task", async () => {
-  const { pages, asked, failAll, all } = await setupBackfills();
-  await start(pages, asked);
-  await failAll();
-  const [retried, cancelled] = await Promise.all([order(pages, 1, "retry"), order(pages, 1, "cancel")]);
-  expect(retried.status).toBe(303);
-  // A finished one cannot be cancelled: only where the retry came first, it was.
-  expect(await all()).toMatchObject([
-    cancelled.status === 303
-      ? { state: "cancelled", waiting: 0, failed: 0, total: 4 }
-      : { state: "running", waiting: 4, total: 4 },
-  ]);
-});
-
 test("a backfill that is held up says why, and starts without Redis all the same", async () => {
   let workers: number | "late" | undefined;
   const lookAtQueues = async () => {
@@ -200,20 +185,6 @@ test("a backfill that is held up says why, and starts without Redis all the same
     "UPDATE usage.source SET refused_at = now(), refused_code = 'unauthorized', refused_message = 'wrong <key>'",
   );
   expect(await problems()).toEqual([expect.stringContaining("wrong <key>")]);
-});
-
-test("the page of a backfill is followed until it has ended", async () => {
-  const { pages, asked, workAll } = await setupBackfills();
-  await start(pages, asked);
-  const stream = await request(`${pages.url}/backfills/1/live`, { headers: { accept: "text/event-stream" } });
-  await workAll();
-  let seen = "";
-  for await (const chunk of stream.body) {
-    seen += String(chunk);
-    if (seen.includes("data-live-ended")) break;
-  }
-  // Each says as of when it is.
-  expect(seen).toMatch(/^id: \d{13}$/m);
 });
 
 test("a viewer sees previews and backfills without a form, and is refused where one is sent", async () => {

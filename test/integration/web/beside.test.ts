@@ -1,11 +1,12 @@
 import { expect, onTestFinished, test } from "vitest";
-import { systemClock } from "../../../src/clock.ts";
-import { readConfig } from "../../../src/config/config.ts";
-import { createLogger } from "../../../src/log.ts";
-import { processState } from "../../../src/service/http/health.ts";
-import { createMetrics } from "../../../src/service/http/metrics.ts";
-import { startHttpServer } from "../../../src/service/http/server.ts";
-import { addPages } from "../../../src/service/web/web.ts";
+import { addPages } from "../../../src/app/service/web.ts";
+import { systemClock } from "../../../src/core/base/clock.ts";
+import { readConfig } from "../../../src/core/base/config.ts";
+import { createLogger } from "../../../src/core/base/log.ts";
+import { processState } from "../../../src/web/health.ts";
+import { createMetrics } from "../../../src/web/metrics.ts";
+import { startHttpServer } from "../../../src/web/server.ts";
+import { now } from "../../support/clock.ts";
 import { setupMigrated } from "../../support/store.ts";
 
 /** What is served beside the pages, whoever may look at them. */
@@ -38,8 +39,8 @@ async function setup() {
       reader: store.db,
       clock: systemClock,
       trustedProxies: config.webTrustedProxies,
-      state: processState(Date.now()),
-      redisTime: async () => Date.now(),
+      state: processState(now()),
+      redisTime: async () => now(),
       metrics: createMetrics(
         store.db,
         async () => [],

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { DAY_MS, floorToGrid } from "../../../src/domain/time/stride.ts";
-import type { Standin } from "../../../src/local/standin/server.ts";
-import { scopesOf } from "../../../src/store/catalog/scopes.ts";
-import { failScopes } from "../../../src/store/load/failures.ts";
-import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
+import { DAY_MS, floorToGrid } from "../../../src/core/domain/time/stride.ts";
+import { failScopes } from "../../../src/core/store/catalog/failures.ts";
+import { scopesOf } from "../../../src/core/store/catalog/scopes.ts";
+import { drawStamp } from "../../../src/core/store/work/fetch-ledger.ts";
+import type { Standin } from "../../../src/features/standin/server.ts";
 import { setupPages, setupViewer } from "../../support/pages.ts";
 import { addSource, connect } from "../../support/reporting.ts";
 import { share } from "../../support/share.ts";
@@ -47,8 +47,8 @@ async function setupCell() {
   await fail(-2, "request_refused", `${REQUEST} answered 422: {"detail":{"error":"odd"}}`);
   await fail(-1, "request_refused", `${REQUEST} answered 422: {"detail":"Cut...`);
   await (await connect(url)).query(
-    `INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, stored_traces, export_traces, state, fetch_number)
-     VALUES ($1, 'u1', $2, 'traces_differ', 5678, 5600, 'platform_disagrees', 3)`,
+    `INSERT INTO usage.difference (scope_id, compared_with, external_id, period_start, period_end, kind, stored_traces, other_traces, state, fetch_number)
+     VALUES ($1, 'export', 'u1', $2, $2::timestamptz + interval '1 day', 'traces_differ', 5678, 5600, 'platform_disagrees', 3)`,
     [scopeIds[0], `${day(-9)}T00:00:00Z`],
   );
   const served = { databaseUrl: url, standin: STANDIN, store };
@@ -65,7 +65,7 @@ test("a cell shows what is stored and leads to its differences and restatements"
   expect(page.table("State by dimension")).toEqual([
     { Dimension: "user", Status: "final, not proved", "Traces stored": "5,678" },
   ]);
-  expect(page.hasTable("Answers that stand there")).toBe(true);
+  expect(page.hasTable("Responses in force")).toBe(true);
   expect(page.link("Differences and restatements of these days")).toBe(
     `/differences?source=default&state=all&from=${day(-9)}&to=${day(-8)}&group_by=user&workspace=${W}`,
   );

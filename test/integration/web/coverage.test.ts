@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { DAY_MS, floorToGrid } from "../../../src/domain/time/stride.ts";
-import type { Standin } from "../../../src/local/standin/server.ts";
-import { scopesOf } from "../../../src/store/catalog/scopes.ts";
+import { DAY_MS, floorToGrid } from "../../../src/core/domain/time/stride.ts";
+import { scopesOf } from "../../../src/core/store/catalog/scopes.ts";
+import type { Standin } from "../../../src/features/standin/server.ts";
 import { type PagesBench, setupPages } from "../../support/pages.ts";
 import { connect } from "../../support/reporting.ts";
 import { share } from "../../support/share.ts";
@@ -117,8 +117,8 @@ test("a day of the calendar says the worst of all workspaces, and leads to those
 test("what the export contradicts is not shown as if it were right", async () => {
   const { pages, day, reader, store, sourceId } = await setupCoverage();
   await reader.query(
-    `INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, stored_traces, export_traces, state, closed_at, fetch_number)
-     SELECT scope_id, state, bucket, 'traces_differ', 3, 4, state, CASE state WHEN 'repaired' THEN now() END, 3
+    `INSERT INTO usage.difference (scope_id, compared_with, external_id, period_start, period_end, kind, stored_traces, other_traces, state, closed_at, fetch_number)
+     SELECT scope_id, 'export', state, bucket, bucket + interval '1 day', 'traces_differ', 3, 4, state, CASE state WHEN 'repaired' THEN now() END, 3
      FROM usage.trace_scope, (VALUES ($2::timestamptz, 'platform_disagrees'), ($2, 'open'), ($3, 'repaired')) d (bucket, state)
      WHERE scope_id = ANY ($1::integer[])`,
     [

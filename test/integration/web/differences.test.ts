@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { dayOf } from "../../../src/domain/time/days.ts";
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { dayOf } from "../../../src/core/domain/time/days.ts";
+import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
 import { type PagesBench, setupPages, setupViewer } from "../../support/pages.ts";
 import { senderOn, setup } from "../../support/source.ts";
 
@@ -93,17 +93,17 @@ test("many lines of one instant come page by page, each once, together with a to
   const { pages, sql, dataStart, restate } = await setupDifference();
   await restate();
   await sql(
-    `INSERT INTO usage.reconciliation_difference
-       (scope_id, external_id, bucket_start, kind, stored_traces, export_traces, state, fetch_number)
-     SELECT scope_id, 'planted ' || n, $1, 'traces_differ', n, n + 1, 'open', 1
+    `INSERT INTO usage.difference
+       (scope_id, compared_with, external_id, period_start, period_end, kind, stored_traces, other_traces, state, fetch_number)
+     SELECT scope_id, 'export', 'planted ' || n, $1, $1::timestamptz + interval '1 day', 'traces_differ', n, n + 1, 'open', 1
      FROM usage.trace_scope, generate_series(1, 120) n WHERE stride = 'day' AND group_by = 'project'`,
     [new Date(dataStart).toISOString()],
   );
   await sql(
-    `INSERT INTO usage.control_difference
-       (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number, found_at)
-     SELECT scope_id, 'stride_total', $1, $1::timestamptz + interval '7 days', 'planted total', 1, 2, 'platform_disagrees', 1, d.found_at
-     FROM usage.trace_scope, (SELECT max(found_at) AS found_at FROM usage.reconciliation_difference) d
+    `INSERT INTO usage.difference
+       (scope_id, compared_with, kind, period_start, period_end, external_id, stored_traces, other_traces, state, fetch_number, found_at)
+     SELECT scope_id, 'stride_total', 'stride_total', $1, $1::timestamptz + interval '7 days', 'planted total', 1, 2, 'platform_disagrees', 1, d.found_at
+     FROM usage.trace_scope, (SELECT max(found_at) AS found_at FROM usage.difference) d
      WHERE stride = 'day' AND group_by = 'project'`,
     [new Date(dataStart).toISOString()],
   );

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createBackfill } from "../../../src/store/work/backfills.ts";
+import { createBackfill } from "../../../src/core/store/work/backfills.ts";
 import { type PagesBench, setupPages, TOKENS } from "../../support/pages.ts";
 import { setupMigrated } from "../../support/store.ts";
 

@@ -1,8 +1,11 @@
 import { expect, test } from "vitest";
-import { GROUPINGS } from "../../../src/domain/usage/record.ts";
-import { closeMonth } from "../../../src/store/months/month-close.ts";
+import { monthAt } from "../../../src/core/domain/months/month.ts";
+import { GROUPINGS } from "../../../src/core/domain/usage/record.ts";
+import { closePeriod } from "../../../src/features/close/close-period.store.ts";
+import { KEEP_PROOF } from "../../support/by-hand.ts";
 import { enterPrices } from "../../support/charges.ts";
 import { answer, overHttp } from "../../support/mcp.ts";
+import { acceptOpen } from "../../support/month.ts";
 import { setupPages } from "../../support/pages.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../../support/reporting.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../../support/store.ts";
@@ -26,16 +29,13 @@ async function setup() {
     for (const workspaceId of WORKSPACES) await loadTraces(workspaceId, 10, groupBy);
   const owner = await connectPlain(url);
   await owner.query(`INSERT INTO usage.reconciled (scope_id, period_start, period_end, fetch_number, reconciled_at)
-    SELECT scope_id, '2026-03-01Z', '2026-04-01Z', 999, now() FROM usage.trace_scope WHERE stride = 'day'`);
-  const close = async (without: readonly string[]) => {
+    SELECT scope_id, '2026-03-01Z', '2026-04-01Z', 999, now() FROM usage.trace_scope WHERE stride = 'day'; ${KEEP_PROOF}`);
+  const close = async () => {
     const by = { name: "ada", role: "operator", via: "command" } as const;
-    const closed = await closeMonth(store, {
-      sourceId,
-      monthStart: MARCH.from,
-      settleAfterMs: 0,
-      without,
-      by,
-    });
+    const period = monthAt(Date.parse(MARCH.from));
+    const closed = await acceptOpen((accept) =>
+      closePeriod(store, { sourceId, period, settleAfterMs: 0, by, ...accept }),
+    );
     expect(closed).toMatchObject({ state: "closed" });
   };
   const standin = { url: "http://127.0.0.1:9", apiKey: "platform-key" };
@@ -44,7 +44,7 @@ async function setup() {
     const said = await answer(client, "why_changed", { ...MARCH, workspace_id });
     return { traces: said.closed_months_with_other_traces, costs: said.closed_months_with_other_costs };
   };
-  return { store, sourceId, loadTraces, close, changes };
+  return { store, sourceId, owner, loadTraces, close, changes };
 }
 
 test("a closed month's later costs are those of the workspace that was asked for", async () => {
@@ -53,7 +53,7 @@ test("a closed month's later costs are those of the workspace that was asked for
     { sku: "base", unitPrice: "1" },
     { sku: "runs", unitPrice: "3", measure: "agent_runs" },
   ]);
-  await close([]);
+  await close();
   expect(await changes()).toEqual({ traces: [], costs: [] });
   // Runs that are loaded after the close are in no closed cost.
   const part = { sourceId, groupBy: "workspace", workspaceId: FIRST, window } as const;
@@ -70,9 +70,15 @@ test("a closed month's later costs are those of the workspace that was asked for
 });
 
 test("a workspace that a close left out has no changes since it", async () => {
-  const { store, loadTraces, close, changes } = await setup();
+  const { store, owner, loadTraces, close, changes } = await setup();
   await enterPrices(store, [{ sku: "base", unitPrice: "1" }]);
-  await close([SECOND]);
+  await owner.query(
+    `DELETE FROM usage.reconciled r USING usage.scope c JOIN usage.entity e ON e.entity_id = c.workspace_id
+     WHERE c.scope_id = r.scope_id AND e.external_id = $1`,
+    [SECOND],
+  );
+  await owner.query(KEEP_PROOF);
+  await close();
   await loadTraces(FIRST, 12);
   await loadTraces(SECOND, 7);
   const changed = { month: "2026-03", closedTraces: 10, netTraces: 2, hasCosts: true };

@@ -1,6 +1,6 @@
 import type { Client } from "@modelcontextprotocol/client";
 import { beforeEach, expect, test } from "vitest";
-import type { Store } from "../../../src/store/db/database.ts";
+import type { Store } from "../../../src/core/store/db/database.ts";
 import { call, overHttp, refusal, rowsOf } from "../../support/mcp.ts";
 import { setupPages, TOKENS } from "../../support/pages.ts";
 import { connectPlain, setupSource } from "../../support/reporting.ts";

@@ -4,10 +4,11 @@ import { createInterface } from "node:readline";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import pg from "pg";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { GROUPINGS } from "../../../src/domain/usage/record.ts";
+import { GROUPINGS } from "../../../src/core/domain/usage/record.ts";
 import { openStory } from "../../support/browser/site.ts";
 import { enterPrices } from "../../support/charges.ts";
 import { environment, usageEtl } from "../../support/cli.ts";
+import { now } from "../../support/clock.ts";
 import { answer, call, connected, overHttp, refusal, rowsOf } from "../../support/mcp.ts";
 import { TOKENS } from "../../support/pages.ts";
 import { poll } from "../../support/poll.ts";
@@ -21,7 +22,7 @@ let days: { month: string; from: string; gap: string; today: string };
 
 beforeAll(async () => {
   site = await openStory({ environment: TOKENS });
-  const { month, gap, today } = storyOf(Date.now());
+  const { month, gap, today } = storyOf(now());
   days = {
     month: iso(month.start).slice(0, 7),
     from: iso(month.start),
@@ -151,7 +152,7 @@ test("why_changed names restatements, differences, and what a closed month has m
   const changes = await answer(client, "why_changed", range);
   const [view] = await sql(
     `SELECT sum(closed_traces)::float8 AS closed, sum(adjustment_traces)::float8 AS more
-     FROM reporting_detail.fct_month_close_by_dimension WHERE group_by = 'workspace'`,
+     FROM reporting_detail.fct_close WHERE group_by = 'workspace'`,
   );
   expect(changes.closed_months_with_other_traces).toEqual([
     { month: days.month, closedTraces: view.closed, netTraces: view.more, hasCosts: false },

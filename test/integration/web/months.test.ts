@@ -1,11 +1,11 @@
 import { sql } from "kysely";
 import { DateTime } from "luxon";
 import { beforeEach, expect, test } from "vitest";
-import { monthAt, monthBefore, monthTitle } from "../../../src/domain/months/month.ts";
-import { dayOf } from "../../../src/domain/time/days.ts";
-import { DAY_MS, floorToGrid, HOUR_MS } from "../../../src/domain/time/stride.ts";
-import { lockScopes } from "../../../src/store/catalog/scopes.ts";
-import { trustOfSources } from "../../../src/store/coverage/trust.ts";
+import { monthAt, monthBefore, monthTitle } from "../../../src/core/domain/months/month.ts";
+import { dayOf } from "../../../src/core/domain/time/days.ts";
+import { DAY_MS, floorToGrid, HOUR_MS } from "../../../src/core/domain/time/stride.ts";
+import { lockScopes } from "../../../src/core/store/catalog/scopes.ts";
+import { trustOfSources } from "../../../src/features/status/trust.store.ts";
 import { enterPrices } from "../../support/charges.ts";
 import { usageEtl } from "../../support/cli.ts";
 import { numberIn } from "../../support/dom.ts";
@@ -70,13 +70,13 @@ async function rowOf(start: number): Promise<Record<string, string>> {
 }
 
 /** The fields of the form that closes the month, as the confirmation offers them. */
-async function offered(query = "source=default") {
-  const { _csrf, ...fields } = (await pages.read(`${path}/close?${query}`)).form(/^Close/);
+async function offered() {
+  const { _csrf, ...fields } = (await pages.read(`${path}/close?source=default`)).form(/^Close/);
   return fields;
 }
 
-async function close(fields: Awaited<ReturnType<typeof offered>>, query = "source=default") {
-  return pages.post(`${path}/close`, fields, { from: `${path}/close?${query}` });
+async function close(fields: Awaited<ReturnType<typeof offered>>) {
+  return pages.post(`${path}/close`, fields, { from: `${path}/close?source=default` });
 }
 
 test("an open month lists what keeps it open as `close` prints it, each with the way to its days", async () => {
@@ -137,7 +137,7 @@ test("a look waits for no load, its confirmation shows the totals that a close k
   expect((await viewer.read(path)).links(/^Close/)).toEqual([]);
   expect((await viewer.get(`${path}/close`)).status).toBe(403);
   expect((await viewer.post(`${path}/close`, { source: "default", digest: "x" })).status).toBe(403);
-  expect(await bench.sql("SELECT FROM usage.month_close")).toHaveLength(0);
+  expect(await bench.sql("SELECT FROM usage.close")).toHaveLength(0);
 });
 
 test("a month is closed once, and later changes are adjustments", async () => {
@@ -169,47 +169,51 @@ async function setupDisputed() {
   await bench.fetch({ wanted: [{ stride: "day", range: month }], reprocess: "all", workspaceIds: [kept] });
   await bench.reconcile({ range: month });
   await bench.sql(
-    `INSERT INTO usage.control_difference
-       (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number)
-     SELECT c.scope_id, 'stride_total', $1, $2, 'p', 1, 2, 'platform_disagrees', 1
+    `INSERT INTO usage.difference
+       (scope_id, compared_with, kind, period_start, period_end, external_id, stored_traces, other_traces, state, fetch_number)
+     SELECT c.scope_id, 'stride_total', 'stride_total', $1, $2, 'p', 1, 2, 'platform_disagrees', 1
      FROM usage.trace_scope c JOIN usage.entity e ON e.entity_id = c.workspace_id
      WHERE c.stride = 'day' AND c.group_by = 'project' AND e.external_id = $3`,
     [new Date(month.start).toISOString(), new Date(month.start + DAY_MS).toISOString(), kept],
   );
-  return { left, query: `source=default&without=${left}&accept=yes` };
+  return left;
 }
 
 test("what was looked at is not what would be closed: nothing is", async () => {
-  const { query } = await setupDisputed();
+  await setupDisputed();
   const refused = async (change: string) => {
-    const looked = await offered(query);
+    const looked = await offered();
     await bench.sql(change);
-    expect([change, (await close(looked, query)).status]).toEqual([change, 409]);
+    expect([change, (await close(looked)).status]).toEqual([change, 409]);
     return looked;
   };
-  await refused(`INSERT INTO usage.control_difference
-       (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number)
-     SELECT scope_id, kind, period_start, period_end, 'q', 3, 4, state, 2 FROM usage.control_difference`);
-  const costless = await refused(
-    "UPDATE usage.control_difference SET control_traces = 5 WHERE external_id = 'q'",
-  );
+  await refused(`INSERT INTO usage.difference
+       (scope_id, compared_with, kind, period_start, period_end, external_id, stored_traces, other_traces, state, fetch_number)
+     SELECT scope_id, kind, kind, period_start, period_end, 'q', 3, 4, state, 2 FROM usage.difference WHERE compared_with <> 'export'`);
+  const costless = await refused("UPDATE usage.difference SET other_traces = 5 WHERE external_id = 'q'");
   await enterPrices(bench.store, [{ unitPrice: "0.5", from: "2020-01-01" }]);
   const priced = await refused("UPDATE usage.price SET unit_price = 0.7");
   expect([costless.costs, priced.costs]).toEqual(["none", undefined]);
   expect(priced.digest).not.toBe(costless.digest);
-  expect(await bench.sql("SELECT FROM usage.month_close")).toHaveLength(0);
+  expect(await bench.sql("SELECT FROM usage.close")).toHaveLength(0);
   const actions = await bench.sql("SELECT action, outcome, via FROM usage.operator_action");
-  expect(actions).toEqual(Array(3).fill({ action: "month.close", outcome: "refused", via: "page" }));
+  expect(actions).toEqual(Array(3).fill({ action: "close", outcome: "refused", via: "page" }));
 });
 
 test("what was left out or accepted is looked at first and keeps no later month from being offered, and a later finding is named", async () => {
-  const { left, query } = await setupDisputed();
+  const left = await setupDisputed();
   const trust = async () => (await trustOfSources(bench.store.db))[0];
-  expect(await openPoints(`${path}?without=${left}`)).toEqual(["project: the platform's totals differ: 1"]);
-  expect(await openPoints(`${path}?${query}`)).toEqual([]);
-  expect(await offered(query)).toMatchObject({ without: left, accept: "yes" });
+  expect(await openPoints(path)).toContain("project: the platform's totals differ: 1");
+  const { text, link } = await pages.read(path);
+  expect(text).toContain(
+    `Accept daily figures on which the platform contradicts itself (1), and a close without ${left}`,
+  );
+  expect(link("Look at what that closes")).toBe(`${path}/close?source=default`);
+  const { facts } = await pages.read(`${path}/close`);
+  expect(facts["Left out"]).toContain(left);
+  expect(facts.Accepted).toContain("1 daily figure");
   expect(await trust()).toMatchObject({ disagreements: 1, disagreementsSince: 0, leftOutDays: 0 });
-  expect((await close(await offered(query), query)).status).toBe(303);
+  expect((await close(await offered())).status).toBe(303);
   expect(await trust()).toMatchObject({
     disagreements: 0,
     disagreementsSince: 0,
@@ -217,9 +221,9 @@ test("what was left out or accepted is looked at first and keeps no later month 
     closedMonth: `${month.name}-01`,
     reconciledUntil: dayOf(month.end),
   });
-  await bench.sql("UPDATE usage.control_difference SET found_at = now()");
+  await bench.sql("UPDATE usage.difference SET found_at = now() WHERE compared_with <> 'export'");
   expect(await trust()).toMatchObject({ disagreements: 0, disagreementsSince: 1 });
-  expect(await bench.sql("SELECT accepted_disagreements FROM usage.month_close")).toEqual([
+  expect(await bench.sql("SELECT accepted_disagreements FROM usage.close")).toEqual([
     { accepted_disagreements: 1 },
   ]);
 });

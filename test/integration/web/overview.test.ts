@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { monthAt, monthBefore, monthTitle } from "../../../src/domain/months/month.ts";
-import { dayOf } from "../../../src/domain/time/days.ts";
-import { HOUR_MS } from "../../../src/domain/time/stride.ts";
-import { amountOf, centsShown } from "../../../src/domain/usage/amount.ts";
+import { monthAt, monthBefore, monthTitle } from "../../../src/core/domain/months/month.ts";
+import { dayOf } from "../../../src/core/domain/time/days.ts";
+import { HOUR_MS } from "../../../src/core/domain/time/stride.ts";
+import { amountOf, centsShown } from "../../../src/core/domain/usage/amount.ts";
 import { enterPrices } from "../../support/charges.ts";
 import { setupPages } from "../../support/pages.ts";
 import { setup } from "../../support/source.ts";

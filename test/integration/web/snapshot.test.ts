@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { openStore } from "../../../src/store/db/database.ts";
+import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
+import { openStore } from "../../../src/core/store/db/database.ts";
 import { setupPages } from "../../support/pages.ts";
 import { setup } from "../../support/source.ts";
 
@@ -16,7 +16,7 @@ const CHANGE = `
   UPDATE usage.monthly_total SET traces = 1000000 - traces;
   UPDATE usage.entity_name SET name = reverse(name);
   UPDATE usage.run SET failed = 1 - failed;
-  UPDATE usage.reconciliation_difference SET stored_traces = 1000000 - stored_traces;`;
+  UPDATE usage.difference SET stored_traces = 1000000 - stored_traces;`;
 
 test("overview, coverage, cell, months and usage show one instant, and they and previews of backfills need few statements", async () => {
   const bench = await setup({ days: 33, workspaces: [1] });

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { readConfig } from "../../../src/config/config.ts";
-import { Secret } from "../../../src/config/secret.ts";
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { asRun } from "../../../src/pipeline/as-run.ts";
-import { TOOLS } from "../../../src/service/mcp/tools.ts";
-import { TIMELINE_KINDS } from "../../../src/store/activity/timeline.ts";
-import { CLOSE_ACTION } from "../../../src/store/months/closed-months.ts";
-import { recordAction } from "../../../src/store/work/operator-actions.ts";
+import { readConfig } from "../../../src/core/base/config.ts";
+import { Secret } from "../../../src/core/base/secret.ts";
+import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
+import { asRun } from "../../../src/core/pipeline/as-run.ts";
+import { CLOSE_ACTION } from "../../../src/core/store/months/closes.ts";
+import { recordAction } from "../../../src/core/store/work/operator-actions.ts";
+import { TIMELINE_KINDS } from "../../../src/features/activity/timeline.store.ts";
+import { TOOLS } from "../../../src/features/mcp/tools.ts";
 import { type PagesBench, setupPages, setupViewer } from "../../support/pages.ts";
 import { share } from "../../support/share.ts";
 import { senderOn, setup } from "../../support/source.ts";
@@ -37,7 +37,7 @@ async function setupTimeline() {
      INSERT INTO usage.price (sku_id, unit_price, currency, valid_from) SELECT sku_id, 1, 'USD', '2026-01-01' FROM k`,
   );
   await bench.sql(
-    "INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements) VALUES ($1, '2026-01-01', 0, 3)",
+    "INSERT INTO usage.close (source_id, period_start, period_end, settle_after_seconds, accepted_disagreements) VALUES ($1, '2026-01-01', '2026-02-01', 0, 3)",
     [sourceId],
   );
   await recordAction(bench.store.db, ADA, { sourceId, action: CLOSE_ACTION, detail: "2026-01: 5 traces" });

@@ -1,12 +1,11 @@
 import { parse } from "csv-parse/sync";
 import { expect, test } from "vitest";
-import { monthTitle } from "../../../src/domain/months/month.ts";
-import { dayOf } from "../../../src/domain/time/days.ts";
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import type { GroupBy } from "../../../src/domain/usage/record.ts";
-import { rowsOf as rowsAllowed } from "../../../src/service/web/figures/question.ts";
-import { learnMeter } from "../../../src/store/catalog/source-meters.ts";
-import { DIMENSIONS } from "../../../src/store/db/dimensions.ts";
+import { monthTitle } from "../../../src/core/domain/months/month.ts";
+import { dayOf } from "../../../src/core/domain/time/days.ts";
+import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
+import type { GroupBy } from "../../../src/core/domain/usage/record.ts";
+import { learnMeter } from "../../../src/core/store/catalog/source-meters.ts";
+import { DIMENSIONS } from "../../../src/core/store/db/dimensions.ts";
 import { enterPrices } from "../../support/charges.ts";
 import { numberIn } from "../../support/dom.ts";
 import { close, load, month, bench as monthBench, setUpMonth } from "../../support/month.ts";
@@ -106,15 +105,8 @@ test("what grew most comes first where that is asked for, in the file too", asyn
      ORDER BY sum(traces) FILTER (WHERE usage_date >= '${day(3)}') - coalesce(sum(traces) FILTER (WHERE usage_date < '${day(3)}'), 0) DESC`,
   );
   expect(sorted.table("By project")[0]?.Project).toContain(grown?.name);
-  expect((await fileOf(pages, `${query}&sort=growth`))[0]?.name).toBe(grown?.name);
-});
-
-test("with today in the range, the form of what grew names what is shown", async () => {
-  const { pages, day } = await setupTen();
-  const query = `by=project&from=${day(3)}&to=${day(-1)}&per=day`;
-  const form = (await pages.read(`/usage?${query}&sort=growth`)).form("Show");
-  expect(form).toMatchObject({ until: day(1), sort: "growth" });
-  expect((await pages.read(`/usage?${query}`)).form("Show").until).toBe(day(0));
+  // A name such as -legacy- has a mark before it, so that a spreadsheet takes it for text.
+  expect((await fileOf(pages, `${query}&sort=growth`))[0]?.name?.replace(/^'/, "")).toBe(grown?.name);
 });
 
 test("a range with today is compared without it: half a day is no fall", async () => {
@@ -200,17 +192,6 @@ test("an id is found by a part of its name, and the others are the rest", async 
   );
 });
 
-test("more lines are shown where that is no page of a million figures", () => {
-  const rows = (days: number, per: "day" | "hour") =>
-    rowsAllowed({ range: { from: "2026-01-01", to: dayOf(Date.UTC(2026, 0, 1 + days)) }, per });
-  expect([rows(92, "day"), rows(31, "hour")]).toEqual([[20, 100, 500], [20]]);
-});
-
-test("without prices the page of costs says so", async () => {
-  const { pages } = await setupTen();
-  expect((await pages.read("/usage?measure=cost")).notices).toHaveLength(1);
-});
-
 test.each([
   ["workspace", "EUR"],
   ["workspace", "USD"],
@@ -293,10 +274,15 @@ async function loadMeasures(bench: UsageBench): Promise<void> {
     for (const { id } of workspaces.slice(0, 2)) {
       const ids = groupBy === "workspace" ? [id] : [`${id.slice(0, -2)}0a`, ""];
       const answer = { sourceId, groupBy, workspaceId: id };
+      const window = windowOf("day", from, to);
+      // The view by user has long-lived traces beside traces.
+      if (groupBy === "user") {
+        await loadRows(bench.store, { ...answer, window, rows: ids.map((one) => [start, one, 9]) });
+      }
       await loadRows(bench.store, {
         ...answer,
         meter: "longlived",
-        window: windowOf("day", from, to),
+        window,
         rows: ids.map((one, n) => [start, one, 3 + n, "ada"] as const),
       });
       await loadDeploymentRows(bench.store, {
@@ -311,16 +297,8 @@ async function loadMeasures(bench: UsageBench): Promise<void> {
 const OTHER = "quantity FROM reporting_detail.fct_other_usage_daily";
 
 test.each([
-  [
-    "longlived",
-    "workspace",
-    "traces FROM reporting_detail.fct_usage_workspace_by_tier_daily WHERE trace_tier = 'longlived'",
-  ],
-  [
-    "longlived",
-    "user",
-    "traces FROM reporting_detail.fct_usage_user_by_tier_daily WHERE trace_tier = 'longlived'",
-  ],
+  ["longlived", "workspace", "longlived_traces FROM reporting.fct_usage_workspace_daily"],
+  ["longlived", "user", "longlived_traces FROM reporting.fct_usage_user_daily"],
   ["nodes_executed", "project", `${OTHER} WHERE measure = 'nodes_executed' AND group_by = 'deployment'`],
   ["agent_runs", "user", `${OTHER} WHERE measure = 'agent_runs' AND group_by = 'user'`],
   [
@@ -413,7 +391,7 @@ test("what came since a month was closed is named beside its traces and beside i
     [],
   ]);
   const [{ closed = "" } = {}] = await monthBench.sql<{ closed: string }>(
-    "SELECT to_char(sum(closed_traces), 'FM999,999,999') AS closed FROM reporting_detail.fct_month_close_by_dimension WHERE group_by = 'workspace'",
+    "SELECT to_char(sum(closed_traces), 'FM999,999,999') AS closed FROM reporting_detail.fct_close WHERE group_by = 'workspace'",
   );
   monthBench.standin.ledger.change(senderOn(monthBench.standin, 0, month.start + 5 * DAY_MS), 12);
   await load();

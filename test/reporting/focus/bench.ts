@@ -1,8 +1,11 @@
 import { expect } from "vitest";
-import { GROUPINGS } from "../../../src/domain/usage/record.ts";
-import { closeMonth } from "../../../src/store/months/month-close.ts";
+import { monthAt } from "../../../src/core/domain/months/month.ts";
+import { GROUPINGS } from "../../../src/core/domain/usage/record.ts";
+import { closePeriod } from "../../../src/features/close/close-period.store.ts";
+import { KEEP_PROOF } from "../../support/by-hand.ts";
 import { enterPrices } from "../../support/charges.ts";
 import type { FocusCheck } from "../../support/focus.ts";
+import { acceptOpen } from "../../support/month.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../../support/reporting.ts";
 import { type AnswerRow, loadRows, windowOf } from "../../support/store.ts";
 
@@ -68,7 +71,10 @@ export async function loadDay(
   });
 }
 
-/** Marks a month as reconciled, as a reconciliation without differences does, and closes it. */
+/**
+ * Marks a month as reconciled, as a reconciliation without differences does, and closes it. `without`: workspaces that are not
+ * reconciled, so the close leaves them out.
+ */
 export async function close(
   { store, sourceId, owner }: Bench,
   month: number,
@@ -76,13 +82,17 @@ export async function close(
 ) {
   await owner.query(
     `INSERT INTO usage.reconciled (scope_id, period_start, period_end, fetch_number, reconciled_at)
-     SELECT scope_id, $1::date, $2::date, 1000, clock_timestamp() FROM usage.trace_scope WHERE stride = 'day'`,
-    [MONTHS[month], MONTHS[month + 1]],
+     SELECT scope_id, $1::date, $2::date, 1000, clock_timestamp()
+     FROM usage.trace_scope c JOIN usage.entity w ON w.entity_id = c.workspace_id
+     WHERE stride = 'day' AND w.external_id <> ALL ($3::text[])`,
+    [MONTHS[month], MONTHS[month + 1], without],
   );
-  const monthStart = MONTHS[month] ?? "";
-  expect(await closeMonth(store, { sourceId, monthStart, settleAfterMs: 0, without, by: BY })).toMatchObject({
-    state: "closed",
-  });
+  await owner.query(KEEP_PROOF);
+  const period = monthAt(Date.parse(MONTHS[month] ?? ""));
+  const closed = await acceptOpen((accept) =>
+    closePeriod(store, { sourceId, period, settleAfterMs: 0, by: BY, ...accept }),
+  );
+  expect(closed).toMatchObject({ state: "closed", without });
 }
 
 /** Prices with tiers and in two currencies, counts at the limit of floats, a free SKU, two months. */

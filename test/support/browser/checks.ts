@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Page } from "playwright-core";
 import { expect } from "vitest";
-import { printableLine } from "../../../src/printable.ts";
+import { printableLine } from "../../../src/core/base/printable.ts";
 import type { Opened } from "./page.ts";
 
 const require = createRequire(import.meta.url);

@@ -1,5 +1,5 @@
 import { type BrowserServer, chromium } from "playwright-core";
-import { aptInstall, isExecutable, mayAptInstall, onPath } from "../../../src/local/servers/local-redis.ts";
+import { aptInstall, isExecutable, mayAptInstall, onPath } from "../../../src/features/servers/install.ts";
 
 /** Debian's smallest first: the shell has no windows and starts in half the time. */
 const PROGRAMS = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome"];

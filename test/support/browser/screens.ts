@@ -1,4 +1,4 @@
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
 import { now } from "../clock.ts";
 import { HOSTILE } from "../hostile.ts";
 import { iso, storyOf } from "../story.ts";

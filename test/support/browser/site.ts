@@ -1,4 +1,4 @@
-import { openStore, type Store } from "../../../src/store/db/database.ts";
+import { openStore, type Store } from "../../../src/core/store/db/database.ts";
 import { createTestDatabase, ensureTemplate } from "../database.ts";
 import { HOSTILE } from "../hostile.ts";
 import { openPages } from "../pages.ts";

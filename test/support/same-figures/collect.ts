@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { clockVariables } from "../cli.ts";
+import { now } from "../clock.ts";
 import { resolveTestPostgres } from "../test-postgres.ts";
 import { openDemo } from "./demo.ts";
 import { buildHistories } from "./histories.ts";
@@ -19,7 +20,7 @@ const DEMO_AT = "2026-11-22T09:17:00Z";
 
 const clock = process.env.CLOCK_OFFSET ?? "";
 // The clock library reads zeros so far: this is the real time.
-const realStart = Math.floor(Date.now() / 1000);
+const realStart = Math.floor(now() / 1000);
 const realMono = performance.now();
 
 /** Moves the clock of this process, of Postgres and of every program that it starts. From then on it runs slowly. */

@@ -1,10 +1,8 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
+import { startDemo } from "../running-demo.ts";
 
-const LONGEST_MS = 300_000;
 const SOURCES = ["demo", "demo-trouble", "demo-bill"] as const;
 const MONTHS = ["2026-01", "2026-08", "2026-09", "2026-10", "2026-11"] as const;
 
@@ -29,34 +27,10 @@ export async function openDemo({
   folder: string;
 }): Promise<Demo> {
   const data = join(folder, "demo");
-  const command = ["demo", "--inline", "--data-dir", data, "--port", "0"];
-  const cli = ["src/cli.js", "src/cli.ts"].map((one) => join(tree, one)).find((one) => existsSync(one)) ?? "";
-  const child = spawn(process.execPath, [cli, ...command], {
-    cwd: folder,
-    env: { ...process.env, DATABASE_URL: url },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (piece) => (output += piece));
-  const gone = once(child, "exit");
-  const until = performance.now() + LONGEST_MS;
-  // It prints a line for psql once everything is there.
-  while (!/psql '/.test(output)) {
-    if (child.exitCode !== null || performance.now() > until)
-      throw new Error(`The demo did not start:\n${output}`);
-    await new Promise((done) => setTimeout(done, 200));
-  }
+  const { close } = await startDemo(data, { tree, options: ["--inline"], env: { DATABASE_URL: url } });
   const envFile = join(data, "demo.env");
   const pages = parseEnv(readFileSync(envFile, "utf8")).DEMO_PAGES ?? "";
-  return {
-    pages,
-    envFile,
-    commands: readCommands,
-    close: async () => {
-      child.kill("SIGINT");
-      await gone;
-    },
-  };
+  return { pages, envFile, commands: readCommands, close };
 }
 
 function readCommands(): string[][] {

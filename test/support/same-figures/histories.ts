@@ -1,8 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
-import { type Dice, dice } from "../../../src/local/standin/engine/random.ts";
-import { type Standin, startStandin } from "../../../src/local/standin/server.ts";
+import { DAY_MS, HOUR_MS } from "../../../src/core/domain/time/stride.ts";
+import { type Dice, dice } from "../../../src/features/standin/engine/random.ts";
+import { type Standin, startStandin } from "../../../src/features/standin/server.ts";
+import { now } from "../clock.ts";
 import { asJson, type Program } from "./program.ts";
 
 const DIMENSIONS = ["workspace", "project", "user", "api_key"] as const;
@@ -53,7 +54,7 @@ export async function buildHistories(input: HistoriesInput): Promise<Record<stri
         await takeStep(history, step === 0 ? "sync" : history.dice.pick(KINDS));
         if (step === 2) await price(history, folder);
         if (step === 3) await own(history, rules, folder);
-        setClock(Date.now() + history.dice.pick([2, 5, 24, 24, 49]) * HOUR_MS);
+        setClock(now() + history.dice.pick([2, 5, 24, 24, 49]) * HOUR_MS);
       }
       history.standin.faults.clear();
       await history.run("sync", "--inline");
@@ -75,7 +76,7 @@ async function expectDone(command: ReturnType<Program>): Promise<void> {
 async function begin(seed: number, { program, url, folder }: HistoriesInput): Promise<History> {
   const own = dice(seed);
   const slug = `h${String(seed).padStart(2, "0")}`;
-  const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+  const today = Math.floor(now() / DAY_MS) * DAY_MS;
   const before = DAYS_BEFORE.least + own.below(DAYS_BEFORE.most - DAYS_BEFORE.least);
   const dataStart = today - before * DAY_MS;
   const standin = await startStandin({ seed: 1000 + seed, scale: 0.3, dataStart: dayOf(dataStart) });
@@ -165,7 +166,7 @@ async function takeStep(history: History, step: (typeof KINDS)[number]): Promise
     case "close": {
       const month = new Date();
       month.setUTCDate(0);
-      await run("reconcile", "--repair", "--from", dayOf(history.dataStart), "--to", dayOf(Date.now()));
+      await run("reconcile", "--repair", "--from", dayOf(history.dataStart), "--to", dayOf(now()));
       await run("close", month.toISOString().slice(0, 7), ...own.pick([[], ["--without-costs"]]));
     }
   }
@@ -177,7 +178,7 @@ function change({ dice: own, standin, dataStart, workspaceIds }: History): void 
     workspaceIds.includes(project.workspace.id),
   );
   const { project, user, key } = own.pick(streams);
-  const at = dataStart + own.below(Math.floor((Date.now() - dataStart) / DAY_MS)) * DAY_MS + 5 * HOUR_MS;
+  const at = dataStart + own.below(Math.floor((now() - dataStart) / DAY_MS)) * DAY_MS + 5 * HOUR_MS;
   standin.ledger.change({ project, user, key, at }, own.pick([7, -3]));
 }
 
@@ -204,7 +205,7 @@ async function own(history: History, rules: string[], folder: string): Promise<v
 }
 
 function someDays({ dice: own, dataStart }: History, most: number): { from: string; to: string } {
-  const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+  const today = Math.floor(now() / DAY_MS) * DAY_MS;
   const days = (today - dataStart) / DAY_MS;
   const length = 1 + own.below(most);
   const first = dataStart + own.below(Math.max(1, days + 1 - length)) * DAY_MS;

@@ -20,18 +20,20 @@ export const MOVED: {
     /^fct_cost_(project|user|api_key|deployment|sandbox)_daily$/,
     /^dim_\w+_tag$/,
     /^bridge_\w+_workspace$/,
+    // Measures of the daily and monthly views.
+    /^fct_usage_\w+_by_tier_/,
+    /^fct_usage_(project|user|api_key)_hourly$/,
+    /^usage_\w+_daily_as_of$/,
+    // Views of closes of a month and of a billing period.
+    /^fct_month_close/,
+    /^usage_period_close$/,
   ],
   // Addresses of users are in dim_user alone.
-  columns: [
-    "fct_usage_user_daily.user_email",
-    "fct_usage_user_hourly.user_email",
-    "fct_usage_user_by_tier_daily.user_email",
-    "fct_usage_user_by_tier_monthly.user_email",
-    "fct_month_close_by_dimension.dimension_name",
-    "usage_record.dimension_name",
-  ],
-  lines: [],
-  files: [],
+  columns: ["fct_usage_user_daily.user_email", "usage_record.dimension_name"],
+  // A close says its period.
+  lines: [/^\.\d+\.period(Start|End) = \d{4}-\d{2}-01$/],
+  // The page of a month has no form to accept what is open.
+  files: [/accept=yes/],
   // Names of users are no part of it any more.
   shorter: [/^dim_name\.view$/],
 };

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createA2aClient } from "../../../src/platform/agents/a2a.ts";
-import type { TaskEvent } from "../../../src/platform/agents/a2a-answers.ts";
-import type { PlatformHttp, SendRequest } from "../../../src/platform/http/http.ts";
+import type { PlatformHttp, SendRequest } from "../../../src/core/platform/http/http.ts";
+import { createA2aClient } from "../../../src/features/agents/a2a.ts";
+import type { TaskEvent } from "../../../src/features/agents/a2a-answers.ts";
 import { answerOf, anyJson, often, outcomeOf, SEED } from "./fuzz.ts";
 
 /** Answers of agent servers: the same in both versions of the protocol, and never a crash. */

@@ -3,11 +3,11 @@ import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import type { ExportRow } from "../../../src/domain/usage/export.ts";
-import type { UsageRecord } from "../../../src/domain/usage/record.ts";
-import { createBillingClient } from "../../../src/platform/billing/billing.ts";
-import type { PlatformAnswer, PlatformHttp } from "../../../src/platform/http/http.ts";
-import { eventData, readJson } from "../../../src/platform/http/read-body.ts";
+import type { ExportRow } from "../../../src/core/domain/usage/export.ts";
+import type { UsageRecord } from "../../../src/core/domain/usage/record.ts";
+import { createBillingClient } from "../../../src/core/platform/billing/billing.ts";
+import type { PlatformAnswer, PlatformHttp } from "../../../src/core/platform/http/http.ts";
+import { eventData, readJson } from "../../../src/core/platform/http/read-body.ts";
 import { answerOf, anyJson, bytesOf, type Damaged, damaged, holds, KEY, outcomeOf, SEED } from "./fuzz.ts";
 
 const QUERY = {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { EXIT } from "../../../src/cli/session/exit.ts";
+import { EXIT } from "../../../src/terminal/exit.ts";
 import { runHere } from "../../support/in-process.ts";
 import { holds, KEY, SEED } from "./fuzz.ts";
 

@@ -3,11 +3,11 @@ import { Readable } from "node:stream";
 import { inspect } from "node:util";
 import fc from "fast-check";
 import { expect } from "vitest";
-import { systemClock } from "../../../src/clock.ts";
-import { EtlError } from "../../../src/errors.ts";
-import { AnswerBody, Deadline } from "../../../src/platform/http/body.ts";
-import type { PlatformAnswer } from "../../../src/platform/http/http.ts";
-import { createRedactor } from "../../../src/platform/http/redact.ts";
+import { systemClock } from "../../../src/core/base/clock.ts";
+import { EtlError } from "../../../src/core/base/errors.ts";
+import { AnswerBody, Deadline } from "../../../src/core/platform/http/body.ts";
+import type { PlatformAnswer } from "../../../src/core/platform/http/http.ts";
+import { createRedactor } from "../../../src/core/platform/http/redact.ts";
 import { seed, times } from "../../support/drawn.ts";
 
 /** Whatever comes in at an edge ends in a right value or in an error with a code: no crash, no hang, no secret. */

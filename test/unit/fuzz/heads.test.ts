@@ -1,8 +1,8 @@
 import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { fromRetryAfter, LONGEST_WAIT_MS } from "../../../src/platform/http/errors.ts";
-import { clientOf, QUERY, rawServer } from "../platform/http/raw-server.ts";
+import { fromRetryAfter, LONGEST_WAIT_MS } from "../../../src/core/platform/http/errors.ts";
+import { clientOf, QUERY, rawServer } from "../core/platform/http/raw-server.ts";
 import { holds, KEY, often, outcomeOf, SEED } from "./fuzz.ts";
 
 const BODY = '{"stride":{"days":1},"usage":[{"dimensions":{"project_id":"p"},"traces":7}]}';

@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { beforeEach, expect, test } from "vitest";
 import { createStoreGate } from "../../../jobs/holds.ts";
-import { faultOf } from "../../../src/faults.ts";
+import { faultOf } from "../../../src/core/base/faults.ts";
 import { poll } from "../../support/poll.ts";
 
 /** The gate of a process's fetch tasks, with a clock that runs as fast as it is asked to wait. */

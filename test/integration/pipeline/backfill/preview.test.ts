@@ -1,17 +1,17 @@
 import { expect, test } from "vitest";
-import { windowsOf } from "../../../../src/domain/planning/planned-windows.ts";
-import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
+import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
+import { GROUPINGS } from "../../../../src/core/domain/usage/record.ts";
+import { runInline } from "../../../../src/core/pipeline/extract/run-inline.ts";
+import { storeNow } from "../../../../src/core/store/work/fetch-ledger.ts";
+import type { Wish } from "../../../../src/features/backfill/backfill-request.ts";
 import {
   backfillBudget,
   minutesOf,
   previewBackfill,
   previewedOpen,
-} from "../../../../src/pipeline/backfill/plan-backfill.ts";
-import { startShown } from "../../../../src/pipeline/backfill/start-backfill.ts";
-import type { Wish } from "../../../../src/pipeline/backfill/wish.ts";
-import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
-import { storeNow } from "../../../../src/store/load/fetch-ledger.ts";
+} from "../../../../src/features/backfill/plan-backfill.ts";
+import { windowsOf } from "../../../../src/features/backfill/planned-windows.ts";
+import { startShown } from "../../../../src/features/backfill/start-backfill.ts";
 import { listActions } from "../../../support/actions.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
@@ -92,7 +92,7 @@ test("a preview counts what is fetched, what is left out and why, what is replac
   expect(preview.facts?.records).toBe((await stored(firstOpen))[0]?.n);
 
   await bench.sql(
-    "INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements) VALUES (1, $1, 0, 0)",
+    "INSERT INTO usage.close (source_id, period_start, period_end, settle_after_seconds, accepted_disagreements) VALUES (1, $1::date, $1::date + interval '1 month', 0, 0)",
     [new Date(bench.dataStart).toISOString().slice(0, 8).concat("01")],
   );
   const all = await previewOf(bench, { reprocess: "all" });

@@ -1,15 +1,15 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { planSource } from "../../../../src/pipeline/sync/plan.ts";
-import { listRuns } from "../../../../src/store/activity/run-history.ts";
+import { planSource } from "../../../../src/core/pipeline/sync/plan.ts";
+import { listRuns } from "../../../../src/core/store/activity/run-history.ts";
 import {
   createBackfill,
   finishBackfills,
   listBackfills,
   type Steering,
   steerBackfill,
-} from "../../../../src/store/work/backfills.ts";
-import { claimTask, endTask, takeTasksToQueue } from "../../../../src/store/work/tasks.ts";
+} from "../../../../src/core/store/work/backfills.ts";
+import { claimTask, endTask, takeTasksToQueue } from "../../../../src/core/store/work/tasks.ts";
 import { listActions } from "../../../support/actions.ts";
 import { workAll } from "../../../support/by-queue.ts";
 import { type Bench, setup } from "../../../support/source.ts";

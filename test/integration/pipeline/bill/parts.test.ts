@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { checkProvider } from "../../../../src/pipeline/bill/read-bill.ts";
-import { readUsageLimits } from "../../../../src/pipeline/bill/read-terms.ts";
-import type { OpenSource } from "../../../../src/pipeline/source/source.ts";
+import type { OpenSource } from "../../../../src/core/pipeline/source/source.ts";
+import { checkProvider } from "../../../../src/features/costs/read-bill.ts";
+import { readUsageLimits } from "../../../../src/features/costs/read-terms.ts";
 import { platformError } from "../../../support/platform-error.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 

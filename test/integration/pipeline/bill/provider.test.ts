@@ -1,15 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { describeBill } from "../../../../src/cli/commands/proof/totals.ts";
-import { describeProviderMonth } from "../../../../src/domain/bill/provider.ts";
-import { type CalendarMonth, monthAt, monthBefore } from "../../../../src/domain/months/month.ts";
-import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { dice } from "../../../../src/local/standin/engine/random.ts";
-import { openIncidents } from "../../../../src/pipeline/alerts/conditions.ts";
-import { checkProvider } from "../../../../src/pipeline/bill/read-bill.ts";
-import { lookAtMonth } from "../../../../src/pipeline/months/look.ts";
-import { checkTotals } from "../../../../src/pipeline/proof/check-totals.ts";
-import { learnMeters } from "../../../../src/pipeline/source/learn-meters.ts";
-import { listDifferences } from "../../../../src/store/proof/difference-list.ts";
+import { type CalendarMonth, monthAt, monthBefore } from "../../../../src/core/domain/months/month.ts";
+import { describeProviderMonth } from "../../../../src/core/domain/months/provider.ts";
+import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
+import { checkTotals } from "../../../../src/core/pipeline/proof/check-totals.ts";
+import { learnMeters } from "../../../../src/core/pipeline/source/learn-meters.ts";
+import { listDifferences } from "../../../../src/features/activity/difference-list.store.ts";
+import { openIncidents } from "../../../../src/features/alerts/conditions.ts";
+import { lookAtMonth } from "../../../../src/features/close/close-preview.ts";
+import { checkProvider } from "../../../../src/features/costs/read-bill.ts";
+import { describeBill } from "../../../../src/features/costs/totals.command.ts";
+import { dice } from "../../../../src/features/standin/engine/random.ts";
 import { now } from "../../../support/clock.ts";
 import { seed } from "../../../support/drawn.ts";
 import { type Bench, senderOn, setup } from "../../../support/source.ts";
@@ -55,8 +55,6 @@ const outcomes = (result: Awaited<ReturnType<typeof check>>) =>
 const look = async (bench: Bench, month: CalendarMonth) =>
   lookAtMonth(bench.store.db, {
     month: month.name,
-    without: [],
-    acceptDisagreements: false,
     now: bench.now,
     source: {
       workspaceIds: bench.workspaceIds,

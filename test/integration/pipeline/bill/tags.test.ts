@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readBill } from "../../../../src/pipeline/bill/read-bill.ts";
+import { readBill } from "../../../../src/features/costs/read-bill.ts";
 import type { Bench } from "../../../support/source.ts";
 import { setup } from "../../../support/source.ts";
 

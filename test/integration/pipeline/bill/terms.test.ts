@@ -1,13 +1,13 @@
 import { sql } from "kysely";
 import { expect, test } from "vitest";
-import { describeLimit, marksPassed } from "../../../../src/domain/bill/usage-limit.ts";
-import { monthAt } from "../../../../src/domain/months/month.ts";
-import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { openIncidents } from "../../../../src/pipeline/alerts/conditions.ts";
-import { readBill } from "../../../../src/pipeline/bill/read-bill.ts";
-import { closePeriods } from "../../../../src/pipeline/months/close.ts";
-import { limitUses } from "../../../../src/store/bill/bill-terms.ts";
-import { lockScopes } from "../../../../src/store/catalog/scopes.ts";
+import { monthAt } from "../../../../src/core/domain/months/month.ts";
+import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
+import { lockScopes } from "../../../../src/core/store/catalog/scopes.ts";
+import { openIncidents } from "../../../../src/features/alerts/conditions.ts";
+import { closeSources } from "../../../../src/features/close/close.ts";
+import { limitUses } from "../../../../src/features/costs/bill-terms.store.ts";
+import { readBill } from "../../../../src/features/costs/read-bill.ts";
+import { describeLimit, marksPassed } from "../../../../src/features/costs/usage-limit.ts";
 import { poll } from "../../../support/poll.ts";
 import { type Bench, senderOn, setup } from "../../../support/source.ts";
 import { lockWaits } from "../../../support/store.ts";
@@ -220,18 +220,18 @@ test("a billing period closes once all of its days are final and reconciled, and
   // 27 days are no calendar month, whatever today is; nor is the period before, which begins on the same day of a month.
   const shift = new Date(bench.today - 37 * DAY_MS).getUTCDate() === 1 ? DAY_MS : 0;
   const [before, end] = [bench.today - 37 * DAY_MS - shift, bench.today - 10 * DAY_MS - shift];
-  const load = () =>
-    bench.fetch({ wanted: [{ stride: "day", range: { start: before, end } }], reprocess: "all" });
+  // A day on either side is not in it.
+  const range = { start: before - DAY_MS, end: end + DAY_MS };
+  const load = () => bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
   await load();
   await bench.sql(
     "INSERT INTO usage.billing_period (source_id, ends_at, plan_tier, read_at) SELECT 1, e, 'plus', now() FROM unnest($1::timestamptz[]) e",
     [[day(before), day(end)]],
   );
   const close = (on: number) =>
-    closePeriods(bench.store, {
-      day: day(on),
+    closeSources(bench.store, {
+      period: day(on),
       slugs: [],
-      acceptDisagreements: false,
       settleAfterMs: 3 * DAY_MS,
       by: { name: null, role: "operator", via: "command" },
     });
@@ -267,21 +267,21 @@ test("a billing period closes once all of its days are final and reconciled, and
 
   const [kept] = await bench.sql<{ detail: string }>(
     `SELECT settle_after_seconds::integer AS final, accepted_disagreements AS accepted, a.action, a.detail
-     FROM usage.period_close JOIN usage.operator_action a USING (source_id)`,
+     FROM usage.close JOIN usage.operator_action a USING (source_id)`,
   );
-  expect(kept).toMatchObject({ final: 3 * 86_400, accepted: 0, action: "period.close" });
+  expect(kept).toMatchObject({ final: 3 * 86_400, accepted: 0, action: "close" });
   expect(kept?.detail).toMatch(
-    new RegExp(`^billing period ${day(before)} to ${day(end)}: ${traces} traces in \\d+ totals$`),
+    new RegExp(`^${day(before)} to ${day(end)}: ${traces} traces in \\d+ totals, without costs$`),
   );
 
   bench.standin.ledger.change(senderOn(bench.standin, 0, before + 5 * DAY_MS), 6);
   await load();
-  expect((await close(before))[0]?.result).toMatchObject({ state: "closed_before" });
+  expect((await close(before))[0]?.result).toMatchObject({ state: "closed_before", adjusted: 4 });
   expect(
     await bench.sql(
       `SELECT period_start::text, period_end::text, group_by, sum(closed_traces)::bigint AS closed,
               sum(adjustment_traces)::bigint AS adjusted
-       FROM reporting_detail.usage_period_close WHERE group_by = 'workspace' GROUP BY 1, 2, 3`,
+       FROM reporting_detail.fct_close WHERE group_by = 'workspace' GROUP BY 1, 2, 3`,
     ),
   ).toEqual([
     { period_start: day(before), period_end: day(end), group_by: "workspace", closed: traces, adjusted: 6 },

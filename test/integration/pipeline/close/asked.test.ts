@@ -1,17 +1,12 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { monthAt, monthBefore } from "../../../../src/domain/months/month.ts";
-import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import {
-  type CloseOrder,
-  closePeriods,
-  closeSources,
-  isAsAsked,
-} from "../../../../src/pipeline/months/close.ts";
-import { daysWithin, lookAtMonth } from "../../../../src/pipeline/months/look.ts";
-import { sourcesWithWorkspaces } from "../../../../src/store/activity/overview.ts";
+import { daysWithin, monthAt, monthBefore } from "../../../../src/core/domain/months/month.ts";
+import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
+import { sourcesWithWorkspaces } from "../../../../src/core/store/activity/overview.ts";
+import { type CloseOrder, closeSources } from "../../../../src/features/close/close.ts";
+import { lookAtMonth } from "../../../../src/features/close/close-preview.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
-/** What is asked of a close: which month or period, of which sources, without which workspaces. */
+/** What is asked of a close: which month or period, and of which sources. */
 
 const by = { name: null, role: "operator", via: "command" } as const;
 const iso = (ms: number) => new Date(ms).toISOString().slice(0, 10);
@@ -45,24 +40,34 @@ const addSource = (slug: string, dataStart: string, workspaceIds = bench.workspa
 describe("a month", () => {
   const current = () => monthAt(bench.today);
   const order = (month: string, more: Partial<CloseOrder> = {}) =>
-    closeSources(bench.store, { month, slugs: [], settleAfterMs: 3 * DAY_MS, by, ...more });
+    closeSources(bench.store, { period: month, slugs: [], settleAfterMs: 3 * DAY_MS, by, ...more });
 
   test("is a year and a month, and over from the first instant of the next one on, and one that data lies in", async () => {
-    for (const text of ["2026", "2026-13", "2026-3", "2026-03-01", ""])
+    for (const text of [
+      "2026",
+      "2026-13",
+      "2026-3",
+      "2026-3-20",
+      "2026-13-01",
+      "2026-02-30",
+      "x2026-03-20",
+      "2026-03-201",
+      "",
+    ])
       expect(await refusal(order(text)), text).toBe("month_invalid");
-    expect(await refusal(order(current().name))).toBe("month_not_over");
+    expect(await refusal(order(current().name))).toBe("period_not_over");
     const [source] = await sourcesWithWorkspaces(bench.store.db);
     if (source === undefined) throw new Error("no source");
     const month = monthBefore(current());
-    const look = { source, without: [], acceptDisagreements: false, month: month.name };
+    const look = { source, month: month.name };
     const at = (now: number) => lookAtMonth(bench.store.db, { ...look, now });
-    expect(await refusal(at(Date.parse(month.end) - 1))).toBe("month_not_over");
+    expect(await refusal(at(Date.parse(month.end) - 1))).toBe("period_not_over");
     expect(await at(Date.parse(month.end))).toMatchObject({ month, closed: undefined });
     await bench.sql("UPDATE usage.source SET data_start = $1", [current().start]);
-    expect(await refusal(order(month.name))).toBe("month_before_data");
+    expect(await refusal(order(month.name))).toBe("period_before_data");
     const late = { ...source, dataStart: current().start };
     const before = lookAtMonth(bench.store.db, { ...look, source: late, now: bench.now });
-    expect(await refusal(before)).toBe("month_before_data");
+    expect(await refusal(before)).toBe("period_before_data");
   });
 
   test("has the days from the data start on; deployment usage may have begun before", () => {
@@ -79,59 +84,27 @@ describe("a month", () => {
     await addSource("late", month.end);
     await addSource("early", iso(Date.parse(month.end) - DAY_MS));
     const closed = async (slugs: string[]) =>
-      (await order(month.name, { slugs })).closed.map(({ source }) => source).sort();
+      (await order(month.name, { slugs })).map(({ source }) => source).sort();
     expect(await closed([])).toEqual(["default", "early"]);
     expect(await closed(["early"])).toEqual(["early"]);
     expect(await closed(["early", "late", "unknown"])).toEqual(["early"]);
-    expect(await refusal(closed(["late"]))).toBe("month_before_data");
+    expect(await refusal(closed(["late"]))).toBe("period_before_data");
     expect(await refusal(closed(["other", "unknown"]))).toBe("source_unloaded");
   });
 
-  test("leaves out workspaces that are known, each once, and says if it was closed so", async () => {
+  test("lists all open days, by day, dimension and workspace", async () => {
     const month = monthBefore(current());
-    const [first = "", second = ""] = bench.workspaceIds;
-    expect(await refusal(order(month.name, { without: [first, "unknown"] }))).toBe("workspace_unknown");
-    // Without leaving out any, all days are listed: by day, dimension and workspace.
-    const [all] = (await order(month.name)).closed;
+    const [all] = await order(month.name);
     if (all?.result.state !== "open") throw new Error("not open");
     const keys = all.result.open.map((one) => `${iso(one.day)} ${one.groupBy} ${one.workspaceId}`);
     expect(keys).toEqual(keys.toSorted());
     expect(keys).toHaveLength(2 * 4 * ((Date.parse(month.end) - Date.parse(month.start)) / DAY_MS));
-    const { closed } = await order(month.name, { without: [second, second] });
-    expect(closed).toMatchObject([{ source: "default", asked: [second], result: { state: "open" } }]);
-    // Of each source those that are its own.
-    await addSource("other", month.start, [first, "theirs"]);
-    const both = await order(month.name, { without: [second, "theirs"] });
-    expect(both.closed.map(({ source, asked }) => [source, asked])).toEqual([
-      ["default", [second]],
-      ["other", ["theirs"]],
-    ]);
-    const done = {
-      state: "closed",
-      totals: 0,
-      traces: 0,
-      accepted: 0,
-      settleAfterSeconds: 0,
-      costs: [],
-    } as const;
-    const without = [first, second].sort();
-    for (const [asked, result, is] of [
-      [[], { ...done, without: [] }, true],
-      [[second, first], { ...done, without }, true],
-      [[first, second], { ...done, without }, true],
-      [[first], { ...done, without }, false],
-      [[], { ...done, without }, false],
-      [[first], { ...done, without: [] }, false],
-      [[], { state: "open", open: [], digest: null }, false],
-    ] as const) {
-      expect(isAsAsked({ asked, result }), JSON.stringify({ asked, result })).toBe(is);
-    }
   });
 });
 
 describe("a billing period", () => {
   const close = (day: string, slugs: string[] = []) =>
-    closePeriods(bench.store, { day, slugs, acceptDisagreements: false, settleAfterMs: 3 * DAY_MS, by });
+    closeSources(bench.store, { period: day, slugs, settleAfterMs: 3 * DAY_MS, by });
   /** Ends of periods: a day, or the midnight that begins it. */
   const know = (...ends: string[]) =>
     bench.sql(
@@ -141,8 +114,6 @@ describe("a billing period", () => {
     );
 
   test("is named by one of its days, and was read", async () => {
-    for (const day of ["2026-03", "2026-3-20", "2026-13-01", "x2026-03-20", "2026-03-201", ""])
-      expect(await refusal(close(day)), day).toBe("period_invalid");
     expect(await refusal(close(iso(bench.today), ["other"]))).toBe("source_unloaded");
     expect(await refusal(close(iso(bench.today - 3 * DAY_MS)))).toBe("period_unknown");
     // Not from the first of a month on: the period before would look like a calendar month.
@@ -155,28 +126,30 @@ describe("a billing period", () => {
     // The first one's start is only inferred.
     expect(await refusal(close(iso(Date.parse(start) - DAY_MS)))).toBe("period_start_unknown");
     for (const [on, period] of [
-      [start, { start, end: middle }],
-      [iso(Date.parse(middle) - DAY_MS), { start, end: middle }],
-      [middle, { start: middle, end }],
+      [start, { name: start, start, end: middle }],
+      [iso(Date.parse(middle) - DAY_MS), { name: start, start, end: middle }],
+      [middle, { name: middle, start: middle, end }],
     ] as const) {
       expect(await close(on), on).toMatchObject([{ source: "default", period, result: { state: "open" } }]);
     }
   });
 
-  test("is over, is no calendar month, and lies after the data start", async () => {
+  test("is over, has days since the data start, and may be a calendar month", async () => {
     const month = monthBefore(monthAt(bench.today));
     const later = iso(bench.today + 40 * DAY_MS);
     await know(month.start, month.end, later);
-    expect(await refusal(close(month.start))).toBe("period_is_month");
+    expect(await close(month.start)).toMatchObject([{ period: month, result: { state: "open" } }]);
     expect(await refusal(close(iso(bench.today)))).toBe("period_not_over");
     await bench.sql("DELETE FROM usage.billing_period");
     const [start, end] = [iso(bench.today - 37 * DAY_MS), iso(bench.today - 10 * DAY_MS)];
     await know(start, end);
-    await bench.sql("UPDATE usage.source SET data_start = $1::date + 1", [start]);
+    const startAt = (day: string) => bench.sql("UPDATE usage.source SET data_start = $1", [day]);
+    await startAt(end);
     expect(await refusal(close(start))).toBe("period_before_data");
-    await bench.sql("UPDATE usage.source SET data_start = $1", [start]);
+    const second = Date.parse(start) + DAY_MS;
+    await startAt(iso(second));
     expect(await close(start)).toMatchObject([
-      { result: { state: "open", open: { 0: { reason: "missing" } } } },
+      { result: { state: "open", open: { 0: { reason: "missing", day: second } } } },
     ]);
   });
 });

@@ -1,10 +1,10 @@
 import { beforeEach, expect, test } from "vitest";
-import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
-import { planSource } from "../../../../src/pipeline/sync/plan.ts";
-import { adjustedCosts, costlessMonths, unpricedUsage } from "../../../../src/store/bill/prices.ts";
-import { closedCosts } from "../../../../src/store/months/closed-costs.ts";
-import { adjustmentsOf, countAdjusted } from "../../../../src/store/months/month-adjustments.ts";
+import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
+import { runInline } from "../../../../src/core/pipeline/extract/run-inline.ts";
+import { planSource } from "../../../../src/core/pipeline/sync/plan.ts";
+import { closedCosts } from "../../../../src/features/costs/closed-costs.store.ts";
+import { adjustmentsOf, countAdjusted } from "../../../../src/features/costs/month-adjustments.store.ts";
+import { adjustedCosts, costlessMonths, unpricedUsage } from "../../../../src/features/costs/prices.store.ts";
 import { enterPrices } from "../../../support/charges.ts";
 import {
   bench,
@@ -68,14 +68,14 @@ test("a later change becomes an adjustment and leaves the closed totals as they 
   // The page and the command count from the totals that loads keep: the same as the view from the records.
   const { db } = bench.store;
   const [{ closeId = 0 } = {}] = await bench.sql<{ closeId: number }>(
-    'SELECT close_id AS "closeId" FROM usage.month_close',
+    'SELECT close_id AS "closeId" FROM usage.close',
   );
   const inView = await bench.sql(
     `SELECT group_by AS "groupBy", workspace_id AS "workspaceId", workspace_name AS "workspaceName",
             dimension_id AS "dimensionId",
             coalesce(dimension_name, (SELECT user_email FROM reporting_detail.dim_user WHERE user_id = dimension_id)) AS "dimensionName",
             closed_traces::bigint AS "closedTraces", current_traces::bigint AS "currentTraces"
-     FROM reporting_detail.fct_month_close_by_dimension WHERE adjustment_traces <> 0 ORDER BY usage.dimension_position(group_by)`,
+     FROM reporting_detail.fct_close WHERE adjustment_traces <> 0 ORDER BY usage.dimension_position(group_by)`,
   );
   const counts = { totals: 4, netTraces: 6, others: [] };
   expect(await adjustmentsOf(db, { closeId, most: 10, masked: false })).toEqual({
@@ -128,7 +128,7 @@ test("an id that is first seen after the close is an adjustment of its own", asy
   await load();
   const rows = await bench.sql(
     `SELECT closed_traces::integer, adjustment_traces::integer, current_traces::integer
-     FROM reporting_detail.fct_month_close_by_dimension WHERE group_by = 'user' AND dimension_id = $1`,
+     FROM reporting_detail.fct_close WHERE group_by = 'user' AND dimension_id = $1`,
     [added.user.id],
   );
   expect(rows).toEqual([{ closed_traces: 0, adjustment_traces: 4, current_traces: 4 }]);
@@ -144,14 +144,14 @@ test("a close keeps the prices it was made with; a later price is an adjustment"
   await bench.reconcile({ range: month });
   const costs = () =>
     bench.sql(
-      `SELECT unit_price::float, closed_traces::integer, closed_cost::float, adjustment_cost::float, current_cost::float
-       FROM reporting_detail.fct_month_close_cost ORDER BY unit_price`,
+      `SELECT unit_price::float, closed_quantity::integer, closed_cost::float, adjustment_cost::float, current_cost::float
+       FROM reporting_detail.fct_close_cost ORDER BY unit_price`,
     );
   await changePrice("0.5");
   await close({ withoutCosts: false });
   const [traces, cost] = [booked(), booked() / 2];
   expect(await costs()).toEqual([
-    { unit_price: 0.5, closed_traces: traces, closed_cost: cost, adjustment_cost: 0, current_cost: cost },
+    { unit_price: 0.5, closed_quantity: traces, closed_cost: cost, adjustment_cost: 0, current_cost: cost },
   ]);
   expect(await adjustedCosts(bench.store.db)).toEqual([]);
   const shown = () =>
@@ -171,7 +171,7 @@ test("a close keeps the prices it was made with; a later price is an adjustment"
     `default ${new Date(month.start).toISOString().slice(0, 7)}`,
   ]);
   const [closed] = await bench.sql<{ closeId: number; sourceId: number; monthStart: string }>(
-    `SELECT close_id AS "closeId", source_id AS "sourceId", month_start::text AS "monthStart" FROM usage.month_close`,
+    `SELECT close_id AS "closeId", source_id AS "sourceId", month_start::text AS "monthStart" FROM usage.close`,
   );
   if (closed === undefined) throw new Error("not closed");
   const more = { currency: "USD", more: String(-cost / 2) };
@@ -186,12 +186,12 @@ test("a close keeps the prices it was made with; a later price is an adjustment"
   expect(await costs()).toEqual([
     {
       unit_price: 0.25,
-      closed_traces: 0,
+      closed_quantity: 0,
       closed_cost: 0,
       adjustment_cost: cost / 2,
       current_cost: cost / 2,
     },
-    { unit_price: 0.5, closed_traces: traces, closed_cost: cost, adjustment_cost: -cost, current_cost: 0 },
+    { unit_price: 0.5, closed_quantity: traces, closed_cost: cost, adjustment_cost: -cost, current_cost: 0 },
   ]);
 });
 
@@ -200,7 +200,7 @@ test("a month without a price closes without costs only if asked, and has none a
   await bench.reconcile({ range: month });
   const withCosts = () => close({ withoutCosts: false });
   await expect(withCosts()).rejects.toMatchObject({ code: "month_unpriced" });
-  expect(await bench.sql("SELECT FROM usage.month_close")).toEqual([]);
+  expect(await bench.sql("SELECT FROM usage.close")).toEqual([]);
   expect(await close()).toMatchObject({ state: "closed", traces: booked(), costs: [] });
   await expect(withCosts()).rejects.toMatchObject({ code: "month_unpriced" });
   const [from, to] = [month.start, month.end].map((ms) => new Date(ms).toISOString().slice(0, 10));
@@ -213,8 +213,8 @@ test("a month without a price closes without costs only if asked, and has none a
          UNION ALL
          SELECT 'focus ' || coalesce("ChargeClass", "x_BillingMonth"::text), "x_UsageDate", "BilledCost"
          FROM reporting_detail.focus_1_4_cost_and_usage
-         UNION ALL SELECT 'close', month_start, closed_cost FROM reporting_detail.fct_month_close_cost
-         UNION ALL SELECT 'adjustment', month_start, nullif(adjustment_cost, 0) FROM reporting_detail.fct_month_close_cost
+         UNION ALL SELECT 'close', period_start, closed_cost FROM reporting_detail.fct_close_cost
+         UNION ALL SELECT 'adjustment', period_start, nullif(adjustment_cost, 0) FROM reporting_detail.fct_close_cost
          UNION ALL SELECT 'unpriced traces', usage_date, traces FROM reporting_detail.usage_unpriced_daily WHERE NOT has_other_price
        )
        SELECT of, sum(cost)::float AS cost FROM cost WHERE usage_date >= $1::date AND usage_date < $2::date
@@ -235,8 +235,8 @@ test("a month without a price closes without costs only if asked, and has none a
   expect(await close()).toMatchObject({ state: "closed_before", costsClosedAt: null });
 
   // Somebody who looked at closing the month looked at something else.
-  const stale = close({ withoutCosts: false, expectedDigests: ["x"] });
-  await expect(stale).rejects.toMatchObject({ code: "month_changed" });
+  const stale = close({ withoutCosts: false, accept: ["x"] });
+  await expect(stale).rejects.toMatchObject({ code: "period_changed" });
   expect(await costs()).toEqual({ "unpriced traces": booked() });
 
   const cost = booked() / 2;
@@ -260,7 +260,7 @@ test("a month without a price closes without costs only if asked, and has none a
   expect(await costs()).toMatchObject(closed);
   expect(await unpricedUsage(bench.store.db, sourceId)).toMatchObject({ traces: 0 });
   expect(await bench.sql("SELECT action FROM usage.operator_action ORDER BY action_id")).toEqual([
-    { action: "month.close" },
-    { action: "month.close_costs" },
+    { action: "close" },
+    { action: "close.costs" },
   ]);
 });

@@ -1,7 +1,17 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { besideTraces } from "../../../../src/store/months/beside-traces.ts";
-import { bench, booked, close, load, month, setUpMonth, WORKSPACE } from "../../../support/month.ts";
+import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
+import { besideTraces } from "../../../../src/features/costs/beside-traces.store.ts";
+import { KEEP_PROOF } from "../../../support/by-hand.ts";
+import {
+  acceptOpen,
+  bench,
+  booked,
+  close,
+  load,
+  month,
+  setUpMonth,
+  WORKSPACE,
+} from "../../../support/month.ts";
 import { senderOn } from "../../../support/source.ts";
 
 /** What keeps a month open, and who may close it all the same. */
@@ -106,12 +116,12 @@ describe("a workspace with ten days of the month", () => {
     expect(of[0]).toMatchObject({ access: "unlisted", reason: "missing" });
   });
 
-  test("stands in the close as left out, and not in its totals, if it is named", async () => {
-    const closed = await close({ without: [partial] });
+  test("stands in the close as left out, and not in its totals, if what is open is accepted", async () => {
+    const closed = await acceptOpen(close);
     expect(closed).toMatchObject({ state: "closed", traces: booked(), without: [partial] });
     const workspaces = await bench.sql(
       `SELECT workspace_id, is_left_out, closed_traces::integer, settle_after_seconds::integer
-       FROM reporting_detail.fct_month_close ORDER BY is_left_out`,
+       FROM reporting_detail.fct_close WHERE group_by = 'workspace' ORDER BY is_left_out`,
     );
     expect(workspaces).toEqual([
       {
@@ -129,11 +139,10 @@ describe("a workspace with ten days of the month", () => {
   });
 
   test("does not close it for no workspace at all", async () => {
-    await expect(close({ without: bench.workspaceIds })).rejects.toMatchObject({
-      code: "workspaces_unknown",
-      message: expect.stringContaining("no workspace to close the month for"),
-      next: expect.stringContaining("leave out fewer workspaces"),
-    });
+    await bench.sql(`DELETE FROM usage.reconciled; ${KEEP_PROOF}`);
+    expect(await close()).toMatchObject({ state: "open", digest: null });
+    await expect(close({ accept: ["x"] })).rejects.toMatchObject({ code: "workspaces_unknown" });
+    expect(await bench.sql("SELECT FROM usage.close")).toEqual([]);
   });
 });
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { checkTotals } from "../../../../src/pipeline/proof/check-totals.ts";
+import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
+import { checkTotals } from "../../../../src/core/pipeline/proof/check-totals.ts";
 import { usageEtl } from "../../../support/cli.ts";
 import { startProxy } from "../../../support/proxy.ts";
 import { type Bench, senderOn, setup } from "../../../support/source.ts";

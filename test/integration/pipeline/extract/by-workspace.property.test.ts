@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { describeRun } from "../../../../src/cli/report/load-report.ts";
-import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
-import { extractTask } from "../../../../src/pipeline/extract/extract.ts";
-import type { OpenSource } from "../../../../src/pipeline/source/source.ts";
-import { exceedsWorkspaces } from "../../../../src/store/load/by-workspace.ts";
-import { storeNow } from "../../../../src/store/load/fetch-ledger.ts";
+import { DAY_MS, HOUR_MS } from "../../../../src/core/domain/time/stride.ts";
+import { extractTask } from "../../../../src/core/pipeline/extract/extract.ts";
+import type { OpenSource } from "../../../../src/core/pipeline/source/source.ts";
+import { exceedsWorkspaces } from "../../../../src/core/store/load/by-workspace.ts";
+import { storeNow } from "../../../../src/core/store/work/fetch-ledger.ts";
+import { describeRun } from "../../../../src/terminal/load-report.ts";
 import { syncByQueue } from "../../../support/by-queue.ts";
 import { seed, times } from "../../../support/drawn.ts";
 import { type Bench, beginProject, senderOn, setup } from "../../../support/source.ts";
@@ -72,13 +72,15 @@ test("what still adds up to its workspaces is not asked for by a sync, until its
   // So is all of a server that once named more traces by a dimension than by workspace.
   expect(await exceedsWorkspaces(bench.store.db, 1)).toBe(false);
   await bench.sql(
-    `INSERT INTO usage.control_difference (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number)
-     SELECT scope_id, 'grouping_total', $1, $2, '', 7, 5, 'platform_disagrees', 1 FROM usage.trace_scope WHERE group_by = 'project' AND stride = 'day'`,
+    `INSERT INTO usage.difference (scope_id, compared_with, kind, period_start, period_end, external_id, stored_traces, other_traces, state, fetch_number)
+     SELECT scope_id, 'grouping_total', 'grouping_total', $1, $2, '', 7, 5, 'platform_disagrees', 1 FROM usage.trace_scope WHERE group_by = 'project' AND stride = 'day'`,
     [new Date(bench.today - DAY_MS), new Date(bench.today)],
   );
   expect(await exceedsWorkspaces(bench.store.db, 1)).toBe(true);
   expect((await bench.sync({ settings })).requests).toBe(all);
-  await bench.sql("UPDATE usage.control_difference SET state = 'unattributed'");
+  await bench.sql(
+    "UPDATE usage.difference SET state = 'unattributed' WHERE compared_with = 'grouping_total'",
+  );
   expect((await bench.sync({ settings })).requests).toBe(few);
   // What can become final is asked for: all but today's.
   await bench.sync({ settings: { ...settings, settleAfterMs: 0 } });

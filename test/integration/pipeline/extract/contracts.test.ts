@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../../src/domain/time/stride.ts";
+import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../../src/core/domain/time/stride.ts";
 import { now } from "../../../support/clock.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 import { differences, dump, inLedger, inStore, together, wrongFigures } from "../../../support/tables.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
 import { syncByQueue } from "../../../support/by-queue.ts";
 import { times } from "../../../support/drawn.ts";
 import { type Bench, beginProject, setup, workspaceAt } from "../../../support/source.ts";

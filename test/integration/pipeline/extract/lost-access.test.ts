@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
-import { planSource } from "../../../../src/pipeline/sync/plan.ts";
+import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
+import { runInline } from "../../../../src/core/pipeline/extract/run-inline.ts";
+import { planSource } from "../../../../src/core/pipeline/sync/plan.ts";
 import { startProxy } from "../../../support/proxy.ts";
 import { type Bench, setReadable, setup, workspaceAt } from "../../../support/source.ts";
 import { differences, inStore, wrongFigures } from "../../../support/tables.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
-import { planSource, routineDemand } from "../../../../src/pipeline/sync/plan.ts";
-import { planSync } from "../../../../src/pipeline/sync/sync.ts";
-import { storeNow } from "../../../../src/store/load/fetch-ledger.ts";
+import { runInline } from "../../../../src/core/pipeline/extract/run-inline.ts";
+import { planSource, routineDemand } from "../../../../src/core/pipeline/sync/plan.ts";
+import { planSync } from "../../../../src/core/pipeline/sync/sync.ts";
+import { storeNow } from "../../../../src/core/store/work/fetch-ledger.ts";
 import { startProxy } from "../../../support/proxy.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
@@ -45,25 +45,6 @@ test("failures of an outage are retried within two syncs; a task's own failure w
 
 const HTML = "<!doctype html><title>Down for maintenance</title>";
 
-test.each([
-  ["an HTML page", HTML],
-  ["another document", '{"detail":"ok"}'],
-  ["a number", "7"],
-])("a window whose answer is %s with status 200 is retried within two syncs", async (_, page) => {
-  const bench = await setup({ days: 6, workspaces: [0] });
-  let pages = 0;
-  // One answer of many, while others are answered.
-  const proxy = await startProxy(bench.standin.url, ({ url }) => {
-    const isIt = url.pathname.endsWith("/granular-usage") && url.searchParams.get("group_by") === "user";
-    return isIt && pages++ < 1 ? page : undefined;
-  });
-  expect(await round(bench, proxy.url)).toMatchObject({ failed: 1 });
-  expect(await missing(bench)).toBeGreaterThan(0);
-  await round(bench, proxy.url);
-  await round(bench, proxy.url);
-  expect(await missing(bench)).toBe(0);
-});
-
 test("a window whose answer is always an HTML page is retried three times, then after its time", async () => {
   const bench = await setup({ days: 6, workspaces: [0], hourlyForMs: 0 });
   let pages = 0;
@@ -78,18 +59,4 @@ test("a window whose answer is always an HTML page is retried three times, then 
   );
   expect(pages).toBe(4 * windows.size);
   expect(await missing(bench)).toBeGreaterThan(0);
-});
-
-test("while every answer is an HTML page, a sync asks for one window; then all are retried", async () => {
-  const bench = await setup({ days: 6, workspaces: [0, 1] });
-  let isDown = true;
-  const proxy = await startProxy(bench.standin.url, ({ url }) =>
-    isDown && url.pathname.endsWith("/granular-usage") ? HTML : undefined,
-  );
-  await round(bench, proxy.url);
-  expect(await round(bench, proxy.url)).toMatchObject({ askedAgain: 1, requests: 1, failed: 1 });
-  isDown = false;
-  expect(await round(bench, proxy.url)).toMatchObject({ askedAgain: 1, requests: 1, failed: 0 });
-  expect((await round(bench, proxy.url)).askedAgain).toBeGreaterThan(5);
-  expect(await missing(bench)).toBe(0);
 });

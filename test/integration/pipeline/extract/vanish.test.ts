@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { extractTask } from "../../../../src/pipeline/extract/extract.ts";
-import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
-import type { OpenSource } from "../../../../src/pipeline/source/source.ts";
-import { planSource } from "../../../../src/pipeline/sync/plan.ts";
+import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
+import { extractTask } from "../../../../src/core/pipeline/extract/extract.ts";
+import { runInline } from "../../../../src/core/pipeline/extract/run-inline.ts";
+import type { OpenSource } from "../../../../src/core/pipeline/source/source.ts";
+import { planSource } from "../../../../src/core/pipeline/sync/plan.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 import { dump, inStore } from "../../../support/tables.ts";
 

@@ -1,5 +1,5 @@
-import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { type ReconcileRequest, reconcileScheduled } from "../../../../src/pipeline/proof/reconcile.ts";
+import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
+import { type ReconcileRequest, reconcileScheduled } from "../../../../src/core/pipeline/proof/reconcile.ts";
 import { startProxy } from "../../../support/proxy.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 import { differences, inLedger, inStore, unreconciledDays } from "../../../support/tables.ts";
@@ -37,8 +37,8 @@ export async function behindProxy(options: Parameters<typeof setup>[0] = {}) {
       ),
     kept: () =>
       bench.sql<{ kind: string; state: string; stored: number; exported: number; says: string | null }>(
-        `SELECT kind, state, stored_traces AS stored, export_traces AS exported, export_says AS says
-         FROM usage.reconciliation_difference ORDER BY bucket_start, external_id`,
+        `SELECT kind, state, stored_traces AS stored, other_traces AS exported, export_says AS says
+         FROM usage.difference WHERE compared_with = 'export' ORDER BY period_start, external_id`,
       ),
   };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { describeReconcile } from "../../../../src/cli/commands/proof/reconcile.ts";
-import { DAY_MS, STRIDE_MS } from "../../../../src/domain/time/stride.ts";
-import type { OpenSource } from "../../../../src/pipeline/source/source.ts";
+import { describeReconcile } from "../../../../src/app/commands/reconcile.ts";
+import { DAY_MS, STRIDE_MS } from "../../../../src/core/domain/time/stride.ts";
+import type { OpenSource } from "../../../../src/core/pipeline/source/source.ts";
 import { platformError } from "../../../support/platform-error.ts";
 import { senderOn, setup } from "../../../support/source.ts";
 import { wrong } from "./bench.ts";

@@ -22,7 +22,7 @@ describe("names", () => {
     if (user !== null) user.email = "new@example.com";
     expect(await bench.reconcile({ groupings: ["user"] })).toMatchObject({ differences: [], failures: [] });
     const everything = await bench.sql<{ line: string }>(
-      "SELECT d::text AS line FROM usage.reconciliation_difference d UNION ALL SELECT n::text FROM usage.entity_name n",
+      "SELECT d::text AS line FROM usage.difference d UNION ALL SELECT n::text FROM usage.entity_name n",
     );
     expect(everything.map(({ line }) => line).join()).not.toContain("@example.com");
   });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { describeReconcile } from "../../../../src/cli/commands/proof/reconcile.ts";
-import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
+import { describeReconcile } from "../../../../src/app/commands/reconcile.ts";
+import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
+import { GROUPINGS } from "../../../../src/core/domain/usage/record.ts";
 import { EVERYTHING, setupMeters } from "../../../support/meters.ts";
 import type { Bench } from "../../../support/source.ts";
 
@@ -70,7 +70,9 @@ test("each measure of a deployment differs, is repaired and is contradicted by i
   standin.discrepancies.length = 0;
   expect(await reconcile()).toMatchObject({ differences: [], open: 0, platformDisagrees: 0 });
   expect(
-    await bench.sql("SELECT measure, state FROM usage.reconciliation_difference ORDER BY measure"),
+    await bench.sql(
+      "SELECT measure, state FROM usage.difference WHERE compared_with = 'export' ORDER BY measure",
+    ),
   ).toEqual([
     { measure: "agent_runs", state: "closed" },
     { measure: "nodes_executed", state: "repaired" },

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { pruneLedgers } from "../../../../src/pipeline/upkeep.ts";
-import { sourceStatuses } from "../../../../src/store/activity/overview.ts";
-import { hoursDue } from "../../../../src/store/proof/days-due.ts";
+import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
+import { pruneLedgers } from "../../../../src/core/pipeline/upkeep.ts";
+import { sourceStatuses } from "../../../../src/core/store/activity/overview.ts";
+import { hoursDue } from "../../../../src/core/store/proof/days-due.ts";
 import { senderOn, setup } from "../../../support/source.ts";
 import { DAYS, night, wrong } from "./bench.ts";
 

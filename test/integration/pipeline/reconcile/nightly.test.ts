@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { pruneLedgers } from "../../../../src/pipeline/upkeep.ts";
-import { sourceStatuses } from "../../../../src/store/activity/overview.ts";
+import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
+import { pruneLedgers } from "../../../../src/core/pipeline/upkeep.ts";
+import { sourceStatuses } from "../../../../src/core/store/activity/overview.ts";
 import { startProxy } from "../../../support/proxy.ts";
 import { senderOn, setReadable, setup } from "../../../support/source.ts";
 import { DAYS, night, unreconciled } from "./bench.ts";
@@ -117,9 +117,11 @@ test("a difference of a workspace that is no longer configured ends, and is foun
   bench.standin.ledger.change(senderOn(bench.standin, 1, bench.today - 5 * DAY_MS), 9);
   await bench.reconcile();
   const states = async () =>
-    (await bench.sql<{ state: string }>("SELECT DISTINCT state FROM usage.reconciliation_difference")).map(
-      (row) => row.state,
-    );
+    (
+      await bench.sql<{ state: string }>(
+        "SELECT DISTINCT state FROM usage.difference WHERE compared_with = 'export'",
+      )
+    ).map((row) => row.state);
   expect(await states()).toEqual(["open"]);
   await night(bench, DAYS, { config: { workspaceIds: bench.workspaceIds.slice(0, 1) } });
   expect(await states()).toEqual(["not_configured"]);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
-import { reconcileScheduled } from "../../../../src/pipeline/proof/reconcile.ts";
+import { DAY_MS, HOUR_MS } from "../../../../src/core/domain/time/stride.ts";
+import { reconcileScheduled } from "../../../../src/core/pipeline/proof/reconcile.ts";
 import { seed, times } from "../../../support/drawn.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 import { unreconciledDays } from "../../../support/tables.ts";
@@ -148,7 +148,7 @@ test(`passes with repair end without a difference and with the stand-in's book (
   }
   expect(found).toBeGreaterThan(ROUNDS);
   const kinds = await bench.sql<{ kind: string }>(
-    "SELECT DISTINCT kind FROM usage.reconciliation_difference ORDER BY 1",
+    "SELECT DISTINCT kind FROM usage.difference WHERE compared_with = 'export' ORDER BY 1",
   );
   expect(kinds.map(({ kind }) => kind)).toEqual([
     "missing_in_export",

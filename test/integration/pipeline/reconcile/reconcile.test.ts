@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
 import { setReadable, setup } from "../../../support/source.ts";
 
 /** Postgres held against the export: what is found is what is there, no more and no less. */

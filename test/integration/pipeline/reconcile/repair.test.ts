@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
 import { startProxy } from "../../../support/proxy.ts";
 import { type Bench, beginProject, senderOn, setup } from "../../../support/source.ts";
 import { dump } from "../../../support/tables.ts";

@@ -75,14 +75,14 @@ describe("an export that cannot be trusted", () => {
         failures: [],
         requests: 2,
       });
-      expect(await bench.sql("SELECT FROM usage.reconciliation_difference")).toEqual([]);
+      expect(await bench.sql("SELECT FROM usage.difference WHERE compared_with = 'export'")).toEqual([]);
       const proved = await bench.sql("SELECT scope_id, period_start, period_end FROM usage.reconciled");
       expect(proved).toHaveLength(1);
       // Where every attempt is cut, nothing was compared, and what was proved stays.
       left = 100;
       const always = await bench.reconcile(asked, { baseUrl: proxy.url });
       expect(always).toMatchObject({ open: 0, compared: 0, failures: [{ code: "answer_cut" }] });
-      expect(await bench.sql("SELECT FROM usage.reconciliation_difference")).toEqual([]);
+      expect(await bench.sql("SELECT FROM usage.difference WHERE compared_with = 'export'")).toEqual([]);
       expect(await bench.sql("SELECT scope_id, period_start, period_end FROM usage.reconciled")).toEqual(
         proved,
       );

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { addWorkspaces } from "../../../../src/pipeline/source/open-source.ts";
-import { workspacesOf } from "../../../../src/store/catalog/workspaces.ts";
+import { addWorkspaces } from "../../../../src/core/pipeline/source/open-source.ts";
+import { workspacesOf } from "../../../../src/core/store/access/workspaces.ts";
 import { listActions } from "../../../support/actions.ts";
 import { setup } from "../../../support/source.ts";
 

@@ -1,8 +1,12 @@
 import { expect, test } from "vitest";
-import { Secret } from "../../../../src/config/secret.ts";
-import { isKeyRefused, isRefusedLately, keepRefusal } from "../../../../src/pipeline/source/ask.ts";
-import { createSourceHandle, withinQueue } from "../../../../src/pipeline/source/source-handle.ts";
-import { ACCESS_PROVEN_FOR_MS } from "../../../../src/store/catalog/workspace-access.ts";
+import { Secret } from "../../../../src/core/base/secret.ts";
+import {
+  isKeyRefused,
+  isRefusedLately,
+  keepRefusal,
+} from "../../../../src/core/pipeline/source/refused-key.ts";
+import { createSourceHandle, withinQueue } from "../../../../src/core/pipeline/source/source-handle.ts";
+import { ACCESS_PROVEN_FOR_MS } from "../../../../src/core/store/access/workspace-access.ts";
 import { platformError } from "../../../support/platform-error.ts";
 import { setup } from "../../../support/source.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { type Asked, statusOfAsked } from "../../../../src/pipeline/sync/asked-range.ts";
+import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
+import { type Asked, statusOfAsked } from "../../../../src/core/pipeline/sync/asked-range.ts";
 import { setup } from "../../../support/source.ts";
 
 /** What the tables say about the time that was asked for. */

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
-import { planSource } from "../../../../src/pipeline/sync/plan.ts";
-import { moveDataStart } from "../../../../src/store/catalog/data-start.ts";
+import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
+import { runInline } from "../../../../src/core/pipeline/extract/run-inline.ts";
+import { planSource } from "../../../../src/core/pipeline/sync/plan.ts";
+import { moveDataStart } from "../../../../src/features/catalog/move-data-start.store.ts";
 import { now } from "../../../support/clock.ts";
 import { type Bench, beginProject, setup } from "../../../support/source.ts";
 
@@ -56,7 +56,7 @@ test("a data start that is configured earlier moves at contact, and the days bet
   const config = { dataStart: dayOf(bench.dataStart + 2 * DAY_MS) };
   await bench.sync({ config });
   await bench.sql(
-    "INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements) SELECT source_id, date_trunc('month', data_start - 1), 0, 0 FROM usage.source",
+    "INSERT INTO usage.close (source_id, period_start, period_end, settle_after_seconds, accepted_disagreements) SELECT source_id, date_trunc('month', data_start - 1), date_trunc('month', data_start - 1) + interval '1 month', 0, 0 FROM usage.source",
   );
   await bench.open();
   expect(await storedStart(bench)).toBe(dayOf(bench.dataStart));
@@ -64,7 +64,7 @@ test("a data start that is configured earlier moves at contact, and the days bet
   expect(bench.logs).toContainEqual(
     expect.objectContaining({
       code: "data_start_moved",
-      closedMonths: [expect.stringMatching(/-01$/)],
+      closedMonths: [expect.stringMatching(/^\d{4}-\d{2}$/)],
       msg: expect.stringMatching(/moved from \S+ to \S+\. Closed months keep their totals/),
     }),
   );
@@ -151,7 +151,7 @@ test("a data start does not move past traces, a closed month or a backfill under
     code: "data_start_backfill",
   });
   await bench.sql(
-    "INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements) VALUES ($1, date_trunc('month', $2::date), 0, 0)",
+    "INSERT INTO usage.close (source_id, period_start, period_end, settle_after_seconds, accepted_disagreements) VALUES ($1, date_trunc('month', $2::date), date_trunc('month', $2::date) + interval '1 month', 0, 0)",
     [sourceId, start],
   );
   await expect(moveDataStart(bench.store, { sourceId, to, by: BY })).rejects.toMatchObject({

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
-import { METER } from "../../../../src/domain/usage/meter.ts";
-import type { DeploymentMeasure } from "../../../../src/local/standin/engine/ledger.ts";
-import { learnMeters } from "../../../../src/pipeline/source/learn-meters.ts";
+import { DAY_MS, HOUR_MS } from "../../../../src/core/domain/time/stride.ts";
+import { METER } from "../../../../src/core/domain/usage/meter.ts";
+import { learnMeters } from "../../../../src/core/pipeline/source/learn-meters.ts";
+import type { DeploymentMeasure } from "../../../../src/features/standin/engine/ledger.ts";
 import {
   EVERYTHING,
   inMeterLedgers,

@@ -5,11 +5,11 @@ import {
   messageId,
   type QueueMessage,
   requeueLost,
-} from "../../../../src/pipeline/sync/enqueue.ts";
-import { planSource } from "../../../../src/pipeline/sync/plan.ts";
-import { planSync } from "../../../../src/pipeline/sync/sync.ts";
-import { createBackfill } from "../../../../src/store/work/backfills.ts";
-import { claimTask, endTask, enterTasks } from "../../../../src/store/work/tasks.ts";
+} from "../../../../src/core/pipeline/sync/enqueue.ts";
+import { planSource } from "../../../../src/core/pipeline/sync/plan.ts";
+import { planSync } from "../../../../src/core/pipeline/sync/sync.ts";
+import { createBackfill } from "../../../../src/core/store/work/backfills.ts";
+import { claimTask, endTask, enterTasks } from "../../../../src/core/store/work/tasks.ts";
 import { EVERYTHING, setupMeters } from "../../../support/meters.ts";
 import { setup } from "../../../support/source.ts";
 

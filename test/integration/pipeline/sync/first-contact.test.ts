@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { startStandin } from "../../../../src/local/standin/server.ts";
+import { startStandin } from "../../../../src/features/standin/server.ts";
 import { eachRecord, startProxy } from "../../../support/proxy.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 import { differences, dump, inStore, wrongFigures } from "../../../support/tables.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
-import type { FaultStep } from "../../../../src/local/standin/faults.ts";
-import { learnMeters, metersToLearn } from "../../../../src/pipeline/source/learn-meters.ts";
-import { unknownMeters } from "../../../../src/store/catalog/source-meters.ts";
+import { DAY_MS, HOUR_MS } from "../../../../src/core/domain/time/stride.ts";
+import { learnMeters, metersToLearn } from "../../../../src/core/pipeline/source/learn-meters.ts";
+import { unknownMeters } from "../../../../src/core/store/catalog/source-meters.ts";
+import type { FaultStep } from "../../../../src/features/standin/engine/faults.ts";
 import { now } from "../../../support/clock.ts";
 import { inMeterStore, knownMeters, setupEarlyDeployments } from "../../../support/meters.ts";
 import { PATH, ALL as SANDBOXES, setupSandboxes } from "../../../support/sandboxes.ts";

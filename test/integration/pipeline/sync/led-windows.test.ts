@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { DAY_MS, floorToGrid, HOUR_MS } from "../../../../src/domain/time/stride.ts";
-import { workMessage } from "../../../../src/pipeline/extract/work-task.ts";
-import type { OpenSource } from "../../../../src/pipeline/source/source.ts";
-import { planSync } from "../../../../src/pipeline/sync/sync.ts";
-import { cellFacts } from "../../../../src/store/coverage/cell-facts.ts";
-import { storeNow } from "../../../../src/store/load/fetch-ledger.ts";
-import { takeTasksToQueue } from "../../../../src/store/work/tasks.ts";
+import { DAY_MS, floorToGrid, HOUR_MS } from "../../../../src/core/domain/time/stride.ts";
+import { workMessage } from "../../../../src/core/pipeline/extract/work-task.ts";
+import type { OpenSource } from "../../../../src/core/pipeline/source/source.ts";
+import { planSync } from "../../../../src/core/pipeline/sync/sync.ts";
+import { storeNow } from "../../../../src/core/store/work/fetch-ledger.ts";
+import { takeTasksToQueue } from "../../../../src/core/store/work/tasks.ts";
+import { cellFacts } from "../../../../src/features/coverage/cell-facts.store.ts";
 import { syncByQueue } from "../../../support/by-queue.ts";
 import { beginProject, senderOn, setup } from "../../../support/source.ts";
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { learnMeters } from "../../../../src/pipeline/source/learn-meters.ts";
-import { planSource, routineDemand } from "../../../../src/pipeline/sync/plan.ts";
-import { storeNow } from "../../../../src/store/load/fetch-ledger.ts";
+import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
+import { learnMeters } from "../../../../src/core/pipeline/source/learn-meters.ts";
+import { planSource, routineDemand } from "../../../../src/core/pipeline/sync/plan.ts";
+import { storeNow } from "../../../../src/core/store/work/fetch-ledger.ts";
 import { now } from "../../../support/clock.ts";
 import { fewestRequests } from "../../../support/fewest-requests.ts";
 import {

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { planTasks } from "../../../../src/domain/planning/plan-tasks.ts";
-import { normalize } from "../../../../src/domain/time/intervals.ts";
-import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import type { Interval } from "../../../../src/domain/time/window.ts";
-import { planSource } from "../../../../src/pipeline/sync/plan.ts";
-import { ensureScopes, scopeStates } from "../../../../src/store/catalog/scopes.ts";
-import { tasksInFlight } from "../../../../src/store/work/tasks.ts";
+import { planTasks } from "../../../../src/core/domain/planning/plan-tasks.ts";
+import { normalize } from "../../../../src/core/domain/time/intervals.ts";
+import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
+import type { Interval } from "../../../../src/core/domain/time/window.ts";
+import { planSource } from "../../../../src/core/pipeline/sync/plan.ts";
+import { ensureScopes, scopeStates } from "../../../../src/core/store/catalog/scopes.ts";
+import { tasksInFlight } from "../../../../src/core/store/work/tasks.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
 /** Postgres subtracts what is loaded, failed and in flight. A model says the same day by day. */

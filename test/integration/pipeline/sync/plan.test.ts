@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import type { UsageRequest } from "../../../../src/domain/planning/request.ts";
-import { DAY_MS, type Stride } from "../../../../src/domain/time/stride.ts";
-import type { OpenSource } from "../../../../src/pipeline/source/source.ts";
-import { type PlanRequest, planRetries, planSource } from "../../../../src/pipeline/sync/plan.ts";
-import { planSync } from "../../../../src/pipeline/sync/sync.ts";
+import type { UsageRequest } from "../../../../src/core/domain/planning/request.ts";
+import { DAY_MS, type Stride } from "../../../../src/core/domain/time/stride.ts";
+import type { OpenSource } from "../../../../src/core/pipeline/source/source.ts";
+import { type PlanRequest, planRetries, planSource } from "../../../../src/core/pipeline/sync/plan.ts";
+import { planSync } from "../../../../src/core/pipeline/sync/sync.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
-import { openStore } from "../../../../src/store/db/database.ts";
-import { migrate } from "../../../../src/store/db/migrate.ts";
-import { analyzeStale } from "../../../../src/store/db/statistics.ts";
+import { openStore } from "../../../../src/core/store/db/database.ts";
+import { analyzeStale } from "../../../../src/core/store/db/statistics.ts";
+import { migrate } from "../../../../src/core/store/migrate.ts";
 import { setup } from "../../../support/source.ts";
 
 /** Views are planned by statistics. Autovacuum, which is off here, comes a minute later, and never to tables of a few rows. */

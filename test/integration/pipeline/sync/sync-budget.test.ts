@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { workMessage } from "../../../../src/pipeline/extract/work-task.ts";
-import { planSync } from "../../../../src/pipeline/sync/sync.ts";
-import { knownSyncBudget, syncBudget } from "../../../../src/pipeline/sync/sync-budget.ts";
-import { putOffTasks, takeTasksToQueue } from "../../../../src/store/work/tasks.ts";
+import { workMessage } from "../../../../src/core/pipeline/extract/work-task.ts";
+import { planSync } from "../../../../src/core/pipeline/sync/sync.ts";
+import { knownSyncBudget, syncBudget } from "../../../../src/core/pipeline/sync/sync-budget.ts";
+import { putOffTasks, takeTasksToQueue } from "../../../../src/core/store/work/tasks.ts";
 import { setup } from "../../../support/source.ts";
 
 /** What becomes of rounds that need more than the rate budget. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
-import { openStore } from "../../../../src/store/db/database.ts";
-import { storeNow } from "../../../../src/store/load/fetch-ledger.ts";
+import { DAY_MS, HOUR_MS } from "../../../../src/core/domain/time/stride.ts";
+import { openStore } from "../../../../src/core/store/db/database.ts";
+import { storeNow } from "../../../../src/core/store/work/fetch-ledger.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 import { booked, differences, dump, inStore, totals, wrongFigures } from "../../../support/tables.ts";
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { describeTotals } from "../../../../src/cli/commands/proof/totals.ts";
-import { dayOf } from "../../../../src/domain/time/days.ts";
-import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { checkTotals } from "../../../../src/pipeline/proof/check-totals.ts";
+import { dayOf } from "../../../../src/core/domain/time/days.ts";
+import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
+import { checkTotals } from "../../../../src/core/pipeline/proof/check-totals.ts";
+import { describeTotals } from "../../../../src/features/costs/totals.command.ts";
 import { EVERYTHING, seeLateChanges, setupUnwatched } from "../../../support/meters.ts";
 
 /** When a day is final: of tiers, from what was seen of how late they change. */

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import { DAY_MS, floorToGrid, HOUR_MS, STRIDE_MS } from "../../../../src/domain/time/stride.ts";
-import { checkTotals } from "../../../../src/pipeline/proof/check-totals.ts";
+import { DAY_MS, floorToGrid, HOUR_MS, STRIDE_MS } from "../../../../src/core/domain/time/stride.ts";
+import { checkTotals } from "../../../../src/core/pipeline/proof/check-totals.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 import { differences, inLedger, inStore } from "../../../support/tables.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
 import { times } from "../../../support/drawn.ts";
 import { senderOn } from "../../../support/source.ts";
 import { check, dayInside, errorOf, loaded, storeIsLedger, WORKSPACE } from "./bench.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { controlWindows } from "../../../../src/domain/planning/windows.ts";
-import { intersect } from "../../../../src/domain/time/intervals.ts";
-import { DAY_MS, floorToGrid, STRIDE_MS } from "../../../../src/domain/time/stride.ts";
-import type { Interval } from "../../../../src/domain/time/window.ts";
+import { controlWindows } from "../../../../src/core/domain/planning/windows.ts";
+import { intersect } from "../../../../src/core/domain/time/intervals.ts";
+import { DAY_MS, floorToGrid, STRIDE_MS } from "../../../../src/core/domain/time/stride.ts";
+import type { Interval } from "../../../../src/core/domain/time/window.ts";
 import { farFromTheNextHour, senderOn, setReadable, setup } from "../../../support/source.ts";
 import { check, errorOf, loaded, storeIsLedger, WORKSPACE } from "./bench.ts";
 
@@ -121,8 +121,8 @@ test("an error that only the total's own stride has is shown on its bucket, whos
   expect(quarter.daysDisproved).toBe(shared.reduce((sum, { start, end }) => sum + (end - start) / DAY_MS, 0));
   // So does a difference from the export.
   await bench.sql(
-    `INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
-     SELECT scope_id, 'p', $1, 'missing_in_store', 1 FROM usage.trace_scope WHERE group_by = 'project' AND stride = 'day' AND workspace_id = (
+    `INSERT INTO usage.difference (scope_id, compared_with, external_id, period_start, period_end, kind, fetch_number)
+     SELECT scope_id, 'export', 'p', $1, $1::timestamptz + interval '1 day', 'missing_in_store', 1 FROM usage.trace_scope WHERE group_by = 'project' AND stride = 'day' AND workspace_id = (
        SELECT entity_id FROM usage.entity WHERE external_id = $2)`,
     [new Date(month.start), bench.workspaceIds[0]],
   );

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { checkTotals } from "../../../../src/pipeline/proof/check-totals.ts";
-import { alertFacts } from "../../../../src/store/activity/alert-facts.ts";
-import { metricFacts } from "../../../../src/store/activity/metric-facts.ts";
-import { sourceStatuses } from "../../../../src/store/activity/overview.ts";
+import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
+import { checkTotals } from "../../../../src/core/pipeline/proof/check-totals.ts";
+import { sourceStatuses } from "../../../../src/core/store/activity/overview.ts";
+import { alertFacts } from "../../../../src/features/alerts/alert-facts.store.ts";
+import { metricFacts } from "../../../../src/web/metric-facts.ts";
 import { platformError } from "../../../support/platform-error.ts";
 import { senderOn } from "../../../support/source.ts";
 import { check, dayInside, loaded, WORKSPACE } from "./bench.ts";
@@ -50,7 +50,7 @@ describe("a known finding", () => {
     const { bench } = await known();
     const left = () =>
       bench.sql(
-        "SELECT scope_id, period_start, period_end FROM usage.control_difference WHERE closed_at IS NULL ORDER BY 1, 2",
+        "SELECT scope_id, period_start, period_end FROM usage.difference WHERE compared_with <> 'export' AND closed_at IS NULL ORDER BY 1, 2",
       );
     const before = await left();
     const source = await bench.open({
@@ -109,9 +109,11 @@ describe("a known finding", () => {
   test("of a workspace that is no longer configured ends, and is found again when it is", async () => {
     const { bench } = await known();
     const state = async () => ({
-      kept: (await bench.sql<{ state: string }>("SELECT DISTINCT state FROM usage.control_difference")).map(
-        (row) => row.state,
-      ),
+      kept: (
+        await bench.sql<{ state: string }>(
+          "SELECT DISTINCT state FROM usage.difference WHERE compared_with <> 'export'",
+        )
+      ).map((row) => row.state),
       alerts: (await alertFacts(bench.store.db, 1))[0]?.controlTotals.count,
       status: (await sourceStatuses(bench.store.db))[0]?.platformDisagrees,
       metrics: (await metricFacts(bench.store.db)).differences.length,
@@ -155,7 +157,7 @@ test("days that were loaded again after a total was requested are not compared w
   // That window is not compared: no difference, no second look, and nothing of it is proved.
   expect(result.requests - requests).toBeLessThanOrEqual(6);
   expect(bench.standin.requests.count).toBeGreaterThan(before);
-  expect(await bench.sql("SELECT FROM usage.control_difference")).toEqual([]);
+  expect(await bench.sql("SELECT FROM usage.difference WHERE compared_with <> 'export'")).toEqual([]);
   const proved = result.daysProved;
   expect((await check(bench)).daysProved).toBeGreaterThan(proved);
 });

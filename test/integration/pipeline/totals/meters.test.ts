@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { describeTotals } from "../../../../src/cli/commands/proof/totals.ts";
-import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
-import { METER } from "../../../../src/domain/usage/meter.ts";
-import { checkTotals } from "../../../../src/pipeline/proof/check-totals.ts";
+import { DAY_MS, HOUR_MS } from "../../../../src/core/domain/time/stride.ts";
+import { METER } from "../../../../src/core/domain/usage/meter.ts";
+import { checkTotals } from "../../../../src/core/pipeline/proof/check-totals.ts";
+import { describeTotals } from "../../../../src/features/costs/totals.command.ts";
 import { seed } from "../../../support/drawn.ts";
 import { EVERYTHING, inMeterLedger, inMeterStore, LOADED, setupMeters } from "../../../support/meters.ts";
 import type { Bench } from "../../../support/source.ts";
@@ -126,7 +126,7 @@ test("short-lived traces that are not the rest are a finding of both numbers, an
     expect(others.find(({ meter }) => meter === "longlived")?.daysDisproved).toBe(7);
   }
   expect(
-    await bench.sql("SELECT count(*)::integer AS n FROM usage.control_difference WHERE kind = 'tier_total'"),
+    await bench.sql("SELECT count(*)::integer AS n FROM usage.difference WHERE kind = 'tier_total'"),
   ).toEqual([{ n: 1 }]);
   expect(
     await inMeterStore(bench, { meter: "longlived", range: { start: bench.dataStart, end: bench.today } }),

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { DAY_MS, STRIDE_MS } from "../../../../src/domain/time/stride.ts";
-import type { UsageRecord } from "../../../../src/domain/usage/record.ts";
-import { fetchTotals } from "../../../../src/pipeline/proof/control.ts";
+import { DAY_MS, STRIDE_MS } from "../../../../src/core/domain/time/stride.ts";
+import type { UsageRecord } from "../../../../src/core/domain/usage/record.ts";
+import { fetchTotals } from "../../../../src/core/pipeline/proof/control.ts";
 import { setup } from "../../../support/source.ts";
 
 /** Where a server puts its buckets decides into which parts a window's total falls, and never what it adds up to. */

@@ -1,8 +1,14 @@
 import { expect } from "vitest";
-import { DAY_MS, floorToGrid, HOUR_MS, STRIDE_MS, type Stride } from "../../../../src/domain/time/stride.ts";
-import type { Window } from "../../../../src/domain/time/window.ts";
-import { AnswerCollector } from "../../../../src/domain/usage/answer.ts";
-import type { GroupBy } from "../../../../src/domain/usage/record.ts";
+import {
+  DAY_MS,
+  floorToGrid,
+  HOUR_MS,
+  STRIDE_MS,
+  type Stride,
+} from "../../../../src/core/domain/time/stride.ts";
+import type { Window } from "../../../../src/core/domain/time/window.ts";
+import { AnswerCollector } from "../../../../src/core/domain/usage/answer.ts";
+import type { GroupBy } from "../../../../src/core/domain/usage/record.ts";
 import { FIRST_DAY } from "../setup.ts";
 import type { ModelAnswer, ModelRecord } from "./model.ts";
 import type { Fault } from "./statements.ts";

@@ -1,5 +1,5 @@
-import { HOUR_MS } from "../../../../src/domain/time/stride.ts";
-import type { GroupBy } from "../../../../src/domain/usage/record.ts";
+import { HOUR_MS } from "../../../../src/core/domain/time/stride.ts";
+import type { GroupBy } from "../../../../src/core/domain/usage/record.ts";
 import type { Model } from "./model.ts";
 
 export function label(id: string): string {

@@ -1,5 +1,5 @@
-import { DAY_MS, floorToGrid } from "../../../../src/domain/time/stride.ts";
-import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
+import { DAY_MS, floorToGrid } from "../../../../src/core/domain/time/stride.ts";
+import { GROUPINGS } from "../../../../src/core/domain/usage/record.ts";
 import { type Cell, dayFigure, label } from "./expected-figures.ts";
 import { dateOf, daysUntil, type Value } from "./lines.ts";
 import type { Model } from "./model.ts";

@@ -1,5 +1,5 @@
-import { STRIDE_MS } from "../../../../src/domain/time/stride.ts";
-import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
+import { STRIDE_MS } from "../../../../src/core/domain/time/stride.ts";
+import { GROUPINGS } from "../../../../src/core/domain/usage/record.ts";
 import { type Cell, dayFigure, type Figure, hourFigure, hoursOf, label } from "./expected-figures.ts";
 import { monthlyTotals, monthlyViews } from "./expected-months.ts";
 import { dateOf, daysUntil, instant, type Lines, line, type Value } from "./lines.ts";

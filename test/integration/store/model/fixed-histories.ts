@@ -1,5 +1,5 @@
-import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
-import type { Meter } from "../../../../src/domain/usage/meter.ts";
+import { DAY_MS, HOUR_MS } from "../../../../src/core/domain/time/stride.ts";
+import type { Meter } from "../../../../src/core/domain/usage/meter.ts";
 import type { Command, Question, Row } from "./commands.ts";
 
 /** Bits of the workspaces. */

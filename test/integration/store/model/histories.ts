@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import { DAY_MS, HOUR_MS, type Stride } from "../../../../src/domain/time/stride.ts";
-import type { GroupBy } from "../../../../src/domain/usage/record.ts";
+import { DAY_MS, HOUR_MS, type Stride } from "../../../../src/core/domain/time/stride.ts";
+import type { GroupBy } from "../../../../src/core/domain/usage/record.ts";
 import { type Command, NAMES, type Question, type Row } from "./commands.ts";
 import type { Fault } from "./statements.ts";
 

@@ -1,4 +1,4 @@
-import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
 
 /**
  * Tables and views as sorted lines of text, for the database (snapshot.ts) and for the model (expected.ts). A difference

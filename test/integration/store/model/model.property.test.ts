@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { test } from "vitest";
-import type { Meter } from "../../../../src/domain/usage/meter.ts";
+import type { Meter } from "../../../../src/core/domain/usage/meter.ts";
 import { times } from "../../../support/drawn.ts";
 import { setupStore } from "../setup.ts";
 import type { Command } from "./commands.ts";

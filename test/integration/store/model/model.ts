@@ -1,5 +1,5 @@
-import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../../src/domain/time/stride.ts";
-import type { GroupBy } from "../../../../src/domain/usage/record.ts";
+import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../../src/core/domain/time/stride.ts";
+import type { GroupBy } from "../../../../src/core/domain/usage/record.ts";
 
 /**
  * The expected state of the store, in memory and bucket by bucket. It shares no code with src/store: it has no intervals and

@@ -1,4 +1,4 @@
-import { METER, type Meter } from "../../../../src/domain/usage/meter.ts";
+import { METER, type Meter } from "../../../../src/core/domain/usage/meter.ts";
 import type { StoreBundle } from "../setup.ts";
 
 /** What `usage.trace_scope` shows of each database that no longer shows traces. */

@@ -1,7 +1,7 @@
 import type pg from "pg";
-import { STRIDE_MS, type Stride } from "../../../../src/domain/time/stride.ts";
-import type { GroupBy } from "../../../../src/domain/usage/record.ts";
-import { monthsBy } from "../../../support/views.ts";
+import { STRIDE_MS, type Stride } from "../../../../src/core/domain/time/stride.ts";
+import type { GroupBy } from "../../../../src/core/domain/usage/record.ts";
+import { hoursBy, monthsBy } from "../../../support/views.ts";
 import { type Lines, line, type Value } from "./lines.ts";
 
 /** The days whose hours are in the snapshot. All of them are past. */
@@ -81,7 +81,7 @@ export async function takeSnapshot(
     queries[`view fct_usage_${groupBy}_daily`] =
       `SELECT usage_date, ${columns} FROM reporting.fct_usage_${groupBy}_daily`;
     queries[`view fct_usage_${groupBy}_hourly`] =
-      `SELECT usage_hour, ${columns} FROM reporting_detail.fct_usage_${groupBy}_hourly
+      `SELECT usage_hour, ${columns} FROM ${hoursBy(groupBy as GroupBy)}
        WHERE usage_hour >= ${from} AND usage_hour < ${until}`;
     queries[`view fct_usage_${groupBy}_monthly`] = `
       SELECT month_start, workspace_id, workspace_name, ${dimension} traces, days_expected, days_loaded, is_complete, is_final,

@@ -1,0 +1,89 @@
+import type { EventEmitter } from "node:events";
+import type { Queue, Telemetry } from "bullmq";
+import {
+  openQueue,
+  processName,
+  producerConnection,
+  type QueueKind,
+  workerConnection,
+  writeFaultOf,
+} from "../../../jobs/queues.ts";
+import type { Warn } from "../../core/base/log.ts";
+import { loadOptional } from "../../core/base/optional.ts";
+import {
+  askRedis,
+  messageOf,
+  type RedisConnection,
+  redisFault,
+  redisTime,
+} from "../../core/base/redis-connect.ts";
+import type { RedisServer } from "../../core/base/redis-server.ts";
+
+type SourceQueues = Readonly<Record<QueueKind, Queue>>;
+
+export type ServiceQueues = Awaited<ReturnType<typeof openQueues>>;
+
+interface QueuesInput {
+  readonly slugs: readonly string[];
+  readonly redis: RedisServer;
+  readonly role?: string;
+  readonly isTraced: boolean;
+  readonly warn: Warn;
+}
+
+/** Queues need no Redis yet: they connect when it answers. */
+export async function openQueues({ slugs, redis, role = "all", isTraced, warn }: QueuesInput) {
+  const { prefix } = redis;
+  const telemetry = isTraced ? { telemetry: await openTelemetry() } : {};
+  /** Without a listener, Node would end the process on a connection error. */
+  const watched = <T extends RedisConnection | Queue>(emitter: T, at: string): T => {
+    (emitter as EventEmitter).on("error", (error: Error) =>
+      warn({ code: redisFault(redis, [messageOf(error)]).code, at, reason: messageOf(error) }),
+    );
+    return emitter;
+  };
+  const producer = watched(producerConnection(redis, processName(role, prefix)), "producer");
+  const open = (kind: QueueKind, slug: string) => {
+    const queue = openQueue(kind, slug, producer, { ...telemetry, prefix });
+    return watched(queue, queue.name);
+  };
+  const bySlug = new Map<string, SourceQueues>(
+    slugs.map((slug) => [slug, { control: open("control", slug), fetch: open("fetch", slug) }]),
+  );
+  const all = [...bySlug.values()].flatMap(({ control, fetch }) => [control, fetch]);
+  return {
+    producer,
+    prefix,
+    all,
+    telemetry,
+    of: (slug: string) => bySlug.get(slug) as SourceQueues,
+    connectWorker: (name: string) => watched(workerConnection(redis), name),
+    count: async () => {
+      const counted = all.map(async (queue) => {
+        const counts = Object.entries(await queue.getJobCounts());
+        return counts.map(([state, jobs]) => ({ queue: queue.name, state, jobs }));
+      });
+      return (await Promise.all(counted)).flat();
+    },
+    clock: () => redisTime(producer, prefix),
+    /** Resolves to the same time as `clock`. Rejects if Redis takes no write. */
+    time: async () => {
+      await tryWrite(redis);
+      return redisTime(producer, prefix);
+    },
+    close: async () => {
+      await Promise.all(all.map((queue) => queue.close())).finally(() => producer.disconnect());
+    },
+  };
+}
+
+async function openTelemetry(): Promise<Telemetry> {
+  const { BullMQOtel } = await loadOptional(() => import("bullmq-otel"));
+  return new BullMQOtel({ tracerName: "usage-etl" });
+}
+
+/** Uses its own connection: the producer's reconnects for ever to a READONLY Redis, and never learns why. */
+async function tryWrite(redis: RedisServer): Promise<void> {
+  const fault = await askRedis(redis, (connection) => writeFaultOf(connection, redis));
+  if (fault !== undefined) throw new Error(`takes no write: ${fault}`);
+}

@@ -1,0 +1,61 @@
+import { fileURLToPath } from "node:url";
+import cookie from "@fastify/cookie";
+import csrf from "@fastify/csrf-protection";
+import formbody from "@fastify/formbody";
+import helmet from "@fastify/helmet";
+import { fastifySSE } from "@fastify/sse";
+import statics from "@fastify/static";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { requireDatabaseUrl } from "../../core/base/config.ts";
+import { accessOf, addGuard, addLogin } from "../../web/access.ts";
+import { NONE, OWN, policyOf } from "../../web/policy.ts";
+import { sendProblem } from "../../web/problem.ts";
+import { proxiesOf } from "../../web/proxies.ts";
+import { routesOf, type WebServices } from "../../web/routes.ts";
+import { EndedSessions } from "../../web/sessions.ts";
+import { featurePages } from "./registered.ts";
+
+const ASSETS = fileURLToPath(new URL("../../web/assets", import.meta.url));
+const LARGEST_FORM = 256 * 1024;
+
+/** The pages have a scope of their own: policy and login are not those of health, metrics and queues. */
+export async function addPages(app: FastifyInstance, services: WebServices): Promise<void> {
+  const { config, clock, log } = services;
+  const access = accessOf(config);
+  await app.register(async (pages) => {
+    await pages.register(helmet, policyOf({ styleSrc: OWN, imgSrc: OWN, formAction: OWN, baseUri: NONE }));
+    await pages.register(cookie, { secret: access.key });
+    await pages.register(formbody, { bodyLimit: LARGEST_FORM });
+    const sessions = new EndedSessions(requireDatabaseUrl(config));
+    pages.addHook("onClose", () => sessions.close());
+    const isProxy = proxiesOf(config.webTrustedProxies);
+    const whoLooks = addGuard(pages, { access, clock, isProxy, userHeader: config.webUserHeader, sessions });
+    const whoSent = (request: FastifyRequest) => {
+      const who = whoLooks(request);
+      if (who === undefined) throw new Error("a request passed the guard unseen");
+      return who;
+    };
+    const canLogOut = access.kind === "tokens";
+    await pages.register(csrf, {
+      cookieKey: "usage_etl_form",
+      cookieOpts: { path: "/", httpOnly: true, sameSite: "lax", signed: true },
+      csrfOpts: { hmacKey: access.key, userInfo: true },
+      getUserInfo: (request) => whoSent(request).session,
+    });
+    await pages.register(fastifySSE);
+    await pages.register(statics, { root: ASSETS, prefix: "/assets/", cacheControl: false });
+    // Some browsers ask for it whatever a page names.
+    pages.get("/favicon.ico", async (_, reply) => reply.sendFile("icon.svg"));
+    const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+      const who = whoLooks(request);
+      const viewed = who && { who, canLogOut };
+      return sendProblem(error, { request, reply, log, viewed });
+    };
+    pages.setErrorHandler(answer);
+    pages.setNotFoundHandler((request, reply) => answer(undefined, request, reply));
+    if (access.kind === "tokens") addLogin(pages, { access, clock, sessions });
+
+    const web = routesOf(pages, { services, whoSent, sessions, canLogOut });
+    for (const add of await featurePages()) add(web);
+  });
+}

@@ -1,0 +1,177 @@
+import { HOUR_MS, STRIDE_MS } from "../time/stride.ts";
+import type { Window } from "../time/window.ts";
+import { MEASURES, type Measure } from "./meter.ts";
+import { type GroupBy, NO_ID, type UsageRecord } from "./record.ts";
+
+/** First and last bucket that carry a name, in hours since 1970. */
+interface NameSpan {
+  readonly name: string;
+  firstHour: number;
+  lastHour: number;
+}
+
+export interface AnswerKey {
+  readonly measure: Measure;
+  readonly workspace: number;
+  readonly dimensionId: string;
+  readonly firstHour: number;
+  readonly lastHour: number;
+  readonly names: readonly Readonly<NameSpan>[];
+}
+
+type OpenKey = { -readonly [Name in keyof AnswerKey]: AnswerKey[Name] } & { names: NameSpan[] };
+
+const SCRATCH = Buffer.allocUnsafeSlow(4096);
+
+/** Copies a substring, which would keep the whole text it was cut from in memory. */
+function ownCopy(text: string): string {
+  // A character takes at most three bytes.
+  if (3 * text.length > SCRATCH.length) return Buffer.from(text).toString();
+  return SCRATCH.toString("utf8", 0, SCRATCH.write(text));
+}
+
+export interface Requested {
+  readonly window: Window;
+  readonly groupBy: GroupBy;
+  readonly workspaceIds: readonly string[];
+  /** False drops every name (`USAGE_USER_EMAIL`). */
+  readonly withNames?: boolean;
+  /** Refuses more keys than this. Default: no limit. */
+  readonly mostKeys?: number | undefined;
+}
+
+export interface NumberedRow {
+  /** Number of the record's key, or its series id in the store. */
+  id: number;
+  bucketHour: number;
+  traces: number;
+}
+
+export interface Misfit {
+  readonly code: "bucket_misplaced" | "bucket_missing" | "workspace_unasked" | "id_too_long" | "ids_too_many";
+  readonly message: string;
+}
+
+/** Bound of `entity_external_id_length`, in UTF-8 bytes. */
+const MAX_ID_BYTES = 1000;
+
+/**
+ * Numbers the keys of a response, JSON or CSV, in order of appearance, and checks that each record fits its request.
+ * Memory grows with the keys, not with the records.
+ */
+export class KeyNumbering {
+  /** False once a key's buckets come out of order or twice. */
+  isAscending = true;
+  mostNames = 0;
+  /** Names beyond the first of each key. */
+  moreNames = 0;
+
+  readonly #keys: OpenKey[] = [];
+  readonly #window: Window;
+  readonly #isByWorkspace: boolean;
+  readonly #withNames: boolean;
+  readonly #mostKeys: number;
+  readonly #workspaceIds: readonly string[];
+  readonly #workspaces: ReadonlyMap<string, number>;
+  /** A map from id to key number for each workspace and measure. */
+  readonly #index: Map<string, number>[];
+  /** The bucket that was checked last. Records of one bucket follow each other. */
+  #checked: number | null | undefined;
+
+  constructor(requested: Requested) {
+    const {
+      window,
+      groupBy,
+      workspaceIds,
+      withNames = true,
+      mostKeys = Number.POSITIVE_INFINITY,
+    } = requested;
+    this.#window = window;
+    this.#isByWorkspace = groupBy === "workspace";
+    this.#withNames = withNames;
+    this.#mostKeys = mostKeys;
+    this.#workspaceIds = workspaceIds;
+    this.#workspaces = new Map(workspaceIds.map((id, index) => [id, index]));
+    this.#index = workspaceIds.flatMap(() => MEASURES.map(() => new Map()));
+  }
+
+  numberOf(record: UsageRecord): number | Misfit {
+    const { bucketStart } = record;
+    if (bucketStart !== this.#checked) {
+      const misfit = bucketMisfit(bucketStart, this.#window);
+      if (misfit !== undefined) return misfit;
+      this.#checked = bucketStart;
+    }
+    const { dimensionId, dimensionName, measure: counted } = record;
+    const named = this.#isByWorkspace && dimensionId !== NO_ID ? dimensionId : record.workspaceId;
+    const isOnly = named === null && this.#workspaceIds.length === 1;
+    const workspace = isOnly ? 0 : this.#workspaces.get(named ?? NO_ID);
+    if (workspace === undefined) {
+      return { code: "workspace_unasked", message: `workspace ${named ?? "(none)"} was not requested` };
+    }
+    // A record by workspace that names none belongs to the only one requested.
+    const id = this.#isByWorkspace ? (this.#workspaceIds[workspace] as string) : dimensionId;
+    const hour = (bucketStart ?? this.#window.start) / HOUR_MS;
+    const number = this.#find(workspace, counted ?? "traces", id, hour);
+    if (typeof number !== "number") return number;
+    const key = this.#keys[number] as OpenKey;
+    if (hour > key.lastHour) key.lastHour = hour;
+    else this.isAscending = false;
+    if (hour < key.firstHour) key.firstHour = hour;
+    if (dimensionName !== null && this.#withNames) this.#widenName(key, dimensionName, hour);
+    return number;
+  }
+
+  /** The index of a key is its number. */
+  get keys(): readonly AnswerKey[] {
+    return this.#keys;
+  }
+
+  #find(workspace: number, measure: Measure, id: string, hour: number): number | Misfit {
+    const index = this.#index[workspace * MEASURES.length + MEASURES.indexOf(measure)] as Map<string, number>;
+    const known = index.get(id);
+    if (known !== undefined) return known;
+    if (this.#keys.length >= this.#mostKeys) {
+      return { code: "ids_too_many", message: `the answer names more than ${this.#mostKeys} ids` };
+    }
+    if (Buffer.byteLength(id) > MAX_ID_BYTES) {
+      const message = `an id is longer than ${MAX_ID_BYTES} bytes: ${id.slice(0, 40)}...`;
+      return { code: "id_too_long", message };
+    }
+    const dimensionId = ownCopy(id);
+    // The key's first bucket must count as ascending.
+    const key = { measure, workspace, dimensionId, firstHour: hour, lastHour: hour - 1, names: [] };
+    const number = this.#keys.push(key) - 1;
+    index.set(dimensionId, number);
+    return number;
+  }
+
+  #widenName(key: OpenKey, name: string, hour: number): void {
+    for (const span of key.names) {
+      if (span.name !== name) continue;
+      if (hour < span.firstHour) span.firstHour = hour;
+      if (hour > span.lastHour) span.lastHour = hour;
+      return;
+    }
+    const span = { name: ownCopy(name), firstHour: hour, lastHour: hour };
+    if (key.names.length > 0) this.moreNames++;
+    // Most keys have one name, and an array that is pushed to has room for seventeen.
+    if (key.names.length === 0) key.names = [span];
+    else key.names.push(span);
+    this.mostNames = Math.max(this.mostNames, key.names.length);
+  }
+}
+
+function bucketMisfit(bucketStart: number | null, { start, end, stride }: Window): Misfit | undefined {
+  const bucketMs = STRIDE_MS[stride];
+  if (bucketStart === null) {
+    if (end - start === bucketMs) return undefined;
+    return { code: "bucket_missing", message: "the bucket is empty, but the window has several" };
+  }
+  if (bucketStart >= start && bucketStart < end && (bucketStart - start) % bucketMs === 0) return undefined;
+  const bucket = new Date(bucketStart).toISOString();
+  return {
+    code: "bucket_misplaced",
+    message: `bucket ${bucket} is outside the window or off the ${stride} grid`,
+  };
+}

@@ -1,0 +1,129 @@
+import { HOUR_MS, type Stride } from "../time/stride.ts";
+import {
+  type AnswerKey,
+  KeyNumbering,
+  type Misfit,
+  type NumberedRow,
+  type Requested,
+} from "./answer-keys.ts";
+import type { UsageRecord } from "./record.ts";
+
+/** Why a response cannot be used. `grid`: request one stride finer. `record`: request less, down to one bucket. */
+export interface AnswerFlaw {
+  readonly kind: "grid" | "record";
+  readonly code: Misfit["code"] | "stride_differs";
+  readonly message: string;
+}
+
+/** A row with the index of the requested workspace it belongs to. */
+export interface AnswerRow extends NumberedRow {
+  workspace: number;
+}
+
+/**
+ * Collects the records of one response by key. Store none before the client has proved the response whole and `flaw` is
+ * undefined.
+ */
+export class AnswerCollector {
+  /** Sum of all traces received; the stored sum must equal it. For deployments: the sum of all measures. */
+  traces = 0;
+  records = 0;
+
+  readonly #requested: Requested;
+  readonly #numbering: KeyNumbering;
+  /** Columns of numbers by key, because objects would take twice the memory. */
+  readonly #hours: number[][] = [];
+  readonly #traces: number[][] = [];
+  #flaw: AnswerFlaw | undefined;
+
+  constructor(requested: Requested) {
+    this.#requested = requested;
+    this.#numbering = new KeyNumbering(requested);
+  }
+
+  get keys(): readonly AnswerKey[] {
+    return this.#numbering.keys;
+  }
+
+  add(records: readonly UsageRecord[]): void {
+    for (const record of records) this.#add(record);
+  }
+
+  #add(record: UsageRecord): void {
+    this.records++;
+    const key = this.#numbering.numberOf(record);
+    if (typeof key !== "number") {
+      this.#note(key);
+      return;
+    }
+    const hour = (record.bucketStart ?? this.#requested.window.start) / HOUR_MS;
+    const hours = this.#hours[key];
+    if (hours === undefined) {
+      this.#hours.push([hour]);
+      this.#traces.push([record.traces]);
+    } else {
+      hours.push(hour);
+      this.#traces[key]?.push(record.traces);
+    }
+    this.traces += record.traces;
+  }
+
+  #note(misfit: Misfit): void {
+    const kind = misfit.code === "bucket_misplaced" ? "grid" : "record";
+    // A wrong grid explains misplaced buckets, so it replaces the flaw of one record.
+    if (this.#flaw === undefined || (this.#flaw.kind === "record" && kind === "grid"))
+      this.#flaw = { kind, ...misfit };
+  }
+
+  /** Returns why this response cannot be used. `stride` is the announced one; undefined if it is not one of the five. */
+  flaw(stride: Stride | undefined): AnswerFlaw | undefined {
+    const planned = this.#requested.window.stride;
+    if (stride !== planned) {
+      const message = `planned ${planned} buckets, the answer's stride is ${stride ?? "none of the known ones"}`;
+      return { kind: "grid", code: "stride_differs", message };
+    }
+    if (this.#flaw === undefined && !Number.isSafeInteger(this.traces)) {
+      return { kind: "record", code: "bucket_missing", message: "the sum of all traces is beyond 2^53" };
+    }
+    return this.#flaw;
+  }
+
+  named(): Set<number> {
+    return new Set(this.keys.map(({ workspace }) => workspace));
+  }
+
+  /**
+   * Yields the rows in order of (id of the key, bucket), and adds up records that share a key and bucket. `ids[number]` is
+   * the id of a key's rows; default: the number itself. The generator reuses one object.
+   */
+  *rows(ids?: ArrayLike<number>): Generator<AnswerRow, void, undefined> {
+    const byId = [...this.#hours.keys()];
+    if (ids !== undefined) byId.sort((a, b) => (ids[a] as number) - (ids[b] as number));
+    const out: AnswerRow = { id: 0, workspace: 0, bucketHour: 0, traces: 0 };
+    for (const key of byId) {
+      out.id = ids === undefined ? key : (ids[key] as number);
+      out.workspace = (this.keys[key] as AnswerKey).workspace;
+      const { hours, traces } = this.#inOrder(key);
+      let sum = 0;
+      for (let i = 0; i < hours.length; i++) {
+        sum += traces[i] as number;
+        const hour = hours[i] as number;
+        if (hours[i + 1] === hour) continue;
+        out.bucketHour = hour;
+        out.traces = sum;
+        yield out;
+        sum = 0;
+      }
+    }
+  }
+
+  #inOrder(key: number): { hours: readonly number[]; traces: readonly number[] } {
+    const [hours, traces] = [this.#hours[key] as number[], this.#traces[key] as number[]];
+    if (this.#numbering.isAscending) return { hours, traces };
+    const order = [...hours.keys()].sort((a, b) => (hours[a] as number) - (hours[b] as number));
+    return {
+      hours: order.map((row) => hours[row] as number),
+      traces: order.map((row) => traces[row] as number),
+    };
+  }
+}

@@ -1,0 +1,249 @@
+import { PlatformError } from "../../base/errors.ts";
+import type { FetchStamp } from "../../domain/coverage/finality.ts";
+import { scopeIdsOf, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
+import type { AnswerFlaw } from "../../domain/usage/answer.ts";
+import { METER } from "../../domain/usage/meter.ts";
+import { type Load, type LoadResult, loadAnswer } from "../../store/load/load.ts";
+import { endTask, type StoredTask } from "../../store/work/tasks.ts";
+import { addUpResponse, fetchUsage } from "../source/fetch-usage.ts";
+import { learnMeters } from "../source/learn-meters.ts";
+import { isKeyRefused } from "../source/refused-key.ts";
+import { type OpenSource, settleAfterIn } from "../source/source.ts";
+import { settleByWorkspace } from "./by-workspace.ts";
+import { afterFlaw, afterRefusal, canSplit, describe, type NextStep, takeNextStep } from "./split-or-fail.ts";
+import { withEmailPolicy } from "./user-emails.ts";
+
+export const NO_ROWS = {
+  records: 0,
+  traces: 0,
+  inserted: 0,
+  updated: 0,
+  retired: 0,
+  unchanged: 0,
+  restated: 0,
+  unverified: 0,
+};
+export type RowCounts = Readonly<typeof NO_ROWS>;
+
+/** `followUps` replace the task if it was split or planned in a finer stride. */
+export interface TaskResult {
+  /** `unchanged`: no request was sent, because the stored figures still match the workspace counts. */
+  readonly outcome: LoadResult["outcome"] | "unchanged" | "split" | "failed" | "not_available";
+  readonly requests: number;
+  readonly rows: RowCounts;
+  readonly followUps: readonly UsageRequest[];
+  readonly code?: string;
+  readonly message?: string;
+  /** True if the task's own scopes keep it as a failure until its time is loaded. */
+  readonly keepsFailure?: boolean;
+  /** Set if a transient error outlasted every attempt: the platform may be down. */
+  readonly gaveUp?: PlatformError;
+}
+
+export interface ExtractOptions {
+  /** Whether a transient error that outlasted every attempt is kept as a failure, or thrown so that the queue retries. */
+  readonly onTransient?: "keep" | "throw";
+  /** True if the stored figures are in doubt, so that all are compared with the response. */
+  readonly isRepair?: boolean | undefined;
+  /**
+   * Workspace responses sent at or after this instant (epoch milliseconds) also decide where other dimensions have no
+   * traces. Undefined: each dimension is requested.
+   */
+  readonly workspacesSince?: number | undefined;
+  /** True if matching figures are not requested until they are older than `refreshAfterMs`. */
+  readonly isRoutine?: boolean | undefined;
+  /** The task's row. It ends with the fetch whose response is loaded, or discarded as older than what is stored. */
+  readonly row?: StoredTask | undefined;
+}
+
+/**
+ * Fetches one task and replaces its window. Time that cannot be loaded is kept as a failure, split, or planned in a finer
+ * stride (docs/rules.md, rules 8 and 12). Throws only if the whole source must stop: a refused key, an aborted signal, a
+ * store that fails.
+ */
+export async function extractTask(
+  source: OpenSource,
+  task: UsageRequest,
+  { onTransient = "keep", isRepair, workspacesSince: since, isRoutine = false, row }: ExtractOptions = {},
+): Promise<TaskResult> {
+  const known =
+    since === undefined ? undefined : await withoutRequest(source, task, { since, isRoutine, row });
+  if (known !== undefined) return known;
+  let requests = 0;
+  const load = (confirms?: Load["confirms"]) =>
+    loadTask(source, task, { onAttempt: () => requests++, isRepair, row, confirms });
+  const notLoaded = async (stamp: FetchStamp, step: NextStep): Promise<TaskResult> => {
+    const followUps = await takeNextStep(source, task, { stamp, step });
+    const { outcome, code, message, keep } = step;
+    return { outcome, requests, rows: NO_ROWS, followUps, code, message, keepsFailure: keep };
+  };
+  await source.access.fresh();
+  let last = await load();
+  if (last.loaded?.outcome === "unconfirmed" && task.meter !== "traces") {
+    // A server that was updated may no longer count the meter and respond with zeros forever.
+    const counted = await learnMeters(source, new Set([task.meter]));
+    if (!source.meters.has(task.meter)) return { ...ENDED, requests };
+    if (!counted.has(task.meter)) return notLoaded(last.stamp, DOUBTFUL);
+  }
+  if (last.loaded?.outcome === "unconfirmed") {
+    // The response would remove every non-zero row. That needs a second one, and proof of access newer than the first.
+    const { fullyDeleted } = last.loaded;
+    await source.access.renew();
+    last = await load({ fullyDeleted, since: last.stamp.fetchedAt });
+  }
+  const { loaded, refusal } = last;
+  if (loaded !== undefined && loaded.outcome !== "unconfirmed") {
+    source.splitLimit.usable();
+    await source.server.respondsIn(task.window.stride);
+    return { outcome: loaded.outcome, requests, rows: rowsOf(last), followUps: [] };
+  }
+  if (refusal?.retryable && onTransient === "throw") throw refusal;
+  const result = await notLoaded(last.stamp, nextStep(source, task, last));
+  return refusal?.retryable ? { ...result, gaveUp: refusal } : result;
+}
+
+/** Ends a task that workspace responses make needless. Undefined if none is that new, or they do not decide it. */
+async function withoutRequest(
+  source: OpenSource,
+  task: UsageRequest,
+  { since, isRoutine, row }: { since: number; isRoutine: boolean; row: StoredTask | undefined },
+): Promise<TaskResult | undefined> {
+  const { store, log } = source;
+  const { meter, groupBy, window } = task;
+  const [scopeId] = scopeIdsOf(task);
+  const [workspaceId] = workspaceIdsOf(task);
+  if (groupBy === "workspace" || METER[meter].kind !== "traces") return undefined;
+  if (scopeId === undefined || workspaceId === undefined) return undefined;
+  const others = [{ scopeId, groupBy, workspaceId }];
+  const settled = await settleByWorkspace(source, { meter, window, others, since, isRoutine });
+  const ended = settled.get(scopeId);
+  if (ended === undefined) return undefined;
+  log.debug({ task: describe(task), outcome: ended.outcome, byWorkspace: ended.fetchNumber }, "task");
+  if (row !== undefined) await endTask(store.db, { task: row, state: "done" });
+  return { outcome: ended.outcome, rows: NO_ROWS, requests: 0, followUps: [] };
+}
+
+/** A response with more ids is requested in parts, because each id takes about 1 KB of memory until it is stored. */
+const MOST_KEYS = 100_000;
+
+type Answered = { readonly stamp: FetchStamp } & (
+  | {
+      readonly loaded: LoadResult;
+      readonly records: number;
+      readonly traces: number;
+      readonly flaw?: never;
+      readonly refusal?: never;
+    }
+  | { readonly flaw: AnswerFlaw; readonly loaded?: never; readonly refusal?: never }
+  | { readonly refusal: PlatformError; readonly loaded?: never; readonly flaw?: never }
+);
+
+async function loadTask(
+  source: OpenSource,
+  task: UsageRequest,
+  {
+    onAttempt,
+    row,
+    isRepair,
+    confirms,
+  }: { onAttempt: () => void; row: StoredTask | undefined } & Pick<Load, "isRepair" | "confirms">,
+): Promise<Answered> {
+  const { store, sourceId, settings, log } = source;
+  const { meter, groupBy, window } = task;
+  const admit = withEmailPolicy(groupBy, settings.userEmail);
+  let lastStamp: FetchStamp | undefined;
+  const noteAttempt = (stamp: FetchStamp) => {
+    lastStamp = stamp;
+    onAttempt();
+  };
+  try {
+    return await fetchUsage<Answered>(
+      source,
+      { purpose: "load", request: task, onAttempt: noteAttempt },
+      async ({ stamp }) => {
+        // Without splitting, a bound would only refuse responses that can be loaded.
+        const mostKeys = canSplit(task) && source.splitLimit.allows() ? MOST_KEYS : undefined;
+        const settleAfterMs = await settleAfterIn(source, meter);
+        const { answer, flaw, rules } = await addUpResponse(source, task, { admit, mostKeys });
+        if (flaw !== undefined) return { outcome: "refused", code: flaw.code, result: { stamp, flaw } };
+        const loaded = await loadAnswer(store, {
+          sourceId,
+          meter,
+          groupBy,
+          window,
+          stamp,
+          scopeIds: scopeIdsOf(task),
+          answer,
+          rules,
+          settleAfterMs,
+          isRepair,
+          confirms,
+        });
+        const { records } = answer;
+        const traces = METER[meter].kind === "traces" ? answer.traces : 0;
+        log.debug({ task: describe(task), fetch: stamp.fetchNumber, ...loaded }, "task");
+        const ends =
+          row !== undefined && isFinalBy(loaded) ? { task: row, state: "done" as const } : undefined;
+        const result = { stamp, loaded, records, traces };
+        return { outcome: loaded.outcome, records, traces, task: ends, result };
+      },
+    );
+  } catch (error) {
+    if (lastStamp === undefined || !(error instanceof PlatformError)) throw error;
+    if (isKeyRefused(error, task.meter)) throw error;
+    return { stamp: lastStamp, refusal: error };
+  }
+}
+
+export function isFinalBy({ outcome }: Pick<TaskResult | LoadResult, "outcome">): boolean {
+  return outcome === "loaded" || outcome === "discarded" || outcome === "unchanged";
+}
+
+function rowsOf({ loaded, records, traces }: Extract<Answered, { loaded: LoadResult }>): RowCounts {
+  const { inserted, updated, retired, unchanged, restated, unverified } = loaded;
+  return {
+    records,
+    traces,
+    inserted,
+    updated,
+    retired,
+    unchanged,
+    restated,
+    unverified: unverified.length,
+  };
+}
+
+/** Replaces nothing: the earlier counts stay. */
+const ENDED = {
+  outcome: "not_available",
+  rows: NO_ROWS,
+  followUps: [],
+  code: "meter_not_available",
+  message: "the server no longer counts this usage",
+} as const;
+
+/** Replaces nothing. It is not known which response is right, so the window is a failure until one is loaded. */
+const CONTRADICTED: NextStep = {
+  outcome: "failed",
+  code: "window_unconfirmed",
+  message: "two answers in a row were empty for different workspaces; neither was stored",
+  parts: [],
+  keep: true,
+};
+
+/** The server may no longer count this usage, so the window is kept as a failure too. */
+const DOUBTFUL: NextStep = {
+  outcome: "failed",
+  code: "meter_doubtful",
+  message:
+    "the answer has no usage where some was counted, and it is not known whether the server still counts it; nothing was stored",
+  parts: [],
+  keep: true,
+};
+
+function nextStep(source: OpenSource, task: UsageRequest, last: Answered): NextStep {
+  const maySplit = source.splitLimit.allows();
+  if (last.flaw !== undefined) return afterFlaw(task, last.flaw, maySplit, source.capabilities);
+  if (last.refusal !== undefined) return afterRefusal(task, last.refusal, last.stamp.fetchedAt, maySplit);
+  return CONTRADICTED;
+}

@@ -1,0 +1,155 @@
+import { faultOf } from "../../base/faults.ts";
+import { scopeIdsOf, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
+import { failScopes } from "../../store/catalog/failures.ts";
+import type { Store } from "../../store/db/database.ts";
+import { quietWorkspaces } from "../../store/load/by-workspace.ts";
+import { drawStamp } from "../../store/work/fetch-ledger.ts";
+import { noteTaskFailed } from "../../store/work/runs.ts";
+import {
+  type ClaimedTask,
+  claimTask,
+  endTask,
+  enterTasks,
+  handBackTask,
+  releaseTasks,
+  type StoredTask,
+} from "../../store/work/tasks.ts";
+import { isKeyRefused } from "../source/refused-key.ts";
+import { keptForMs, type OpenSource } from "../source/source.ts";
+import { leadsOthers, leftByWorkspace } from "./by-workspace.ts";
+import { extractTask, isFinalBy, type TaskResult } from "./extract.ts";
+
+/** A task that this many workers took without ending it or handing it back kills its workers. */
+const POISON_AFTER = 20;
+
+/** Abort reason of a job that was kept from renewing its lock. */
+export const LOCK_LOST = "lock_lost";
+
+/**
+ * `gone`: another worker did the task, or it was cancelled. `loaded_already`: its time was loaded after it was created, by
+ * another task or by a worker that ended before it could record that.
+ */
+export type WorkResult =
+  | { readonly outcome: "gone" | "poisoned" | "dropped" }
+  | { readonly outcome: "loaded_already"; readonly entered: number }
+  | (TaskResult & { readonly task: StoredTask; readonly entered: number });
+
+/**
+ * Takes the task of a queue message, fetches and loads it. The task ends in the statement that ends the fetch that settles
+ * it, or in the transaction that creates its follow-ups (`entered`). Throws errors that should be retried; the message then
+ * stays queued.
+ */
+export async function workMessage(
+  source: OpenSource,
+  message: { taskId: number; generation: number; isLastAttempt: boolean },
+): Promise<WorkResult> {
+  const { store, signal, gate } = source;
+  const task = await claimTask(store.db, message);
+  if (task === undefined) return { outcome: "gone" };
+  try {
+    return await workTask(source, task, message.isLastAttempt);
+  } catch (error) {
+    const handBack = () => handBackTask(store.db, task.taskId);
+    if (isHandedBack(error, signal)) await (gate?.onceWritable(handBack) ?? handBack());
+    throw error;
+  }
+}
+
+/**
+ * True if a worker that stops with this error gives its claim back. Otherwise (a crash, a freeze, a lasting error) the claim
+ * counts towards poison.
+ */
+function isHandedBack(error: unknown, signal: AbortSignal | undefined): boolean {
+  if (signal?.aborted === true) return signal.reason !== LOCK_LOST;
+  return isKeyRefused(error) || faultOf(error)?.retryable === true;
+}
+
+async function workTask(source: OpenSource, task: ClaimedTask, isLastAttempt: boolean): Promise<WorkResult> {
+  const { store } = source;
+  if (task.openClaims > POISON_AFTER) return poison(source, task);
+  if (source.server.refuses(task.window.stride)) {
+    await endTask(store.db, { task, state: "done", code: "stride_not_available" });
+    return { outcome: "dropped" };
+  }
+  // A sync and a backfill may each have a task for the same time, and a worker may have ended after its load. Time that
+  // others loaded meanwhile was compared by digest, which a repair does not rely on.
+  const leads = leadsOthers(task);
+  if (task.isLoaded && !task.isRepair) {
+    const entered = await endTaskWith(source, task, leads ? await leftByWorkspace(source, task) : []);
+    return { outcome: "loaded_already", entered };
+  }
+  const { runId, isRepair } = task;
+  const result = await extractTask({ ...source, runId }, task, {
+    onTransient: isLastAttempt ? "keep" : "throw",
+    isRepair,
+    workspacesSince: isRepair ? undefined : task.enteredAt,
+    isRoutine: task.backfillId === undefined,
+    // Else it ends with its response.
+    row: leads ? undefined : task,
+  });
+  const isSettled = isFinalBy(result);
+  if (isSettled && !leads) return { ...result, task, entered: 0 };
+  // Parts create the other dimensions of their own windows, and a stride that is not available has nothing to request.
+  const isOver = isSettled || result.outcome === "failed" || result.outcome === "unverified";
+  const others = leads && isOver ? await leftByWorkspace(source, task) : [];
+  return { ...result, task, entered: await endTaskWith(source, task, others, result) };
+}
+
+/**
+ * Ends a task and creates, in one transaction, its replacements and the tasks of other dimensions that it decides about;
+ * they count as created with it. Returns how many are new.
+ */
+async function endTaskWith(
+  { store, sourceId, settings }: OpenSource,
+  task: ClaimedTask,
+  others: readonly UsageRequest[],
+  result?: TaskResult,
+): Promise<number> {
+  const { backfillId, runId, enteredAt } = task;
+  const workspaceIds = others.flatMap(workspaceIdsOf);
+  const dueAfterMs = keptForMs({ settings });
+  const quiet = others.length === 0 ? new Set() : await quietWorkspaces(store.db, { sourceId, workspaceIds });
+  return store.transaction(async ({ db }) => {
+    const isQuiet = (one: UsageRequest) => workspaceIdsOf(one).every((id) => quiet.has(id));
+    const entered =
+      (await enterTasks(db, { sourceId, backfillId, runId, tasks: result?.followUps ?? [] })) +
+      (await enterTasks(db, { sourceId, runId, tasks: others, isQuiet, dueAfterMs, enteredAt }));
+    const reason = result && failureOf(result);
+    if (reason === undefined) {
+      await endTask(db, { task, state: "done", code: result?.code, message: result?.message });
+      return entered;
+    }
+    await endTask(db, { task, state: "failed", ...reason });
+    // This statement comes last, because other failing tasks of the run wait for it until the transaction ends.
+    await noteTaskFailed(db, { runId, ...reason });
+    return entered;
+  });
+}
+
+function failureOf({ outcome, code, message }: TaskResult): { code: string; message: string } | undefined {
+  if (outcome === "unverified") return UNVERIFIED;
+  if (outcome !== "failed") return undefined;
+  return { code: code ?? "failed", message: message || `It failed with ${code ?? "an unnamed error"}.` };
+}
+
+const UNVERIFIED = {
+  code: "workspace_unverified",
+  message: "The answer had no record of a workspace without proof of access, so it may not mean zero.",
+};
+
+async function poison(source: OpenSource, task: StoredTask): Promise<WorkResult> {
+  const code = "task_poisoned";
+  const message = `${POISON_AFTER} workers took it and neither finished it nor handed it back.`;
+  const stamp = await drawStamp(source.store.db);
+  const failure = { scopeIds: scopeIdsOf(task), period: task.window, stamp, code, message };
+  await failScopes(source.store, { ...failure, state: "failed" });
+  await endTask(source.store.db, { task, state: "failed", code, message });
+  await noteTaskFailed(source.store.db, { runId: task.runId, code, message });
+  source.log.error({ code, task: task.taskId }, message);
+  return { outcome: "poisoned" };
+}
+
+/** Returns queue messages undone, because the platform refuses the key. */
+export async function returnMessages(store: Store, taskIds: readonly number[]): Promise<void> {
+  await releaseTasks(store.db, taskIds);
+}

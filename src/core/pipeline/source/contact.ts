@@ -1,0 +1,207 @@
+import { PlatformError, UsageError } from "../../base/errors.ts";
+import type { FetchStamp } from "../../domain/coverage/finality.ts";
+import { requestsFor } from "../../domain/planning/request.ts";
+import { floorToGrid, HOUR_MS, strideOfRange } from "../../domain/time/stride.ts";
+import type { UsageRecord } from "../../domain/usage/record.ts";
+import type { LostWorkspace } from "../../store/access/lost-access.ts";
+import { applyListing, registerWorkspaces, workspacesOf } from "../../store/access/workspaces.ts";
+import { dataStartOf } from "../../store/catalog/data-start.ts";
+import { forgetCapability, learnCapability } from "../../store/catalog/server-capabilities.ts";
+import { bindOrganization } from "../../store/catalog/sources.ts";
+import { drawStamp, storeNow } from "../../store/work/fetch-ledger.ts";
+import { readRecords } from "./fetch-usage.ts";
+import { sendRequest } from "./send-request.ts";
+import type { EnteredSource, SourceDeps } from "./source.ts";
+
+/** A person waits for the first contact, so an absent server is reported after few attempts. */
+export const CONTACT_ATTEMPTS = 3;
+
+type Contacted = SourceDeps & EnteredSource;
+
+interface Listing {
+  readonly stamp: FetchStamp;
+  readonly workspaces: readonly { workspaceId: string; name: string | null; isDeleted: boolean }[];
+}
+
+/** Binds the source to its organization before it stores any workspace, so a refused source leaves nothing behind. */
+export async function makeContact(source: Contacted): Promise<void> {
+  const { store, sourceId, config, billing, signal } = source;
+  const organization = await sendRequest(source, () => billing.organization({ signal }), CONTACT_ATTEMPTS);
+  const listing = await askForListing(source, CONTACT_ATTEMPTS);
+  const listed = listing?.workspaces.map((one) => one.workspaceId) ?? [];
+  if (organization !== undefined) {
+    await bindOrganization(store, {
+      sourceId,
+      organizationId: organization.id,
+      organizationName: organization.displayName,
+      workspaceIds: config.workspaceIds.length > 0 ? config.workspaceIds : listed,
+    });
+  }
+  const workspaceIds = await shownOf(source, listed);
+  await registerWorkspaces(store.db, { sourceId, workspaceIds });
+  if (listing !== undefined) {
+    await takeIn(source, listing);
+    await forgetCapability(store.db, { sourceId, capability: "no_listing" });
+    if (listing.workspaces.length > 0 || config.workspaceIds.length > 0) return;
+    throw new UsageError({
+      code: "workspaces_unknown",
+      message: `${config.baseUrl} lists no workspace for the key of source ${config.slug}.`,
+      next: "Check that the key belongs to the organization and may read its workspaces, or set USAGE_WORKSPACE_IDS to comma-separated UUIDs.",
+    });
+  }
+  const evidence = "GET /api/v1/workspaces is not found";
+  await learnCapability(store.db, { sourceId, capability: "no_listing", evidence });
+  if ((await workspacesOf(store.db, sourceId)).length > 0) return;
+  throw new UsageError({
+    code: "workspaces_unknown",
+    message: `${config.baseUrl} does not list its workspaces, and none is configured for source ${config.slug}.`,
+    next: "Set USAGE_WORKSPACE_IDS to comma-separated UUIDs. The platform's settings page shows them.",
+  });
+}
+
+/**
+ * The configured workspaces that are known or that the platform shows. A command refuses the others; the service leaves them
+ * out and logs that. If none remain it refuses too, because an empty list would mean all that are listed.
+ */
+async function shownOf(source: Contacted, listed: readonly string[]): Promise<readonly string[]> {
+  const { config, log, leavesOutUnshown = false } = source;
+  const unshown = await notShown(source, { workspaceIds: config.workspaceIds, listed });
+  if (unshown.length === 0) return config.workspaceIds;
+  const error = notShownError(config.slug, unshown);
+  const shown = config.workspaceIds.filter((id) => !unshown.includes(id));
+  if (!leavesOutUnshown || shown.length === 0) throw error;
+  const { code, message, next } = error;
+  log.error({ code, workspaceIds: unshown }, `${message} The others are loaded. ${next}`);
+  return shown;
+}
+
+/** Undefined if the server has no listing. */
+export async function askForListing(source: Contacted, attempts?: number): Promise<Listing | undefined> {
+  const { store, billing, signal } = source;
+  return sendRequest(
+    source,
+    async () => {
+      const stamp = await drawStamp(store.db);
+      const listed = await billing.workspaces({ includeDeleted: true, signal });
+      return (
+        listed && {
+          stamp,
+          workspaces: listed.map(({ id, displayName, isDeleted }) => ({
+            workspaceId: id.toLowerCase(),
+            name: displayName,
+            isDeleted,
+          })),
+        }
+      );
+    },
+    attempts,
+  );
+}
+
+export async function takeIn(source: Contacted, { workspaces, stamp }: Listing): Promise<void> {
+  const { store, sourceId, config } = source;
+  // Workspaces that were configured once still count, or they would seem to be gone.
+  const known = await workspacesOf(store.db, sourceId);
+  const wanted = new Set([...config.workspaceIds, ...known]);
+  const listed = workspaces.filter((one) => config.workspaceIds.length === 0 || wanted.has(one.workspaceId));
+  reportLost(source, await applyListing(store, { sourceId, workspaces: listed, stamp }));
+}
+
+/** Logs lost workspaces once. `status`, the webhook and metrics show them while they are lost. */
+export function reportLost({ config, log }: Contacted, lost: readonly LostWorkspace[]): void {
+  for (const { workspaceId, isNewlyUnlisted, zeros } of lost) {
+    const about = { source: config.slug, workspaceId };
+    if (isNewlyUnlisted) {
+      log.warn(
+        { code: "workspace_unlisted", ...about },
+        "A known workspace left the listing without being deleted. Its loaded usage stays as it is.",
+      );
+    }
+    if (zeros > 0) {
+      log.warn(
+        { code: "zeros_withdrawn", ...about, zeros },
+        "The key lost access to a workspace. Its zeros since the last proof of access are withdrawn and unverified.",
+      );
+    }
+  }
+}
+
+/** Not in the future: a server that refuses the future may not be known as one yet. */
+export function endOfAllTime(now: number): number {
+  return floorToGrid(now, HOUR_MS);
+}
+
+/**
+ * The workspaces that a response over all of time names. One wrong record spoils the response of all that share it, so they
+ * are requested in halves. `asked`: the workspaces with a usable response.
+ */
+export async function namedByUsage(
+  source: Contacted,
+  {
+    workspaceIds,
+    attempts,
+    ...time
+  }: { workspaceIds: readonly string[]; start: number; end: number; attempts?: number | undefined },
+): Promise<{ asked: readonly string[]; named: readonly string[] }> {
+  const window = { ...time, stride: strideOfRange(time.end - time.start) };
+  const all = workspaceIds.map((workspaceId) => ({ workspaceId }));
+  const requests = requestsFor({ meter: "traces", groupBy: "workspace", window, members: all });
+  const [asked, named]: [string[], Set<string>] = [[], new Set()];
+  for (let request = requests.pop(); request !== undefined; request = requests.pop()) {
+    const { members } = request;
+    const inAnswer = new Set<string>();
+    const onRecords = (records: readonly UsageRecord[]) => {
+      for (const record of records) inAnswer.add(record.dimensionId);
+    };
+    // An attempt that breaks off is repeated and names no workspace.
+    const send = () => {
+      inAnswer.clear();
+      return readRecords(source, request, { onRecords });
+    };
+    try {
+      await sendRequest(source, send, attempts);
+    } catch (error) {
+      if (!(error instanceof PlatformError && error.isAboutRecords)) throw error;
+      if (members.length === 1) continue;
+      const half = Math.ceil(members.length / 2);
+      for (const some of [members.slice(0, half), members.slice(half)])
+        requests.push({ ...request, members: some });
+      continue;
+    }
+    for (const { workspaceId } of members) {
+      asked.push(workspaceId);
+      if (inAnswer.has(workspaceId)) named.add(workspaceId);
+    }
+  }
+  return { asked, named: [...named] };
+}
+
+/**
+ * The ids that are neither known, nor listed, nor named by a response over all of time. A typo would become a workspace
+ * forever, with days that no sync can load.
+ */
+export async function notShown(
+  source: Contacted,
+  { workspaceIds, listed }: { workspaceIds: readonly string[]; listed: readonly string[] },
+): Promise<string[]> {
+  const { store, sourceId, config } = source;
+  const known = new Set(await workspacesOf(store.db, sourceId));
+  const unknown = workspaceIds.filter((id) => !known.has(id) && !listed.includes(id));
+  if (unknown.length === 0) return [];
+  const start = Date.parse((await dataStartOf(store.db, config.slug)) ?? config.dataStart);
+  const end = endOfAllTime(await storeNow(store.db));
+  if (end <= start) return unknown;
+  const { named } = await namedByUsage(source, { workspaceIds: unknown, start, end });
+  return unknown.filter((id) => !named.includes(id));
+}
+
+export function notShownError(slug: string, ids: readonly string[]): UsageError {
+  const [first = ""] = ids;
+  return new UsageError({
+    code: "workspace_not_shown",
+    message:
+      `Source ${slug} is asked to load workspace ${ids.join(", ")}, which the platform does not show: ` +
+      "no listing and no usage names it.",
+    next: `Correct USAGE_WORKSPACE_IDS, or give the key access to the workspace. If it exists and has no usage yet, run \`usage-etl workspace add ${first} --source ${slug} --force\`.`,
+  });
+}

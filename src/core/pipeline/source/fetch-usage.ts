@@ -1,0 +1,137 @@
+import { PlatformError } from "../../base/errors.ts";
+import type { FetchStamp } from "../../domain/coverage/finality.ts";
+import { type Member, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
+import type { Window } from "../../domain/time/window.ts";
+import { AnswerCollector, type AnswerFlaw } from "../../domain/usage/answer.ts";
+import type { UsageRecord } from "../../domain/usage/record.ts";
+import type { RunRule } from "../../domain/usage/run-rule.ts";
+import type { BillingClient, UsageQuery } from "../../platform/billing/billing.ts";
+import { beginFetch, type FetchEnd, type FetchPurpose, finishFetch } from "../../store/work/fetch-ledger.ts";
+import { isKeyRefused, keepRefusal } from "./refused-key.ts";
+import { sendAside } from "./send-request.ts";
+import type { OpenSource, SourceDeps } from "./source.ts";
+
+type AnyMember = Pick<Member, "workspaceId">;
+
+interface Question<M extends AnyMember> {
+  readonly purpose: FetchPurpose;
+  /** A function is called for each attempt, after any wait: a window may end now. */
+  readonly request: UsageRequest<M> | (() => Promise<UsageRequest<M>>);
+  readonly onAttempt?: (stamp: FetchStamp) => void;
+}
+
+interface Attempt<M extends AnyMember = Member> {
+  readonly request: UsageRequest<M>;
+  readonly stamp: FetchStamp;
+}
+
+export interface Reading<T> extends FetchEnd {
+  readonly result: T;
+}
+
+/**
+ * The only way to request usage that is stored or compared: it owns retries, the rate limit, the abort signal, the ledger of
+ * fetches and a refused key. `read` sends one attempt's request and reads its response. Each attempt draws a new fetch
+ * number first, because these order responses. Errors of `read` are thrown unchanged; a `PlatformError` ends the attempt in
+ * the ledger as failed, or as refused for a wrong record.
+ */
+export async function fetchUsage<T, M extends AnyMember = Member>(
+  source: OpenSource,
+  { purpose, request: asked, onAttempt }: Question<M>,
+  read: (attempt: Attempt<M>) => Promise<Reading<T>>,
+): Promise<T> {
+  const { store, sourceId, runId } = source;
+  const send = async () => {
+    const request = typeof asked === "function" ? await asked() : asked;
+    const { meter, groupBy, window, members } = request;
+    const fetch = { sourceId, runId, purpose, meter, groupBy, window, workspaces: members.length };
+    const stamp = await beginFetch(store.db, fetch);
+    onAttempt?.(stamp);
+    try {
+      const { result, ...end } = await read({ request, stamp });
+      await finishFetch(store.db, stamp, end);
+      return result;
+    } catch (error) {
+      if (error instanceof PlatformError) {
+        // A response with a wrong record is a response. Only a request without one, or with a foreign one, has failed
+        // (store/load/failures.ts).
+        const outcome = error.isAboutRecords ? "refused" : "failed";
+        await finishFetch(store.db, stamp, { outcome, code: error.code, status: error.status });
+      }
+      throw error;
+    }
+  };
+  try {
+    return await sendAside(source, send);
+  } catch (error) {
+    const { meter } = typeof asked === "function" ? await asked() : asked;
+    if (isKeyRefused(error, meter)) await keepRefusal(source, error);
+    throw error;
+  }
+}
+
+export function queryOf(request: UsageRequest<AnyMember>): UsageQuery {
+  const { meter, groupBy } = request;
+  const { start, end } = request.window;
+  return { start, end, meter, groupBy, workspaceIds: workspaceIdsOf(request) };
+}
+
+/** One page of many is retried separately, because otherwise a response of a thousand pages would begin anew. */
+const PAGE_ATTEMPTS = 5;
+
+/** Hands over records as they are read. None counts before this resolves: only then is the response whole. */
+export function readRecords(
+  source: SourceDeps,
+  request: UsageRequest<AnyMember>,
+  io: Omit<Parameters<BillingClient["usage"]>[1], "signal" | "sendMore">,
+): ReturnType<BillingClient["usage"]> {
+  const { billing, signal, admit, admitMore = admit } = source;
+  return billing.usage(queryOf(request), {
+    ...io,
+    signal,
+    sendMore: (send) => sendAside({ ...source, admit: admitMore }, send, PAGE_ATTEMPTS),
+  });
+}
+
+/**
+ * Adds one response up, to its proven end. `flaw` is the reason not to use it. `grid` is where its buckets must lie;
+ * default: in the request's window and stride.
+ */
+export async function addUpResponse(
+  source: OpenSource,
+  request: UsageRequest<AnyMember>,
+  {
+    grid,
+    admit = (records) => records,
+    mostKeys,
+  }: {
+    grid?: Window;
+    admit?: (records: UsageRecord[]) => UsageRecord[];
+    mostKeys?: number | undefined;
+  } = {},
+): Promise<{ answer: AnswerCollector; flaw: AnswerFlaw | undefined; rules: readonly RunRule[] }> {
+  const answer = new AnswerCollector({ ...queryOf(request), window: grid ?? request.window, mostKeys });
+  const rules: RunRule[] = [];
+  const { stride } = await readRecords(source, request, {
+    onRecords: (records) => answer.add(admit(records)),
+    onRules: (named) => void rules.push(...named),
+  });
+  return { answer, flaw: answer.flaw(grid?.stride ?? stride), rules };
+}
+
+/** Throws `PlatformError` with the flaw's code if the response cannot be used. */
+export async function addUpUsable(
+  source: OpenSource,
+  request: UsageRequest<AnyMember>,
+  grid?: Window,
+): Promise<AnswerCollector> {
+  const { answer, flaw } = await addUpResponse(source, request, grid === undefined ? {} : { grid });
+  if (flaw === undefined) return answer;
+  throw new PlatformError({
+    code: flaw.code,
+    method: "GET",
+    url: source.config.baseUrl,
+    message: `The answer by ${request.groupBy} cannot be used: ${flaw.message}.`,
+    next: "Nothing was changed. Run `usage-etl doctor` to see what the server answers.",
+  });
+}

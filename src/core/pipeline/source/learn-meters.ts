@@ -1,0 +1,300 @@
+import { PlatformError } from "../../base/errors.ts";
+import { requestsFor, type UnstoredRequest } from "../../domain/planning/request.ts";
+import { dayOf } from "../../domain/time/days.ts";
+import { DAY_MS, floorToGrid, HOUR_MS, STRIDE_MS, strideOfRange } from "../../domain/time/stride.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import { METER, METER_NAME, type Meter } from "../../domain/usage/meter.ts";
+import type { UsageRecord } from "../../domain/usage/record.ts";
+import { lostWorkspaces } from "../../store/access/withdrawn-zeros.ts";
+import {
+  type LearnableMeter,
+  type LearnedMeter,
+  learnedMeters,
+  learnMeter,
+  type MeterState,
+  workspacesWith,
+} from "../../store/catalog/source-meters.ts";
+import { storeNow } from "../../store/work/fetch-ledger.ts";
+import { readRecords } from "./fetch-usage.ts";
+import { isKeyRefused, isMeterRefused } from "./refused-key.ts";
+import { sendAside, sendRequest } from "./send-request.ts";
+import type { OpenSource } from "./source.ts";
+
+interface Lesson {
+  readonly state: MeterState;
+  readonly evidence: string;
+  /** First day of deployment usage, epoch milliseconds. */
+  readonly start?: number;
+  /** True if it rests on an empty response, which a key that lost access gets too: it does not end a meter that was counted. */
+  readonly isEmpty?: boolean;
+  /** True if another attempt may get another response. */
+  readonly mayPass?: boolean;
+}
+
+/** The wanted meters for which it is not known, or was learned long ago, whether the server counts them. */
+export async function metersToLearn({ store, sourceId, settings }: OpenSource): Promise<ReadonlySet<Meter>> {
+  const known = await learnedMeters(store.db, sourceId);
+  const isKnown = (meter: Meter) => known.some((one) => one.meter === meter && !one.isDue);
+  return new Set(settings.meters.filter((meter) => meter !== "traces" && !isKnown(meter)));
+}
+
+/**
+ * Learns about a requested meter, unless that was done lately. Returns what the server responds instead of counting it;
+ * undefined: it counts it, or this is not known.
+ */
+export async function learnAsked(source: OpenSource, meter: Meter): Promise<string | undefined> {
+  if (meter === "traces") return undefined;
+  const { store, sourceId } = source;
+  const learned = async () => (await learnedMeters(store.db, sourceId)).find((one) => one.meter === meter);
+  if ((await learned())?.isDue !== false) await learnMeters(source, new Set([meter]));
+  const known = await learned();
+  return known?.state === "counted" ? undefined : known?.evidence;
+}
+
+/**
+ * Learns which of these meters (default: those that are due) the server counts, and from when on, and updates
+ * `source.server`. No meter is requested before, because a server that does not know `trace_tier` responds with all traces
+ * instead. Returns the meters just seen to be counted. Throws if the key is refused.
+ */
+export async function learnMeters(
+  source: OpenSource,
+  meters?: ReadonlySet<Meter>,
+): Promise<ReadonlySet<Meter>> {
+  const { store, sourceId, log } = source;
+  const due = meters ?? (await metersToLearn(source));
+  if (due.size === 0) return new Set();
+  const askedAt = await storeNow(store.db);
+  const known = new Map((await learnedMeters(store.db, sourceId)).map((one) => [one.meter, one]));
+  const lessons = new Map<LearnableMeter, Lesson>();
+  const tiers = (["longlived", "shortlived"] as const).filter((tier) => due.has(tier));
+  if (tiers.length > 0) {
+    const lesson = await learnTiers(source);
+    for (const tier of tiers) lessons.set(tier, lesson);
+  }
+  if (due.has("deployments")) lessons.set("deployments", await learnDeployments(source));
+  for (const meter of ["sandboxes", "evaluators"] as const) {
+    if (due.has(meter)) lessons.set(meter, await learnByWorkspace(source, meter, known.get(meter)));
+  }
+  for (const [meter, lesson] of lessons) {
+    const before = known.get(meter);
+    // A counted meter stays counted until a response says otherwise.
+    const isDoubtful =
+      lesson.state === "not_known" || lesson.state === "nothing_yet" || lesson.isEmpty === true;
+    if (isDoubtful && before?.state === "counted") continue;
+    const { state, evidence, start } = lesson;
+    const startsOn = start === undefined ? {} : { startsOn: dayOf(start) };
+    await learnMeter(store.db, { sourceId, meter, state, evidence, askedAt, ...startsOn });
+    if (before?.state !== state) log.info({ meter, state, evidence }, "meter learned");
+  }
+  source.server.takeOver(await learnedMeters(store.db, sourceId), source.dataStart);
+  return new Set([...lessons].filter(([, { state }]) => state === "counted").map(([meter]) => meter));
+}
+
+/**
+ * From this version on, a self-hosted server does not track long-lived traces and responds with zeros forever
+ * (docs/platform.md).
+ */
+const WITHOUT_TIERS = [0, 16, 0] as const;
+
+/**
+ * Compares the tiers with all traces over the time that has ended. A server that ignores `trace_tier` returns all traces for
+ * each tier.
+ */
+async function learnTiers(source: OpenSource): Promise<Lesson> {
+  const range = { start: source.dataStart, end: floorToGrid(await storeNow(source.store.db), DAY_MS) };
+  if (range.end <= range.start) return { state: "nothing_yet", evidence: "no day has ended yet" };
+  const sums = { traces: 0, longlived: 0, shortlived: 0 };
+  for (const meter of ["traces", "longlived", "shortlived"] as const) {
+    const refused = await sumUp(source, { meter, range }, ({ traces }) => {
+      sums[meter] += traces;
+    });
+    if (refused !== undefined) return refused;
+    // Without any trace nothing of a tier is missing, so the organization is not incomplete for ever.
+    if (sums.traces === 0) return { state: "nothing_yet", evidence: "no trace is counted yet" };
+  }
+  const { traces, longlived, shortlived } = sums;
+  const figures = `${count(traces)} traces, ${count(longlived)} long-lived, ${count(shortlived)} short-lived`;
+  if (longlived === traces && shortlived === traces)
+    return { state: "not_counted", evidence: `it answers all traces for each tier: ${figures}` };
+  if (longlived === 0) {
+    const info = await sendRequest(source, () => source.billing.info({ signal: source.signal }));
+    const version = info?.version ?? null;
+    if (version !== null && isFrom(version, WITHOUT_TIERS)) {
+      const found = `version ${version} answers no long-lived trace, and`;
+      const since = WITHOUT_TIERS.join(".");
+      if (info?.isSelfHosted === true)
+        return {
+          state: "not_counted",
+          evidence: `${found} self-hosted servers do not track them from ${since} on`,
+        };
+      // Elsewhere it may be a true zero, because a server need not say whether it is self-hosted. All traces are in one of
+      // the tiers, so something is missing while it is not known in which.
+      return {
+        state: "not_known",
+        evidence: `${found} it is not known whether it is self-hosted: such servers do not track them from ${since} on`,
+      };
+    }
+  }
+  if (longlived + shortlived === traces) return { state: "counted", evidence: figures };
+  return { state: "not_known", evidence: `the tiers do not add up: ${figures}` };
+}
+
+/** A fault that passes must not leave a sync incomplete. The next sync tries again. */
+const ATTEMPTS = 3;
+
+const YEARS_BACK = 5;
+
+async function learnDeployments(source: OpenSource): Promise<Lesson> {
+  const now = await storeNow(source.store.db);
+  const end = floorToGrid(now, DAY_MS);
+  let range: Interval = { start: floorToGrid(now - YEARS_BACK * STRIDE_MS.year, STRIDE_MS.year), end };
+  for (const length of [STRIDE_MS.year, STRIDE_MS.month, DAY_MS]) {
+    const { start } = range;
+    let first = Number.POSITIVE_INFINITY;
+    const refused = await sumUp(source, { meter: "deployments", range }, ({ bucketStart, traces }) => {
+      if (traces > 0) first = Math.min(first, Math.max(bucketStart ?? start, start));
+    });
+    if (refused !== undefined) return refused;
+    if (first === Number.POSITIVE_INFINITY) {
+      if (length === STRIDE_MS.year) return none(source, "deployments");
+      break;
+    }
+    range = { start: floorToGrid(first, DAY_MS), end: Math.min(first + length, end) };
+  }
+  const evidence = `deployment usage begins on ${dayOf(range.start)}`;
+  return { state: "counted", evidence, start: range.start };
+}
+
+/**
+ * How far back the first and later searches reach. Without such usage that is one request per workspace and day, and first a
+ * few more.
+ */
+const LOOKS = {
+  sandboxes: { first: Number.POSITIVE_INFINITY, later: 30 * DAY_MS },
+  // A response covers seven days.
+  evaluators: { first: 91 * DAY_MS, later: 7 * DAY_MS },
+} as const;
+
+/** This many workspaces without a response show that the server gives none now. Each takes several attempts. */
+const MOST_FAILURES = 3;
+
+/** Searches a workspace with such usage. A single one may be refused: it has nothing of the kind, or is deleted. */
+async function learnByWorkspace(
+  source: OpenSource,
+  meter: keyof typeof LOOKS,
+  before: Pick<LearnedMeter, "noneUntil"> | undefined,
+): Promise<Lesson> {
+  const end = floorToGrid(await storeNow(source.store.db), HOUR_MS);
+  // A first search that broke off is repeated over all time; a later one continues where the last whole one ended.
+  const noneUntil = before?.noneUntil?.getTime();
+  const from = noneUntil === undefined ? end - LOOKS[meter].first : noneUntil - LOOKS[meter].later;
+  const start = Math.max(source.dataStart, floorToGrid(Math.max(from, 0), DAY_MS));
+  if (start >= end) return { state: "nothing_yet", evidence: "no hour has ended yet" };
+  const refusals: Lesson[] = [];
+  let unusable: Lesson | undefined;
+  let failures = 0;
+  for (const workspaceId of await usedFirst(source, meter)) {
+    let isUsed = false;
+    const asked = { meter, range: { start, end }, workspaceIds: [workspaceId] };
+    const refused = await sumUp(source, asked, ({ traces }) => {
+      isUsed ||= traces > 0;
+    });
+    if (isUsed) return { state: "counted", evidence: `it answers ${METER_NAME[meter]}` };
+    if (refused === undefined) continue;
+    if (refused.state === "counted") return refused;
+    if (refused.state === "not_known") unusable ??= refused;
+    else refusals.push(refused);
+    if (refused.mayPass && ++failures === MOST_FAILURES) break;
+  }
+  // No other workspace shows that there is such usage, and this one may have some.
+  if (unusable !== undefined) return unusable;
+  const [refused] = refusals;
+  if (refused !== undefined && refusals.length === source.workspaceIds.length)
+    return unlessLost(source, refused);
+  return none(source, meter);
+}
+
+/** A counted meter is tested again every hour: mostly one workspace shows that it still is. */
+async function usedFirst({ store, sourceId, workspaceIds }: OpenSource, meter: Meter): Promise<string[]> {
+  const used = await workspacesWith(store.db, { sourceId, meter });
+  return [...workspaceIds].sort((a, b) => Number(used.has(b)) - Number(used.has(a)));
+}
+
+function none(source: OpenSource, meter: LearnableMeter): Promise<Lesson> {
+  const evidence = `it answers no ${METER_NAME[meter]}`;
+  return unlessLost(source, { state: "not_counted", evidence, isEmpty: true });
+}
+
+/** A key that lost a workspace gets empty or refused responses about it, whatever was used there. */
+async function unlessLost({ store, config }: OpenSource, lesson: Lesson): Promise<Lesson> {
+  const lost = (await lostWorkspaces(store.db)).find((one) => one.source === config.slug && one.isUnread);
+  if (lost === undefined) return lesson;
+  const evidence = `${lesson.evidence}, but the key does not read workspace ${lost.workspaceId}`;
+  return { state: "not_known", evidence };
+}
+
+/**
+ * Passes each number of the range to `onRecord`, by workspace (default: all). Returns a lesson if the server refuses the
+ * meter or responds with something else.
+ */
+async function sumUp(
+  source: OpenSource,
+  {
+    meter,
+    range,
+    workspaceIds = source.workspaceIds,
+  }: { meter: Meter; range: Interval; workspaceIds?: readonly string[] },
+  onRecord: (record: UsageRecord) => void,
+): Promise<Lesson | undefined> {
+  const window = { ...range, stride: strideOfRange(range.end - range.start) };
+  const members = workspaceIds.map((workspaceId) => ({ workspaceId }));
+  const requests: UnstoredRequest[] = requestsFor({ meter, groupBy: "workspace", window, members });
+  try {
+    for (const request of requests) {
+      const received: UsageRecord[] = [];
+      // Kept until the response is complete, because an attempt that breaks off is repeated.
+      const send = () => {
+        received.length = 0;
+        return readRecords(source, request, { onRecords: (records) => void received.push(...records) });
+      };
+      await (meter === "traces" ? sendRequest : sendAside)(source, send, ATTEMPTS);
+      for (const record of received) onRecord(record);
+    }
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof PlatformError) || isKeyRefused(error, meter)) throw error;
+    return lessonOf(meter, error);
+  }
+}
+
+/** The lesson of an unusable response, which must not block traces. */
+function lessonOf(meter: Meter, error: PlatformError): Lesson {
+  const { status, locations, message } = error;
+  // Traces were read with this key; if it were refused as a whole, they would show it.
+  if (meter === "traces") return { state: "not_known", evidence: message };
+  if (isMeterRefused(meter, error) || status === 403)
+    return { state: "not_counted", evidence: `it refuses it: ${message}` };
+  if (status === 404 || status === 405)
+    return { state: "not_counted", evidence: `it does not have it: ${message}` };
+  // Only all records without measures show that the server ignores `kind`; one among others is wrong.
+  if (locations.includes("usage.0.measures"))
+    return { state: "not_counted", evidence: `it answers no measure of deployments: ${message}` };
+  // There are records, so there is usage. Its load finds out which of it cannot be read.
+  if (METER[meter].isByWorkspace && error.isAboutRecords)
+    return {
+      state: "counted",
+      evidence: `it answers ${METER_NAME[meter]}, not all of which can be read: ${message}`,
+    };
+  return { state: "not_known", evidence: message, mayPass: error.retryable };
+}
+
+function isFrom(version: string, least: readonly number[]): boolean {
+  const parts = /^v?(\d+)\.(\d+)\.(\d+)/.exec(version)?.slice(1).map(Number);
+  if (parts === undefined) return false;
+  const differing = least.findIndex((part, i) => part !== parts[i]);
+  return differing === -1 || (parts[differing] as number) > (least[differing] as number);
+}
+
+function count(number: number): string {
+  return number.toLocaleString("en-US");
+}

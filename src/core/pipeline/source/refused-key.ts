@@ -1,0 +1,45 @@
+import { PlatformError } from "../../base/errors.ts";
+import { METER, type Meter } from "../../domain/usage/meter.ts";
+import { noteRefusal, wasRefusedWithin } from "../../store/catalog/sources.ts";
+import type { EnteredSource, SourceDeps } from "./source.ts";
+
+const REFUSED_FOR_MS = 3_600_000;
+
+type KeyRefused = PlatformError & { readonly status: 401 | 403 };
+
+/** A key that may not read another meter (403) can still read traces. A key that is not valid (401) reads nothing. */
+export function isKeyRefused(error: unknown, meter: Meter = "traces"): error is KeyRefused {
+  if (!(error instanceof PlatformError)) return false;
+  return error.status === 401 || (error.status === 403 && meter === "traces");
+}
+
+/**
+ * True if the server refuses the parameters of other meters (docs/platform.md, Two live contracts), also to this key. A
+ * request about one workspace may be refused because of that workspace.
+ */
+export function isMeterRefused(meter: Meter, { status, locations, message, url }: PlatformError): boolean {
+  if (METER[meter].isByWorkspace) return false;
+  if (status === 403) return true;
+  if (status !== 400 && status !== 422) return false;
+  // The URL contains these words whatever is refused.
+  return [...locations, message.replaceAll(url, "")].some((text) => /\b(kind|trace_tier)\b/.test(text));
+}
+
+/** Keeps a refused key (401, 403), so that no process sends it again and `status` shows why. */
+export async function keepRefusal(source: EnteredSource & SourceDeps, error: unknown): Promise<void> {
+  if (!isKeyRefused(error)) return;
+  const { store, sourceId, config } = source;
+  const key = config.apiKey.reveal();
+  await noteRefusal(store.db, sourceId, { code: error.code, message: error.message });
+  // Another key was configured meanwhile, and the process that noticed may have lifted the refusal before it was stored.
+  if (config.apiKey.reveal() !== key) await liftRefusal(source);
+}
+
+export async function liftRefusal({ store, sourceId }: EnteredSource): Promise<void> {
+  await noteRefusal(store.db, sourceId, undefined);
+}
+
+/** A key that the platform refused within the last hour is not sent. */
+export async function isRefusedLately({ store, sourceId }: EnteredSource): Promise<boolean> {
+  return wasRefusedWithin(store.db, sourceId, REFUSED_FOR_MS);
+}

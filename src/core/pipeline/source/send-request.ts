@@ -1,0 +1,49 @@
+import { isKeyRefused, keepRefusal } from "./refused-key.ts";
+import { withRetries } from "./retries.ts";
+import type { EnteredSource, SourceDeps } from "./source.ts";
+
+/**
+ * Sends one request within the rate limit, and repeats it where that can help. Keeps a refused key for every process. Throws
+ * the last error.
+ */
+export async function sendRequest<T>(
+  source: SourceDeps & EnteredSource,
+  send: () => Promise<T>,
+  attempts?: number,
+): Promise<T> {
+  try {
+    return await sendAside(source, send, attempts);
+  } catch (error) {
+    await keepRefusal(source, error);
+    throw error;
+  }
+}
+
+/** Keeps no refused key: the request may need more than a usage key, so its refusal says nothing about the source. */
+export async function sendAside<T>(
+  source: SourceDeps,
+  send: () => Promise<T>,
+  attempts?: number,
+): Promise<T> {
+  return withRetries(
+    source,
+    async () => {
+      await source.admit();
+      source.signal?.throwIfAborted();
+      source.gate?.check();
+      return withCurrentKey(source, send);
+    },
+    attempts,
+  );
+}
+
+/** Sends it again if the key was refused and has been replaced meanwhile. */
+async function withCurrentKey<T>({ config: { apiKey } }: SourceDeps, send: () => Promise<T>): Promise<T> {
+  for (let key = apiKey.reveal(); ; key = apiKey.reveal()) {
+    try {
+      return await send();
+    } catch (error) {
+      if (!isKeyRefused(error) || apiKey.reveal() === key) throw error;
+    }
+  }
+}

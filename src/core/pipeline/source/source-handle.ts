@@ -1,0 +1,77 @@
+import { enterSource, openSource } from "./open-source.ts";
+import { isRefusedLately, liftRefusal } from "./refused-key.ts";
+import type { EnteredSource, OpenSource, SourceDeps } from "./source.ts";
+
+/** A source in a long-running process: stored once, contacted again for every sync. */
+export interface SourceHandle {
+  known(): Promise<EnteredSource>;
+  /** Contacts the platform if the last contact is older than a sync. */
+  open(): Promise<OpenSource>;
+  /** Always makes contact. Undefined while the platform refuses the key and no retry is due. */
+  openForSync(): Promise<OpenSource | undefined>;
+}
+
+export function createSourceHandle(deps: SourceDeps, syncMs: number): SourceHandle {
+  const { apiKey } = deps.config;
+  let entered: { readonly source: Promise<EnteredSource>; readonly key: string } | undefined;
+  let contact:
+    | { readonly source: Promise<OpenSource>; readonly at: number; readonly key: string }
+    | undefined;
+
+  const known = () => {
+    const key = apiKey.reveal();
+    if (entered?.key === key) return entered.source;
+    // Another process may have refused the old key, and stored that after the first one stored the new key.
+    const isRotated = entered !== undefined;
+    const made = {
+      key,
+      source: enterSource(deps)
+        .then(async (source) => {
+          if (isRotated) await liftRefusal(source);
+          return source;
+        })
+        .catch((error) => {
+          // A kept rejected promise would reject forever.
+          if (entered === made) entered = undefined;
+          throw error;
+        }),
+    };
+    entered = made;
+    return made.source;
+  };
+  const renew = () => {
+    const made = {
+      at: deps.clock.now(),
+      key: apiKey.reveal(),
+      source: openSource(deps).catch((error) => {
+        if (contact === made) contact = undefined;
+        throw error;
+      }),
+    };
+    contact = made;
+    return made.source;
+  };
+  const isFresh = () =>
+    contact !== undefined && deps.clock.now() - contact.at < syncMs && contact.key === apiKey.reveal();
+  return {
+    known,
+    open: () => (contact !== undefined && isFresh() ? contact.source : renew()),
+    openForSync: async () => ((await isRefusedLately(await known())) ? undefined : renew()),
+  };
+}
+
+/** For queue tasks: the queue applies the rate limit and the retries. */
+export function withinQueue(handle: SourceHandle): SourceHandle {
+  const through = (source: OpenSource): OpenSource => {
+    const { holdBack: _, ...rest } = source;
+    return { ...rest, attempts: 1, admit: async () => {}, admitMore: source.admit };
+  };
+  return {
+    known: handle.known,
+    open: async () => through(await handle.open()),
+    openForSync: async () => {
+      const source = await handle.openForSync();
+      return source && through(source);
+    },
+  };
+}

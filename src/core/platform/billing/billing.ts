@@ -1,0 +1,174 @@
+import { setFlagsFromString } from "node:v8";
+import { z } from "zod";
+import { UsageError } from "../../base/errors.ts";
+import { DAY_MS, HOUR_MS, STRIDE_MS, STRIDES, type Stride } from "../../domain/time/stride.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import { METER, type Meter } from "../../domain/usage/meter.ts";
+import type { GroupBy } from "../../domain/usage/record.ts";
+import type { Asking, PlatformHttp } from "../http/http.ts";
+import { answerError } from "../http/read-body.ts";
+import { foreignFault } from "../parse/answer-fault.ts";
+import { JsonRecordCutter } from "../parse/json-records.ts";
+import { eachMeasure, eachOf, wireRecordReader } from "../parse/wire-record.ts";
+import { describeValue, GroupingWitness, toWireTime } from "../parse/wire-values.ts";
+import type { WorkspaceIo } from "./by-workspace.ts";
+import { evaluatorSpend } from "./evaluators.ts";
+import { Spool, type SpooledExport, spooledExport } from "./export.ts";
+import {
+  billingPeriod,
+  currentOrganization,
+  listWorkspaces,
+  organizationLimits,
+  serverInfo,
+  workspaceLimits,
+  workspaceOfStatistics,
+  workspaceRejection,
+  workspaceTags,
+} from "./organization.ts";
+import { providerUsage } from "./provider.ts";
+import { sandboxUsage } from "./sandboxes.ts";
+
+export interface UsageQuery {
+  /** Epoch milliseconds, half-open: `[start, end)`. */
+  readonly start: number;
+  readonly end: number;
+  readonly meter: Meter;
+  readonly groupBy: GroupBy;
+  /** At least one; exactly one for a meter that is requested by workspace. */
+  readonly workspaceIds: readonly string[];
+}
+
+interface UsageAnswer {
+  /** Undefined if the wire's stride is not one of the five. */
+  readonly stride: Stride | undefined;
+  readonly records: number;
+}
+
+export type BillingClient = ReturnType<typeof createBillingClient>;
+
+const USAGE_PATH = "/api/v1/orgs/current/billing/granular-usage";
+
+const count = z.int().nonnegative().nullish();
+const strideSchema = z.object({ days: count, hours: count });
+
+/** Never retries. Throws `PlatformError` or the signal's reason. Closing the client closes `http`. */
+export function createBillingClient(http: PlatformHttp) {
+  return {
+    usage: (query: UsageQuery, io: WorkspaceIo) => usage(http, query, io),
+    exportCsv: (query: UsageQuery, io: Asking = {}) => exportCsv(http, query, io),
+    /** Undefined if the server has no listing (404, 405). The next two likewise. */
+    workspaces: (io: Parameters<typeof listWorkspaces>[1] = {}) => listWorkspaces(http, io),
+    organization: (io: Asking = {}) => currentOrganization(http, io),
+    info: (io: Asking = {}) => serverInfo(http, io),
+    workspaceOfStatistics: (asked: Parameters<typeof workspaceOfStatistics>[1]) =>
+      workspaceOfStatistics(http, asked),
+    /** The billing provider's figures. They may need more permission than usage. */
+    providerUsage: (asked: Interval & Asking) => providerUsage(http, asked),
+    organizationLimits: (io: Asking = {}) => organizationLimits(http, io),
+    workspaceLimits: (asked: Parameters<typeof workspaceLimits>[1]) => workspaceLimits(http, asked),
+    workspaceRejection: (asked: Parameters<typeof workspaceRejection>[1]) => workspaceRejection(http, asked),
+    billingPeriod: (io: Asking = {}) => billingPeriod(http, io),
+    workspaceTags: (asked: Parameters<typeof workspaceTags>[1]) => workspaceTags(http, asked),
+    close: () => http.close(),
+  };
+}
+
+/**
+ * Passes records to `onRecords` in batches, in order. Use none before it resolves: only then is the response proved whole.
+ * An error of `onRecords` ends the request and is thrown unchanged.
+ */
+async function usage(http: PlatformHttp, query: UsageQuery, io: WorkspaceIo): Promise<UsageAnswer> {
+  const { signal, onRecords } = io;
+  if (METER[query.meter].isByWorkspace) {
+    keepRecordsYoung();
+    const [workspaceId = ""] = query.workspaceIds;
+    const read = query.meter === "sandboxes" ? sandboxUsage : evaluatorSpend;
+    return read(http, { ...query, workspaceId }, io);
+  }
+  const answer = await http.get({ path: USAGE_PATH, query: toUsageParameters(query), signal });
+  keepRecordsYoung();
+  const witness = new GroupingWitness();
+  const fromWireRecord = wireRecordReader(query.groupBy, witness);
+  const toRecords = query.meter === "deployments" ? eachMeasure(fromWireRecord) : eachOf(fromWireRecord);
+  const cutter = new JsonRecordCutter((raw, first) => onRecords(toRecords(raw, first)));
+  try {
+    for await (const chunk of answer.body.chunks()) cutter.push(chunk);
+    const { stride: wire, records } = cutter.end();
+    const foreign = witness.verdict();
+    if (foreign !== undefined) {
+      throw foreignFault(
+        `the answer is not grouped by ${query.groupBy}: its records have \`${foreign}\` instead`,
+      );
+    }
+    return { stride: fromWireStride(wire), records };
+  } catch (error) {
+    throw answerError(error, answer);
+  }
+}
+
+async function exportCsv(http: PlatformHttp, query: UsageQuery, { signal }: Asking): Promise<SpooledExport> {
+  const answer = await http.get({
+    path: `${USAGE_PATH}/export`,
+    query: toUsageParameters(query),
+    accept: "text/csv, */*;q=0.1",
+    signal,
+  });
+  keepRecordsYoung();
+  const spool = new Spool();
+  try {
+    for await (const chunk of answer.body.chunks()) await spool.push(chunk);
+  } catch (error) {
+    await spool.close();
+    throw error;
+  }
+  return spooledExport(answer, { spool, subject: query, signal });
+}
+
+/** `workspace_ids` is repeated, never joined with commas (Requests in docs/platform.md). */
+function toUsageParameters({ start, end, meter, groupBy, workspaceIds }: UsageQuery): URLSearchParams {
+  if (workspaceIds.length === 0) {
+    throw new UsageError({
+      code: "no_workspaces",
+      message: "The request for usage names no workspace, and the platform requires one.",
+      next: "Set USAGE_WORKSPACE_IDS, or name a workspace with --workspace.",
+    });
+  }
+  const parameters = new URLSearchParams({
+    start_time: toWireTime(start),
+    end_time: toWireTime(end),
+    group_by: groupBy,
+  });
+  // Defaults are left out: an older server may refuse unknown parameters.
+  const { kind, tier } = METER[meter];
+  if (kind !== METER.traces.kind) parameters.set("kind", kind);
+  if (tier !== METER.traces.tier) parameters.set("trace_tier", tier);
+  for (const id of workspaceIds) parameters.append("workspace_ids", id);
+  return parameters;
+}
+
+/** Absent and null `days` and `hours` are 0. Undefined for a length that is no stride. */
+function fromWireStride(wire: unknown): Stride | undefined {
+  const { data, error } = strideSchema.safeParse(wire);
+  if (data !== undefined) {
+    const length = (data.days ?? 0) * DAY_MS + (data.hours ?? 0) * HOUR_MS;
+    return STRIDES.find((stride) => STRIDE_MS[stride] === length);
+  }
+  const path = error.issues[0]?.path ?? [];
+  const field = path[0] === undefined ? wire : (wire as Record<PropertyKey, unknown>)[path[0]];
+  throw foreignFault(
+    `the answer's ${["stride", ...path].join(".")} is ${describeValue(field)}, not a whole number of days and hours`,
+  );
+}
+
+let isSet = false;
+
+/**
+ * Call it before a large response is read. Otherwise V8 may treat all records as long-lived and keep hundreds of megabytes
+ * until a full collection (docs/size.md, "Reconciliation"). At program start it would void precompiled code and cost 20 %
+ * more CPU time.
+ */
+function keepRecordsYoung(): void {
+  if (isSet) return;
+  isSet = true;
+  setFlagsFromString("--no-allocation-site-pretenuring");
+}

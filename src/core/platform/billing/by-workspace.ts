@@ -1,0 +1,18 @@
+import type { Interval } from "../../domain/time/window.ts";
+import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
+import type { RunRule } from "../../domain/usage/run-rule.ts";
+import type { Asking } from "../http/http.ts";
+
+/** Usage requested by workspace: answers name none, the request's header does. */
+export interface WorkspaceQuery extends Interval {
+  readonly groupBy: GroupBy;
+  readonly workspaceId: string;
+}
+
+export interface WorkspaceIo extends Asking {
+  readonly onRecords: (records: UsageRecord[]) => void;
+  /** Only for evaluators: the rules that a response names. */
+  readonly onRules?: ((rules: RunRule[]) => void) | undefined;
+  /** Sends each request after the first, with the caller's rate limit and retries. Default: once, immediately. */
+  readonly sendMore?: (<T>(send: () => Promise<T>) => Promise<T>) | undefined;
+}

@@ -1,0 +1,244 @@
+import { z } from "zod";
+import { PlatformError } from "../../base/errors.ts";
+import {
+  DAY_MS,
+  floorToGrid,
+  HOUR_MS,
+  STRIDE_MS,
+  type Stride,
+  strideOfRange,
+} from "../../domain/time/stride.ts";
+import { type Interval, partsOf } from "../../domain/time/window.ts";
+import { fromUnitText } from "../../domain/usage/amount.ts";
+import { METER } from "../../domain/usage/meter.ts";
+import type { PlatformHttp } from "../http/http.ts";
+import { answerError, readJson } from "../http/read-body.ts";
+import { foreignFault, refuserOf, tooManyPagesFault } from "../parse/answer-fault.ts";
+import { fromWireId, fromWireTime, toWireTime } from "../parse/wire-values.ts";
+import type { WorkspaceIo, WorkspaceQuery } from "./by-workspace.ts";
+
+const PATH = "/api/v2/sandboxes/usage/costs";
+
+/** The longest range of one request (docs/platform.md, Sandbox costs). */
+const LONGEST = 31 * DAY_MS;
+/** The most that is documented (docs/platform.md, Sandbox costs). */
+const PAGE_SIZE = 100;
+/** Clients whose server refuses this size and so chooses its own. */
+const withoutSize = new WeakSet<PlatformHttp>();
+/** A day's hours of this many resources fit a page. */
+const FEW = Math.floor(PAGE_SIZE / 24);
+/** Bounds a listing whose pages never end. */
+const MOST_PAGES = 20_000;
+
+/** Only null ends the pages: without its cursor a page would be taken for the last one. */
+const pageSchema = z.object({ items: z.array(z.unknown()), next_cursor: z.string().min(1).nullable() });
+
+/**
+ * Passes a workspace's sandbox and snapshot units to `onRecords`. Days are sums of hours, or of each resource's sums in a
+ * workspace with very many resources. Weeks and longer are requested as sums of each resource, so that both ways prove each
+ * other. Errors: those of `get`; `answer_invalid` with the item.
+ */
+export async function sandboxUsage(
+  http: PlatformHttp,
+  query: WorkspaceQuery,
+  io: WorkspaceIo,
+): Promise<{ stride: Stride; records: number }> {
+  const stride = strideOfRange(query.end - query.start);
+  const reader = new SandboxReader(http, query, io);
+  if (stride === "hour" || (stride === "day" && query.groupBy === "project")) {
+    await reader.readHours(query, STRIDE_MS[stride]);
+    return { stride, records: reader.records };
+  }
+  // A workspace without sandboxes takes one request, whatever the days. For few resources, hours take fewer requests.
+  const resources = stride === "day" ? await reader.resources(query) : Number.POSITIVE_INFINITY;
+  if (resources > FEW) {
+    for (const bucket of partsOf(query, STRIDE_MS[stride])) await reader.readSums(bucket);
+  } else if (resources > 0) await reader.readHours(query, DAY_MS);
+  return { stride, records: reader.records };
+}
+
+type Granularity = "HOUR" | "RESOURCE";
+
+interface PageQuery extends Interval {
+  readonly granularity: Granularity;
+  readonly cursor: string | undefined;
+}
+
+class SandboxReader {
+  records = 0;
+  readonly #http: PlatformHttp;
+  readonly #query: WorkspaceQuery;
+  readonly #io: WorkspaceIo;
+  #requests = 0;
+  #isSized: boolean;
+
+  constructor(http: PlatformHttp, query: WorkspaceQuery, io: WorkspaceIo) {
+    this.#http = http;
+    this.#isSized = !withoutSize.has(http);
+    this.#query = query;
+    this.#io = io;
+  }
+
+  /** A resource counts once in each part of the range. */
+  async resources(range: Interval): Promise<number> {
+    let found = 0;
+    for (const part of partsOf(range, LONGEST)) {
+      for await (const items of this.#items(part, "RESOURCE")) found += items.length;
+    }
+    return found;
+  }
+
+  async readHours(range: Interval, grid: number): Promise<void> {
+    for (const part of partsOf(range, LONGEST)) {
+      for await (const items of this.#items(part, "HOUR"))
+        this.#pass(items, (start) => floorToGrid(start, grid));
+    }
+  }
+
+  async readSums(range: Interval): Promise<void> {
+    for (const part of partsOf(range, LONGEST)) {
+      for await (const items of this.#items(part, "RESOURCE")) this.#pass(items, () => range.start);
+    }
+  }
+
+  #pass(items: readonly Item[], bucketOf: (start: number) => number): void {
+    const { groupBy, workspaceId } = this.#query;
+    this.records += items.length;
+    this.#io.onRecords(
+      items.flatMap(({ resourceId, start, units }) =>
+        METER.sandboxes.measures.map((measure, i) => ({
+          bucketStart: bucketOf(start),
+          workspaceId,
+          dimensionId: groupBy === "workspace" ? workspaceId : resourceId,
+          dimensionName: null,
+          measure,
+          traces: units[i] as number,
+        })),
+      ),
+    );
+  }
+
+  /** An empty page may have others after it (docs/platform.md, Sandbox costs). */
+  async *#items(range: Interval, granularity: Granularity): AsyncGenerator<Item[], void, undefined> {
+    const seen = new Seen(range, granularity);
+    const cursors = new Set<string>();
+    for (let cursor: string | undefined, nth = 0; ; ) {
+      const { answer, page } = await this.#page({ ...range, granularity, cursor });
+      try {
+        yield page.items.map((item) => fromWireItem(item, nth++, seen));
+      } catch (error) {
+        throw answerError(error, answer);
+      }
+      const next = page.next_cursor;
+      if (next === null) return;
+      if (cursors.has(next))
+        throw answerError(foreignFault("its pages have no end: a cursor comes again"), answer);
+      if (this.#requests >= MOST_PAGES) throw answerError(tooManyPagesFault(MOST_PAGES), answer);
+      cursors.add(next);
+      cursor = next;
+    }
+  }
+
+  async #page(asked: PageQuery) {
+    const { sendMore } = this.#io;
+    const send = () => this.#send(asked);
+    const page = () => (this.#requests++ === 0 || sendMore === undefined ? send() : sendMore(send));
+    try {
+      return await page();
+    } catch (error) {
+      if (asked.cursor !== undefined && isRefusal(error, [400, 404, 410, 422])) throw cursorError(error);
+      // A refusal need not name the size. The error of a request without one is about something else.
+      if (!this.#isSized || !isRefusal(error, [400, 422])) throw error;
+      this.#isSized = false;
+      const found = await page();
+      withoutSize.add(this.#http);
+      return found;
+    }
+  }
+
+  async #send({ start, end, granularity, cursor }: PageQuery) {
+    const query = new URLSearchParams({
+      start_time: toWireTime(start),
+      end_time: toWireTime(end),
+      granularity,
+      ...(this.#isSized ? { page_size: String(PAGE_SIZE) } : {}),
+      ...(cursor === undefined ? {} : { cursor }),
+    });
+    const { workspaceId } = this.#query;
+    const answer = await this.#http.get({ path: PATH, query, workspaceId, signal: this.#io.signal });
+    return { answer, page: await readJson(answer, pageSchema) };
+  }
+}
+
+function isRefusal(error: unknown, statuses: readonly number[]): error is PlatformError {
+  return error instanceof PlatformError && statuses.includes(error.status ?? 0);
+}
+
+/** The first page arrived, so only the cursor can be wrong. Fewer pages are read sooner. */
+function cursorError({ method, url, message }: PlatformError): PlatformError {
+  return new PlatformError({
+    code: "answer_too_large",
+    message: `The server refused the next page, so its cursor may have ended: ${message}`,
+    next: "Fewer days are requested at once. If one day alone is refused, its cursors end too soon: ask the people who run the server.",
+    method,
+    url,
+  });
+}
+
+interface Item {
+  readonly resourceId: string;
+  readonly start: number;
+  /** Whole millionths, in the order of the meter's measures. */
+  readonly units: readonly number[];
+}
+
+/** A bit for each hour of each resource seen so far: a repeated page would be counted twice. */
+class Seen {
+  readonly #range: Interval;
+  readonly #step: number;
+  readonly #bits = new Map<string, Uint8Array>();
+
+  constructor(range: Interval, granularity: Granularity) {
+    this.#range = range;
+    this.#step = granularity === "HOUR" ? HOUR_MS : range.end - range.start;
+  }
+
+  fits(start: number): boolean {
+    return (
+      start >= this.#range.start && start < this.#range.end && (start - this.#range.start) % this.#step === 0
+    );
+  }
+
+  /** Returns false for a repeated hour. */
+  note(resourceId: string, start: number): boolean {
+    const at = (start - this.#range.start) / this.#step;
+    const bits = this.#bits.get(resourceId) ?? new Uint8Array(LONGEST / HOUR_MS / 8);
+    this.#bits.set(resourceId, bits);
+    const bit = 1 << (at % 8);
+    const isNew = ((bits[at >> 3] as number) & bit) === 0;
+    bits[at >> 3] = (bits[at >> 3] as number) | bit;
+    return isNew;
+  }
+}
+
+function fromWireItem(wire: unknown, nth: number, seen: Seen): Item {
+  const item = (typeof wire === "object" && wire !== null ? wire : {}) as Record<string, unknown>;
+  const refuse = refuserOf(item, `item ${nth}`, `items.${nth}`);
+  const textOf = (field: string): string => {
+    const given = item[field];
+    return typeof given === "string" && given !== "" ? given : refuse(field, "not a text");
+  };
+  const resourceId =
+    fromWireId(textOf("resource_id")) ?? refuse("resource_id", "which cannot be kept as an id");
+  const start = fromWireTime(textOf("period_start")) ?? refuse("period_start", "not a timestamp");
+  if (!seen.fits(start)) refuse("period_start", "which is no hour of the range that was asked for");
+  const units = METER.sandboxes.measures.map((measure) => {
+    if (item[measure] === null) refuse(measure, "so what was used is not available yet");
+    return (
+      fromUnitText(textOf(measure)) ??
+      refuse(measure, "not a decimal from 0 on with at most six digits after the point")
+    );
+  });
+  if (!seen.note(resourceId, start)) refuse("resource_id", "which comes twice for the same time");
+  return { resourceId, start, units };
+}

@@ -1,0 +1,310 @@
+import { Pool } from "undici";
+import { type Clock, describeDuration, systemClock } from "../../base/clock.ts";
+import { PlatformError, UsageError } from "../../base/errors.ts";
+import { AnswerBody, Deadline } from "./body.ts";
+import { type RequestContext, statusError, transportError } from "./errors.ts";
+import { createRedactor, hideTexts, type Redact } from "./redact.ts";
+
+/** A secret that may change: each request carries its current value. */
+interface Revealed {
+  reveal(): string;
+}
+
+export interface PlatformHttpOptions {
+  /** `http` or `https`; may have a path prefix (self-hosted), no credentials, query or fragment. */
+  readonly baseUrl: string;
+  readonly apiKey: string | Revealed;
+  readonly organizationId?: string | undefined;
+  /** Sent as `X-Tenant-Id`. */
+  readonly workspaceId?: string | undefined;
+  /** Sent as `Authorization: Bearer` by requests with `withBearer`. */
+  readonly bearerToken?: string | Revealed | undefined;
+  /** In ms. `headersMs`: until the head; `bodyMs`: between two pieces of the body; `graceMs`: until the least rate applies. */
+  readonly timeouts?: Partial<typeof TIMEOUTS>;
+  /** Largest response in bytes, as received and decoded. Default 256 MiB. */
+  readonly answerLimit?: number | undefined;
+  /** Open sockets; further requests wait for one. Default 8. */
+  readonly connections?: number;
+  /** The variable that holds `baseUrl`, for errors. Default `USAGE_BASE_URL`. */
+  readonly variable?: string;
+  /** Called for every request with its status; undefined if no response came. */
+  readonly onAnswer?: (status: number | undefined) => void;
+  /** For deadlines and `Retry-After` dates. Default: the system's. */
+  readonly clock?: Partial<Clock>;
+}
+
+export interface Asking {
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface GetRequest extends Asking {
+  /** From the root of the API: `/api/v1/...`. */
+  readonly path: string;
+  readonly query?: URLSearchParams;
+  /** Default: application/json. */
+  readonly accept?: string;
+  /** In ms: until the head, between two pieces of the body and for all of it, instead of the client's limits. */
+  readonly headersMs?: number | undefined;
+  /** Accepts 202 and 204, which have no body. */
+  readonly mayBeEmpty?: boolean;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly withBearer?: boolean;
+  readonly workspaceId?: string;
+}
+
+export interface SendRequest extends GetRequest {
+  readonly method: "POST" | "PATCH";
+  /** Sent as JSON. */
+  readonly body: unknown;
+  /** Hidden in errors, since a refusal may repeat it. Default: the body. */
+  readonly secrets?: unknown;
+  /** Tells a person what may have happened if no response comes, and how to see it. */
+  readonly effect: string;
+}
+
+export interface PlatformAnswer {
+  readonly body: AnswerBody;
+  readonly context: RequestContext;
+}
+
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+const SENT_WELL = new Set([200, 201, 202, 204]);
+/** Bytes read of a refusal: enough for any 422. */
+const MAX_ERROR_BODY = 65_536;
+/** The status is known by then, so the body may not take long. */
+const ERROR_BODY_MS = 10_000;
+
+const TIMEOUTS = { headersMs: 120_000, bodyMs: 60_000, connectMs: 10_000, graceMs: 120_000 };
+const ANSWER_LIMIT = 268_435_456;
+const EVENT_STREAM = "text/event-stream";
+
+type Method = "GET" | SendRequest["method"];
+
+/**
+ * Never retries: every attempt needs its own fetch number (rule 5 of docs/rules.md). HTTP/1.1 only, because `AnswerBody`
+ * proves that framing.
+ */
+export class PlatformHttp {
+  readonly #base: URL;
+  readonly #prefix: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #apiKey: () => string;
+  readonly #bearerToken: () => string | undefined;
+  readonly #redact: Redact;
+  /** For every secret sent so far: an answer may repeat an earlier one. */
+  readonly #redactors = new Map<string, Redact>();
+  readonly #variable: string;
+  readonly #clock: Clock;
+  readonly #timeouts: typeof TIMEOUTS;
+  readonly #answerLimit: number;
+  readonly #pool: Pool;
+  readonly #onAnswer: (status: number | undefined) => void;
+
+  /** Throws `UsageError` for a base URL or key that no request can carry. */
+  constructor(options: PlatformHttpOptions) {
+    const { apiKey, organizationId, workspaceId, bearerToken } = options;
+    this.#variable = options.variable ?? "USAGE_BASE_URL";
+    this.#base = parseBaseUrl(options.baseUrl, this.#variable);
+    this.#prefix = this.#base.pathname.replace(/\/+$/, "");
+    this.#apiKey = () => this.#noted(validKey(reveal(apiKey)));
+    this.#bearerToken = () => (bearerToken === undefined ? undefined : this.#noted(reveal(bearerToken)));
+    this.#redact = (text) => [...this.#redactors.values()].reduce((shown, hide) => hide(shown), text);
+    this.#apiKey();
+    this.#bearerToken();
+    this.#clock = { ...systemClock, ...options.clock };
+    this.#timeouts = { ...TIMEOUTS, ...options.timeouts };
+    this.#answerLimit = options.answerLimit ?? ANSWER_LIMIT;
+    this.#onAnswer = options.onAnswer ?? (() => {});
+    this.#headers = {
+      "accept-encoding": "gzip",
+      "user-agent": "usage-etl",
+      ...(organizationId === undefined ? {} : { "x-organization-id": organizationId }),
+      ...(workspaceId === undefined ? {} : { "x-tenant-id": workspaceId }),
+    };
+    this.#pool = new Pool(this.#base.origin, {
+      connections: options.connections ?? 8,
+      allowH2: false,
+      headersTimeout: this.#timeouts.headersMs,
+      bodyTimeout: this.#timeouts.bodyMs,
+      connectTimeout: this.#timeouts.connectMs,
+    });
+  }
+
+  /** The answer with status 200, its body unread. Throws `PlatformError` or the signal's reason. */
+  get(request: GetRequest): Promise<PlatformAnswer> {
+    return this.#ask(request, "GET");
+  }
+
+  /**
+   * Sends a change and accepts status 200, 201, 202 or 204. A request that fails without a status may have had its effect,
+   * so sending it again may do it twice.
+   */
+  send(request: SendRequest): Promise<PlatformAnswer> {
+    return this.#ask(request, request.method);
+  }
+
+  async #ask(request: GetRequest | SendRequest, method: Method): Promise<PlatformAnswer> {
+    const query = request.query?.toString() ?? "";
+    const target = new URL(
+      this.#prefix + request.path + (query === "" ? "" : `?${query}`),
+      this.#base.origin,
+    );
+    const context = this.#contextOf(target, request);
+    const { status, location, retryAfter, date, body } = await this.#send(target, request, context);
+    const isEmptyWell = method !== "GET" || request.mayBeEmpty === true;
+    if (status === 200 || (isEmptyWell && SENT_WELL.has(status))) return { body, context };
+    if (REDIRECTS.has(status)) {
+      body.discard();
+      throw this.#redirectRefused(status, location, context);
+    }
+    throw statusError(
+      { status, retryAfter, date, body: await beginningOf(body), now: this.#clock.now() },
+      context,
+    );
+  }
+
+  /** Ends every connection at once; a running request fails with `network` or `answer_cut`. */
+  async close(): Promise<void> {
+    await this.#pool.destroy();
+  }
+
+  async #send(target: URL, request: GetRequest | SendRequest, context: RequestContext) {
+    const { accept = "application/json", signal, headersMs = this.#timeouts.headersMs } = request;
+    signal?.throwIfAborted();
+    const bearer = request.withBearer === true ? this.#bearerToken() : undefined;
+    const secrets = {
+      "x-api-key": this.#apiKey(),
+      ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
+    };
+    const deadline = new Deadline(this.#clock, signal);
+    const headMs = this.#timeouts.connectMs + headersMs;
+    deadline.set(
+      () => headMs,
+      () => `no answer began within ${describeDuration(headMs)}`,
+    );
+    try {
+      const answer = await this.#pool.request({
+        method: context.method,
+        path: target.pathname + target.search,
+        headers: {
+          ...this.#headers,
+          ...request.headers,
+          ...secrets,
+          accept,
+          ...("body" in request ? { "content-type": "application/json" } : {}),
+          ...(request.workspaceId === undefined ? {} : { "x-tenant-id": request.workspaceId }),
+        },
+        ...("body" in request ? { body: JSON.stringify(request.body) } : {}),
+        headersTimeout: headersMs,
+        ...(request.headersMs === undefined ? {} : { bodyTimeout: headersMs }),
+        signal: deadline.signal,
+      });
+      const { statusCode: status, headers, body: stream } = answer;
+      this.#onAnswer(status);
+      return {
+        status,
+        location: single(headers.location),
+        retryAfter: single(headers["retry-after"]),
+        date: single(headers.date),
+        body: new AnswerBody({
+          stream,
+          status,
+          headers,
+          context,
+          signal,
+          deadline,
+          now: this.#clock.now,
+          // Events have no rate: their reader sets a bound.
+          graceMs:
+            accept === EVENT_STREAM
+              ? Number.POSITIVE_INFINITY
+              : Math.max(this.#timeouts.graceMs, request.headersMs ?? 0),
+          limit: this.#answerLimit,
+        }),
+      };
+    } catch (error) {
+      deadline.end();
+      if (signal?.aborted) throw signal.reason;
+      this.#onAnswer(undefined);
+      throw transportError(error, "head", context);
+    }
+  }
+
+  #noted(secret: string): string {
+    if (!this.#redactors.has(secret)) this.#redactors.set(secret, createRedactor(secret));
+    return secret;
+  }
+
+  /** Redirects are refused: the key is only for the configured host. */
+  #redirectRefused(status: number, location: string | undefined, context: RequestContext): PlatformError {
+    const { method, url, effect } = context;
+    const to = location === undefined ? null : URL.parse(location, this.#base.href);
+    const where =
+      to === null ? "a redirect that names no address" : `a redirect to ${to.protocol}//${to.host}`;
+    const next = `Set ${this.#variable} to the address that answers without a redirect, if that is the platform too.`;
+    return new PlatformError({
+      code: "redirect_refused",
+      message: `${method} ${url} answered ${status}: ${this.#redact(where)}, not followed`,
+      next: [next, effect].join(" ").trim(),
+      method,
+      url,
+      status,
+    });
+  }
+
+  #contextOf(target: URL, request: GetRequest | SendRequest): RequestContext {
+    const url = this.#redact(target.origin + target.pathname + target.search);
+    const variable = this.#variable;
+    if (!("body" in request)) return { method: "GET", url, redact: this.#redact, variable };
+    const { method, body, secrets = body, effect } = request;
+    const redact: Redact = (text) => hideTexts(this.#redact(text), secrets);
+    return { method, url, redact, variable, effect };
+  }
+}
+
+function reveal(secret: string | Revealed): string {
+  return typeof secret === "string" ? secret : secret.reveal();
+}
+
+function validKey(key: string): string {
+  if (/^[\x21-\x7e]+$/.test(key)) return key;
+  throw new UsageError({
+    code: "key_invalid",
+    message: "The API key is empty, or has spaces, line ends or characters beyond ASCII.",
+    next: "Set USAGE_API_KEY (or the file of USAGE_API_KEY_FILE) to the key alone.",
+  });
+}
+
+async function beginningOf(body: AnswerBody): Promise<string> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of body.chunks({ graceMs: ERROR_BODY_MS, limit: 2 * MAX_ERROR_BODY })) {
+      chunks.push(chunk);
+      if (body.bytes >= MAX_ERROR_BODY) break;
+    }
+  } catch (error) {
+    // A cut text does not change the refusal; only an abort does.
+    if (!(error instanceof PlatformError)) throw error;
+  }
+  return Buffer.concat(chunks).subarray(0, MAX_ERROR_BODY).toString("utf8");
+}
+
+function single(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header[0] : header;
+}
+
+/** Error: `base_url_invalid`. */
+function parseBaseUrl(text: string, variable: string): URL {
+  const url = URL.parse(text);
+  // The text may hold a password, so the message omits it.
+  const refuse = (wrong: string): never => {
+    throw new UsageError({
+      code: "base_url_invalid",
+      message: `${variable} ${wrong}.`,
+      next: `Set ${variable} to the address of the platform, such as https://api.example.com or https://example.com/prefix.`,
+    });
+  };
+  if (url === null || !/^https?:$/.test(url.protocol)) return refuse("is not an http or https address");
+  if (url.username !== "" || url.password !== "") return refuse("has a user name or password");
+  return url.search !== "" || url.hash !== "" ? refuse("has a query or fragment") : url;
+}

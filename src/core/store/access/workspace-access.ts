@@ -1,0 +1,124 @@
+import { type RawBuilder, sql } from "kysely";
+import type { FetchStamp } from "../../domain/coverage/finality.ts";
+import type { AnswerCollector } from "../../domain/usage/answer.ts";
+import { METER, type Meter } from "../../domain/usage/meter.ts";
+import { retryUnverified } from "../catalog/failures.ts";
+import { proveAccess } from "../catalog/write-workspaces.ts";
+import type { Store } from "../db/database.ts";
+import { type Database, queryValues, type Row } from "../db/query.ts";
+import { type LostWorkspace, loseAccess } from "./lost-access.ts";
+
+/** How long proof of access lasts (rule 4 of docs/rules.md). */
+export const ACCESS_PROVEN_FOR_MS = 600_000;
+
+/**
+ * A response over all of time proves access to the workspaces that it names, and ends older proof for the other requested
+ * ones. The statistics of workspaces that no usage ever named (`isStatistics`) do the same. Returns those that were lost.
+ */
+export async function noteAccess(
+  store: Store,
+  answer: {
+    sourceId: number;
+    asked: readonly string[];
+    named: readonly string[];
+    at: number;
+    /** End of the covered time; default: when it was requested. */
+    until?: number;
+    isStatistics?: boolean;
+    receivedAt?: number;
+  },
+): Promise<LostWorkspace[]> {
+  const { sourceId, asked, named, at, until = at, isStatistics = false, receivedAt } = answer;
+  const usedBefore = isStatistics ? null : new Date(until);
+  const proven = sql`
+    select entity_id from usage.entity
+    where source_id = ${sourceId} and dimension = 'workspace' and external_id = any (${named}::text[])
+  `;
+  await store.statement((db) =>
+    proveAccess(db, {
+      at,
+      receivedAt: whenReceived(receivedAt),
+      proven,
+      usedBefore: sql`${usedBefore}::timestamptz`,
+    }),
+  );
+  await store.statement((db) => retryUnverified(db, { sourceId, at }));
+  const gone = asked.filter((id) => !named.includes(id));
+  return loseAccess(store, {
+    sourceId,
+    workspaceIds: gone,
+    at,
+    missedBy: isStatistics ? "statistics" : { until },
+  });
+}
+
+/**
+ * Keeps the proof of access even if the response is then discarded. It runs before the load, as its own statement: loads of
+ * every dimension and stride share these rows, so a host that disappears with them locked would block all loads
+ * (test/integration/service/hosts.test.ts).
+ */
+export async function noteNamedAccess(
+  db: Database,
+  {
+    meter,
+    answer,
+    scopeIds,
+    stamp,
+    receivedAt,
+  }: {
+    meter: Meter;
+    answer: AnswerCollector;
+    scopeIds: readonly number[];
+    stamp: FetchStamp;
+    receivedAt?: number | undefined;
+  },
+): Promise<void> {
+  const named = [...answer.named()].map((index) => scopeIds[index] as number);
+  if (named.length === 0) return;
+  const proven = sql`select distinct workspace_id from usage.scope where scope_id = any (${named}::integer[])`;
+  // A response over all of time counts traces, so it does not name a workspace that has other usage only.
+  const hasTraces = METER[meter].kind === METER.traces.kind;
+  const usedBefore = hasTraces ? sql<Date>`'infinity'::timestamptz` : sql<Date>`null::timestamptz`;
+  await proveAccess(db, { at: stamp.fetchedAt, receivedAt: whenReceived(receivedAt), proven, usedBefore });
+}
+
+/**
+ * Default: now. Access that came back while a response was under way may have come back after another request of that time,
+ * so only later requests count.
+ */
+function whenReceived(receivedAt: number | undefined): RawBuilder<Date> {
+  return receivedAt === undefined
+    ? sql<Date>`date_trunc('milliseconds', clock_timestamp())`
+    : sql<Date>`${new Date(receivedAt)}::timestamptz`;
+}
+
+/**
+ * Splits scopes by proof of access: `proven` ones are named in the response, or their workspace was readable recently, or since
+ * `since` (epoch milliseconds). Proof counts only if access was not lost after the request: an empty response may be due to
+ * that.
+ */
+export async function splitByAccess(
+  db: Database,
+  asked: {
+    answer: Pick<AnswerCollector, "named">;
+    scopeIds: readonly number[];
+    stamp: FetchStamp;
+    since?: number | undefined;
+  },
+): Promise<{ proven: number[]; unverified: number[] }> {
+  const { answer, scopeIds, stamp } = asked;
+  const named = [...answer.named()].map((index) => scopeIds[index] as number);
+  if (new Set(named).size === scopeIds.length) return { proven: [...scopeIds], unverified: [] };
+  const requested = new Date(asked.since ?? stamp.fetchedAt);
+  const since = new Date(asked.since ?? stamp.fetchedAt - ACCESS_PROVEN_FOR_MS);
+  const readable = await queryValues<Row<"usage.scope">["scopeId"]>(db)`
+    select s.scope_id from usage.scope s join usage.workspace w on w.entity_id = s.workspace_id
+    where s.scope_id = any (${scopeIds}::integer[]) and w.readable_at >= ${since}
+      and (w.readable_since is null or w.readable_since <= ${requested})
+  `;
+  const proven = new Set([...named, ...readable]);
+  return {
+    proven: scopeIds.filter((id) => proven.has(id)),
+    unverified: scopeIds.filter((id) => !proven.has(id)),
+  };
+}

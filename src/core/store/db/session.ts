@@ -1,0 +1,86 @@
+import { UsageError } from "../../base/errors.ts";
+
+/**
+ * Settings on which the meaning of our SQL or the text of its values depends. A login or a database may have other defaults.
+ * The values are those of Postgres, so a session of a pooler mostly has them. Only a benchmark changes one.
+ * `default_transaction_read_only` is not among them: it protects a full disk, or a copy.
+ */
+export const SESSION_SETTINGS: Record<string, string> = {
+  IntervalStyle: "postgres",
+  default_transaction_isolation: "read committed",
+  search_path: "pg_catalog, pg_temp",
+  array_nulls: "on",
+  transform_null_equals: "off",
+  bytea_output: "hex",
+  extra_float_digits: "1",
+  quote_all_identifiers: "off",
+  lock_timeout: "0",
+};
+
+/** Poolers accept these when a session begins, and keep them for each client (PgBouncer from 1.18). */
+export const CARRIED_SETTINGS: Readonly<Record<string, string>> = {
+  DateStyle: "ISO, MDY",
+  TimeZone: "UTC",
+  standard_conforming_strings: "on",
+};
+
+/** Facts about a pool's sessions, some learned from its first connections: a pooler may be between it and Postgres. */
+export interface Session {
+  /** Longest statement. Default: no limit. */
+  readonly statementMs?: number | undefined;
+  /** A pooler accepts only the carried settings when a session begins. */
+  isRefused: boolean;
+  /** Sessions do not have the settings, so each transaction sets them. */
+  isPerTransaction: boolean;
+}
+
+/** Settings that a session begins with. They override those of the URL, the login and the database. */
+export function startupSettings(session: Session | undefined): Readonly<Record<string, string>> {
+  if (session === undefined || session.isRefused) return CARRIED_SETTINGS;
+  return { ...CARRIED_SETTINGS, ...SESSION_SETTINGS, statement_timeout: String(session.statementMs ?? 0) };
+}
+
+/** A statement that sets them until the transaction ends. Behind a pooler the next transaction may get another session. */
+export function transactionSettings(statementMs = 0): string {
+  const all = Object.entries({
+    ...CARRIED_SETTINGS,
+    ...SESSION_SETTINGS,
+    statement_timeout: String(statementMs),
+  });
+  const calls = all.map(([name, value]) => `pg_catalog.set_config('${name}', '${value}', true)`);
+  return `SELECT ${calls.join(", ")}; ${WITHOUT_TRANSACTION_TIMEOUT}`;
+}
+
+/** Lifts a limit that the server may set for whole transactions. Postgres 15 and 16 have no such setting, and refuse its name. */
+export const WITHOUT_TRANSACTION_TIMEOUT =
+  "SELECT pg_catalog.set_config('transaction_timeout', '0', true) WHERE pg_catalog.current_setting('transaction_timeout', true) IS NOT NULL";
+
+interface Found {
+  readonly differs: boolean;
+  readonly role: string;
+}
+
+/** Whether a new session lacks one of the settings. Without pg_catalog, a search path finds the same. */
+export function sessionCheck({ statementMs = 0 }: Session): string {
+  const equal = Object.entries({ ...CARRIED_SETTINGS, ...SESSION_SETTINGS }).map(([name, value]) => {
+    const setting = `pg_catalog.current_setting('${name}')`;
+    const isEqual = `${setting} = '${value}'`;
+    return name === "search_path" ? `(${isEqual} OR ${setting} !~ 'pg_catalog')` : isEqual;
+  });
+  const limit = `pg_catalog.current_setting('statement_timeout')::interval = interval '${statementMs} ms'`;
+  const unlimited = "coalesce(pg_catalog.current_setting('transaction_timeout', true), '0') = '0'";
+  return `SELECT NOT (${[...equal, limit, unlimited].join(" AND ")}) AS differs,
+    pg_catalog.current_setting('session_replication_role') AS role`;
+}
+
+/** Errors: `postgres_setting`. */
+export function takeCheck(session: Session, { differs, role }: Found): void {
+  if (differs) session.isPerTransaction = true;
+  // Only a superuser may set it back.
+  if (role === "origin" || role === "local") return;
+  throw new UsageError({
+    code: "postgres_setting",
+    message: `Postgres's session_replication_role is ${role}, so no trigger runs and stored days would be wrong.`,
+    next: "Let a superuser run ALTER ROLE or ALTER DATABASE ... RESET session_replication_role, and try again.",
+  });
+}

@@ -1,0 +1,232 @@
+import { sql } from "kysely";
+import type { AnswerCollector } from "../../domain/usage/answer.ts";
+import { dimensionOf } from "../../domain/usage/record.ts";
+import type { RunRule } from "../../domain/usage/run-rule.ts";
+import { withdrawZeros } from "../access/withdraw-zeros.ts";
+import { noteNamedAccess, splitByAccess } from "../access/workspace-access.ts";
+import { noteFailures } from "../catalog/failures.ts";
+import { learnKeys } from "../catalog/learn-keys.ts";
+import { learnRunRules } from "../catalog/run-rules.ts";
+import { clearTime, multirange } from "../catalog/scope-time.ts";
+import { lockScopes } from "../catalog/scopes.ts";
+import { copyRows } from "../db/copy.ts";
+import type { Store, Transaction } from "../db/database.ts";
+import type { Database } from "../db/query.ts";
+import { AnswerDigests, type OverlappedRow, readStored, suspectRows } from "./digests.ts";
+import {
+  type AskedWindow,
+  type Changes,
+  countChanges,
+  countLateChanges,
+  createStage,
+  findLateChanges,
+  keepRestatements,
+  keepWithdrawn,
+  type LateChange,
+  mergeChanges,
+  recordTable,
+  stageChanges,
+  storedIn,
+} from "./load-statements.ts";
+import { addToMonths } from "./month-totals.ts";
+import { replaceCoverage } from "./replace-coverage.ts";
+
+export interface Load extends AskedWindow {
+  /** Default: now, by Postgres's clock, epoch milliseconds. */
+  readonly receivedAt?: number;
+  readonly scopeIds: readonly number[];
+  /** The client has proven it whole and valid. */
+  readonly answer: AnswerCollector;
+  readonly rules?: readonly RunRule[];
+  readonly settleAfterMs: number;
+  /** A repair does not trust digests: it compares everything with the stored records. */
+  readonly isRepair?: boolean | undefined;
+  /** Set on a second fetch: deletions that the first one found, and when it was sent (rule 3). */
+  readonly confirms?: { readonly fullyDeleted: readonly number[]; readonly since: number } | undefined;
+}
+
+export interface LoadResult extends Changes {
+  /** `unconfirmed`: a full-window deletion needs confirmation by a second fetch, and nothing has changed. */
+  readonly outcome: "loaded" | "discarded" | "unconfirmed" | "unverified";
+  readonly unchanged: number;
+  readonly restated: number;
+  /** Unchanged scopes without proof of access. */
+  readonly unverified: readonly number[];
+}
+
+const NOTHING = {
+  inserted: 0,
+  updated: 0,
+  retired: 0,
+  unchanged: 0,
+  restated: 0,
+  unverified: [],
+  fullyDeleted: [],
+};
+
+/**
+ * Replaces a window's records and its coverage in one transaction (rules 2 to 6 of docs/rules.md). It locks the scopes in
+ * key order first. If any coverage in the window is as new as the response, the whole response is discarded. A scope without
+ * records or proof of access stays unchanged and is noted as unverified. If the response would retire every non-zero row
+ * that a scope has in the window, the result is `unconfirmed` and nothing changes, unless a first fetch already found the
+ * same.
+ */
+export async function loadAnswer(store: Store, load: Load): Promise<LoadResult> {
+  const { sourceId, meter, groupBy, answer, rules = [], scopeIds, stamp } = load;
+  const seriesOf = await learnKeys(store, {
+    sourceId,
+    dimension: dimensionOf(meter, groupBy),
+    scopeIds,
+    keys: answer.keys,
+    stamp,
+  });
+  // Before the load: a final window is not requested again.
+  if (groupBy === "project") await learnRunRules(store, { sourceId, rules, fetchNumber: stamp.fetchNumber });
+  await store.statement((db) => noteNamedAccess(db, load));
+  let earlier: LoadResult | undefined;
+  return store.transaction(async (transaction) => {
+    earlier = await replaceWindow(transaction, load, { seriesOf, earlier });
+    return earlier;
+  });
+}
+
+async function replaceWindow(
+  transaction: Transaction,
+  load: Load,
+  { seriesOf, earlier }: { seriesOf: readonly number[]; earlier: LoadResult | undefined },
+): Promise<LoadResult> {
+  const { db } = transaction;
+  const { window, stamp, scopeIds, answer } = load;
+  const locked = await lockScopes(db, scopeIds);
+  // A forgotten workspace has lost its series too, so the records would belong to nothing.
+  if (locked.length < new Set(scopeIds).size) return { outcome: "discarded", ...NOTHING };
+  const { epoch, overlapped, ...stored } = await readStored(db, load);
+  // An earlier run of this transaction has committed, and its outcome was lost.
+  if (earlier !== undefined && overlapped.some((row) => row.fetch_number === stamp.fetchNumber)) {
+    return earlier;
+  }
+  if (overlapped.some((row) => row.fetch_number >= stamp.fetchNumber)) {
+    return { outcome: "discarded", ...NOTHING };
+  }
+  if (stored.isBeforeDataStart) return { outcome: "discarded", ...NOTHING };
+  const since = load.confirms?.since;
+  const { proven, unverified } = await splitByAccess(db, { answer, scopeIds, stamp, since });
+  if (unverified.length > 0) await noteUnverified(db, load, unverified);
+  if (proven.length === 0) return { outcome: "unverified", ...NOTHING, unverified };
+
+  const digests = new AnswerDigests(window, scopeIds);
+  const replaced = overlapped.filter((row) => proven.includes(row.scope_id));
+  const hasWithdrawn = proven.some((id) => stored.withdrawn.includes(id));
+  const replacing: Replacing = { seriesOf, proven, replaced, hasWithdrawn, digests };
+  // Records exist only inside coverage: without coverage there is nothing to compare with.
+  const isFirst = replaced.length === 0 && !hasWithdrawn;
+  const done = await (isFirst ? storeFirst : storeChanges)(transaction, load, replacing);
+  if ("fullyDeleted" in done) {
+    return { outcome: "unconfirmed", ...NOTHING, fullyDeleted: done.fullyDeleted };
+  }
+  const { isKnown, late, ...counts } = done;
+  await replaceCoverage(db, load, { scopeIds: proven, replaced, digests, epoch, isKnown });
+  const failed = proven.filter((id) => stored.failed.includes(id));
+  if (failed.length > 0)
+    await clearTime(db, "failure", { scopeIds: failed, period: window, olderThan: stamp.fetchNumber });
+  // Last: all loads of a source share these few rows, so they are locked only until the commit.
+  await countLateChanges(db, load, late);
+  return { outcome: "loaded", ...NOTHING, ...counts, unverified };
+}
+
+/** Scopes without proof. Their zeros are no longer shown; their records are. */
+async function noteUnverified(
+  db: Database,
+  { window, stamp }: Load,
+  scopeIds: readonly number[],
+): Promise<void> {
+  await noteFailures(db, {
+    scopeIds,
+    period: window,
+    stamp,
+    state: "unverified",
+    code: "workspace_unverified",
+    message:
+      "The response has no records, and no recent response named this workspace: the key may have no access to it.",
+  });
+  const time = sql`select unnest(${scopeIds}::integer[]), ${multirange(window)}, '-infinity'::timestamptz`;
+  await withdrawZeros(db, { time, noticedAt: stamp.fetchedAt });
+}
+
+interface Replacing {
+  readonly seriesOf: readonly number[];
+  readonly proven: readonly number[];
+  readonly replaced: readonly OverlappedRow[];
+  readonly hasWithdrawn: boolean;
+  readonly digests: AnswerDigests;
+}
+
+type Counts = Omit<LoadResult, "outcome" | "unverified" | "fullyDeleted">;
+
+interface Stored extends Partial<Counts> {
+  /** The response has the digests of the loaded intervals. */
+  readonly isKnown: boolean;
+  readonly late: readonly LateChange[];
+}
+
+/** The window has no stored rows, so the response's rows go straight into the table. */
+async function storeFirst(
+  { db, client }: Transaction,
+  { window, answer }: Load,
+  { seriesOf, proven, digests }: Replacing,
+): Promise<Stored> {
+  const table = recordTable(window.stride);
+  const { name, bucketType } = table;
+  const rows = answer.rows(seriesOf);
+  const inserted = await copyRows(client, { table: name, bucketType, passing: digests, rows });
+  // Without coverage there were no records, so all that are stored now are new.
+  if (inserted > 0 && bucketType === "date")
+    await addToMonths(db, storedIn(table, { scopeIds: proven, period: window }));
+  return { inserted, isKnown: false, late: [] };
+}
+
+/** `fullyDeleted`: scopes that would lose all records without a second fetch. */
+async function storeChanges(
+  transaction: Transaction,
+  load: Load,
+  replacing: Replacing,
+): Promise<Stored | Pick<LoadResult, "fullyDeleted">> {
+  const { db } = transaction;
+  const { window, stamp, answer, confirms } = load;
+  const { seriesOf, digests } = replacing;
+  const table = recordTable(window.stride);
+  for (const row of answer.rows(seriesOf)) digests.add(row);
+  const { isKnown, fullyDeleted, ...changes } = await findChanges(transaction, load, replacing);
+  if (fullyDeleted.some((scopeId) => !confirms?.fullyDeleted.includes(scopeId))) return { fullyDeleted };
+  const { inserted, updated, retired } = changes;
+  const unchanged = digests.rows - inserted - updated;
+  if (inserted + updated + retired === 0) return { unchanged, isKnown, late: [] };
+  const late = await findLateChanges(db, table, stamp);
+  const ofStored = await keepRestatements(db, table, stamp);
+  const ofWithdrawn = replacing.hasWithdrawn ? await keepWithdrawn(db, table, stamp) : 0;
+  await mergeChanges(db, table);
+  return { ...changes, unchanged, restated: ofStored + ofWithdrawn, isKnown, late };
+}
+
+const NO_CHANGES: Changes = { inserted: 0, updated: 0, retired: 0, fullyDeleted: [] };
+
+/** Stages the rows with other digests than the stored ones, and compares them with the stored records once. */
+async function findChanges(
+  { db, client }: Transaction,
+  { window, meter, scopeIds, answer, isRepair = false }: Load,
+  { seriesOf, proven, replaced, digests }: Replacing,
+): Promise<Changes & { readonly isKnown: boolean }> {
+  const suspect = digests.suspect(proven, isRepair ? [] : replaced);
+  if (suspect === undefined) return { ...NO_CHANGES, isKnown: true };
+  const table = recordTable(window.stride);
+  await createStage(db, table);
+  await copyRows(client, {
+    table: table.stage,
+    bucketType: table.bucketType,
+    rows: suspectRows(answer.rows(seriesOf), suspect, scopeIds),
+  });
+  if ((await stageChanges(db, table, suspect)) === 0) return { ...NO_CHANGES, isKnown: false };
+  const zerosDelete = meter !== "traces";
+  const changes = await countChanges(db, table, { scopeIds: proven, period: window, zerosDelete });
+  return { ...changes, isKnown: false };
+}

@@ -1,0 +1,227 @@
+import { randomUUID } from "node:crypto";
+import { z } from "zod";
+import { EtlError } from "../../core/base/errors.ts";
+import { parseJson } from "../../core/base/json.ts";
+import type { Asking, PlatformAnswer, PlatformHttp } from "../../core/platform/http/http.ts";
+import {
+  answerError,
+  checkedJson,
+  cutError,
+  eventData,
+  getJson,
+  readJson,
+} from "../../core/platform/http/read-body.ts";
+import { foreignFault } from "../../core/platform/parse/answer-fault.ts";
+import {
+  type AgentCard,
+  type Check,
+  cardSchema,
+  createEventReader,
+  hasEnded,
+  type Protocol,
+  readTask,
+  type Task,
+} from "./a2a-answers.ts";
+import {
+  type Call,
+  lookAgain,
+  messageCall,
+  RPC,
+  RpcError,
+  refuseContext,
+  type Sending,
+  type Sent,
+  taskCall,
+} from "./a2a-calls.ts";
+import { deadlineSignal } from "./poll.ts";
+
+/** Limit for the whole answer, in ms. Default: the client's limits of a request. */
+type Waiting = Asking & {
+  readonly withinMs?: number | undefined;
+  /** Called when the server refuses an ended task, before the message is sent with its context only. */
+  readonly onContextAlone?: () => void;
+};
+
+const responseSchema = z.object({
+  id: z.union([z.string(), z.number()]).nullish(),
+  result: z.unknown().optional(),
+  error: z.unknown().optional(),
+});
+
+/** A card is requested only for the names of methods. */
+const CARD_MS = 10_000;
+
+interface Message extends Sending {
+  readonly messageId: string;
+}
+
+interface Called extends PlatformAnswer, Sent {
+  readonly id: string;
+}
+
+/**
+ * Uses the names of A2A 1.0 if the agent card lists it. A message costs a trace, so it is sent again only if the server refused
+ * its `taskId` with -32004. Throws `PlatformError` (`RpcError` for a JSON-RPC error), `DeadlineError`, `UsageError`
+ * (`context_invalid`) or the signal's reason. Closing the client closes `http`.
+ */
+export function createA2aClient(http: PlatformHttp, { cardMs = CARD_MS } = {}) {
+  const { card, protocolOf } = createCards(http, cardMs);
+  const { begin, again } = createConversations();
+  return {
+    card,
+    send: async (given: Sending, { signal: ended, withinMs, onContextAlone }: Waiting = {}) => {
+      const first = begin(given);
+      let sent: Call | undefined;
+      const next = () => sent?.effect ?? NOTHING_SENT;
+      const signal = limited("The reply", { signal: ended, withinMs, next });
+      const protocol = await protocolOf(given.assistantId, signal);
+      const attempt = async (message: Message): Promise<Task> => {
+        sent = messageCall(message, "send", protocol);
+        return read(await post(http, given.assistantId, sent, { signal, withinMs }));
+      };
+      try {
+        return await attempt(first);
+      } catch (error) {
+        return attempt(again(first, error, onContextAlone));
+      }
+    },
+    /** Throws `answer_cut` if the stream ends before the task does. Leaving the loop early closes the connection. */
+    stream: async function* (given: Sending, { signal: ended, withinMs, onContextAlone }: Waiting = {}) {
+      const first = begin(given);
+      let last: Task | undefined;
+      let sent: Call | undefined;
+      const next = () => (last?.taskId == null ? (sent?.effect ?? NOTHING_SENT) : lookAgain(last));
+      const signal = limited("The end of the stream", { signal: ended, withinMs, next });
+      const protocol = await protocolOf(given.assistantId, signal);
+      const attempt = async function* (message: Message) {
+        sent = messageCall(message, "stream", protocol);
+        const called = await post(http, given.assistantId, sent, { signal, withinMs });
+        const check = checkOf(called);
+        const readEvent = createEventReader(check);
+        for await (const data of eventData(called)) {
+          const arrived = last === undefined ? undefined : next();
+          const event = readEvent(resultOf({ ...called, arrived }, check(parse(data), responseSchema)));
+          if (event === undefined) continue;
+          last = event;
+          yield event;
+          if (event.final) return;
+        }
+        if (last === undefined || !hasEnded(last)) throw cutError(called, next());
+      };
+      try {
+        yield* attempt(first);
+      } catch (error) {
+        // After an event the message has arrived.
+        if (last !== undefined) throw error;
+        yield* attempt(again(first, error, onContextAlone));
+      }
+    },
+    task: async (
+      of: { assistantId: string; taskId: string; contextId?: string | undefined },
+      { signal }: Asking = {},
+    ) => {
+      const call = taskCall(of, await protocolOf(of.assistantId, signal));
+      return read(await post(http, of.assistantId, call, { signal }));
+    },
+    close: () => http.close(),
+  };
+}
+
+function createCards(http: PlatformHttp, cardMs: number) {
+  const protocols = new Map<string, Protocol>();
+  const card = async (assistantId: string, { signal }: Asking = {}): Promise<AgentCard> => {
+    const query = new URLSearchParams({ assistant_id: assistantId });
+    const read = await getJson(http, { path: "/.well-known/agent-card.json", query, signal }, cardSchema);
+    protocols.set(assistantId, read.protocol);
+    return read;
+  };
+  const protocolOf = async (assistantId: string, signal: AbortSignal | undefined): Promise<Protocol> => {
+    const known = protocols.get(assistantId);
+    if (known !== undefined) return known;
+    try {
+      const within = deadlineSignal("The agent card", { withinMs: cardMs, signal });
+      return (await card(assistantId, { signal: within })).protocol;
+    } catch (error) {
+      if (signal?.aborted || !(error instanceof EtlError)) throw error;
+      // Every server knows the names of 0.3; the call itself reports a failure.
+      protocols.set(assistantId, "0.3");
+      return "0.3";
+    }
+  };
+  return { card, protocolOf };
+}
+
+function createConversations() {
+  const byContextAlone = new Set<string>();
+  return {
+    begin: (given: Sending): Message => {
+      refuseContext(given.contextId);
+      const message = { ...given, messageId: randomUUID() };
+      const isAlone = given.contextId != null && byContextAlone.has(given.contextId);
+      return isAlone ? { ...message, taskId: null } : message;
+    },
+    /** The message with its context only. Throws `error` if that would not help. */
+    again: (sent: Message, error: unknown, onContextAlone: (() => void) | undefined): Message => {
+      const isRefused = error instanceof RpcError && error.rpcCode === RPC.unsupported;
+      if (!isRefused || sent.taskId == null || sent.contextId == null) throw error;
+      byContextAlone.add(sent.contextId);
+      onContextAlone?.();
+      return { ...sent, taskId: null };
+    },
+  };
+}
+
+async function post(
+  http: PlatformHttp,
+  assistantId: string,
+  { taskId, method, params, headers, accept = "application/json", secrets = "", effect }: Call,
+  { signal, withinMs }: Waiting,
+): Promise<Called> {
+  const id = randomUUID();
+  const answer = await http.send({
+    method: "POST",
+    path: `/a2a/${encodeURIComponent(assistantId)}`,
+    body: { jsonrpc: "2.0", id, method, params },
+    secrets,
+    effect,
+    headers,
+    accept,
+    signal,
+    headersMs: withinMs,
+  });
+  return { ...answer, id, taskId };
+}
+
+async function read(called: Called): Promise<Task> {
+  return readTask(resultOf(called, await readJson(called, responseSchema)), checkOf(called));
+}
+
+const NOTHING_SENT = "Nothing was sent: the server did not answer for the agent card.";
+
+function limited(what: string, { signal, withinMs, next }: Waiting & { next: () => string }) {
+  return withinMs === undefined ? signal : deadlineSignal(what, { withinMs, signal, next });
+}
+
+function checkOf(answer: PlatformAnswer): Check {
+  return (value, schema) => checkedJson(value, schema, (fault) => answerError(fault, answer));
+}
+
+/** Errors: `rpc_error`; `answer_invalid` for an answer to another request. */
+function resultOf(called: Called, { id: answered, error, result }: z.output<typeof responseSchema>): unknown {
+  const { id, taskId, arrived, context } = called;
+  if (answered !== undefined && answered !== null && answered !== id) {
+    const fault = foreignFault(`the answer has the id ${JSON.stringify(answered)}, the request ${id}`);
+    throw answerError(fault, called);
+  }
+  if (error === undefined || error === null) return result;
+  throw new RpcError(error, context, { taskId, arrived });
+}
+
+/** Undefined if it is not JSON; the schema then refuses it. */
+function parse(data: string): unknown {
+  try {
+    return parseJson(data);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,31 @@
+import { CONTROL, defineJob, type FeatureJob } from "../../../jobs/job.ts";
+import type { Config } from "../../core/base/config.ts";
+import { endWaits } from "../owners/notifications.store.ts";
+import { conditionSettingsOf } from "./conditions.ts";
+import { sendAlerts } from "./send-alerts.ts";
+
+const EVERY_MS = 60_000;
+
+export function alertJobs(config: Config, slug: string): FeatureJob[] {
+  const settings = {
+    slug,
+    ...conditionSettingsOf(config),
+    secrets: config.routeSecrets,
+    webUrl: config.webUrl,
+  };
+  let isFirst = true;
+  const job = defineJob({
+    ...CONTROL,
+    name: "alert",
+    options: { ...CONTROL.options, attempts: 1 },
+    handle: async ({ source, signal }) => {
+      const entered = await source.known();
+      // A restart may bring the setting whose lack made a route wait.
+      if (isFirst) await endWaits(entered.store.db);
+      isFirst = false;
+      const { notified, ended } = await sendAlerts(entered, { ...settings, signal });
+      return { notified, ended };
+    },
+  });
+  return [{ job, repeat: { every: EVERY_MS } }];
+}

@@ -1,0 +1,343 @@
+import { createHash } from "node:crypto";
+import type { Config } from "../../core/base/config.ts";
+import { counted, printableLine } from "../../core/base/printable.ts";
+import { describeRestatements } from "../../core/domain/proof/restatement.ts";
+import { METER_NAME, METER_NOT_KNOWN } from "../../core/domain/usage/meter.ts";
+import type { Database } from "../../core/store/db/database.ts";
+import { describeUnpriced } from "../costs/price.ts";
+import { describeLimit, type LimitUse, marksPassed } from "../costs/usage-limit.ts";
+import { describeAll, ofLastWeeks, type UnusualOfWorkspace, unusualLately } from "../figures/unusual.ts";
+import type { AlertKind, Severity } from "../owners/alert-route.ts";
+import {
+  type CurrentBudgets,
+  currentBudgets,
+  describeBudget,
+  isWarned,
+  type MonthBudget,
+} from "../owners/budgets.ts";
+import { type AlertFacts, alertFacts } from "./alert-facts.store.ts";
+
+/** A condition that is firing is an incident. */
+
+/** Four syncs, but at least an hour, without a load: a single slow load is no incident. */
+const STALE_AFTER_SYNCS = 4;
+const STALE_AFTER_MS = 3_600_000;
+
+export interface ConditionSettings {
+  /** Budgets of all sources are incidents of this source, so that they are sent once. */
+  readonly firstSource: string | undefined;
+  readonly staleAfterMs: number;
+}
+
+export function conditionSettingsOf({
+  sources,
+  syncEveryMs,
+}: Pick<Config, "sources" | "syncEveryMs">): ConditionSettings {
+  return {
+    firstSource: sources[0]?.slug,
+    staleAfterMs: Math.max(STALE_AFTER_SYNCS * syncEveryMs, STALE_AFTER_MS),
+  };
+}
+
+export interface Incident
+  extends Pick<Condition, "kind" | "owner" | "severity" | "count" | "newest" | "message"> {
+  /** Stays the same until the incident ends. */
+  readonly incident: string;
+}
+
+export function idOf(...parts: readonly unknown[]): string {
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 32);
+}
+
+/** Returns the message without the view or command at its end, for places that link to a page. */
+export function factOf({ message }: Pick<Incident, "message">): string {
+  return message.replace(/ See (reporting(?:_detail)?\.\w+|usage-etl [a-z ]*(budgets|status))\.$/, "");
+}
+
+const PAGES_OF: Partial<Record<AlertKind, [path: string, fields?: Readonly<Record<string, string>>]>> = {
+  difference: ["/differences", { says: "export" }],
+  control_total: ["/differences", { says: "total" }],
+  provider_total: ["/differences", { says: "total" }],
+  final_changed: ["/differences", { says: "restatement" }],
+  budget: ["/owners"],
+  unusual: ["/usage", { by: "project" }],
+};
+
+/** The page that shows the cause. Undefined: the overview shows the alert itself. */
+export function pageOf(kind: AlertKind, source: string): string | undefined {
+  const [path, fields] = PAGES_OF[kind] ?? [];
+  return path === undefined ? undefined : `${path}?${new URLSearchParams({ source, ...fields })}`;
+}
+
+export async function openIncidents(
+  db: Database,
+  settings: ConditionSettings,
+): Promise<ReadonlyMap<string, readonly Incident[]>> {
+  const { sources, failure } = await readConditions(db, settings);
+  if (failure !== undefined) throw failure;
+  return new Map(
+    sources.map(({ source, conditions }) => [
+      source,
+      conditions.filter(({ isFiring }) => isFiring).map((one) => incidentOf(source, one)),
+    ]),
+  );
+}
+
+function incidentOf(source: string, { kind, owner, severity, count, newest, message }: Condition): Incident {
+  return { kind, owner, severity, count, newest, message, incident: idOf(source, kind, owner) };
+}
+
+export interface Condition {
+  readonly kind: AlertKind;
+  readonly owner: string | null;
+  readonly isFiring: boolean;
+  readonly severity: Severity;
+  /** Routes are notified again when either grows. */
+  readonly count: number;
+  readonly newest: number;
+  /** Ends only once `newest` has grown, because its cause (a forecast) may come and go. Default: false. */
+  readonly isHeld?: boolean;
+  readonly message: string;
+  /** Describes the state after the incident has ended. */
+  readonly over: string;
+}
+
+interface Read extends ConditionSettings {
+  readonly sourceId?: number;
+  /** Incidents that routes were notified of. Their owners get a condition even if nothing fires. */
+  readonly open?: readonly Pick<Condition, "kind" | "owner">[];
+}
+
+interface SourceConditions {
+  readonly source: string;
+  /** Postgres's clock, exact. */
+  readonly readAt: string;
+  readonly conditions: readonly Condition[];
+}
+
+/** Budgets or unusual days that cannot be read are left out, with the error in `failure`. */
+export async function readConditions(
+  db: Database,
+  { sourceId, ...settings }: Read,
+): Promise<{ sources: SourceConditions[]; failure: unknown }> {
+  let failure: unknown;
+  const leaveOut = (error: unknown) => {
+    failure ??= error;
+    return undefined;
+  };
+  const facts = await alertFacts(db, sourceId);
+  const budgets = await currentBudgets(db).catch(leaveOut);
+  const unusual = await unusualLately(db).catch(leaveOut);
+  const sources = facts.map((one) => ({
+    source: one.source,
+    readAt: one.readAt,
+    conditions: conditionsOf(one, { ...settings, budgets, unusual }),
+  }));
+  return { sources, failure };
+}
+
+function conditionsOf(
+  facts: AlertFacts,
+  {
+    firstSource,
+    staleAfterMs,
+    budgets,
+    unusual,
+    open = [],
+  }: Omit<Read, "sourceId"> & {
+    readonly budgets: CurrentBudgets | undefined;
+    readonly unusual: readonly UnusualOfWorkspace[] | undefined;
+  },
+): Condition[] {
+  const { source, now, limits, unpriced } = facts;
+  const all: Condition[] = [
+    ...ofProof(facts),
+    ...ofLoading(facts, staleAfterMs),
+    limitCondition(limits),
+    ...(budgets === undefined
+      ? []
+      : byOwner(
+          "budget",
+          budgets.budgets.filter((one) => (one.source ?? firstSource) === source),
+          ({ of }) => (of?.kind === "owner" ? of.id : null),
+          open,
+        ).map(([owner, own]) => ({ ...budgetCondition({ ...budgets, budgets: own }), owner }))),
+    ...(unusual === undefined
+      ? []
+      : byOwner("unusual", ofLastWeeks(unusual, source, now), ({ owner }) => owner, open).map(
+          ([owner, own]) => ({ ...unusualCondition(own), owner }),
+        )),
+    found(
+      "unpriced",
+      { count: unpriced.days, newest: Date.parse(unpriced.lastDay ?? "1970-01-01") },
+      describeUnpriced(unpriced) ?? "",
+      "every loaded day with usage has a price, or no prices are stored",
+    ),
+  ];
+  // Names may hold control characters.
+  return all.map((one) => ({ ...one, message: printableLine(one.message) }));
+}
+
+function ofProof({ differences, controlTotals, providerTotals, finalChanges }: AlertFacts): Condition[] {
+  return [
+    found(
+      "difference",
+      differences,
+      `${counted(differences.count, "count")} ${differences.count === 1 ? "differs" : "differ"} between the platform's JSON and its CSV export, after a second request. See reporting_detail.usage_reconciliation.`,
+      "JSON and CSV export agree again",
+    ),
+    found(
+      "control_total",
+      controlTotals,
+      `${counted(controlTotals.count, "total")} of the platform ${isNo("sum", controlTotals.count)} of its days or of its retention tiers, after a second request. See reporting_detail.usage_reconciliation.`,
+      "all totals are the sums of their days and of their retention tiers again",
+    ),
+    found(
+      "provider_total",
+      providerTotals,
+      `${counted(providerTotals.count, "monthly total")} of the billing provider ${isNo("stored sum", providerTotals.count)}, after a second request. See reporting_detail.usage_reconciliation.`,
+      "the billing provider's totals are the stored sums again",
+    ),
+    found(
+      "final_changed",
+      {
+        count: finalChanges.reduce((sum, one) => sum + one.restatements, 0),
+        newest: Math.max(0, ...finalChanges.map((one) => one.newest)),
+      },
+      `${describeRestatements(finalChanges)} changed in the last day. See reporting_detail.usage_restatement.`,
+      "no final figure changed for a day",
+    ),
+  ];
+}
+
+/** The next syncs retry a server that fails for a moment. */
+const UNKNOWN_AFTER_S = 3600;
+
+function ofLoading(
+  { secondsWithoutLoad, isRefused, lostWorkspaces, withdrawnZeros, unknownMeters }: AlertFacts,
+  staleAfterMs: number,
+): Condition[] {
+  const hours = Math.floor(secondsWithoutLoad / 3600);
+  const unknown = unknownMeters.filter(({ seconds }) => seconds > UNKNOWN_AFTER_S);
+  return [
+    found(
+      "stale",
+      once(secondsWithoutLoad * 1000 > staleAfterMs),
+      `Nothing was loaded for ${hours > 0 ? `${hours} h` : `${Math.floor(secondsWithoutLoad / 60)} min`}. See usage-etl status.`,
+      "usage is loaded again",
+    ),
+    found(
+      "refused",
+      once(isRefused),
+      "The platform refuses the key. See usage-etl status.",
+      "the platform takes the key again",
+    ),
+    found(
+      "access_lost",
+      lostWorkspaces,
+      describeLost(lostWorkspaces.ids, withdrawnZeros),
+      "the key has access to every known workspace again, and what was withdrawn is loaded",
+    ),
+    found(
+      METER_NOT_KNOWN,
+      { count: unknown.length, newest: Math.max(0, ...unknown.map(({ since }) => Date.parse(since))) },
+      `It is not known whether the server counts ${unknown.map(({ meter }) => METER_NAME[meter]).join(", ")}, so none of that is loaded. See usage-etl doctor.`,
+      "it is known of all usage whether the server counts it",
+    ),
+  ];
+}
+
+function isNo(what: string, many: number): string {
+  return many === 1 ? `is not the ${what}` : `are not the ${what}s`;
+}
+
+/** Null and the owners of open incidents are among the groups even if they have nothing. */
+function byOwner<T>(
+  kind: AlertKind,
+  all: readonly T[],
+  ownerOf: (one: T) => string | null,
+  open: readonly Pick<Condition, "kind" | "owner">[],
+): [owner: string | null, own: readonly T[]][] {
+  const groups = Map.groupBy(all, ownerOf);
+  const owners = [...groups.keys(), ...open.filter((one) => one.kind === kind).map(({ owner }) => owner)];
+  return [...new Set([null, ...owners])].map((owner) => [owner, groups.get(owner) ?? []]);
+}
+
+/** A condition that is on or off never grows. */
+function once(isOn: boolean) {
+  return { count: isOn ? 1 : 0, newest: 0 };
+}
+
+const MOST_NAMED = 5;
+
+function describeLost(ids: readonly string[], zeros: number): string {
+  const more = ids.length > MOST_NAMED ? ` and ${ids.length - MOST_NAMED} more` : "";
+  const withdrawn = zeros > 0 ? ` ${zeros} zero values are no longer trusted.` : "";
+  return `The key lost access to workspace ${ids.slice(0, MOST_NAMED).join(", ")}${more}.${withdrawn} See usage-etl status.`;
+}
+
+function found(
+  kind: AlertKind,
+  { count, newest }: AlertFacts["differences"],
+  message: string,
+  over: string,
+): Condition {
+  return { kind, owner: null, isFiring: count > 0, severity: "critical", count, newest, message, over };
+}
+
+/** Grows with each mark that a limit passes, and in a new month. */
+export function limitCondition(limits: readonly LimitUse[]): Condition {
+  const warned = limits.filter((one) => one.isRejecting || marksPassed(one) > 0);
+  const isReached = warned.some(
+    (one) => one.isRejecting || (one.percent ?? 0) >= 100 || one.reachedOn !== null,
+  );
+  return {
+    kind: "usage_limit",
+    owner: null,
+    isFiring: warned.length > 0,
+    severity: isReached ? "critical" : "warning",
+    count: warned.reduce((sum, one) => sum + marksPassed(one) + (one.isRejecting ? 1 : 0), 0),
+    newest: Math.max(0, ...warned.map(({ month }) => Date.parse(month))),
+    message: `${warned.map(describeLimit).join(" ")} See reporting_detail.usage_limit.`,
+    over: "no usage limit is half used",
+  };
+}
+
+/**
+ * One condition for an owner's budgets. It grows when one passes a mark or will be used up, in a new period, and when the
+ * budgets change. Only the last two end it.
+ */
+export function budgetCondition({ budgets, changedAt }: CurrentBudgets): Condition {
+  const warned = budgets.filter(isWarned);
+  const isUsedUp = warned.some(({ reached }) => reached !== null);
+  const starts = budgets.flatMap(({ period }) => (period === null ? [] : Date.parse(period.from)));
+  return {
+    kind: "budget",
+    owner: null,
+    isFiring: warned.length > 0,
+    severity: isUsedUp ? "critical" : "warning",
+    count: warned.reduce((sum, one) => sum + weightOf(one), 0),
+    newest: Math.max(changedAt, ...starts),
+    isHeld: true,
+    message: `${warned.map(describeBudget).join(" ")} See usage-etl owners budgets.`,
+    over: "no budget has passed a mark in its month or billing period",
+  };
+}
+
+/** Grows with each further or newer unusual day of the last two weeks. */
+function unusualCondition(days: readonly UnusualOfWorkspace[]): Condition {
+  return {
+    ...found(
+      "unusual",
+      { count: days.length, newest: Math.max(0, ...days.map(({ day }) => Date.parse(day))) },
+      `Unusual days. ${describeAll(days)} See reporting.fct_usage_project_daily.`,
+      "no day that is loaded of the last two weeks is unusual",
+    ),
+    severity: "warning",
+  };
+}
+
+/** A passed mark counts more, so that a forecast that goes away hides no mark. */
+function weightOf({ passed, warnAt, reached }: MonthBudget): number {
+  return 2 * warnAt.filter((mark) => mark <= (passed ?? 0)).length + (reached === null ? 0 : 1);
+}

@@ -1,0 +1,103 @@
+import { loadOptional } from "../../core/base/optional.ts";
+import { DeliveryError, type Receiver, type Sending, unanswered } from "../owners/receiver.ts";
+import { googleChatBody, pagerDutyEvent, slackBody, teamsBody, webhookBody } from "./bodies.ts";
+import type { Message } from "./message.ts";
+
+const TRIES = 3;
+const PAUSE_MS = 500;
+/** An endless response must not fill the memory. */
+const LONGEST_RESPONSE = 65_536;
+
+/** Tries up to three times until the deadline. Returns the receiver's response. Error: `route_failed`. */
+export async function deliver(message: Message, sending: Sending): Promise<string> {
+  const { deadline, signal, clock } = sending;
+  const ends = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);
+  let isCertain = true;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await send(message, sending, ends);
+    } catch (error) {
+      if (!(error instanceof DeliveryError)) throw error;
+      // If an earlier try may have arrived, a later refusal does not rule that out.
+      isCertain &&= error.isCertain;
+      error.isCertain = isCertain;
+      if (!error.retryable || attempt === TRIES || ends.aborted) throw error;
+      await clock.wait(Math.random() * PAUSE_MS * 2 ** attempt, ends).catch(() => {
+        throw error;
+      });
+    }
+  }
+}
+
+async function send(message: Message, sending: Sending, ends: AbortSignal): Promise<string> {
+  const { receiver } = sending;
+  if (receiver.type !== "email") return post(message, receiver, sending, ends);
+  const { sendMail } = await loadOptional(() => import("./mail.ts")).catch((error: Error) => {
+    const problem = `cannot send mail from here: ${error.message}`;
+    throw new DeliveryError({ route: sending.route, problem, isCertain: true, retryable: false });
+  });
+  return sendMail(message, receiver, sending, ends);
+}
+
+type WebReceiver = Exclude<Receiver, { type: "email" }>;
+
+function bodyOf(message: Message, receiver: WebReceiver): object {
+  switch (receiver.type) {
+    case "pagerduty":
+      return pagerDutyEvent(message, receiver.key);
+    case "slack":
+      return slackBody(message);
+    case "google_chat":
+      return googleChatBody(message);
+    case "teams":
+      return teamsBody(message);
+    case "webhook":
+      return webhookBody(message);
+  }
+}
+
+/** Slack and PagerDuty may refuse a message with status 200. For others, the text does not matter, nor its end. */
+const IS_TAKEN: Partial<Record<WebReceiver["type"], RegExp>> = {
+  slack: /^\s*ok\s*$|"ok"\s*:\s*true/,
+  pagerduty: /"status"\s*:\s*"success"/,
+};
+
+async function post(
+  message: Message,
+  receiver: WebReceiver,
+  sending: Sending,
+  ends: AbortSignal,
+): Promise<string> {
+  // `status` reads incidents and sends nothing, so this is loaded here.
+  const { request } = await import("undici");
+  const isTaken = IS_TAKEN[receiver.type];
+  let status: number;
+  let text = "";
+  try {
+    const response = await request(receiver.url, {
+      method: "POST",
+      headers: { "content-type": "application/json", "user-agent": "usage-etl" },
+      body: JSON.stringify(bodyOf(message, receiver)),
+      // A limit between two bytes would let a slow receiver hold the job.
+      signal: ends,
+    });
+    status = response.statusCode;
+    if (isTaken === undefined || status >= 300) {
+      await response.body.dump({ limit: LONGEST_RESPONSE, signal: ends }).catch(() => {});
+    } else {
+      for await (const chunk of response.body) {
+        text += String(chunk);
+        if (text.length > LONGEST_RESPONSE) break;
+      }
+    }
+  } catch (error) {
+    // The address is secret, and the cause's message may have it.
+    throw unanswered(error, sending);
+  }
+  const refuse = (problem: string, retryable = false) =>
+    new DeliveryError({ route: sending.route, problem, isCertain: true, retryable });
+  if (status >= 300 && status < 400) throw refuse(`redirects (${status}), and no redirect is followed`);
+  if (status < 200 || status >= 300) throw refuse(`answered ${status}`, status === 429 || status >= 500);
+  if (isTaken?.test(text) === false) throw refuse(`answered ${status}, but did not take the message`);
+  return `answered ${status}`;
+}

@@ -1,0 +1,255 @@
+import { z } from "zod";
+import type { Config } from "../../core/base/config.ts";
+import { UsageError } from "../../core/base/errors.ts";
+import { readInstant } from "../../core/base/instant.ts";
+import { counted } from "../../core/base/printable.ts";
+import { isDay } from "../../core/domain/time/days.ts";
+import { STRIDES } from "../../core/domain/time/stride.ts";
+import { GROUPINGS } from "../../core/domain/usage/record.ts";
+import type { NamedWorkspace } from "../../core/store/activity/reader-login.ts";
+import type { Page } from "../../web/layout.ts";
+import {
+  choice,
+  dayField,
+  dimensionTitle,
+  type Html,
+  html,
+  lastDayField,
+  name,
+  notice,
+  postForm,
+  prose,
+  refusal,
+  sourceField,
+} from "../../web/parts.ts";
+import type { Context, Web } from "../../web/routes.ts";
+import { type CheckedWish, previewOf } from "./backfill-preview.ts";
+import { endsInFuture, refuseOutside, type Wish, workspacesOf } from "./backfill-request.ts";
+import {
+  type BackfillPreview,
+  backfillBudget,
+  type PreviewedSource,
+  previewBackfill,
+  previewedSource,
+} from "./plan-backfill.ts";
+import { overlapNotes, startShown } from "./start-backfill.ts";
+
+/** Counting the records of years takes seconds, and somebody waits. */
+const MOST_RECORDS = 20_000;
+
+const text = z.string().max(200).optional();
+const several = z
+  .union([z.string().max(200), z.array(z.string().max(200)).max(1000)])
+  .optional()
+  .transform((given) => [given ?? []].flat().filter((one) => one !== ""));
+
+/** Fields of the form, in a query or a body. They are not checked yet, because the form keeps what was typed. */
+const ASKED = z.object({
+  source: text,
+  from: text,
+  to: text,
+  stride: text,
+  reprocess: text,
+  group_by: several,
+  workspace: several,
+});
+type Asked = z.output<typeof ASKED>;
+
+const oneOf = <const T extends readonly string[]>(what: string, words: T) =>
+  z.enum(words, { error: ({ input }) => `${what} ${input} is not one of ${words.join(", ")}.` });
+const CHOSEN = z.object({
+  stride: oneOf("Stride", STRIDES).default("day"),
+  reprocess: z
+    .enum(["missing", "all"], { error: ({ input }) => `Choose missing or all, not ${input}.` })
+    .default("missing"),
+  group_by: z.array(oneOf("Dimension", GROUPINGS)),
+});
+
+const STARTED = ASKED.extend({
+  digest: z.string().regex(/^[0-9a-f]{64}$/),
+  shown_at: z.coerce.number().int().positive().max(8.64e15),
+});
+
+type Of = Pick<Context, "config" | "db" | "now" | "isOperator" | "csrf">;
+
+export function addNewBackfill(web: Web): void {
+  web.page("/backfills/new", { query: ASKED }, (context) => newPage(context, context.query));
+  web.action("/backfills/new", { body: STARTED }, async (context) => {
+    const { body, store, config, actor, now, enqueue } = context;
+    const { checked } = checkAsked(config, body);
+    if (checked === undefined) return newPage(context, body);
+    try {
+      const source = await chosenSource(context, checked);
+      const shown = { digest: body.digest, shownAt: body.shown_at };
+      const started = await startShown(store, source, checked.wish, { shown, by: actor, now });
+      if (started.outcome === "started") {
+        await enqueue(source.slug);
+        return { redirect: `/backfills/${started.backfillId}` };
+      }
+      const changed = notice(
+        "warn",
+        html`<p>The plan has changed since it was shown, so nothing was started. Look at it anew, and start it then.</p>`,
+      );
+      return { ...(await newPage(context, body, changed)), status: 409 };
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error;
+      return { ...(await newPage(context, body)), status: 409 };
+    }
+  });
+}
+
+async function newPage(context: Of, asked: Asked, said: Html = html``): Promise<Page> {
+  const { config, db } = context;
+  const slugs = config.sources.map(({ slug }) => slug);
+  const { checked, problems } = checkAsked(config, asked);
+  const about = config.sources.find(({ slug }) => slug === (asked.source ?? slugs[0]));
+  const known = about && (await previewedSource(about, db));
+  const workspaces = known?.names ?? [];
+  const page = (below: Html, status: number) => ({
+    title: "New backfill",
+    body: html`${said}${askForm(asked, { slugs, workspaces })}${below}`,
+    status,
+  });
+  if (problems.length > 0)
+    return page(html`${problems.map((problem) => notice("warn", html`<p>${problem}</p>`))}`, 400);
+  if (checked === undefined || known === undefined) return page(html``, 200);
+  try {
+    return page(await previewSection(context, { asked, checked, known }), 200);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    return page(refusal(error), 400);
+  }
+}
+
+async function chosenSource({ db }: Of, { source, workspaceIds }: CheckedWish): Promise<PreviewedSource> {
+  const known = await previewedSource(source, db);
+  return { ...known, workspaceIds: workspacesOf(workspaceIds, known.workspaceIds) };
+}
+
+async function previewSection(
+  context: Of,
+  { asked, checked, known }: { asked: Asked; checked: CheckedWish; known: PreviewedSource },
+): Promise<Html> {
+  const { config, db, now } = context;
+  const { source, wish, workspaceIds } = checked;
+  refuseOutside(known, wish.range, now);
+  const chosen = { ...known, workspaceIds: workspacesOf(workspaceIds, known.workspaceIds) };
+  const [preview, overlaps] = await Promise.all([
+    previewBackfill(chosen, wish, { now, mostRecords: MOST_RECORDS }),
+    overlapNotes(db, { slug: source.slug, ...wish }),
+  ]);
+  const future = endsInFuture(wish.range.end, preview.range?.end);
+  const notes = [...(future === undefined ? [] : [future]), ...overlaps];
+  const budget = backfillBudget(known, { config: source, settings: config, now });
+  return html`<section aria-labelledby="preview"><h2 id="preview">Preview</h2>
+    ${notes.map((note) => notice("info", html`<p>${prose(note)}</p>`))}
+    ${known.stored === undefined && notice("warn", html`<p>The source is not contacted yet, so nothing of it can be started. ${prose("Its first sync contacts it. `usage-etl sync` asks for one.")}</p>`)}
+    ${previewOf({ checked, preview, budget })}
+    ${startForm(context, { asked, known, preview })}
+  </section>`;
+}
+
+/** Starts what the preview shows: the digest is that of its requests. */
+function startForm(
+  { isOperator, csrf, now }: Of,
+  { asked, known, preview }: { asked: Asked; known: PreviewedSource; preview: BackfillPreview },
+): Html {
+  const { tasks, digest } = preview;
+  if (!isOperator) return html`<p class="quiet">Operators can start it.</p>`;
+  if (known.stored === undefined) return html``;
+  if (tasks.length === 0)
+    return notice(
+      "info",
+      html`<p>Nothing would be fetched. The table above says what is left out, and why. To fetch what is final all the same, choose everything again.</p>`,
+    );
+  return postForm("/backfills/new", {
+    csrf: csrf(),
+    label: `Start this backfill: ${counted(tasks.length, "request")}`,
+    fields: { ...asked, digest, shown_at: now },
+  });
+}
+
+function askForm(
+  asked: Asked,
+  { slugs, workspaces }: { slugs: readonly string[]; workspaces: readonly NamedWorkspace[] },
+): Html {
+  return html`<form method="get" action="/backfills/new" class="ask">
+    <div class="row">
+      ${sourceField(slugs, asked.source ?? slugs[0])}
+      ${isDayOrNothing(asked.from) ? dayField("From", "from", asked.from) : instantField("From", "from", asked.from)}
+      ${isDayOrNothing(asked.to) ? lastDayField(asked.to || undefined) : instantField("To (not included)", "to", asked.to)}
+      ${choice("Per", "stride", STRIDES, asked.stride ?? "day")}
+    </div>
+    <fieldset><legend>Dimensions (none chosen: all)</legend>
+      ${GROUPINGS.map((one) => tick("group_by", one, html`${dimensionTitle(one)}`, asked.group_by.includes(one)))}
+    </fieldset>
+    <fieldset><legend>What is fetched</legend>
+      ${radio("missing", "Only what is missing: final figures are skipped", asked.reprocess !== "all")}
+      ${radio("all", "Everything again: final figures that changed become restatements", asked.reprocess === "all")}
+    </fieldset>
+    <details ${asked.workspace.length > 0 && "open"}><summary>Only some workspaces</summary>
+      <fieldset class="many"><legend>Workspaces (none chosen: all)</legend>
+        ${workspaces.map(({ id, name: text }) =>
+          tick("workspace", id, html`${name(text ?? id)} <code>${id}</code>`, asked.workspace.includes(id)),
+        )}
+        ${workspaces.length === 0 && html`<p class="quiet">No workspace is known yet.</p>`}
+      </fieldset>
+    </details>
+    <p><button>Preview</button></p>
+  </form>`;
+}
+
+/** A browser's field for days would drop the hours of an instant. */
+function instantField(label: string, field: string, value: string | undefined): Html {
+  return html`<label>${label}
+    <input type="text" name="${field}" value="${value}">
+  </label>`;
+}
+
+function isDayOrNothing(value = ""): boolean {
+  return value === "" || isDay(value);
+}
+
+function tick(field: string, value: string, label: Html, isChosen: boolean): Html {
+  return html`<label><input type="checkbox" name="${field}" value="${value}" ${isChosen && "checked"}> <span>${label}</span></label>`;
+}
+
+function radio(value: string, label: string, isChosen: boolean): Html {
+  return html`<label><input type="radio" name="reprocess" value="${value}" ${isChosen && "checked"}> <span>${label}</span></label>`;
+}
+
+function checkAsked(
+  { sources }: Config,
+  asked: Asked,
+): { readonly checked?: CheckedWish; readonly problems: readonly string[] } {
+  const source = sources.find(({ slug }) => slug === (asked.source ?? sources[0]?.slug));
+  const problems: string[] = [];
+  if (source === undefined) problems.push(`Source ${asked.source ?? ""} is not configured here.`);
+  const { data: chosen, error } = CHOSEN.safeParse(asked);
+  problems.push(...(error?.issues.map(({ message }) => message) ?? []));
+  if ((asked.from ?? "") === "" && (asked.to ?? "") === "") return { problems };
+  const start = instantOf("From", asked.from, problems);
+  const end = instantOf("To", asked.to, problems);
+  if (start !== undefined && end !== undefined && start >= end)
+    problems.push(
+      `The range from ${asked.from} ends before ${asked.to}, which leaves nothing. Give a last day that is later.`,
+    );
+  if (problems.length > 0 || chosen === undefined || source === undefined) return { problems };
+  if (start === undefined || end === undefined) return { problems };
+  const { stride, reprocess } = chosen;
+  const groupings = GROUPINGS.filter((one) => chosen.group_by.length === 0 || chosen.group_by.includes(one));
+  const wish: Wish = { meter: "traces", range: { start, end }, stride, groupings, reprocess };
+  const ids = [...new Set(asked.workspace.map((id) => id.toLowerCase()))].sort();
+  return { checked: { source, wish, workspaceIds: ids.length === 0 ? undefined : ids }, problems };
+}
+
+function instantOf(label: string, given: string | undefined, problems: string[]): number | undefined {
+  if (given === undefined || given === "") {
+    problems.push(`${label} is missing. Give both days.`);
+    return undefined;
+  }
+  const read = readInstant(given);
+  if (typeof read === "number") return read;
+  problems.push(`${label}: ${given} cannot be used. ${read}`);
+  return undefined;
+}

@@ -1,0 +1,81 @@
+import type { UnstoredRequest } from "../../core/domain/planning/request.ts";
+import { DAY_MS, HOUR_MS, type Stride } from "../../core/domain/time/stride.ts";
+import type { Interval, Window } from "../../core/domain/time/window.ts";
+import { GROUPINGS, type GroupBy } from "../../core/domain/usage/record.ts";
+
+/** A window of a plan with its requests, by the position of the dimension in `GROUPINGS`. */
+export interface PlannedWindow extends Window {
+  readonly requests: readonly number[];
+}
+
+export function windowsOf(tasks: readonly UnstoredRequest[]): PlannedWindow[] {
+  const byWindow = Map.groupBy(tasks, ({ window: { stride, start, end } }) => `${stride} ${start} ${end}`);
+  return [...byWindow.values()]
+    .map((group) => {
+      const { stride, start, end } = (group[0] as UnstoredRequest).window;
+      const requests = GROUPINGS.map((by) => group.filter(({ groupBy }) => groupBy === by).length);
+      return { stride, start, end, requests };
+    })
+    .sort((a, b) => a.start - b.start || a.end - b.end);
+}
+
+export function requestsOfWindow({ requests }: PlannedWindow): number {
+  return requests.reduce((sum, count) => sum + count, 0);
+}
+
+export type LeftOutReason = "before_data_start" | "future" | "final" | "not_available";
+
+export interface LeftOut {
+  readonly reason: LeftOutReason;
+  readonly first: number;
+  readonly end: number;
+  readonly buckets: number;
+}
+
+export function outsideOf(
+  asked: Interval,
+  given: { range: Interval | undefined; dataStart: number; stride: Stride; scopes: number },
+): LeftOut[] {
+  const { range, dataStart, stride, scopes } = given;
+  const unit = stride === "hour" ? HOUR_MS : DAY_MS;
+  const part = (reason: LeftOutReason, first: number, end: number): LeftOut[] =>
+    first < end ? [{ reason, first, end, buckets: Math.ceil((end - first) / unit) * scopes }] : [];
+  return [
+    ...part("before_data_start", asked.start, Math.min(dataStart, asked.end)),
+    ...part(
+      "future",
+      Math.max(asked.start, range?.end ?? asked.start, Math.min(dataStart, asked.end)),
+      asked.end,
+    ),
+  ];
+}
+
+export function leftOutOf(reason: LeftOutReason, stride: Stride, parts: readonly Interval[]): LeftOut[] {
+  if (parts.length === 0) return [];
+  const unit = stride === "hour" ? HOUR_MS : DAY_MS;
+  return [
+    {
+      reason,
+      first: parts.reduce((least, { start }) => Math.min(least, start), Infinity),
+      end: parts.reduce((most, { end }) => Math.max(most, end), -Infinity),
+      buckets: parts.reduce((sum, { start, end }) => sum + Math.ceil((end - start) / unit), 0),
+    },
+  ];
+}
+
+export function requestsByDimension(
+  tasks: readonly UnstoredRequest[],
+  groupings: readonly GroupBy[],
+): { readonly groupBy: GroupBy; readonly requests: number }[] {
+  return GROUPINGS.filter((groupBy) => groupings.includes(groupBy)).map((groupBy) => ({
+    groupBy,
+    requests: tasks.filter((one) => one.groupBy === groupBy).length,
+  }));
+}
+
+export const LEFT_OUT: Readonly<Record<LeftOutReason, string>> = {
+  before_data_start: "before the data start, so nothing is asked for",
+  future: "in the future, so nothing is asked for",
+  final: "final already, so not fetched again",
+  not_available: "not available in that stride, so the requests are dropped",
+};

@@ -1,0 +1,74 @@
+import { UsageError } from "../../core/base/errors.ts";
+import type { Database, Store } from "../../core/store/db/database.ts";
+import {
+  type Backfill,
+  createBackfill,
+  listBackfills,
+  startedSince,
+} from "../../core/store/work/backfills.ts";
+import type { Actor } from "../../core/store/work/operator-actions.ts";
+import { refuseOutside, type Wish } from "./backfill-request.ts";
+import { digestOf, type PreviewedSource, planBackfill } from "./plan-backfill.ts";
+
+/** A previewed plan, and when it was shown (epoch ms by Postgres's clock). */
+interface ShownPlan {
+  readonly digest: string;
+  readonly shownAt: number;
+}
+
+type Started =
+  | { readonly outcome: "started"; readonly backfillId: number }
+  /** The plan has changed since. Nothing was created. */
+  | { readonly outcome: "changed" };
+
+/**
+ * Starts exactly what a preview showed: nothing is created if the plan has changed, or an equal backfill was started since.
+ * Errors: `range_without_data`; `backfill_empty` for an empty plan; `source_unloaded` before the first contact.
+ */
+export async function startShown(
+  store: Store,
+  source: PreviewedSource,
+  wish: Wish,
+  given: { shown: ShownPlan; by: Actor; now: number },
+): Promise<Started> {
+  const { shown, by, now } = given;
+  refuseOutside(source, wish.range, now);
+  if (source.stored === undefined) {
+    throw new UsageError({
+      code: "source_unloaded",
+      message: `Nothing is loaded for source ${source.slug}.`,
+      next: "Run `usage-etl sync` first.",
+    });
+  }
+  const { sourceId } = source.stored.source;
+  const asked = { ...wish, sourceId, workspaceIds: source.workspaceIds, shownAt: shown.shownAt };
+  // An equal backfill may have changed the plan by what it loaded since.
+  const same = await startedSince(store.db, asked);
+  if (same !== undefined) return { outcome: "started", backfillId: same };
+  const { tasks } = await planBackfill(source, wish, now);
+  if (digestOf(source, wish, tasks) !== shown.digest) return { outcome: "changed" };
+  if (tasks.length === 0) {
+    throw new UsageError({
+      code: "backfill_empty",
+      message: "Nothing would be fetched of that range.",
+      next: "Its preview says why. Choose another range, or fetch what is final again (--reprocess all).",
+    });
+  }
+  return { outcome: "started", backfillId: await createBackfill(store, { ...asked, tasks, by }) };
+}
+
+export async function overlapNotes(
+  db: Database,
+  { slug, range, stride }: { slug: string } & Pick<Wish, "range" | "stride">,
+): Promise<string[]> {
+  const unfinished = await listBackfills(db, { source: slug, states: ["running", "paused"] });
+  const isOverlapping = (other: Backfill) =>
+    other.stride === stride && Date.parse(other.from) < range.end && Date.parse(other.to) > range.start;
+  return unfinished
+    .filter(isOverlapping)
+    .map(({ backfillId, state }) =>
+      state === "running"
+        ? `Backfill ${backfillId} overlaps and is running. What it loads from now on is not fetched twice.`
+        : `Backfill ${backfillId} overlaps and is paused. This one fetches its tasks too.`,
+    );
+}

@@ -1,0 +1,76 @@
+import type { CalendarMonth } from "../../core/domain/months/month.ts";
+import { amountOf } from "../../core/domain/usage/amount.ts";
+import { type Cell, card, type Html, html, money, name, notice, numberHead, table } from "../../web/parts.ts";
+import {
+  type BillLine,
+  billTotals,
+  describeTotal,
+  lineName,
+  lineState,
+  NOT_REPORTED,
+  namesWithoutCost,
+  shownAmount,
+  totalState,
+} from "./bill.ts";
+
+const IS_APART: ReadonlySet<BillLine["line"]> = new Set(["not_charged", "not_invoiced"]);
+const IN_MONEY = "spend_usd";
+
+export function withoutCost(bill: readonly BillLine[]): Html {
+  const names = namesWithoutCost(bill);
+  const left = `Not in the cost, in whole or in part: ${names.join(", ")}. The bill of the month says why.`;
+  const corrected =
+    "The total of the bill has corrections of closed months too, which this month's cost has not.";
+  return html`${names.length > 0 && billTotals(bill).length > 0 && notice("info", left)}
+    ${bill.some(({ line }) => line === "correction") && notice("info", corrected)}`;
+}
+
+export function billTable(
+  lines: readonly BillLine[],
+  of: { readonly month: CalendarMonth; readonly dataStart: string },
+): Html {
+  const totals = billTotals(lines);
+  const foot = totals.map(
+    ({ currency, cost }) => html`<tr><th scope="row" colspan="3">Total</th>
+      <td class="number" data-column="Cost"><strong>${money(cost)} ${currency}</strong></td><td data-column="State">${totalState(lines)}</td></tr>`,
+  );
+  const charged = lines.filter(({ line }) => !IS_APART.has(line));
+  const apart = lines.filter(({ line }) => IS_APART.has(line));
+  return html`${
+    charged.length > 0 &&
+    table({
+      label: "Bill",
+      kind: "cards",
+      caption: `An estimate from the imported prices, rounded to cents. An invoice also has what no API reports: ${NOT_REPORTED}.`,
+      heads: ["What", numberHead("Quantity"), numberHead("Unit price"), numberHead("Cost"), "State"],
+      rows: charged.map(chargedRow),
+      foot: html`${foot}`,
+    })
+  }${totals.length === 0 && html`<p>${describeTotal(lines, of)}</p>`}${
+    apart.length > 0 &&
+    table({
+      label: "Counted, and on no invoice",
+      kind: "cards",
+      caption: "Counted, and on no invoice.",
+      heads: ["What", numberHead("Quantity"), "Why it has no cost"],
+      rows: apart.map((one) => card(lineName(one), [quantity(one), ["Why it has no cost", lineState(one)]])),
+    })
+  }`;
+}
+
+function chargedRow(one: BillLine): Html {
+  const what = lineName(one);
+  const isNamed =
+    one.sku === null || one.sku === lineName({ ...one, fromQuantity: null }) || one.line === "unpriced";
+  return card(html`${what}${!isNamed && html`<br><small>SKU ${name(one.sku ?? "")}</small>`}`, [
+    quantity(one),
+    ["Unit price", one.unitPrice === null ? "–" : `${shownAmount(one.unitPrice)} ${one.currency}`, "number"],
+    ["Cost", one.cost === null ? "–" : html`${money(amountOf(one.cost))} ${one.currency}`, "number"],
+    ["State", lineState(one)],
+  ]);
+}
+
+function quantity({ measure, quantity: text }: BillLine): Cell {
+  const shown = measure === IN_MONEY && text !== null ? money(amountOf(text)) : shownAmount(text);
+  return ["Quantity", shown ?? "–", "number"];
+}

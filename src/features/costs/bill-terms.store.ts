@@ -1,0 +1,119 @@
+import { type RawBuilder, sql } from "kysely";
+import { lockSource } from "../../core/store/catalog/scopes.ts";
+import type { Store } from "../../core/store/db/database.ts";
+import { iso, NOW } from "../../core/store/db/expressions.ts";
+import { type Database, query, type Row } from "../../core/store/db/query.ts";
+import type { LimitUse } from "./usage-limit.ts";
+
+/** `workspaceId`: empty for the organization. */
+export type StoredLimit = Pick<LimitUse, "workspaceId" | "limitType" | "value" | "isRejecting">;
+
+export async function keepUsageLimits(
+  store: Store,
+  { sourceId, limits }: { sourceId: number; limits: readonly StoredLimit[] },
+): Promise<void> {
+  const rows = limits.map((one) => ({
+    workspace: one.workspaceId,
+    limit_type: one.limitType,
+    limit_value: one.value,
+    is_rejecting: one.isRejecting,
+  }));
+  await store.transaction(async ({ db }) => {
+    // If two readings run at once, the one that ends last counts.
+    await lockSource(db, sourceId);
+    await db.deleteFrom("usage.usage_limit").where("source_id", "=", sourceId).execute();
+    await sql`
+      insert into usage.usage_limit (source_id, workspace, limit_type, limit_value, is_rejecting, read_at)
+      select ${sourceId}, workspace, limit_type, limit_value, is_rejecting, now()
+      from json_populate_recordset(null::usage.usage_limit, ${JSON.stringify(rows)}::json)
+    `.execute(db);
+  });
+}
+
+export async function keepBillingPeriod(
+  db: Database,
+  period: {
+    sourceId: number;
+    endsAt: number;
+    planTier: string | null;
+    planStartedAt: number | null;
+    planEndsAt: number | null;
+  },
+): Promise<void> {
+  const at = (ms: number | null) => (ms === null ? null : new Date(ms));
+  const plan = {
+    plan_tier: period.planTier,
+    plan_started_at: at(period.planStartedAt),
+    plan_ends_at: at(period.planEndsAt),
+    read_at: NOW,
+  };
+  await db
+    .insertInto("usage.billing_period")
+    .values({ source_id: period.sourceId, ends_at: new Date(period.endsAt), ...plan })
+    .onConflict((known) => known.columns(["source_id", "ends_at"]).doUpdateSet(plan))
+    .execute();
+}
+
+/** Each part is requested separately: a key may read some of them. */
+const BILL_PARTS = ["provider_totals", "usage_limits", "billing_period", "resource_tags"] as const;
+export type BillPart = (typeof BILL_PARTS)[number];
+
+/** `refusal`: of the server; null: it responds. */
+export interface LearnedBillPart extends Row<"usage.bill_part", "part" | "refusal" | "askedAt"> {
+  /** Whether it may be requested automatically. A command requests it at any time. */
+  readonly isDue: boolean;
+}
+
+export async function noteBillPart(
+  db: Database,
+  { sourceId, part, refusal }: { sourceId: number; part: BillPart; refusal: string | null },
+): Promise<void> {
+  const response = { refusal, asked_at: NOW };
+  await db
+    .insertInto("usage.bill_part")
+    .values({ source_id: sourceId, part, ...response })
+    .onConflict((known) => known.columns(["source_id", "part"]).doUpdateSet(response))
+    .execute();
+}
+
+/** A refused part is due after a day, a little early because nightly runs vary. */
+export async function billPartsOf(db: Database, sourceId: number): Promise<LearnedBillPart[]> {
+  return query<LearnedBillPart>(db)`
+    select part, refusal, asked_at as "askedAt", refusal is null or asked_at < now() - interval '23 hours' as "isDue"
+    from usage.bill_part where source_id = ${sourceId}
+    order by array_position(${BILL_PARTS}::text[], part)
+  `;
+}
+
+export async function limitUses(db: Database, sourceId: number): Promise<LimitUse[]> {
+  const { rows } = await limitsOf(sql`${sourceId}`).execute(db);
+  return rows;
+}
+
+export function limitsOf(sourceId: RawBuilder<unknown>): RawBuilder<LimitUse> {
+  return sql<LimitUse>`
+    select l.workspace_id as "workspaceId", l.workspace_name as "workspaceName", l.limit_type as "limitType",
+           l.limit_value as value, l.is_rejecting as "isRejecting", l.month_start::text as month, l.traces_loaded as traces,
+           l.is_complete as "isComplete", l.days_final as "daysFinal", l.used_percent::float8 as percent,
+           l.reached_on::text as "reachedOn", ${iso("l.read_at")} as "readAt"
+    from reporting_detail.usage_limit l
+    where l.source_id = (select f.slug from usage.source f where f.source_id = ${sourceId})
+    order by l.is_rejecting desc, l.used_percent desc nulls last, l.workspace_id, l.limit_type
+  `;
+}
+
+export interface BillingPeriod {
+  readonly start: string;
+  readonly end: string;
+  readonly isStartKnown: boolean;
+  readonly isCalendarMonth: boolean;
+}
+
+export async function billingPeriods(db: Database, sourceId: number): Promise<BillingPeriod[]> {
+  return query<BillingPeriod>(db)`
+    select p.period_start::text as start, p.period_end::text as "end", p.is_start_known as "isStartKnown",
+           p.is_calendar_month as "isCalendarMonth"
+    from reporting_detail.dim_billing_period p join usage.source s on s.slug = p.source_id
+    where s.source_id = ${sourceId} order by p.period_end
+  `;
+}

@@ -1,0 +1,194 @@
+import { sql } from "kysely";
+import type { FetchStamp } from "../../core/domain/coverage/finality.ts";
+import type { CalendarMonth } from "../../core/domain/months/month.ts";
+import type { ProviderMeter, ProviderOutcome, ProviderTotal } from "../../core/domain/months/provider.ts";
+import { isConfigured } from "../../core/store/access/workspaces.ts";
+import { lockScopes, lockSource } from "../../core/store/catalog/scopes.ts";
+import type { Store } from "../../core/store/db/database.ts";
+import { type Database, query } from "../../core/store/db/query.ts";
+import type { Finding } from "../../core/store/proof/write-differences.ts";
+import { writeFindings } from "../../core/store/proof/write-differences.ts";
+
+export interface ComparedTotal extends ProviderTotal {
+  readonly outcome: ProviderOutcome;
+  /** Sum of the stored days; null unless both were compared. */
+  readonly storedTraces: number | null;
+  /** Day scope by workspace; null where nothing is loaded. */
+  readonly scopeId: number | null;
+}
+
+interface Asked {
+  readonly sourceId: number;
+  readonly month: CalendarMonth;
+  readonly totals: readonly ProviderTotal[];
+}
+
+export async function compareProvider(db: Database, asked: Asked): Promise<ComparedTotal[]> {
+  const stored = await storedMonths(db, asked);
+  return asked.totals.map((total): ComparedTotal => {
+    const { meter, workspaceId, unusable, value } = total;
+    const own = stored.find((one) => one.meter === meter && one.workspaceId === workspaceId);
+    const scopeId = own?.scopeId ?? null;
+    const left = (outcome: ProviderOutcome) => ({ ...total, outcome, scopeId, storedTraces: null });
+    if (unusable !== null) return left(unusable);
+    if (own === undefined) return left("unknown_workspace");
+    if (own.scopeId === null) return left("not_loaded");
+    // A month has no sum before its last day is final.
+    if (!own.isFinal) return left("not_final");
+    const outcome = own.traces === value ? "equal" : "differs";
+    return { ...total, outcome, scopeId, storedTraces: own.traces };
+  });
+}
+
+/**
+ * Compares and stores the totals of a month in one transaction. A different total opens a difference; an equal one ends it.
+ * Totals of an older response than the stored ones change nothing. Returns the stored totals.
+ */
+export async function keepProviderTotals(
+  store: Store,
+  asked: Asked & { readonly stamp: FetchStamp },
+): Promise<ComparedTotal[]> {
+  const { sourceId, month, stamp } = asked;
+  return store.transaction(async ({ db }) => {
+    const scopes = (await storedMonths(db, asked)).flatMap(({ scopeId }) => scopeId ?? []);
+    // Loads of these scopes wait, so sums and coverage belong to one moment. Other readings of this month wait too.
+    await lockScopes(db, scopes);
+    await lockSource(db, sourceId);
+    const compared = await compareProvider(db, asked);
+    const stored = db.selectFrom("usage.provider_total").where("source_id", "=", sourceId);
+    const ofMonth = stored.select("fetch_number").where("month_start", "=", month.start);
+    const newer = await ofMonth.where("fetch_number", ">", stamp.fetchNumber).executeTakeFirst();
+    if (newer !== undefined) return compared;
+    await replaceTotals(db, { sourceId, month, stamp, compared });
+    const period = { start: Date.parse(month.start), end: Date.parse(month.end) };
+    const withScope = compared.filter((one) => one.storedTraces !== null && one.scopeId !== null);
+    await writeFindings(
+      db,
+      {
+        kind: "provider_total",
+        compared: withScope.map(({ scopeId }) => ({ scopeId: scopeId as number, period })),
+        fetchNumber: stamp.fetchNumber,
+      },
+      withScope
+        .filter(({ outcome }) => outcome === "differs")
+        .map(
+          (one): Finding => ({
+            kind: "provider_total",
+            state: "platform_disagrees",
+            ...period,
+            scopeId: one.scopeId as number,
+            dimensionId: one.workspaceId ?? "",
+            measure: "traces",
+            storedTraces: one.storedTraces,
+            controlTraces: one.value,
+          }),
+        ),
+    );
+    return compared;
+  });
+}
+
+async function replaceTotals(
+  db: Database,
+  given: {
+    sourceId: number;
+    month: CalendarMonth;
+    stamp: FetchStamp;
+    compared: readonly ComparedTotal[];
+  },
+): Promise<void> {
+  const { sourceId, month, stamp, compared } = given;
+  const stored = db.deleteFrom("usage.provider_total").where("source_id", "=", sourceId);
+  await stored.where("month_start", "=", month.start).execute();
+  const rows = compared.map((one) => ({
+    source_id: sourceId,
+    month_start: month.start,
+    metric_id: one.metricId === "" ? `no ${one.meter}` : one.metricId,
+    workspace: one.workspaceId ?? "",
+    metric_name: one.metricName,
+    meter: one.meter,
+    value: one.value,
+    outcome: one.outcome,
+    stored_traces: one.storedTraces,
+    fetch_number: stamp.fetchNumber,
+    read_at: new Date(stamp.fetchedAt),
+  }));
+  // JSON, because a statement has at most 65,535 parameters, and some organizations have more workspaces x metrics.
+  await sql`
+    insert into usage.provider_total
+    select * from json_populate_recordset(null::usage.provider_total, ${JSON.stringify(rows)}::json)
+  `.execute(db);
+}
+
+interface StoredMonth {
+  readonly meter: ProviderMeter;
+  readonly workspaceId: string;
+  readonly scopeId: number | null;
+  /** True if every day of the month is loaded and final, and none is before the data start. */
+  readonly isFinal: boolean;
+  readonly traces: number;
+}
+
+async function storedMonths(
+  db: Database,
+  { sourceId, month }: Pick<Asked, "sourceId" | "month">,
+): Promise<StoredMonth[]> {
+  const [from, to] = [sql`${month.start}::date`, sql`${month.end}::date`];
+  return query<StoredMonth>(db)`
+    with own as (
+      select m.meter, e.external_id, c.scope_id, s.data_start
+      from usage.workspace w
+      join usage.entity e using (entity_id)
+      join usage.source s using (source_id)
+      cross join (values ('traces', 'all'), ('longlived', 'longlived')) m (meter, tier)
+      left join usage.scope c
+        on c.workspace_id = w.entity_id and c.group_by = 'workspace' and c.stride = 'day' and c.kind = 'traces'
+       and c.trace_tier = m.tier
+      where e.source_id = ${sourceId} and ${isConfigured}
+    )
+    select own.meter, own.external_id as "workspaceId", own.scope_id as "scopeId",
+           own.data_start <= ${from} and coalesce(final.days @> daterange(${from}, ${to}), false) as "isFinal",
+           stored.traces
+    from own
+    cross join lateral (
+      select range_agg(daterange((v.period_start at time zone 'UTC')::date, (v.period_end at time zone 'UTC')::date)) as days
+      from usage.coverage v where v.scope_id = own.scope_id and v.final
+    ) final
+    cross join lateral (
+      select coalesce(sum(r.traces), 0)::bigint as traces
+      from usage.series x join usage.dated_record r using (series_id)
+      where x.scope_id = own.scope_id and r.bucket_start >= ${from} and r.bucket_start < ${to}
+    ) stored
+    order by 1, 2
+  `;
+}
+
+/** Months that were never read, have an open difference, were not final when they were compared, or were restated since. */
+export async function monthsToRead(
+  db: Database,
+  { sourceId, months }: { sourceId: number; months: readonly CalendarMonth[] },
+): Promise<CalendarMonth[]> {
+  const rows = await query<{ start: string }>(db)`
+    select m.start
+    from unnest(${months.map(({ start }) => start)}::text[]) m (start)
+    where not exists (
+        select from usage.provider_total p where p.source_id = ${sourceId} and p.month_start = m.start::date
+      ) or exists (
+        select from usage.provider_total p
+        where p.source_id = ${sourceId} and p.month_start = m.start::date
+          and (p.outcome in ('differs', 'not_final') or p.read_at < (
+            select max(t.restated_at)
+            from usage.restatement t join usage.series x using (series_id) join usage.scope c using (scope_id)
+            where c.source_id = ${sourceId} and c.kind = 'traces' and c.stride = 'day' and c.group_by = 'workspace'
+              and t.bucket_start >= m.start::timestamp at time zone 'UTC'
+              and t.bucket_start < (m.start::date + interval '1 month') at time zone 'UTC'
+          ))
+      ) or exists (
+        select from usage.difference d join usage.scope c using (scope_id)
+        where c.source_id = ${sourceId} and d.compared_with = 'provider_total' and d.closed_at is null
+          and d.period_start = m.start::timestamp at time zone 'UTC'
+      )
+    order by 1
+  `;
+  return months.filter(({ start }) => rows.some((row) => row.start === start));
+}

@@ -1,0 +1,217 @@
+import { PlatformError } from "../../core/base/errors.ts";
+import { type CalendarMonth, daysOfMonth, monthAt, monthBefore } from "../../core/domain/months/month.ts";
+import { PROVIDER_METERS, totalsOfMonth } from "../../core/domain/months/provider.ts";
+import type { Reach } from "../../core/domain/planning/windows.ts";
+import { intervalOf } from "../../core/domain/time/days.ts";
+import { DAY_MS } from "../../core/domain/time/stride.ts";
+import { GROUPINGS } from "../../core/domain/usage/record.ts";
+import type { OnProgress } from "../../core/pipeline/extract/sequentially.ts";
+import { refetchDays } from "../../core/pipeline/proof/control.ts";
+import { isKeyRefused } from "../../core/pipeline/source/refused-key.ts";
+import { type OpenSource, statesOf } from "../../core/pipeline/source/source.ts";
+import { configuredWorkspaces } from "../../core/store/access/workspaces.ts";
+import { knownFindings, type NamedFinding } from "../../core/store/proof/control-findings.ts";
+import { endUnread } from "../../core/store/proof/end-differences.ts";
+import { drawStamp, storeNow } from "../../core/store/work/fetch-ledger.ts";
+import { type BillPart, billPartsOf, noteBillPart } from "./bill-terms.store.ts";
+import {
+  type ComparedTotal,
+  compareProvider,
+  keepProviderTotals,
+  monthsToRead,
+} from "./provider-totals.store.ts";
+import {
+  askBill,
+  type ReadPart,
+  readBillingPeriod,
+  readResourceTags,
+  readUsageLimits,
+  refusalOf,
+} from "./read-terms.ts";
+
+interface FailedPart {
+  readonly part: BillPart;
+  readonly code: string;
+  readonly message: string;
+}
+
+/** Undefined: refused lately and not asked for again yet, or failed. */
+export interface ReadBill {
+  readonly provider: ProviderResult | undefined;
+  readonly limits: ReadPart | undefined;
+  readonly period: ReadPart | undefined;
+  readonly tags: ReadPart | undefined;
+  readonly failed: readonly FailedPart[];
+}
+
+/**
+ * Compares the bill's totals with stored traces, and keeps usage limits, the billing period and tags. A part that fails does
+ * not stop the others. `isPatient`: a refused part is not requested again for a day.
+ */
+export async function readBill(
+  source: OpenSource,
+  { reach, isPatient }: { reach: Reach; isPatient: boolean },
+  onProgress?: OnProgress,
+): Promise<ReadBill> {
+  const learned = await billPartsOf(source.store.db, source.sourceId);
+  const failed: FailedPart[] = [];
+  const read = async <T>(part: BillPart, work: () => Promise<T>): Promise<T | undefined> => {
+    if (isPatient && learned.find((one) => one.part === part)?.isDue === false) return undefined;
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof PlatformError)) throw error;
+      const { code, message } = error;
+      failed.push({ part, code, message });
+      return undefined;
+    }
+  };
+  return {
+    period: await read("billing_period", () => readBillingPeriod(source)),
+    limits: await read("usage_limits", () => readUsageLimits(source)),
+    tags: await read("resource_tags", () => readResourceTags(source)),
+    provider: await read("provider_totals", () => checkProvider(source, reach, onProgress)),
+    failed,
+  };
+}
+
+/** This long after its end a month is final in the platform's own books (docs/platform.md, Buckets). */
+const BOOKS_CLOSE_AFTER_MS = 4 * DAY_MS;
+
+/** Months that are read each time, since the provider's own totals may still change. */
+const LATEST: Readonly<Record<Reach, number>> = { month: 2, quarter: 3, all: Number.POSITIVE_INFINITY };
+
+interface ComparedMonth {
+  readonly month: string;
+  readonly totals: readonly ComparedTotal[];
+}
+
+export interface ProviderResult {
+  /** Why the server does not show its totals. Null: it does. */
+  readonly refusal: string | null;
+  readonly months: readonly ComparedMonth[];
+  readonly findings: readonly NamedFinding[];
+  readonly failed: readonly { readonly month: string; readonly code: string; readonly message: string }[];
+  readonly requests: number;
+  readonly restated: number;
+}
+
+/**
+ * Compares months of traces by workspace with the totals of the billing provider, a second system. If one differs, the days of
+ * the workspace and the total are requested again. If they are then equal, it was a restatement; else the difference is kept
+ * with both numbers, and nothing is repaired. `reach`: the last two or three months, or all; months that were never compared to
+ * their end are always included.
+ */
+export async function checkProvider(
+  source: OpenSource,
+  reach: Reach,
+  onProgress: OnProgress = () => {},
+): Promise<ProviderResult> {
+  const { sourceId, store, dataStart, workspaceIds } = source;
+  const { db } = store;
+  await endUnread(db, { sourceId, workspaceIds });
+  const over = monthsOver(dataStart, (await storeNow(db)) - BOOKS_CLOSE_AFTER_MS);
+  const latest = over.slice(0, LATEST[reach]);
+  const due = [...new Set([...latest, ...(await monthsToRead(db, { sourceId, months: over }))])];
+  const known = await knownFindings(db, { sourceId, range: ALL_TIME, kinds: ["provider_total"] });
+  const [months, failed]: [ComparedMonth[], ProviderResult["failed"][number][]] = [[], []];
+  let refusal: string | null = null;
+  let [requests, restated, done] = [0, 0, 0];
+  for (const month of due.sort((a, b) => a.start.localeCompare(b.start))) {
+    try {
+      const checked = await checkMonth(source, { month, known });
+      requests += checked.requests;
+      if ("refusal" in checked) {
+        refusal = checked.refusal;
+        break;
+      }
+      restated += checked.restated;
+      months.push({ month: month.name, totals: checked.totals });
+    } catch (error) {
+      if (!(error instanceof PlatformError) || isKeyRefused(error)) throw error;
+      failed.push({ month: month.name, code: error.code, message: error.message });
+      // A provider that does not respond, or responds with nonsense, is not asked for every month.
+      if (failed.length >= MOST_FAILURES) break;
+    }
+    onProgress({ done: ++done, total: due.length });
+  }
+  const findings = await knownFindings(db, { sourceId, range: ALL_TIME, kinds: ["provider_total"] });
+  return { refusal, months, findings, failed, requests, restated };
+}
+
+const MOST_FAILURES = 3;
+const ALL_TIME = { start: 0, end: 8.64e15 / 2 };
+
+function monthsOver(dataStart: number, before: number): CalendarMonth[] {
+  const months: CalendarMonth[] = [];
+  for (
+    let month = monthBefore(monthAt(before));
+    Date.parse(month.start) >= dataStart;
+    month = monthBefore(month)
+  ) {
+    months.push(month);
+  }
+  return months;
+}
+
+async function checkMonth(
+  source: OpenSource,
+  { month, known }: { month: CalendarMonth; known: readonly NamedFinding[] },
+) {
+  const { store, sourceId } = source;
+  const first = await readMonth(source, month);
+  if ("refusal" in first) return { refusal: first.refusal, requests: 1 };
+  const looked = await compareProvider(store.db, { sourceId, month, totals: first.totals });
+  const doubtful = looked.filter((one) => one.outcome === "differs" && !isKnown(one, month, known));
+  if (doubtful.length === 0) {
+    const totals = await keepProviderTotals(store, { sourceId, month, ...first });
+    return { totals, requests: 1, restated: 0 };
+  }
+  const refetched = await refetchMonth(source, month, doubtful);
+  const again = await readMonth(source, month);
+  const requests = 2 + refetched.requests;
+  if ("refusal" in again) return { refusal: again.refusal, requests };
+  const totals = await keepProviderTotals(store, { sourceId, month, ...again });
+  return { totals, requests, restated: refetched.restated };
+}
+
+async function readMonth(source: OpenSource, month: CalendarMonth) {
+  const { store, sourceId, billing, signal } = source;
+  const period = intervalOf(daysOfMonth(month));
+  const asked = await askBill(source, async () => ({
+    stamp: await drawStamp(store.db),
+    readings: await billing.providerUsage({ ...period, signal }),
+  }));
+  await noteBillPart(store.db, { sourceId, part: "provider_totals", refusal: refusalOf(asked) });
+  if ("refusal" in asked) return asked;
+  const { stamp, readings } = asked.answer;
+  const known = await configuredWorkspaces(store.db, sourceId);
+  return {
+    stamp,
+    totals: totalsOfMonth(readings, { month: period, known }),
+  };
+}
+
+function isKnown(one: ComparedTotal, { start }: CalendarMonth, known: readonly NamedFinding[]): boolean {
+  return known.some(
+    (finding) =>
+      finding.scopeId === one.scopeId &&
+      finding.start === Date.parse(start) &&
+      finding.storedTraces === one.storedTraces &&
+      finding.controlTraces === one.value,
+  );
+}
+
+async function refetchMonth(source: OpenSource, month: CalendarMonth, doubtful: readonly ComparedTotal[]) {
+  const period = intervalOf(daysOfMonth(month));
+  const sides = [];
+  for (const meter of PROVIDER_METERS) {
+    const own = new Set(doubtful.filter((one) => one.meter === meter).map((one) => one.workspaceId));
+    if (own.size === 0) continue;
+    const states = (await statesOf(source, "day", GROUPINGS, meter)).filter((one) =>
+      own.has(one.workspaceId),
+    );
+    sides.push({ meter, states, days: states.map(({ scopeId }) => ({ scopeId, ...period })) });
+  }
+  return refetchDays(source, sides);
+}

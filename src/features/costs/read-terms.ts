@@ -1,0 +1,138 @@
+import { PlatformError } from "../../core/base/errors.ts";
+import { sendAside } from "../../core/pipeline/source/send-request.ts";
+import type { OpenSource } from "../../core/pipeline/source/source.ts";
+import type { WireLimit } from "../../core/platform/billing/organization.ts";
+import { keepBillingPeriod, keepUsageLimits, noteBillPart, type StoredLimit } from "./bill-terms.store.ts";
+import { keepWorkspaceTags } from "./resource-tags.store.ts";
+
+export interface ReadPart {
+  readonly read: number;
+  readonly refusal: string | null;
+}
+
+/**
+ * Reads the usage limits of the organization and its workspaces if the key may, else those of each workspace, and which
+ * workspaces are rejected now. Workspaces whose limits alone are refused are left out.
+ */
+export async function readUsageLimits(source: OpenSource): Promise<ReadPart> {
+  const { billing, sourceId, signal, store, workspaceIds } = source;
+  const limits = createLimits();
+  const ofAll = await askBill(source, () => billing.organizationLimits({ signal }));
+  if ("answer" in ofAll) limits.add(ofAll.answer, "");
+  let refusal = refusalOf(ofAll);
+  for (const workspaceId of workspaceIds) {
+    const about = { workspaceId, signal };
+    const own = "answer" in ofAll ? ofAll : await askBill(source, () => billing.workspaceLimits(about));
+    if ("answer" in own && own !== ofAll) limits.add(own.answer, workspaceId);
+    const rejection = await askBill(source, () => billing.workspaceRejection(about));
+    if ("answer" in rejection && rejection.answer.isRejecting) limits.reject(workspaceId, rejection.answer);
+    if ("answer" in own || "answer" in rejection) refusal = null;
+    // A server without these routes has them for no workspace.
+    else if (refusal !== null) break;
+  }
+  await noteBillPart(store.db, { sourceId, part: "usage_limits", refusal });
+  if (refusal !== null) return { read: 0, refusal };
+  const found = limits.all();
+  await keepUsageLimits(store, { sourceId, limits: found });
+  return { read: found.length, refusal: null };
+}
+
+function createLimits() {
+  const kept = new Map<string, StoredLimit>();
+  const keyOf = (workspaceId: string, limitType: string) => JSON.stringify([workspaceId, limitType]);
+  return {
+    add(limits: readonly WireLimit[], unnamed: string): void {
+      for (const { workspaceId = unnamed, limitType, value } of limits) {
+        const before = kept.get(keyOf(workspaceId, limitType))?.value ?? null;
+        // If several limits have one name, such as one for each of two projects, the lowest is reached first.
+        const lowest = before !== null && (value === null || before < value) ? before : value;
+        kept.set(keyOf(workspaceId, limitType), {
+          workspaceId,
+          limitType,
+          value: lowest,
+          isRejecting: false,
+        });
+      }
+    },
+    reject(
+      workspaceId: string,
+      { limitType: type, value }: { limitType: string | null; value: number | null },
+    ): void {
+      const limitType = type ?? "not named";
+      const before = kept.get(keyOf(workspaceId, limitType));
+      kept.set(keyOf(workspaceId, limitType), {
+        workspaceId,
+        limitType,
+        isRejecting: true,
+        value: before?.value ?? value,
+      });
+    },
+    all: () => [...kept.values()],
+  };
+}
+
+export async function readBillingPeriod(source: OpenSource): Promise<ReadPart> {
+  const { billing, sourceId, signal, store } = source;
+  const asked = await askBill(source, () => billing.billingPeriod({ signal }));
+  await noteBillPart(store.db, { sourceId, part: "billing_period", refusal: refusalOf(asked) });
+  if ("refusal" in asked) return { read: 0, refusal: asked.refusal };
+  const { endsAt, ...plan } = asked.answer;
+  if (endsAt === null) return { read: 0, refusal: null };
+  await keepBillingPeriod(store.db, { sourceId, endsAt, ...plan });
+  return { read: 1, refusal: null };
+}
+
+/**
+ * Reads the tags of each workspace. Entries that are not tags of a resource are left out and logged. A workspace whose tags
+ * alone are refused keeps the stored ones.
+ */
+export async function readResourceTags(source: OpenSource): Promise<ReadPart> {
+  const { billing, sourceId, signal, store, workspaceIds, log } = source;
+  let read = 0;
+  let refusal: string | null = null;
+  let isAnswered = false;
+  for (const workspaceId of workspaceIds) {
+    const asked = await askBill(source, () => billing.workspaceTags({ workspaceId, signal }));
+    if ("refusal" in asked) {
+      if (isAnswered) continue;
+      // A plan without tags has them for no workspace.
+      refusal = asked.refusal;
+      break;
+    }
+    isAnswered = true;
+    const { refused } = asked.answer;
+    if (refused.length > 0) {
+      const about = { code: "tag_refused", workspaceId, refused: refused.length };
+      log.warn(
+        about,
+        `What is no tag of a resource was left out, such as ${refused[0]}. No tag of the workspace was taken away.`,
+      );
+    }
+    await keepWorkspaceTags(store, { sourceId, workspaceId, ...asked.answer });
+    read += asked.answer.tags.length;
+  }
+  await noteBillPart(store.db, { sourceId, part: "resource_tags", refusal });
+  return { read, refusal };
+}
+
+type BillAnswer<T> = { readonly answer: T } | { readonly refusal: string };
+
+/** The bill may need more permission than usage, and a server may be without it. */
+const REFUSALS = [401, 403, 404, 405];
+
+/**
+ * Requests a part of the bill. A refusal says nothing about the key's right to read usage; every other error
+ * is thrown.
+ */
+export async function askBill<T>(source: OpenSource, send: () => Promise<T>): Promise<BillAnswer<T>> {
+  try {
+    return { answer: await sendAside(source, send) };
+  } catch (error) {
+    if (!(error instanceof PlatformError) || !REFUSALS.includes(error.status ?? 0)) throw error;
+    return { refusal: error.message };
+  }
+}
+
+export function refusalOf(asked: BillAnswer<unknown>): string | null {
+  return "refusal" in asked ? asked.refusal : null;
+}

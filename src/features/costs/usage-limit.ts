@@ -1,0 +1,56 @@
+export interface LimitUse {
+  /** `(all)` for the organization. */
+  readonly workspaceId: string;
+  readonly workspaceName: string | null;
+  /** The platform's word. */
+  readonly limitType: string;
+  readonly value: number | null;
+  readonly isRejecting: boolean;
+  /** First day of the month, ISO. */
+  readonly month: string;
+  /** A lower bound: days that are not loaded are left out. Null: this kind of usage is unknown here. */
+  readonly traces: number | null;
+  readonly isComplete: boolean;
+  readonly daysFinal: number;
+  readonly percent: number | null;
+  /** ISO day on which the limit is reached at the pace of the final days. Null: not this month. */
+  readonly reachedOn: string | null;
+  readonly readAt: string;
+}
+
+const MARKS = [50, 75, 90, 100] as const;
+
+export function marksPassed({ percent }: Pick<LimitUse, "percent">): number {
+  return percent === null ? 0 : MARKS.filter((mark) => percent >= mark).length;
+}
+
+const LIMITED: Readonly<Record<string, string>> = {
+  monthly_traces: "Monthly limit of traces",
+  monthly_longlived_traces: "Monthly limit of long-lived traces",
+};
+
+export function describeLimit(use: LimitUse): string {
+  const { limitType, value, traces, percent, month, isComplete, isRejecting } = use;
+  const whose =
+    use.workspaceId === "(all)" ? "whole organization" : `workspace ${use.workspaceName ?? use.workspaceId}`;
+  const name = `${LIMITED[limitType] ?? `Limit ${limitType}`}, ${whose}`;
+  const rejecting = isRejecting ? " The platform rejects its traces now." : "";
+  if (value === null) return `${name}: no limit.${rejecting}`;
+  const limit = value.toLocaleString("en-US");
+  if (traces === null || percent === null)
+    return `${name}: ${limit}; its usage is not known here.${rejecting}`;
+  const least = isComplete ? "" : "at least ";
+  return `${name}: ${least}${traces.toLocaleString("en-US")} of ${limit} traces (${shortPercent(percent)} %) in ${month.slice(0, 7)}.${paceOf(use)}${rejecting}`;
+}
+
+function paceOf({ percent, reachedOn, daysFinal }: LimitUse): string {
+  if (percent !== null && percent >= 100) return " It is reached.";
+  const days = `${daysFinal} final ${daysFinal === 1 ? "day" : "days"}`;
+  if (reachedOn !== null) return ` At the pace of the ${days} it is reached on ${reachedOn}.`;
+  return daysFinal === 0 ? "" : ` At the pace of the ${days} it is not reached this month.`;
+}
+
+/** Rounded down, because 99.99 % is not 100 %. */
+function shortPercent(percent: number): string {
+  return String(Math.floor(percent * 10) / 10);
+}

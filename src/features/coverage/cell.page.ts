@@ -1,0 +1,206 @@
+import { z } from "zod";
+import { UsageError } from "../../core/base/errors.ts";
+import { monthsOf, unitMsOf } from "../../core/domain/coverage/coverage-columns.ts";
+import { type ColumnState, columnStates, partsFor } from "../../core/domain/coverage/coverage-grid.ts";
+import { dayOf } from "../../core/domain/time/days.ts";
+import { intersect, totalMs } from "../../core/domain/time/intervals.ts";
+import { ceilToGrid, DAY_MS, floorToGrid, HOUR_MS } from "../../core/domain/time/stride.ts";
+import type { Interval } from "../../core/domain/time/window.ts";
+import { GROUPINGS, type GroupBy } from "../../core/domain/usage/record.ts";
+import { listSources } from "../../core/store/activity/overview.ts";
+import type { Page } from "../../web/layout.ts";
+import {
+  address,
+  count,
+  dimensionTitle,
+  type Fields,
+  fact,
+  type Html,
+  html,
+  name,
+  STATUSES,
+  type Status,
+  sourceUnknown,
+  table,
+  UNPROVED,
+} from "../../web/parts.ts";
+import {
+  addressOf,
+  checkedRange,
+  namedSource,
+  rangeText,
+  TARGET,
+  type Target,
+  workspaceUnknown,
+} from "../../web/query.ts";
+import type { Context, Web } from "../../web/routes.ts";
+import { type CellFacts, cellFacts } from "./cell-facts.store.ts";
+import { answerList, failureList, proofList, taskList } from "./cell-lists.ts";
+import { type CoverageCell, type SourceCoverage, sourceCoverage } from "./coverage-cells.store.ts";
+import { described, signOf } from "./coverage-table.ts";
+
+const QUERY = z.object(TARGET);
+type Query = z.output<typeof QUERY>;
+const MOST_DAYS = 62;
+
+export function addCell(web: Web): void {
+  web.page("/cell", { query: QUERY, oneInstant: true }, show);
+}
+
+interface Shown {
+  readonly coverage: SourceCoverage;
+  readonly cells: readonly CoverageCell[];
+  readonly range: Interval;
+  readonly unit: string;
+  readonly states: readonly ColumnState[];
+  readonly facts: CellFacts;
+}
+
+async function show({ db, query, masked }: Context<Query>): Promise<Page> {
+  const { workspace: workspaceId, group_by: groupBy, stride = "day" } = query;
+  const source = namedSource(await listSources(db), query.source)?.source ?? "default";
+  if (workspaceId === undefined) throw incomplete("workspace");
+  const range = rangeOf(query);
+  const coverage = await sourceCoverage(db, {
+    source,
+    stride,
+    workspaceId,
+    ...(groupBy && { groupBy }),
+    tracedIn: range,
+  });
+  if (coverage === undefined) throw sourceUnknown(source, []);
+  const { cells } = coverage;
+  const [first] = cells;
+  if (first === undefined) throw workspaceUnknown(source, workspaceId);
+  const isHours = stride === "hour" && (range.start % DAY_MS !== 0 || range.end % DAY_MS !== 0);
+  const length = isHours ? "hour" : "day";
+  const unitMs = unitMsOf(length);
+  const whole = { start: floorToGrid(range.start, unitMs), end: ceilToGrid(range.end, unitMs) };
+  const states = partsFor(cells, length, coverage.now).flatMap(({ parts }) =>
+    columnStates([parts], [whole], unitMs),
+  );
+  const scopeIds = cells
+    .flatMap(({ scopeId, hourScopeId, daysOfHours }) => [
+      scopeId,
+      ...(intersect(daysOfHours, [range]).length > 0 ? [hourScopeId] : []),
+    ])
+    .filter((id) => id !== null);
+  const facts = await cellFacts(db, { source, workspaceId, scopeIds, range });
+  const shown = { coverage, cells, range, unit: `${length}s`, states, facts };
+  const refusal = refusalOf(coverage, first);
+  const differences = address("/differences", {
+    source,
+    state: "all",
+    from: dayOf(range.start),
+    to: dayOf(ceilToGrid(range.end, DAY_MS)),
+    group_by: groupBy,
+    workspace: workspaceId,
+  });
+  return {
+    title: `Coverage of ${rangeText(range)}`,
+    body: html`${about(shown, query)}
+    <h2>State</h2>${stateTable(shown)}
+    <h2>Failures</h2>${failureList(facts.failures, { masked, isAsked: refusal === undefined })}
+    ${taskList(facts)}
+    <h2>Load again</h2>${loadAgain(
+      { source, stride, range, groupBy, workspaceId },
+      refusal,
+      GROUPINGS.filter((one) => facts.failures.some((failure) => failure.groupBy === one)),
+    )}
+    <p><a href="${differences}">Differences and restatements of these days</a></p>
+    <h2>Where it comes from</h2>
+    <details><summary>Answers of the platform, and what they were compared with</summary>
+    <h3>Answers</h3>${answerList(facts.answers)}
+    <h3>Proof</h3>${proofList(facts.proofs)}</details>`,
+  };
+}
+
+function refusalOf({ isUnavailable, stride }: SourceCoverage, { access }: CoverageCell): string | undefined {
+  if (access === "unlisted") return "the workspace left the listing";
+  if (access === "not_configured") return "the workspace is not configured any more";
+  return isUnavailable ? `the platform does not answer by ${stride} for this source` : undefined;
+}
+
+function rangeOf({ from, to, stride = "day" }: Query): Interval {
+  if (from === undefined) throw incomplete("from");
+  const range = checkedRange({ start: from, end: to ?? from + (stride === "day" ? DAY_MS : HOUR_MS) });
+  if (range.end - range.start <= MOST_DAYS * DAY_MS) return range;
+  throw new UsageError({
+    code: "range_too_long",
+    message: `The range ${rangeText(range)} is longer than ${MOST_DAYS} days.`,
+    next: "Choose a shorter one, or look at it on the page of coverage.",
+  });
+}
+
+function incomplete(field: string): UsageError {
+  return new UsageError({
+    code: "query_invalid",
+    message: `The address names no ${field}, so it is no part of the coverage.`,
+    next: "Choose a part on the page of coverage.",
+  });
+}
+
+function about({ coverage, cells, range }: Shown, { group_by: groupBy }: Query): Html {
+  const { source, stride } = coverage;
+  const { workspaceId, workspaceName, access } = cells[0] as CoverageCell;
+  const target = { source, stride, workspaceId, groupBy };
+  const month = monthsOf(range)[0];
+  return html`<dl class="facts">
+      ${fact("Source", name(source))}
+      ${fact("Workspace", html`${name(workspaceName ?? workspaceId)} <code>${name(workspaceId)}</code>${access !== "read" && html` <strong>No sync loads it: it ${access === "unlisted" ? "left the listing" : "is not configured any more"}.</strong>`}`)}
+      ${fact("Dimension", groupBy === undefined ? "all" : dimensionTitle(groupBy))}
+      ${fact("Loaded by", stride)}
+    </dl>
+    <p><a href="${addressOf("/coverage", { ...target, range: month })}">Coverage of its month</a></p>`;
+}
+
+function stateTable(shown: Shown): Html {
+  const { coverage, cells, states, range, unit } = shown;
+  const { source, stride } = coverage;
+  return table({
+    caption: "State by dimension",
+    heads: ["Dimension", "Status", "Traces stored"],
+    rows: cells.map((cell, n) => {
+      const { workspaceId, groupBy } = cell;
+      const state = states[n] as ColumnState;
+      const { status } = state;
+      const link = addressOf("/cell", { source, stride, range, workspaceId, groupBy });
+      return html`<tr><th scope="row"><a href="${link}">${dimensionTitle(groupBy)}</a></th>
+        <td>${status === undefined ? "nothing expected" : stateShown(state, status, unit)}</td>
+        <td>${tracesOf(cell, shown)}</td></tr>`;
+    }),
+  });
+}
+
+function stateShown(state: ColumnState, status: Status, unit: string): Html {
+  const { kind, glyph } = signOf(state, status, false);
+  const { about } = kind === "unproved" ? UNPROVED : STATUSES[status];
+  return html`<span class="status ${kind}" title="${about}" aria-hidden="true">${glyph}</span> ${described(state, status, unit)}`;
+}
+
+function tracesOf(
+  { groupBy, days, hours, daysOfHours }: CoverageCell,
+  { coverage, range, facts }: Shown,
+): Html {
+  const length = range.end - range.start;
+  const loadedMs = totalMs(intersect((hours ?? days).loaded, [range]));
+  if (loadedMs === 0) return count(null, "not loaded");
+  const hoursMs = totalMs(intersect(daysOfHours, [range]));
+  // Some days are sums of hours and others are not: the page of one day shows its traces.
+  if (hoursMs > 0 && hoursMs < loadedMs) return html`<span class="quiet">choose one day to see them</span>`;
+  const stride = hoursMs > 0 ? "hour" : coverage.stride;
+  const found = facts.traces.find((one) => one.groupBy === groupBy && one.stride === stride);
+  const note = [
+    ...(loadedMs < length ? ["of what is loaded"] : []),
+    ...(hoursMs > 0 ? ["the sum of the hours"] : []),
+  ].join(", ");
+  return html`${count(found?.traces ?? 0)}${note !== "" && html` <span class="quiet">${note}</span>`}`;
+}
+
+function loadAgain(target: Target, refusal: string | undefined, failed: readonly GroupBy[]): Html {
+  if (refusal !== undefined) return html`<p class="quiet">Nothing of it can be loaded: ${refusal}.</p>`;
+  const link = (label: string, fields: Fields) =>
+    html`<li><a href="${addressOf("/backfills/new", target, fields)}">${label}</a></li>`;
+  return html`<ul>${failed.length > 0 && link("What failed or is missing", { group_by: failed })}
+    ${link("All of it, also what is final", { reprocess: "all" })}</ul>`;
+}

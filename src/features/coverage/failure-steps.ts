@@ -1,0 +1,27 @@
+const PASSING = "A passing fault outlasted every attempt. Syncs retry it. To request it now, retry.";
+
+const STEPS: Readonly<Record<string, string>> = {
+  server_error: PASSING,
+  network: PASSING,
+  timeout: PASSING,
+  answer_cut: PASSING,
+  answer_too_large: "Raise USAGE_ANSWER_LIMIT if usage is really that large. Else report it to the platform.",
+  answer_invalid:
+    "Report a bad record to the platform: all other buckets are loaded. If the whole answer is foreign, look at USAGE_BASE_URL and proxies.",
+  request_refused: "Read the message: it holds the platform's own words. Then retry.",
+  redirect_refused: "Set USAGE_BASE_URL to that host if it is right, then retry.",
+  workspace_unverified:
+    "Give the key access to that workspace, or leave it out: `usage-etl status` names those that no response ever named. Then retry.",
+  window_unconfirmed: "Nothing: it is fetched again after an hour. To ask now, retry.",
+  task_poisoned: "Look at the logs of the workers that took it, then retry.",
+  bucket_missing: "Report it to the platform.",
+  workspace_unasked: "Report it to the platform.",
+  id_too_long: "Report it to the platform.",
+  ids_too_many: "Nothing: less is asked for at once. To ask now, retry.",
+  stride_differs: "Nothing: it is planned one stride finer. `usage-etl doctor` shows what was learned.",
+  bucket_misplaced: "Nothing: it is planned one stride finer. `usage-etl doctor` shows what was learned.",
+};
+
+export function stepAbout(code: string): string {
+  return STEPS[code] ?? "Read the message, then retry.";
+}

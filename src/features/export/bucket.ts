@@ -1,0 +1,166 @@
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+  type S3ClientConfig,
+} from "@aws-sdk/client-s3";
+import { type EtlError, UnreachableError, UsageError } from "../../core/base/errors.ts";
+import { isCut } from "../../core/base/url.ts";
+
+const CONNECT_WITHIN_MS = 10_000;
+const ANSWER_WITHIN_MS = 120_000;
+const ATTEMPTS = 5;
+/** Limit of a request with all its attempts: a limit between two pieces would hold it for as long as some come. */
+const WHOLE_WITHIN_MS = 600_000;
+/** An upload may take a second longer for this many bytes. */
+const BYTES_A_SECOND = 4096;
+
+interface Bucket {
+  readonly address: string;
+  readonly bucket: string;
+  readonly prefix: string;
+}
+
+/** Credentials, region and endpoint are those of the AWS environment (AWS_REGION, AWS_ENDPOINT_URL_S3 and so on). */
+export function openBucket(
+  { address, bucket, prefix }: Bucket,
+  { signal, withinMs = WHOLE_WITHIN_MS }: { readonly signal: AbortSignal; readonly withinMs?: number },
+) {
+  const client = new S3Client(configuration());
+  const keyOf = (name: string) => (prefix === "" ? name : `${prefix}/${name}`);
+  const inTime = async <T>(
+    work: (options: { abortSignal: AbortSignal }) => Promise<T>,
+    sentBytes = 0,
+  ): Promise<T> => {
+    const limitMs = withinMs + Math.ceil(sentBytes / BYTES_A_SECOND) * 1000;
+    const deadline = AbortSignal.timeout(limitMs);
+    try {
+      return await work({ abortSignal: AbortSignal.any([signal, deadline]) });
+    } catch (cause) {
+      signal.throwIfAborted();
+      throw namedError(
+        address,
+        deadline.aborted ? new Error(`within ${limitMs / 1000} s`) : (cause as Error),
+      );
+    }
+  };
+  return {
+    address,
+    async create(name: string) {
+      // A request needs its length, and a file is one day of one view.
+      const chunks: Uint8Array[] = [];
+      return {
+        write: async (chunk: Uint8Array) => void chunks.push(chunk),
+        async commit() {
+          const Body = Buffer.concat(chunks.splice(0));
+          const put = new PutObjectCommand({ Bucket: bucket, Key: keyOf(name), Body });
+          await inTime((options) => client.send(put, options), Body.length);
+        },
+        abandon: async () => void chunks.splice(0),
+      };
+    },
+    async read(name: string) {
+      return inTime(async (options) => {
+        try {
+          const { Body } = await client.send(
+            new GetObjectCommand({ Bucket: bucket, Key: keyOf(name) }),
+            options,
+          );
+          return await Body?.transformToByteArray();
+        } catch (error) {
+          if ((error as Error).name === "NoSuchKey") return undefined;
+          throw error;
+        }
+      });
+    },
+    async list(folder: string) {
+      const found = new Map<string, number>();
+      let ContinuationToken: string | undefined;
+      do {
+        const list = new ListObjectsV2Command({
+          Bucket: bucket,
+          Prefix: `${keyOf(folder)}/`,
+          ContinuationToken,
+        });
+        const page = await inTime((options) => client.send(list, options));
+        for (const { Key = "", Size = 0 } of page.Contents ?? [])
+          found.set(Key.slice(keyOf("").length), Size);
+        ContinuationToken = page.NextContinuationToken;
+      } while (ContinuationToken !== undefined);
+      return found;
+    },
+    async remove(name: string) {
+      const remove = new DeleteObjectCommand({ Bucket: bucket, Key: keyOf(name) });
+      await inTime((options) => client.send(remove, options));
+    },
+  };
+}
+
+/** On servers other than AWS's own, buckets are often no host names, and newer checksums are unknown. */
+function configuration(): S3ClientConfig {
+  const { AWS_ENDPOINT_URL_S3: own, AWS_ENDPOINT_URL: all, AWS_REGION, AWS_DEFAULT_REGION } = process.env;
+  const endpoint = own || all || "";
+  const isElsewhere = endpoint !== "";
+  // The client would show what it takes for the host.
+  if (isCut(endpoint) || endpoint.includes("@"))
+    throw endpointRefused(own ? "AWS_ENDPOINT_URL_S3" : "AWS_ENDPOINT_URL");
+  const region = AWS_REGION ?? AWS_DEFAULT_REGION ?? (isElsewhere ? "us-east-1" : undefined);
+  return {
+    maxAttempts: ATTEMPTS,
+    requestHandler: {
+      connectionTimeout: CONNECT_WITHIN_MS,
+      requestTimeout: ANSWER_WITHIN_MS,
+      // Without it the client only warns, and waits on.
+      throwOnRequestTimeout: true,
+      socketTimeout: ANSWER_WITHIN_MS,
+    },
+    ...(region === undefined ? {} : { region }),
+    ...(isElsewhere
+      ? {
+          forcePathStyle: true,
+          requestChecksumCalculation: "WHEN_REQUIRED",
+          responseChecksumValidation: "WHEN_REQUIRED",
+        }
+      : {}),
+  };
+}
+
+function namedError(
+  address: string,
+  cause: Error & { $metadata?: { httpStatusCode?: number }; $fault?: string },
+): EtlError {
+  const status = cause.$metadata?.httpStatusCode;
+  // The client's own errors name no secret; a response's text could.
+  const what = cause.name === "Error" ? cause.message : cause.name;
+  const isRefused =
+    cause.$fault === "client" || (status !== undefined && status < 500) || isSettingMissing(cause);
+  if (!isRefused) {
+    return new UnreachableError({
+      code: "files_place_away",
+      message: `${address} does not answer (${what}). The last manifest there stays true.`,
+      next: "Nothing is lost: the next run writes what is missing. Check the network, and AWS_ENDPOINT_URL_S3 if it is set.",
+      retryable: true,
+      cause,
+    });
+  }
+  return new UsageError({
+    code: "files_place_refused",
+    message: `${address} cannot be used: ${what}. The last manifest there stays true.`,
+    next: "Check the bucket in USAGE_EXPORT_DIR, AWS_REGION, and that the credentials may list, read, write and delete there.",
+    cause,
+  });
+}
+
+function isSettingMissing({ name, message }: Error): boolean {
+  return name === "CredentialsProviderError" || /region is missing/i.test(message);
+}
+
+function endpointRefused(variable: string): UsageError {
+  return new UsageError({
+    code: "files_place_refused",
+    message: `${variable} has a login, or a character that must be percent-encoded.`,
+    next: "Set it to https://host:port. Credentials belong into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+  });
+}

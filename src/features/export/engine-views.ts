@@ -1,0 +1,172 @@
+import pg from "pg";
+import type { View } from "../../core/store/db/views.ts";
+import type { Manifest } from "./manifest.ts";
+
+export const ENGINES = ["duckdb", "clickhouse"] as const;
+export type Engine = (typeof ENGINES)[number];
+
+interface Shown {
+  readonly address: string;
+  readonly manifests: readonly Manifest[];
+  readonly views: readonly View[];
+}
+
+interface EngineView {
+  readonly view: View;
+  /** Columns in the order of the database; folder names hold some of them. */
+  readonly columns: readonly { readonly name: string; readonly type: string; readonly comment: string }[];
+  readonly partitions: readonly string[];
+  readonly hasFiles: boolean;
+}
+
+const quote = pg.escapeIdentifier;
+const literal = pg.escapeLiteral;
+
+/**
+ * SQL that shows the files of a place as views with the names, columns and comments of those in Postgres, so that queries run
+ * unchanged. Only manifests name the files.
+ */
+export function viewsFor(engine: Engine, { address, manifests, views }: Shown): string {
+  const shown = views.flatMap((view) => engineView(view, manifests) ?? []);
+  const head = [
+    `-- Made by usage-etl files views ${engine}: the files of ${address}`,
+    `-- as the views of release ${manifests[0]?.release ?? ""}.`,
+  ];
+  const sources = manifests.map(({ source_id }) => source_id);
+  const lines = engine === "duckdb" ? duckDb(address, sources, shown) : clickHouse(address, sources, shown);
+  return [...head, ...lines].join("\n");
+}
+
+function engineView(view: View, manifests: readonly Manifest[]): EngineView | undefined {
+  const sets = manifests.flatMap(({ datasets }) => datasets[view.name] ?? []);
+  const [set] = sets;
+  if (set === undefined) return undefined;
+  const stored = [...set.partitioned_by, ...set.columns.map(({ name }) => name)];
+  return {
+    view,
+    columns: view.columns.filter(({ name }) => stored.includes(name)),
+    partitions: set.partitioned_by,
+    hasFiles: sets.some(({ files }) => files.length > 0),
+  };
+}
+
+function duckDb(address: string, sources: readonly string[], views: readonly EngineView[]): string[] {
+  const manifests = sources.map((source) => literal(`${address}/manifest/${source}.json`)).join(", ");
+  return [
+    "-- Run it at the start of each session: it fixes the set of files that all views read, as of one instant for each source.",
+    "-- Files of a set stay for a week after it was replaced.",
+    "SET TimeZone = 'UTC';",
+    "-- A file never changes under its name, so its metadata is kept for the next query.",
+    "SET parquet_metadata_cache = true;",
+    "CREATE SCHEMA IF NOT EXISTS reporting;",
+    "CREATE SCHEMA IF NOT EXISTS reporting_detail;",
+    "CREATE OR REPLACE TEMP TABLE usage_etl_file AS",
+    `SELECT source_id, as_of, dataset.key AS view, unnest(dataset.value.files, recursive := true)`,
+    `FROM (SELECT source_id, as_of, unnest(map_entries(datasets)) AS dataset`,
+    `      FROM read_json([${manifests}], maximum_object_size = 1000000000, columns = {`,
+    "        source_id: 'VARCHAR', as_of: 'TIMESTAMPTZ', datasets: 'MAP(VARCHAR, STRUCT(files STRUCT(",
+    '          path VARCHAR, usage_date DATE, "rows" BIGINT, is_final BOOLEAN, coverage VARCHAR[])[]))\'}));',
+    ...views.flatMap((one) => ["", ...duckDbView(address, one)]),
+  ];
+}
+
+function duckDbView(address: string, { view, columns, partitions, hasFiles }: EngineView): string[] {
+  const name = `${view.schema}.${view.name}`;
+  const types = partitions.map((column) => `${column}: ${column === "source_id" ? "VARCHAR" : "DATE"}`);
+  const body = hasFiles
+    ? [
+        `SELECT ${columns.map((column) => quote(column.name)).join(", ")}`,
+        `FROM read_parquet(getvariable(${literal(view.name)}), hive_partitioning = true, hive_types = {${types.join(", ")}});`,
+      ]
+    : [
+        "-- It had no rows yet: make these views again once it has.",
+        `SELECT ${columns.map((column) => `NULL::${column.type} AS ${quote(column.name)}`).join(", ")} WHERE false;`,
+      ];
+  return [
+    `SET VARIABLE ${view.name} = (`,
+    // The newest come first, so a query for the latest rows skips the other files.
+    `  SELECT list(${literal(`${address}/`)} || path ORDER BY usage_date DESC) FROM usage_etl_file WHERE view = ${literal(view.name)});`,
+    `CREATE OR REPLACE VIEW ${name} AS`,
+    ...body,
+    `COMMENT ON VIEW ${name} IS ${literal(view.comment)};`,
+    ...columns
+      .filter(({ comment }) => comment !== "")
+      .map((column) => `COMMENT ON COLUMN ${name}.${quote(column.name)} IS ${literal(column.comment)};`),
+  ];
+}
+
+/**
+ * ClickHouse would open each file in each query, so it keeps a copy. Views read their files after the list of
+ * files is read again, so all show one set.
+ */
+function clickHouse(address: string, sources: readonly string[], views: readonly EngineView[]): string[] {
+  return [
+    "-- Each view is filled now, and again every day at 06:00 UTC: all of them from the set that was the newest then.",
+    "-- Credentials are those of the server.",
+    "CREATE DATABASE IF NOT EXISTS reporting;",
+    "CREATE DATABASE IF NOT EXISTS reporting_detail;",
+    "-- As Postgres reads it. The settings hold for a session: repeat them in each one.",
+    "SET join_use_nulls = 1, aggregate_functions_null_for_empty = 1;",
+    "CREATE FUNCTION IF NOT EXISTS bool_and AS (condition) -> min(condition);",
+    "",
+    ...clickHouseFilled(CLICKHOUSE_FILES, CLICKHOUSE_DAILY),
+    "ENGINE = MergeTree ORDER BY view AS",
+    "SELECT dataset.1 AS view, arrayJoin(JSONExtract(dataset.2, 'files', 'Array(Tuple(path String))').path) AS path",
+    "FROM (",
+    "  SELECT arrayJoin(JSONExtractKeysAndValuesRaw(json, 'datasets')) AS dataset",
+    `  FROM ${clickHouseAt(address, `manifest/{${sources.join(",")}}.json`, "JSONAsString")}`,
+    ");",
+    ...views.flatMap((one) => ["", ...clickHouseView(address, one)]),
+  ];
+}
+
+const CLICKHOUSE_FILES = "reporting_detail.usage_etl_file";
+/** The service begins to write half an hour earlier. */
+const CLICKHOUSE_DAILY = "REFRESH EVERY 1 DAY OFFSET 6 HOUR";
+
+/** Not every version can replace a view that refreshes itself. */
+function clickHouseFilled(name: string, when: string): string[] {
+  return [`DROP VIEW IF EXISTS ${name};`, `CREATE MATERIALIZED VIEW ${name} ${when}`];
+}
+
+/** ClickHouse reads a backslash in any text as an escape. */
+function clickHouseText(text: string): string {
+  return `'${text.replace(/[\\']/g, "\\$&")}'`;
+}
+
+function clickHouseAt(address: string, path: string, format: string): string {
+  const place = address.startsWith("s3://") ? "s3" : "file";
+  return `${place}(${literal(`${address}/${path}`)}, ${literal(format)})`;
+}
+
+function clickHouseView(address: string, { view, columns, partitions, hasFiles }: EngineView): string[] {
+  const name = `${view.schema}.${view.name}`;
+  const comment = `COMMENT ${clickHouseText(view.comment)};`;
+  if (!hasFiles)
+    return [
+      "-- It had no rows yet: make these views again once it has.",
+      `DROP VIEW IF EXISTS ${name};`,
+      `CREATE VIEW ${name} AS`,
+      `SELECT ${columns.map(({ name, type }) => `CAST(NULL AS Nullable(${type === "timestamp with time zone" ? "DateTime64" : type})) AS ${quote(name)}`).join(", ")}`,
+      "WHERE false",
+      comment,
+    ];
+  const folders = partitions.map(() => "*").join("/");
+  return [
+    ...clickHouseFilled(name, `${CLICKHOUSE_DAILY} DEPENDS ON ${CLICKHOUSE_FILES}`),
+    `ENGINE = MergeTree ORDER BY (${partitions.toReversed().join(", ")}) AS`,
+    `SELECT ${columns.map(clickHouseColumn(partitions)).join(", ")}`,
+    `FROM ${clickHouseAt(address, `${view.name}/${folders}/*.parquet`, "Parquet")}`,
+    `WHERE _path IN (SELECT ${literal(`${address.replace(/^s3:\/\//, "")}/`)} || path FROM ${CLICKHOUSE_FILES} WHERE view = ${literal(view.name)})`,
+    comment,
+  ];
+}
+
+/** Names and words repeat, unlike ids, so each is stored once. */
+function clickHouseColumn(partitions: readonly string[]) {
+  return ({ name, type }: EngineView["columns"][number]) => {
+    if (partitions.includes(name) && name !== "source_id") return `toDate(${quote(name)}) AS ${quote(name)}`;
+    const repeats = type === "text" && !name.endsWith("_id");
+    return repeats ? `toLowCardinality(${quote(name)}) AS ${quote(name)}` : quote(name);
+  };
+}

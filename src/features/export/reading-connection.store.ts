@@ -1,0 +1,65 @@
+import { sql } from "kysely";
+import type pg from "pg";
+import { EtlError, UnreachableError } from "../../core/base/errors.ts";
+import { ClosingClient } from "../../core/store/db/client.ts";
+import type { Store } from "../../core/store/db/database.ts";
+import { SILENCE_LIMITS } from "../../core/store/db/dead-connections.ts";
+import { transactionSettings } from "../../core/store/db/session.ts";
+
+export interface ReadingAccess {
+  readonly store: Store;
+  readonly signal: AbortSignal;
+}
+
+const asText: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => text };
+
+/**
+ * Reads many rows in one transaction on a separate connection, because the store's connections end an idle transaction. Values
+ * are Postgres's texts, instants in UTC. An error of the output is thrown unchanged, others as `errorOf` names them.
+ */
+export async function onReadingConnection<T>(
+  {
+    store,
+    signal,
+    isolation,
+    errorOf,
+  }: ReadingAccess & {
+    readonly isolation: "READ COMMITTED" | "REPEATABLE READ";
+    readonly errorOf: (cause: unknown) => EtlError;
+  },
+  read: (client: pg.Client) => Promise<T>,
+): Promise<T> {
+  const client = new ClosingClient({
+    address: store.address,
+    connectionTimeoutMillis: SILENCE_LIMITS.connectMs,
+    application_name: "usage-etl export",
+    types: asText,
+  });
+  // The failing query throws the error where it is awaited.
+  client.on("error", () => {});
+  // Closing the connection alone would leave the query running in Postgres.
+  const stop = () => void sql`select pg_cancel_backend(${pid})`.execute(store.db).catch(() => client.end());
+  let pid = 0;
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    await client.connect();
+    store.watch(client);
+    await client.query(
+      `BEGIN ISOLATION LEVEL ${isolation} READ ONLY; ${transactionSettings()};
+       SET LOCAL jit = off; SET LOCAL cursor_tuple_fraction = 1; SET LOCAL idle_in_transaction_session_timeout = 0`,
+    );
+    const { rows } = await client.query<[string]>({ text: "SELECT pg_backend_pid()", rowMode: "array" });
+    pid = Number(rows[0]?.[0]);
+    signal.throwIfAborted();
+    return await read(client);
+  } catch (cause) {
+    signal.throwIfAborted();
+    // This is an error of the output. A silent connection counts as interrupted.
+    if (cause instanceof EtlError && !(cause instanceof UnreachableError)) throw cause;
+    throw errorOf(cause);
+  } finally {
+    signal.removeEventListener("abort", stop);
+    // During a COPY this closes it at once.
+    await client.end().catch(() => {});
+  }
+}

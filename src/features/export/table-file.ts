@@ -1,0 +1,41 @@
+import type { Per } from "../../core/store/figures/records.ts";
+import { FORMULA_SIGNS } from "./view-rows.store.ts";
+
+export type Cell = string | number | null | { readonly decimal: string } | Time;
+
+interface Time {
+  /** Beginning of a day, hour or month, or an instant to the second. */
+  readonly at: string;
+  readonly per: Per | "second";
+}
+
+export interface Table {
+  readonly header: readonly string[];
+  readonly rows: readonly (readonly Cell[])[];
+}
+
+export function dayCell(at: string): Cell {
+  return { at, per: "day" };
+}
+
+export function decimalCell(text: string | null | undefined): Cell {
+  return text == null ? null : { decimal: text };
+}
+
+/** RFC 4180 with `\n`. Texts that a spreadsheet would run as a formula get a `'` in front. */
+export function asCsv({ header, rows }: Table): string {
+  return [header, ...rows].map((cells) => `${cells.map(written).join(",")}\n`).join("");
+}
+
+function written(cell: Cell): string {
+  if (cell === null) return "";
+  if (typeof cell === "number") return String(cell);
+  if (typeof cell === "object") return "at" in cell ? bucketShown(cell.at, cell.per) : cell.decimal;
+  const guarded = FORMULA_SIGNS.some((sign) => cell.startsWith(sign)) ? `'${cell}` : cell;
+  return guarded === "" || /[",\r\n]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded;
+}
+
+export function bucketShown(at: string, per: Time["per"]): string {
+  if (per === "month") return at.slice(0, 7);
+  return per === "hour" ? `${at.slice(0, 10)} ${at.slice(11, 16)}` : at;
+}

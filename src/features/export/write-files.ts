@@ -1,0 +1,265 @@
+import type pg from "pg";
+import { EtlError, UsageError } from "../../core/base/errors.ts";
+import { monthsOfDays } from "../../core/domain/time/days.ts";
+import { DAY_MS } from "../../core/domain/time/stride.ts";
+import { asRun } from "../../core/pipeline/as-run.ts";
+import type { OnProgress } from "../../core/pipeline/extract/sequentially.ts";
+import type { Store } from "../../core/store/db/database.ts";
+import { keyOf, listViews, type View } from "../../core/store/db/views.ts";
+import type { RunEnd } from "../../core/store/work/runs.ts";
+import { nameOfDatabase } from "./database-name.store.ts";
+import { type Dataset, daysOfSource, lockFiles, rowsByDay } from "./day-rows.store.ts";
+import {
+  FORMAT,
+  foreignFiles,
+  isForeign,
+  type Manifest,
+  type ManifestFile,
+  readManifest,
+  writeManifest,
+} from "./manifest.ts";
+import { openPlace, type Place } from "./place.ts";
+import { onReadingConnection, type ReadingAccess } from "./reading-connection.store.ts";
+import { interrupted, type PlannedFile, pathOf, writeDays } from "./write-days.ts";
+
+export interface FilesSettings {
+  readonly address: string;
+  readonly views: readonly string[];
+  readonly source: string;
+  readonly release: string;
+  /** Whether to replace a set of another database. Default: refuse. */
+  readonly takeOver?: boolean;
+}
+
+/** Files of earlier sets stay for a week, longer than any query of a warehouse takes. */
+const KEEP_MS = 7 * DAY_MS;
+
+interface Wanted extends ReadingAccess, Omit<FilesSettings, "address"> {
+  readonly place: Place;
+  readonly keepMs?: number;
+}
+
+export interface FilesWritten {
+  readonly asOf: string;
+  readonly files: number;
+  readonly rows: number;
+  readonly written: number;
+  readonly bytes: number;
+  readonly removed: number;
+}
+
+/**
+ * Writes the figures of a source as Parquet files, one for each view and day, as of one instant. A file never changes under its
+ * name, and the manifest is written last and in one step, so a reader always sees one whole set. Files of earlier sets are
+ * deleted `keepMs` after they were replaced. Undefined: another process writes them. Errors: those of a place,
+ * `files_manifest_invalid`, `files_of_another_database`, `files_view_unusable`, `files_interrupted`.
+ */
+export async function writeFiles(
+  wanted: Wanted,
+  onProgress: OnProgress = () => {},
+): Promise<FilesWritten | undefined> {
+  const { place, source } = wanted;
+  const datasets = datasetsOf(await listViews(wanted.store.db), wanted.views);
+  const database = await nameOfDatabase(wanted.store.db);
+  return onReadingConnection(
+    { ...wanted, isolation: "REPEATABLE READ", errorOf: interrupted },
+    async (client) => {
+      if (!(await lockFiles(client, source))) return undefined;
+      const days = await daysOfSource(client, source);
+      if (days === undefined) throw sourceUnknown(source);
+      const { asOf } = days;
+      const before = await readManifest(place, source);
+      if (isForeign(before, database) && wanted.takeOver !== true) throw foreignFiles(place, before);
+      const there = await filesThere(place, source, datasets);
+      const written: ManifestFile[] = [];
+      const sets: Manifest["datasets"] = {};
+      for (const [at, dataset] of datasets.entries()) {
+        const { kept, added } = await writeDataset(client, wanted, { dataset, days, before, there });
+        written.push(...added);
+        sets[dataset.view.name] = {
+          key: [...keyOf(dataset.view)],
+          columns: dataset.columns.map(({ name, type }) => ({ name, type })),
+          partitioned_by: ["source_id", ...(dataset.day === undefined ? [] : [dataset.day.name])],
+          files: [...kept, ...added].sort((a, b) => a.path.localeCompare(b.path)),
+        };
+        onProgress({ done: at + 1, total: datasets.length });
+      }
+      const { replaced, old } = replacedBy({ sets, there, before, asOf, keepMs: wanted.keepMs ?? KEEP_MS });
+      const manifest: Manifest = {
+        format: FORMAT,
+        source_id: source,
+        database,
+        release: wanted.release,
+        as_of: asOf,
+        datasets: sets,
+        replaced,
+      };
+      // A lost connection has lost the lock too: another process may then write a newer set of the same files.
+      const mustHoldLock = async () => void (await client.query("select"));
+      await writeManifest(place, manifest, async () => {
+        const now = await readManifest(place, source);
+        if (now?.as_of !== before?.as_of) {
+          if (isForeign(now, database)) throw foreignFiles(place, now);
+          throw interrupted(new Error("another process has written a newer set"));
+        }
+        await mustHoldLock();
+      });
+      for (const path of old) {
+        await mustHoldLock();
+        await place.remove(path);
+      }
+      const all = Object.values(sets).flatMap(({ files }) => files);
+      return {
+        asOf,
+        files: all.length,
+        rows: all.reduce((sum, { rows }) => sum + rows, 0),
+        written: written.length,
+        bytes: written.reduce((sum, { bytes }) => sum + bytes, 0),
+        removed: old.length,
+      };
+    },
+  );
+}
+
+async function filesThere(
+  place: Place,
+  source: string,
+  datasets: readonly Dataset[],
+): Promise<Map<string, number>> {
+  const there = new Map<string, number>();
+  for (const { view } of datasets) {
+    for (const [path, bytes] of await place.list(`${view.name}/source_id=${source}`)) there.set(path, bytes);
+  }
+  return there;
+}
+
+async function writeDataset(
+  client: pg.Client,
+  wanted: Wanted,
+  given: {
+    dataset: Dataset;
+    days: { from: string; to: string; asOf: string };
+    before: Manifest | undefined;
+    there: ReadonlyMap<string, number>;
+  },
+): Promise<{ kept: ManifestFile[]; added: ManifestFile[] }> {
+  const { dataset, days, before, there } = given;
+  const { source } = wanted;
+  const known = new Map(before?.datasets[dataset.view.name]?.files.map((file) => [file.path, file]));
+  const kept: ManifestFile[] = [];
+  const added: ManifestFile[] = [];
+  // One statement reads a month, so that none runs for long.
+  for (const range of dataset.day === undefined ? [undefined] : monthsOfDays(days)) {
+    const found = await rowsByDay(client, dataset, { source, ...(range === undefined ? {} : { range }) });
+    const changed: PlannedFile[] = [];
+    for (const rows of found) {
+      const path = pathOf(dataset, source, rows);
+      const file = known.get(path);
+      if (file !== undefined && there.get(path) === file.bytes) kept.push(file);
+      else changed.push({ ...rows, path });
+    }
+    added.push(...(await writeDays(client, wanted, { dataset, changed, asOf: days.asOf })));
+  }
+  return { kept, added };
+}
+
+function replacedBy(given: {
+  sets: Manifest["datasets"];
+  there: ReadonlyMap<string, number>;
+  before: Manifest | undefined;
+  asOf: string;
+  keepMs: number;
+}) {
+  const { sets, there, before, asOf, keepMs } = given;
+  const current = new Set(Object.values(sets).flatMap(({ files }) => files.map(({ path }) => path)));
+  const since = new Map(before?.replaced.map((one) => [one.path, one.since]));
+  // A view that is no longer written is not listed.
+  const earlier = Object.values(before?.datasets ?? {}).flatMap(({ files }) => files.map(({ path }) => path));
+  const paths = [...new Set([...there.keys(), ...since.keys(), ...earlier])]
+    .filter((path) => OURS.test(path) && !current.has(path))
+    .sort();
+  const all = paths.map((path) => ({ path, since: since.get(path) ?? asOf }));
+  const isOld = (one: { since: string }) => Date.parse(one.since) <= Date.parse(asOf) - keepMs;
+  return { replaced: all.filter((one) => !isOld(one)), old: all.filter(isOld).map(({ path }) => path) };
+}
+
+const OURS = /^[a-z0-9_]+\/source_id=[^/]+\/(?:usage_date=[0-9-]{10}\/)?[0-9a-f]{32}\.parquet$/;
+
+function sourceUnknown(source: string): EtlError {
+  return new EtlError({
+    code: "source_unknown",
+    message: `There is no source ${source} in this database.`,
+    next: "`usage-etl source list` shows those that are stored.",
+  });
+}
+
+const ENDED_ELSEWHERE: RunEnd = {
+  outcome: "skipped",
+  code: "files_being_written",
+  message: "Another process writes the files of this source.",
+};
+
+export function writeSourceFiles(
+  { store, sourceId }: { store: Store; sourceId: number },
+  { address, ...settings }: FilesSettings,
+  signal: AbortSignal,
+  onProgress?: OnProgress,
+): Promise<FilesWritten | undefined> {
+  return asRun(
+    { store, sourceId },
+    "files",
+    async () => {
+      const place = await openPlace(address, { signal });
+      return writeFiles({ store, signal, place, ...settings }, onProgress);
+    },
+    (written) => (written === undefined ? ENDED_ELSEWHERE : { outcome: "done" }),
+  );
+}
+
+/** Times of fetching and proving change every night for weeks, while the figures stay. The files still have `is_reconciled`. */
+const TIMES_OF_WORK = ["fetched_at", "proved_at", "reconciled_at", "totals_matched_at"];
+const BESIDE_FACTS = [
+  "dim_workspace",
+  "dim_project",
+  "dim_user",
+  "dim_api_key",
+  "dim_resource",
+  "usage_bill_monthly",
+];
+
+/** The named views, or by default all daily facts with their dimensions, and the bill. */
+function datasetsOf(views: readonly View[], named: readonly string[]): Dataset[] {
+  const isDefault = ({ name }: View) => /^fct_.*_daily$/.test(name) || BESIDE_FACTS.includes(name);
+  if (named.length === 0) return views.filter(isDefault).flatMap((view) => datasetOf(view) ?? []);
+  return named.map((name) => {
+    const view = views.find((one) => one.name === name);
+    const dataset = view && datasetOf(view);
+    if (dataset !== undefined) return dataset;
+    throw new UsageError({
+      code: "files_view_unusable",
+      message:
+        view === undefined
+          ? `USAGE_EXPORT_VIEWS names ${JSON.stringify(name)}, which is no view of this database.`
+          : `USAGE_EXPORT_VIEWS names ${name}, which has no source, or is by hour or period.`,
+      next: `Name views by day or month and dimensions, such as ${views
+        .filter(isDefault)
+        .slice(0, 3)
+        .map((one) => one.name)
+        .join(", ")}. The command export writes the others.`,
+    });
+  });
+}
+
+/**
+ * Undefined: without a source, or by a time that is neither day nor month. Months are few: one file has them.
+ */
+function datasetOf(view: View): Dataset | undefined {
+  const column = (name: string) => view.columns.find((one) => one.name === name);
+  const day = column("usage_date");
+  const isByTime = ["usage_hour", "period_start"].some((name) => column(name) !== undefined);
+  if (column("source_id") === undefined || (day === undefined && isByTime)) return undefined;
+  const columns = view.columns.filter(
+    ({ name }) => !["source_id", "usage_date", ...TIMES_OF_WORK].includes(name),
+  );
+  return { view, columns, day };
+}

@@ -1,0 +1,58 @@
+import type { Command } from "commander";
+import type { FastifyInstance } from "fastify";
+import type { FeatureJob } from "../../jobs/job.ts";
+import type { Config, SourceConfig } from "../core/base/config.ts";
+import type { Store } from "../core/store/db/database.ts";
+import type { Notes } from "../terminal/check.ts";
+import type { Web, WebServices } from "../web/routes.ts";
+
+/** The parts that a feature adds to the program. Each is loaded at its first use. */
+export interface Feature {
+  /** Keys are the words typed after `usage-etl`. */
+  readonly commands?: Readonly<Record<string, CommandEntry>>;
+  readonly pages?: () => Promise<(web: Web) => void>;
+  /** Paths of the server that are not pages, with an access of their own. */
+  readonly endpoints?: () => Promise<AddEndpoints>;
+  readonly jobs?: () => Promise<(config: Config, slug: string) => FeatureJob[]>;
+  readonly checks?: () => Promise<FeatureChecks>;
+}
+
+export interface CommandEntry {
+  readonly group: CommandGroup;
+  readonly about: string;
+  readonly load: () => Promise<CommandDefinition>;
+}
+
+export const COMMAND_GROUPS = [
+  "Set up",
+  "Load",
+  "Prove",
+  "Read",
+  "Prices and owners",
+  "Operate",
+  "Agents and deployments",
+] as const;
+type CommandGroup = (typeof COMMAND_GROUPS)[number];
+
+export interface CommandDefinition {
+  define(command: Command): void;
+  /** Words typed after `usage-etl`, and what the command then does. */
+  readonly examples: readonly (readonly [line: string, does: string])[];
+}
+
+export type AddEndpoints = (app: FastifyInstance, services: WebServices) => Promise<void>;
+
+/** Checks of `doctor`. A check that throws ends only itself. */
+export interface FeatureChecks {
+  /** Once, for the installation. Undefined store: the database cannot be read. */
+  installation?(config: Config, store: Store | undefined, notes: Notes): Promise<void>;
+  source?(config: Config, of: CheckedSource, notes: Notes): Promise<void>;
+}
+
+export interface CheckedSource {
+  readonly source: SourceConfig;
+  readonly store: Store | undefined;
+  /** Undefined: it was never opened, or the database cannot be read. */
+  readonly sourceId: number | undefined;
+  readonly signal: AbortSignal;
+}

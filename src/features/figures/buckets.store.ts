@@ -1,0 +1,64 @@
+import { sql } from "kysely";
+import { iso } from "../../core/store/db/expressions.ts";
+import { type Database, query, queryValues } from "../../core/store/db/query.ts";
+import {
+  cellsOf,
+  isCounted,
+  midnight,
+  monthOf,
+  recordsIn,
+  type UsageOf,
+  type UsageRange,
+} from "../../core/store/figures/records.ts";
+
+export interface BucketSum {
+  /** First day of a day or month, `2026-03-01`; of an hour its instant, `2026-03-01T05:00:00Z`. */
+  readonly bucket: string;
+  readonly traces: number;
+}
+
+export async function bucketTotals(db: Database, of: UsageOf, range: UsageRange): Promise<BucketSum[]> {
+  return query<BucketSum>(db)`
+    with ${cellsOf(of)}
+    select ${bucketText(range)} as bucket, p.traces
+    from (select bucket, sum(traces)::bigint as traces from (${recordsIn(of, range)}) r group by bucket) p
+    order by 1
+  `;
+}
+
+export async function bucketsOfIds(
+  db: Database,
+  of: UsageOf,
+  { range, keys }: { range: UsageRange; keys: readonly number[] },
+): Promise<(BucketSum & { readonly key: number })[]> {
+  return query<BucketSum & { key: number }>(db)`
+    with ${cellsOf(of)}
+    select p.key, ${bucketText(range)} as bucket, p.traces
+    from (
+      select key, bucket, sum(traces)::bigint as traces from (${recordsIn(of, range, keys)}) r
+      where key = any (${keys}::integer[]) group by key, bucket
+    ) p
+    order by 1, 2
+  `;
+}
+
+export async function restatedBuckets(db: Database, of: UsageOf, range: UsageRange): Promise<string[]> {
+  const { per, from, to } = range;
+  const at = per === "hour" ? sql`t.bucket_start` : sql`(t.bucket_start at time zone 'UTC')::date`;
+  return queryValues<string>(db)`
+    with ${cellsOf(of)}
+    select ${bucketText(range)} as bucket
+    from (
+      select distinct ${per === "month" ? monthOf(at) : at} as bucket
+      from cell c
+      join usage.series s on s.scope_id = ${per === "hour" ? sql`c.hour_scope_id` : sql`c.day_scope_id`}
+      join usage.restatement t using (series_id)
+      where t.bucket_start >= ${midnight(from)} and t.bucket_start < ${midnight(to)} and ${isCounted(of)}
+    ) p
+    order by 1
+  `;
+}
+
+function bucketText({ per }: UsageRange) {
+  return per === "hour" ? sql`${iso("p.bucket")}` : sql`to_char(p.bucket, 'YYYY-MM-DD')`;
+}

@@ -1,0 +1,346 @@
+import { z } from "zod";
+import { UsageError } from "../../core/base/errors.ts";
+import {
+  addDays,
+  addMonths,
+  type Days,
+  dayOf,
+  daysBetween,
+  isDay,
+  monthStart,
+  rangeBefore,
+  rangeFrom,
+  rangeToCompare,
+} from "../../core/domain/time/days.ts";
+import { METER } from "../../core/domain/usage/meter.ts";
+import { GROUPINGS, type GroupBy } from "../../core/domain/usage/record.ts";
+import { DIMENSIONS } from "../../core/store/db/dimensions.ts";
+import { COUNTED, type Counted, meterOfCounted } from "../../core/store/figures/counted.ts";
+import type { Per } from "../../core/store/figures/records.ts";
+import type { UsageSource, UsageWorkspace } from "../../core/store/figures/sources.ts";
+import {
+  ALL,
+  address,
+  choice,
+  dayField,
+  dimensionTitle,
+  type Fields,
+  type Html,
+  hidden,
+  html,
+  lastDayField,
+  optional,
+  plainName,
+  sourceField,
+} from "../../web/parts.ts";
+import { unknownName } from "../catalog/named.ts";
+
+/** More would be a page of thousands of cells, and read millions of records: users have the most. */
+const MOST_DAYS = { hour: 31, hourOfUsers: 7, day: 92 } as const;
+const DEFAULT_DAYS = 30;
+const ROWS = [20, 100, 500] as const;
+const MOST_FIGURES = 50_000;
+
+const text = z.string().max(1000);
+const day = text.refine(isDay, "it is not a day such as 2026-03-01");
+
+const MEASURED = [...COUNTED, "cost"] as const;
+type Measured = Counted | "cost";
+
+const DIVIDERS = [...GROUPINGS, "owner"] as const;
+type Divider = GroupBy | "owner";
+
+export const USAGE_QUERY = z.object({
+  source: optional(text),
+  by: optional(z.enum(DIVIDERS, `it is not one of ${DIVIDERS.join(", ")}`)),
+  from: optional(day),
+  to: optional(day),
+  month: optional(
+    text.refine((value) => /^\d{4}-(0[1-9]|1[0-2])$/.test(value), "it is not a month such as 2026-03"),
+  ),
+  per: optional(z.enum(["hour", "day", "month"], "it is not one of hour, day, month")),
+  measure: optional(z.enum(MEASURED, `it is not one of ${MEASURED.join(", ")}`)),
+  currency: optional(text),
+  workspace: optional(text),
+  /** First day of an earlier range to compare with. Default: the range right before. */
+  against: optional(day),
+  find: optional(text),
+  rows: optional(z.enum(ROWS.map(String), `it is not one of ${ROWS.join(", ")}`)),
+  sort: optional(z.enum(["amount", "growth"], "it is not one of amount, growth")),
+  table: optional(z.enum(["ids", "time"], "it is not one of ids, time")),
+});
+export type UsageQuery = z.output<typeof USAGE_QUERY>;
+
+export interface Question {
+  readonly source: UsageSource;
+  readonly workspace: UsageWorkspace | undefined;
+  readonly by: Divider;
+  readonly asked: Days;
+  /** Days of `asked` since the data start, up to today. May be empty. */
+  readonly range: Days;
+  /** The days that are compared with an earlier range: by day without today, which would be compared with a whole day. */
+  readonly ended: Days;
+  readonly per: Per;
+  readonly perNote: string | undefined;
+  readonly measure: Measured;
+  readonly currency: string | undefined;
+  readonly against: string | undefined;
+  /** The earlier range. Empty if it begins before the data start, since it is not known. */
+  readonly before: Days;
+  readonly find: string | undefined;
+  readonly rows: number;
+  readonly sort: "amount" | "growth";
+  readonly today: string;
+  readonly isLoaded: boolean;
+}
+
+/** Errors: `workspace_unknown`, `range_reversed`, `range_not_earlier`. */
+export function questionOf(
+  query: UsageQuery,
+  { source, now, isLoaded }: { source: UsageSource; now: number; isLoaded: boolean },
+): Question {
+  const today = dayOf(now);
+  const asked = rangeOf(query, today);
+  const shown = shownOf(asked, { dataStart: source.dataStart, today });
+  const { measure = "traces", by = "workspace" } = query;
+  const bucket = bucketOf({ asked: query.per, days: Math.max(0, daysBetween(shown)), measure, by });
+  const hasToday = bucket.per === "day" && shown.from < today && today < shown.to;
+  const ended = hasToday ? { from: shown.from, to: today } : shown;
+  // A list sorted by growth shows the days whose growth it compares.
+  const range = query.sort === "growth" ? ended : shown;
+  const question: Question = {
+    source,
+    workspace: found("workspace", query.workspace, source.workspaces, ({ id }) => id),
+    by,
+    asked,
+    range,
+    ended,
+    ...bucket,
+    measure,
+    currency: query.currency,
+    against: query.against,
+    before: beforeOf(ended, query.against, source.dataStart),
+    find: query.find,
+    rows: ROWS[0],
+    sort: query.sort ?? "amount",
+    today,
+    isLoaded,
+  };
+  return {
+    ...question,
+    rows: rowsOf(question).findLast((one) => one <= Number(query.rows ?? ROWS[0])) ?? ROWS[0],
+  };
+}
+
+/** Numbers of lines to choose from: each line has a figure for each bucket. */
+export function rowsOf({ range, per }: Pick<Question, "range" | "per">): readonly number[] {
+  const buckets = { hour: 24, day: 1, month: 1 / 28 }[per] * daysBetween(range);
+  return ROWS.filter((rows, n) => n === 0 || rows * buckets <= MOST_FIGURES);
+}
+
+export function sourceOf(
+  asked: string | undefined,
+  sources: readonly UsageSource[],
+): UsageSource | undefined {
+  return asked === undefined ? sources[0] : found("source", asked, sources, ({ slug }) => slug);
+}
+
+function found<T>(
+  what: "source" | "workspace",
+  asked: string | undefined,
+  all: readonly T[],
+  idOf: (one: T) => string,
+): T | undefined {
+  if (asked === undefined) return undefined;
+  const one = all.find((each) => idOf(each) === asked);
+  if (one !== undefined) return one;
+  throw unknownName({
+    code: `${what}_unknown`,
+    what: `known ${what}`,
+    name: asked,
+    known: all.map(idOf),
+    next:
+      what === "source" ? "`usage-etl source list` lists them." : "`usage-etl workspace list` lists them.",
+  });
+}
+
+function rangeOf({ from, to, month }: UsageQuery, today: string): Days {
+  if (month !== undefined) return { from: `${month}-01`, to: addMonths(`${month}-01`, 1) };
+  const end =
+    to ?? (from === undefined || from >= today ? addDays(today, from === undefined ? 0 : 1) : today);
+  const start = from ?? addDays(end, -DEFAULT_DAYS);
+  if (start < end) return { from: start, to: end };
+  throw new UsageError({
+    code: "range_reversed",
+    message: `The range begins on ${start} and ends before ${end}, which leaves no day.`,
+    next: "Give a last day that is later. In an address, the day `to` is not included.",
+  });
+}
+
+/** The range to compare with: `rangeToCompare`, or from a day on. Empty if it begins before the data start. */
+function beforeOf(range: Days, against: string | undefined, dataStart: string): Days {
+  const before = against === undefined ? rangeToCompare(range) : rangeFrom(against, range);
+  if (before.to > range.from) {
+    throw new UsageError({
+      code: "range_not_earlier",
+      message: `As many days from ${before.from} on end on ${addDays(before.to, -1)}, which is not before ${range.from}.`,
+      next: `Compare with days from ${rangeBefore(range).from} on, or from an earlier day.`,
+    });
+  }
+  return before.from < dataStart ? { from: range.from, to: range.from } : before;
+}
+
+function shownOf({ from, to }: Days, { dataStart, today }: { dataStart: string; today: string }): Days {
+  const start = from < dataStart ? dataStart : from;
+  const end = to > addDays(today, 1) ? addDays(today, 1) : to;
+  return start < end ? { from: start, to: end } : { from: start, to: start };
+}
+
+function bucketOf(given: {
+  asked: Per | undefined;
+  days: number;
+  measure: Measured;
+  by: Divider;
+}): Pick<Question, "per" | "perNote"> {
+  const { asked, days, measure, by } = given;
+  const fitting = days <= MOST_DAYS.day ? "day" : "month";
+  const hasHours = measure === "traces" && by !== "owner";
+  if (asked === undefined) return { per: days <= 2 && hasHours ? "hour" : fitting, perNote: undefined };
+  if (asked === "hour" && !hasHours)
+    return {
+      per: fitting,
+      perNote: `Only traces by workspace, project, user and API key are kept by hour. So ${fitting}s are shown in place of hours.`,
+    };
+  const byUser = asked === "hour" && by === "user";
+  const most = byUser ? MOST_DAYS.hourOfUsers : { ...MOST_DAYS, month: days }[asked];
+  if (days <= most) return { per: asked, perNote: undefined };
+  return {
+    per: fitting,
+    perNote: `${asked === "hour" ? "Hours" : "Days"}${byUser ? " by user" : ""} are shown for at most ${most} days, and this range has ${days.toLocaleString("en-US")}. So ${fitting}s are shown.`,
+  };
+}
+
+export function refusalOf({ measure, by, range }: Question): string | undefined {
+  const days = daysBetween(range);
+  if (by === "owner" && measure !== "traces" && measure !== "cost")
+    return `Owners have traces and costs, not ${COUNTED_WORDS[measure]}. Choose one of these.`;
+  if (measure !== "cost" && by !== "owner" && !METER[meterOfCounted(measure)].groupings.includes(by))
+    return `The platform does not split ${COUNTED_WORDS[measure]} by ${idWord({ by, measure })}. Choose workspace or project: a ${DIMENSIONS[METER[meterOfCounted(measure)].project].title} stands in the place of a project.`;
+  if (measure !== "cost" || by === "workspace" || days <= MOST_DAYS.day) return undefined;
+  return `Costs by ${idWord({ by, measure })} are shown for at most ${MOST_DAYS.day} days, and this range has ${days.toLocaleString("en-US")}. Choose a shorter one, or costs by workspace.`;
+}
+
+function presetsOf(asked: Days, today: string): readonly { readonly name: string; readonly range: Days }[] {
+  const thisMonth = monthStart(today);
+  const later = rangeFrom(asked.to, asked);
+  return [
+    { name: "← Earlier", range: rangeBefore(asked) },
+    ...(later.from > today ? [] : [{ name: "Later →", range: later }]),
+    { name: "Last 30 days", range: { from: addDays(today, -DEFAULT_DAYS), to: today } },
+    { name: "This month", range: { from: thisMonth, to: addMonths(thisMonth, 1) } },
+    { name: "Last month", range: { from: addMonths(thisMonth, -1), to: thisMonth } },
+    { name: "Last 12 months", range: { from: addMonths(thisMonth, -12), to: thisMonth } },
+  ];
+}
+
+export function whyEmpty({ asked, source, today }: Question): string {
+  return asked.to <= source.dataStart
+    ? `Usage of ${source.slug} begins on ${source.dataStart}.`
+    : `Today is ${today}: the range lies in the future.`;
+}
+
+export const COUNTED_WORDS: Readonly<Record<Counted, string>> = {
+  traces: "traces",
+  longlived: "long-lived traces",
+  nodes_executed: "nodes executed",
+  agent_runs: "agent runs",
+  agent_uptime_seconds: "seconds of agent uptime",
+  lcu: "compute units (LCU) of sandboxes",
+  lsu: "storage units (LSU) of sandboxes",
+  spend_usd: "USD spent by evaluators",
+  evaluated_traces: "evaluated traces",
+};
+
+export const NO_INVOICE =
+  "The platform computes this from model prices. No invoice has it, and no bill here counts it.";
+
+export function titleOf({ measure }: Pick<Question, "measure">): string {
+  return measure === "cost" ? "Estimated costs" : "Usage";
+}
+
+/** The word for an id. A "project" of other usage than traces is not one of the projects with traces. */
+export function idWord({ by, measure }: Pick<Question, "by" | "measure">): string {
+  if (by === "owner") return by;
+  return dimensionTitle(by, measure === "cost" ? "traces" : meterOfCounted(measure));
+}
+
+export function addressOf(
+  question: Question,
+  changed: Readonly<Record<string, string | undefined>> = {},
+  path = "/usage",
+): string {
+  return address(path, { ...fieldsOf(question), ...changed });
+}
+
+function fieldsOf(question: Question): Fields {
+  const { source, by, asked, per, measure, currency, workspace, against, find, rows, sort } = question;
+  return {
+    source: source.slug,
+    by,
+    ...asked,
+    per,
+    measure,
+    currency: measure === "cost" ? currency : undefined,
+    workspace: workspace?.id,
+    against,
+    find,
+    rows: rows === ROWS[0] ? undefined : rows,
+    sort: sort === "amount" ? undefined : sort,
+  };
+}
+
+export function questionForm(
+  question: Question,
+  { sources, currencies }: { sources: readonly UsageSource[]; currencies: readonly string[] },
+): Html {
+  const { source, by, asked, range, per, measure, currency, workspace, against, sort, today } = question;
+  const { slug, workspaces } = source;
+  const dimensions = DIVIDERS.map((value) => ({ value, text: idWord({ by: value, measure }) }));
+  const measures = MEASURED.map((value) => ({
+    value,
+    text: value === "cost" ? "cost" : COUNTED_WORDS[value],
+  }));
+  const named = [ALL, ...workspaces.map(({ id, name }) => ({ value: id, text: plainName(name ?? id) }))];
+  const ranges = presetsOf(asked, today);
+  return html`<form class="row" method="get" action="/usage">
+      ${sourceField(
+        sources.map((one) => one.slug),
+        slug,
+      )}
+      ${choice("Measure", "measure", measures, measure)}
+      ${measure === "cost" && currencies.length > 1 && choice("Currency", "currency", currencies, currency)}
+      ${choice("By", "by", dimensions, by)}
+      ${workspaces.length > 1 && choice("Workspace", "workspace", named, workspace?.id ?? "")}
+      ${dayField("From", "from", asked.from)}
+      ${lastDayField(sort === "growth" && range.from < range.to ? range.to : asked.to)}
+      ${choice("Per", "per", ["hour", "day", "month"], per)}
+      ${dayField("Compare with days from", "against", against)}
+      ${sort === "growth" && hidden({ sort })}
+      <button>Show</button>
+    </form>
+    <nav class="presets" aria-label="Ranges"><ul>${ranges.map(({ name, range }) => {
+      const isHere = range.from === asked.from && range.to === asked.to;
+      const to = addressOf(question, { ...range, per: undefined, against: undefined });
+      return html`<li><a href="${to}" ${isHere && html`aria-current="true"`}>${name}</a></li>`;
+    })}</ul></nav>`;
+}
+
+export function findForm(question: Question, one: string): Html {
+  const { find } = question;
+  return html`<form class="row find" method="get" action="/usage">
+    ${hidden({ ...fieldsOf(question), find: undefined, rows: undefined })}
+    <label>Find a ${one} <input type="search" name="find" value="${find ?? ""}"></label>
+    <button>Find</button>
+    ${find !== undefined && html`<a href="${addressOf(question, { find: undefined })}">Show all</a>`}
+  </form>`;
+}

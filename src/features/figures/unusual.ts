@@ -1,0 +1,173 @@
+import { counted } from "../../core/base/printable.ts";
+import { addDays, dayOf } from "../../core/domain/time/days.ts";
+import type { DayAmount } from "../../core/domain/usage/forecast.ts";
+import { UNUSUAL_DAYS, type UnusualDay, unusualDays } from "../../core/domain/usage/unusual.ts";
+import { listSources } from "../../core/store/activity/overview.ts";
+import type { Database } from "../../core/store/db/database.ts";
+import { storeNow } from "../../core/store/work/fetch-ledger.ts";
+import { ownersOfParts } from "../owners/owners.store.ts";
+import {
+  type DayAsked,
+  type DayPart,
+  partsOfDays,
+  usageVersion,
+  type WorkspaceDays,
+  workspaceDays,
+} from "./workspace-days.store.ts";
+
+export interface UnusualOfWorkspace extends UnusualDay {
+  readonly source: string;
+  readonly workspaceId: string;
+  readonly workspaceName: string | null;
+  readonly because: readonly DayPart[];
+  /** The owner with most of what explains it. Null: nobody, or not known. */
+  readonly owner: string | null;
+}
+
+const DAYS = 30;
+/** Alerts look back this far, because a day with too little is judged once it is final. */
+const ALERT_DAYS = 14;
+/** `explained`: newest days whose cause is looked up. `named`: newest days in a message. */
+const MOST = { explained: 20, named: 5 };
+/** Part of an ordinary day of the whole source. Smaller differences are ignored. */
+const LEAST_PART = 0.02;
+const LEAST_SHARE = 0.5;
+const WEEKS = 8;
+
+let last: { readonly version: string; readonly found: Promise<readonly UnusualOfWorkspace[]> } | undefined;
+
+/**
+ * The unusual days among the last thirty that are over, by day. Read anew only when something was loaded,
+ * since callers ask often; a name may be older.
+ */
+export async function unusualLately(db: Database): Promise<readonly UnusualOfWorkspace[]> {
+  const version = await usageVersion(db);
+  if (last?.version === version) return last.found;
+  const found = findUnusual(db);
+  last = { version, found };
+  return found.catch((error) => {
+    if (last?.found === found) last = undefined;
+    throw error;
+  });
+}
+
+async function findUnusual(db: Database): Promise<UnusualOfWorkspace[]> {
+  const to = dayOf(await storeNow(db));
+  const from = addDays(to, -DAYS);
+  const found: (UnusualOfWorkspace & { readonly others: readonly DayAmount[] })[] = [];
+  for (const { sourceId, source } of await listSources(db)) {
+    const workspaces = await workspaceDays(
+      db,
+      { sourceId, source },
+      { from: addDays(from, -UNUSUAL_DAYS), to },
+    );
+    const least = LEAST_PART * ordinaryDay(workspaces, from);
+    for (const { id, name, days } of workspaces) {
+      const unusual = unusualDays(days);
+      const isUnusual = new Set(unusual.map(({ day }) => day));
+      const ordinary = days.filter(({ day }) => !isUnusual.has(day));
+      for (const one of unusual) {
+        if (one.day < from || differenceOf(one) < least) continue;
+        const others = sameWeekdays(ordinary, one.day);
+        found.push({
+          ...one,
+          source,
+          workspaceId: id,
+          workspaceName: name,
+          because: [],
+          owner: null,
+          others,
+        });
+      }
+    }
+  }
+  found.sort((a, b) => Date.parse(b.day) - Date.parse(a.day) || differenceOf(b) - differenceOf(a));
+  const parts = await partsOfDays(
+    db,
+    found.slice(0, MOST.explained).map(({ others, ...one }) => askedOf(one, others)),
+  );
+  const explained = found.map(({ others, ...one }, n) => ({
+    ...one,
+    // Without a day to compare with, whatever is largest would seem to be the reason.
+    because: others.length === 0 ? [] : because(one, parts[n] ?? []),
+  }));
+  const owners = await ownersOfParts(
+    db,
+    explained.flatMap(({ source, workspaceId, day, because }, n) =>
+      because.map(({ by, id }) => ({ n, source, workspaceId, day, by, id })),
+    ),
+  );
+  return explained.map((one, n) => ({ ...one, owner: owners.get(n) ?? null })).reverse();
+}
+
+function differenceOf({ amount, expected }: UnusualDay): number {
+  return Math.abs(amount - expected);
+}
+
+function ordinaryDay(workspaces: readonly WorkspaceDays[], from: string): number {
+  const days = workspaces
+    .flatMap((one) => one.days)
+    .filter(({ day, amount }) => day >= from && amount !== null);
+  const sum = days.reduce((all, { amount }) => all + (amount ?? 0), 0);
+  return sum / Math.max(1, new Set(days.map(({ day }) => day)).size);
+}
+
+function sameWeekdays(days: readonly DayAmount[], day: string): DayAmount[] {
+  const wanted = new Set(Array.from({ length: WEEKS }, (_, n) => addDays(day, -7 * (n + 1))));
+  return days.filter((one) => one.amount !== null && wanted.has(one.day));
+}
+
+/** The expected amount of a part is its mean on the other days, raised or lowered as that of its workspace. */
+function askedOf(
+  { source, workspaceId, day, amount, expected }: UnusualOfWorkspace,
+  others: readonly DayAmount[],
+): DayAsked {
+  const sum = others.reduce((all, one) => all + (one.amount ?? 0), 0);
+  return {
+    source,
+    workspaceId,
+    day,
+    others: others.map((one) => one.day),
+    factor: sum === 0 ? 0 : expected / sum,
+    sign: Math.sign(amount - expected),
+  };
+}
+
+function because({ amount, expected }: UnusualOfWorkspace, parts: readonly DayPart[]): readonly DayPart[] {
+  return parts.filter(({ more }) => more / (amount - expected) >= LEAST_SHARE);
+}
+
+const LONGEST_ID = 16;
+
+export function describedByDay(found: readonly UnusualOfWorkspace[]): Map<string, string> {
+  const days = Map.groupBy(found, ({ day }) => day);
+  return new Map([...days].map(([day, all]) => [day, describeAll(all)]));
+}
+
+export function describeAll(found: readonly UnusualOfWorkspace[]): string {
+  const more = found.length - MOST.named;
+  const named = found.toReversed().slice(0, MOST.named).map(describeUnusual);
+  return [...named, ...(more > 0 ? [`And ${more} more.`] : [])].join(" ");
+}
+
+export function ofLastWeeks(
+  found: readonly UnusualOfWorkspace[],
+  source: string,
+  now: number,
+): UnusualOfWorkspace[] {
+  const since = addDays(dayOf(now), -ALERT_DAYS);
+  return found.filter((one) => one.source === source && one.day >= since);
+}
+
+export function describeUnusual({ day, amount, expected, isFinal, ...of }: UnusualOfWorkspace): string {
+  const { workspaceId, workspaceName, because } = of;
+  const named = because.map(({ by, id, name }) => `${by === "api_key" ? "key" : by} ${name ?? cut(id)}`);
+  const why = named.length === 0 ? "" : ` Most of the difference is of ${LIST.format(named)}.`;
+  return `${day}: ${isFinal ? "" : "at least "}${counted(amount, "trace")} in workspace ${workspaceName ?? workspaceId}, where about ${Math.round(expected).toLocaleString("en-US")} were expected.${why}`;
+}
+
+const LIST = new Intl.ListFormat("en-US");
+
+function cut(id: string): string {
+  return id.length > LONGEST_ID ? `${id.slice(0, LONGEST_ID / 2)}…` : id;
+}

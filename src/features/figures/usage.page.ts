@@ -1,0 +1,174 @@
+import { UsageError } from "../../core/base/errors.ts";
+import { addMonths, monthStart } from "../../core/domain/time/days.ts";
+import type { Database } from "../../core/store/db/database.ts";
+import { inSnapshot } from "../../core/store/db/snapshot.ts";
+import { meterStart } from "../../core/store/figures/counted.ts";
+import { isLoadedByHour } from "../../core/store/figures/loaded.ts";
+import { type UsageSource, usageSources } from "../../core/store/figures/sources.ts";
+import type { Page } from "../../web/layout.ts";
+import { type Html, html, notice, prose } from "../../web/parts.ts";
+import type { Context, Web } from "../../web/routes.ts";
+import { monthBill } from "../costs/bill-lines.store.ts";
+import { withoutCost } from "../costs/bill-table.ts";
+import { currenciesOf } from "../costs/costs.store.ts";
+import type { MonthBill } from "../costs/month-bill.ts";
+import { asCsv } from "../export/table-file.ts";
+import { courseLines, fileName, idLines } from "./files.ts";
+import { noteShown, notesOf } from "./notes.ts";
+import {
+  addressOf,
+  COUNTED_WORDS,
+  type Question,
+  questionForm,
+  questionOf,
+  refusalOf,
+  sourceOf,
+  titleOf,
+  USAGE_QUERY,
+  type UsageQuery,
+  whyEmpty,
+} from "./question.ts";
+import { type Report, reportOf } from "./report.ts";
+import { course, headline, idTable } from "./tables.ts";
+import { workbookOf } from "./workbook.ts";
+
+export function addUsage(web: Web): void {
+  web.page("/usage", { query: USAGE_QUERY, oneInstant: true }, show);
+  web.file("/usage.csv", { query: USAGE_QUERY }, async (context) => {
+    const report = await inSnapshot(context.db, (db) => reportForFile({ ...context, db }));
+    const table = context.query.table ?? "ids";
+    return (
+      context.reply
+        .type("text/csv; charset=utf-8")
+        .header("content-disposition", `attachment; filename="${fileName(report, "csv", table)}"`)
+        // Excel reads UTF-8 only after a byte order mark.
+        .send(`\uFEFF${asCsv(table === "ids" ? idLines(report) : courseLines(report))}`)
+    );
+  });
+  web.file("/usage.xlsx", { query: USAGE_QUERY }, async (context) => {
+    const { now, masked, reply } = context;
+    const read = await inSnapshot(context.db, async (db) => {
+      const report = await reportForFile({ ...context, db });
+      return { report, notes: await notesOf(db, report), bill: await billOf(db, report.question) };
+    });
+    const { report } = read;
+    const workbook = await workbookOf(read, { now, masked });
+    return reply
+      .type("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet")
+      .header("content-disposition", `attachment; filename="${fileName(report, "xlsx")}"`)
+      .send(workbook);
+  });
+}
+
+/** `db`: a snapshot. Errors: those of `questionOf`, `usage_missing`, `usage_range_long`. */
+async function reportForFile({ db, query, now, masked }: Context<UsageQuery>): Promise<Report> {
+  const source = sourceOf(query.source, await usageSources(db));
+  const asked = source && (await askedOf(db, query, { source, now }));
+  if (asked === undefined || isUnpriced(asked.question) || !asked.question.isLoaded) {
+    throw new UsageError({
+      code: "usage_missing",
+      message: "There is no source, no price, or no usage of this measure, so there is no answer.",
+      next: "`usage-etl status` says what is stored. `usage-etl prices import FILE` enters prices.",
+    });
+  }
+  const message = refusalOf(asked.question);
+  if (message !== undefined) {
+    throw new UsageError({
+      code: "usage_range_long",
+      message,
+      next: "`usage-etl export --view fct_cost_by_id_daily --where group_by=user` writes any range.",
+    });
+  }
+  return reportOf(db, asked.question, { now, masked });
+}
+
+async function billOf(db: Database, question: Question): Promise<MonthBill | undefined> {
+  const { asked, range, measure, workspace, source } = question;
+  if (range.from === range.to) return undefined;
+  const isMonth = asked.from === monthStart(asked.from) && asked.to === addMonths(asked.from, 1);
+  if (!isMonth || workspace !== undefined || (measure !== "traces" && measure !== "cost")) return undefined;
+  const lines = await monthBill(db, { source: source.slug, monthStart: asked.from });
+  return { source: source.slug, month: { start: asked.from }, lines };
+}
+
+async function show({ db, query, now, masked }: Context<UsageQuery>): Promise<Page> {
+  const sources = await usageSources(db);
+  const source = sourceOf(query.source, sources);
+  if (source === undefined)
+    return {
+      title: "Usage",
+      body: said("No source is stored yet. `usage-etl sync --inline` loads the first usage."),
+    };
+  const { question, currencies } = await askedOf(db, query, { source, now });
+  const title = titleOf(question);
+  const form = questionForm(question, { sources, currencies });
+  if (question.range.from === question.range.to)
+    return { title, body: html`${form}${said(`There is nothing to show. ${whyEmpty(question)}`)}` };
+  const refusal = refusalOf(question);
+  if (refusal !== undefined) return { title, body: html`${form}${notice("warn", refusal)}` };
+  if (isUnpriced(question)) return { title, body: html`${form}${said(NO_PRICE)}` };
+  if (!question.isLoaded) return { title, body: html`${form}${notLoaded(question)}` };
+  const { measure } = question;
+  const report = await reportOf(db, question, { now, masked });
+  const body = html`${form}
+      <dl class="facts">${headline(report)}</dl>
+      ${(await notesOf(db, report)).map(noteShown)}
+      ${measure === "cost" && withoutCost((await billOf(db, question))?.lines ?? [])}
+      ${course(report)}
+      ${idTable(report)}
+      ${downloads(question)}`;
+  return { title, body };
+}
+
+export function downloads(question: Question): Html {
+  return html`<p>Download: <a href="${addressOf(question, {}, "/usage.xlsx")}">Excel (XLSX)</a> ·
+    <a href="${addressOf(question, {}, "/usage.csv")}">CSV of this table</a> ·
+    <a href="${addressOf(question, { table: "time" }, "/usage.csv")}">CSV of its course</a></p>`;
+}
+
+function isUnpriced({ measure, currency }: Question): boolean {
+  return measure === "cost" && currency === undefined;
+}
+
+export async function askedOf(
+  db: Database,
+  query: UsageQuery,
+  { source, now }: { source: UsageSource; now: number },
+): Promise<{ question: Question; currencies: readonly string[] }> {
+  const { measure = "traces" } = query;
+  // Deployment usage begins where its own history begins.
+  const begins =
+    measure === "cost" || measure === "traces"
+      ? source.dataStart
+      : await meterStart(db, { sourceId: source.sourceId, counted: measure });
+  const about = {
+    source: { ...source, dataStart: begins ?? source.dataStart },
+    now,
+    isLoaded: begins !== undefined,
+  };
+  const found = questionOf(query, about);
+  const isOfHours = query.per === undefined && found.per === "hour";
+  const hasHours = !isOfHours || (await isLoadedByHour(db, source.sourceId, found.range));
+  const asked = hasHours ? found : questionOf({ ...query, per: "day" }, about);
+  if (measure !== "cost") return { question: asked, currencies: [] };
+  const currencies = await currenciesOf(db, source.sourceId);
+  return { question: { ...asked, currency: currencyOf(asked.currency, currencies) }, currencies };
+}
+
+/** A currency without prices is not an error: the first one is shown, and the form names it. */
+function currencyOf(asked: string | undefined, currencies: readonly string[]): string | undefined {
+  return currencies.find((one) => one === asked) ?? currencies[0];
+}
+
+const NO_PRICE = "No price is stored, so nothing is estimated. `usage-etl prices import FILE` enters prices.";
+
+function said(text: string): Html {
+  return notice("info", prose(text));
+}
+
+function notLoaded({ measure, source }: Question): Html {
+  const what = measure === "cost" ? "usage" : COUNTED_WORDS[measure];
+  return said(
+    `No ${what} of ${source.slug} are loaded, which is not zero. \`usage-etl doctor\` says what its server counts.`,
+  );
+}

@@ -1,0 +1,80 @@
+import type pg from "pg";
+import { EtlError, UsageError } from "../../core/base/errors.ts";
+import { ClosingClient } from "../../core/store/db/client.ts";
+import type { Store } from "../../core/store/db/database.ts";
+import { SILENCE_LIMITS } from "../../core/store/db/dead-connections.ts";
+import { transactionSettings } from "../../core/store/db/session.ts";
+
+export type Reader = "usage_reader" | "usage_reader_masked";
+
+interface QueryLimits {
+  readonly rows: number;
+  readonly bytes: number;
+  readonly statementMs: number;
+}
+
+/** Classes of SQLSTATE that do not concern the statement: connection, resources, operator, system, internal. */
+const NOT_OF_THE_STATEMENT = /^(08|53|57|58|XX)/;
+
+/**
+ * Runs one SELECT of a stranger with only a reader's rights (sql/reporting/97_query_as_reader.sql), on a separate connection.
+ * Returns JSON as Postgres writes it, with every digit: `columns`, `rows` as arrays, and `is_cut`. Errors: `query_refused`,
+ * `reader_role_missing`, and the driver's.
+ */
+export async function queryAsReader(
+  store: Store,
+  reader: Reader,
+  statement: string,
+  limits: QueryLimits,
+): Promise<string> {
+  const client = new ClosingClient({
+    address: store.address,
+    connectionTimeoutMillis: SILENCE_LIMITS.connectMs,
+    application_name: "usage-etl query",
+  });
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    store.watch(client);
+    await client.query(
+      `BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; ${transactionSettings(limits.statementMs)}`,
+    );
+    const { rows } = await client.query("SELECT to_regproc($1) IS NOT NULL AS exists", [
+      `usage.query_as_${reader}`,
+    ]);
+    if (!rows[0]?.exists) throw roleMissing();
+    await client.query("SAVEPOINT before_statement");
+    try {
+      const call = `SELECT usage.query_as_${reader}($1, $2, $3) AS response`;
+      const result = await client.query<{ response: string }>(call, [statement, limits.rows, limits.bytes]);
+      return result.rows[0]?.response ?? "";
+    } catch (error) {
+      throw refused(error as pg.DatabaseError) ?? error;
+    } finally {
+      // A pooler may keep the session for others, and its locks outlive the transaction.
+      await client
+        .query("ROLLBACK TO before_statement; SELECT pg_advisory_unlock_all(); ROLLBACK")
+        .catch(() => {});
+    }
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+function refused({ code, message, hint, cause }: pg.DatabaseError): UsageError | undefined {
+  if (code === undefined || !/^\w{5}$/.test(code) || NOT_OF_THE_STATEMENT.test(code)) return undefined;
+  return new UsageError({
+    code: "query_refused",
+    message: `Postgres refused the statement: ${message}.`,
+    next: hint ?? "Send one SELECT over the views that list_views shows.",
+    cause,
+  });
+}
+
+function roleMissing(): EtlError {
+  return new EtlError({
+    code: "reader_role_missing",
+    message: "The service may not act as the role that reads the views.",
+    next: "Let an administrator of the database run `GRANT usage_reader, usage_reader_masked TO ROLE` for the role that runs `usage-etl migrate`, and migrate again.",
+  });
+}

@@ -1,0 +1,144 @@
+/** Tests change names and flags; ids never change. */
+export interface Workspace {
+  readonly id: string;
+  name: string;
+  readonly createdAt: number;
+  /** Usage ends at this instant. */
+  deletedAt: number | null;
+}
+
+/** A traced project, or a deployment, which has an id of another space (documented). */
+export interface Project {
+  readonly id: string;
+  name: string;
+  readonly workspace: Workspace;
+  /** Removed from every answer, its past too. */
+  dropped: boolean;
+}
+
+export interface User {
+  readonly id: string;
+  email: string | null;
+}
+
+export interface Key {
+  readonly id: string;
+  readonly shortKey: string;
+}
+
+/** Some seeded traces are long-lived when received, some by a later rule (documented). Shares, rules and times are our own. */
+export interface Retention {
+  /** Share that is long-lived when received, 0 to 1. */
+  readonly received: number;
+  /** Share after the rule ran, at least `received`. */
+  readonly upgraded: number;
+  /** Days since 1970-01-01: the first day that the rule upgrades. */
+  readonly ruleFrom: number;
+  /** Nights from the day after the trace's until the rule runs. */
+  readonly nightsLater: number;
+}
+
+export const SHORT_LIVED: Retention = { received: 0, upgraded: 0, ruleFrom: 0, nightsLater: 0 };
+
+export type Rhythm = "office" | "evening" | "nightly" | "steady";
+
+/** Sends traces or runs a deployment. Each count belongs to one. */
+export interface Stream {
+  readonly index: number;
+  readonly project: Project;
+  readonly user: User | null;
+  readonly key: Key | null;
+  readonly retention: Retention;
+  readonly rhythm: Rhythm;
+  /** Traces on an ordinary weekday; 0: no seeded history. */
+  readonly weight: number;
+  /** Days since 1970-01-01: first day with usage, first one without again. */
+  readonly begins: number;
+  readonly ends: number;
+  /** Replicas of a deployment while nothing runs. */
+  readonly replicas: number;
+}
+
+export const sandboxTypes = ["SANDBOX", "SNAPSHOT"] as const;
+
+/** docs/platform.md, Sandbox costs. Answers give its id alone. */
+export interface Sandbox {
+  readonly id: string;
+  readonly type: (typeof sandboxTypes)[number];
+  readonly workspace: Workspace;
+  /** Starts of hours: first one with seeded usage, first one without again. */
+  readonly begins: number;
+  readonly ends: number;
+}
+
+interface Dataset {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** For a project or a dataset: the other one is null. */
+export interface EvaluatorRule {
+  readonly id: string;
+  readonly name: string;
+  readonly project: Project | null;
+  readonly dataset: Dataset | null;
+  /** USD a week. Null: no limit. */
+  limitUsd: number | null;
+}
+
+/** An evaluator judges by a model or by code (docs/platform.md, Evaluator spend). */
+export interface Evaluator {
+  readonly id: string;
+  readonly name: string;
+  readonly type: "llm" | "code";
+  readonly workspace: Workspace;
+  readonly rules: readonly EvaluatorRule[];
+}
+
+export interface Organisation {
+  readonly id: string;
+  readonly name: string;
+  readonly workspaces: Workspace[];
+  readonly projects: Project[];
+  readonly users: User[];
+  readonly keys: Key[];
+  readonly streams: Stream[];
+  readonly deployments: Project[];
+  readonly deploymentStreams: Stream[];
+  readonly sandboxes: Sandbox[];
+  readonly evaluators: Evaluator[];
+  readonly unreadable: readonly Workspace[];
+}
+
+/** An unknown id throws. */
+export function named<T extends { readonly id: string }>(kind: string, id: string, all: readonly T[]): T {
+  const found = all.find((one) => one.id === id);
+  if (found === undefined) throw new RangeError(`stand-in: no ${kind} ${JSON.stringify(id)}`);
+  return found;
+}
+
+export type Sender = Pick<Stream, "project" | "user" | "key">;
+
+export function findStream(streams: readonly Stream[], of: Sender): Stream | undefined {
+  return streams.find((s) => s.project === of.project && s.user === of.user && s.key === of.key);
+}
+
+/** A new stream has no seeded history. */
+export function openStream(streams: Stream[], { project, user, key }: Sender): Stream {
+  const known = findStream(streams, { project, user, key });
+  if (known !== undefined) return known;
+  const opened: Stream = {
+    project,
+    user,
+    key,
+    index: streams.length,
+    retention: SHORT_LIVED,
+    rhythm: "steady",
+    weight: 0,
+    begins: 0,
+    ends: Number.POSITIVE_INFINITY,
+    replicas: 0,
+  };
+  streams.push(opened);
+  return opened;
+}

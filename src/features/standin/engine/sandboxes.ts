@@ -1,0 +1,133 @@
+import { HOUR } from "./course.ts";
+import { type Changed, hourOf, type LedgerOptions, type LedgerRange } from "./ledger.ts";
+import { named, type Sandbox } from "./organisation.ts";
+import { unit } from "./random.ts";
+
+export const SANDBOX_COSTS = "/api/v2/sandboxes/usage/costs";
+
+type SandboxMeasure = "lcu" | "lsu";
+
+/** Millionths of a unit: six decimals are documented, and whole numbers add up exactly. */
+type Units = Record<SandboxMeasure, number>;
+
+export interface SandboxSum extends Units {
+  readonly resourceId: string;
+  readonly resourceType: Sandbox["type"];
+  readonly workspaceId: string;
+}
+
+export interface SandboxHour extends SandboxSum {
+  /** Epoch ms. */
+  readonly hour: number;
+}
+
+interface SandboxChange {
+  readonly resourceId: string;
+  /** Any instant of the hour. */
+  readonly at: number;
+  readonly measure: SandboxMeasure;
+  /** Millionths of a unit. */
+  readonly delta: number;
+}
+
+/** An hour shows its whole amount once it has begun (our guess), in a deleted workspace up to its deletion. */
+export class SandboxLedger {
+  /** Added to sums of a range that holds `at`, and to no hour. */
+  readonly contradictions: SandboxChange[] = [];
+  readonly #changed = new Map<string, Units>();
+  readonly #options: LedgerOptions;
+
+  constructor(options: LedgerOptions) {
+    this.#options = { ...options, seed: options.seed + 32_452_843 };
+  }
+
+  /** Rows with an amount, by time, then in the organisation's order. */
+  hours({ workspaceId, start, end }: LedgerRange): SandboxHour[] {
+    const asked = this.#asked(workspaceId);
+    const now = this.#options.now();
+    const rows: SandboxHour[] = [];
+    const first = Math.ceil(Math.max(start, this.#options.start) / HOUR) * HOUR;
+    for (let hour = first; hour < Math.min(end, now); hour += HOUR) {
+      for (const sandbox of asked) {
+        const { lcu, lsu } = this.#shown(sandbox, hour, now);
+        if (lcu > 0 || lsu > 0) rows.push({ ...about(sandbox), hour, lcu, lsu });
+      }
+    }
+    return rows;
+  }
+
+  /** Resources with an amount, in the organisation's order; with the contradictions. */
+  sums(range: LedgerRange): SandboxSum[] {
+    const { workspaceId, start, end } = range;
+    const sums = new Map<string, SandboxSum>();
+    for (const one of this.#asked(workspaceId)) sums.set(one.id, { ...about(one), lcu: 0, lsu: 0 });
+    for (const { resourceId, lcu, lsu } of this.hours(range)) {
+      const sum = sums.get(resourceId);
+      if (sum === undefined) continue;
+      sum.lcu += lcu;
+      sum.lsu += lsu;
+    }
+    for (const { resourceId, at, measure, delta } of this.contradictions) {
+      const sum = sums.get(resourceId);
+      if (sum !== undefined && at >= start && at < end) sum[measure] = Math.max(0, sum[measure] + delta);
+    }
+    return [...sums.values()].filter(({ lcu, lsu }) => lcu > 0 || lsu > 0);
+  }
+
+  /**
+   * Changes one row, never below 0. A future row shows at its hour. A snapshot's compute units stay 0. A row before the start
+   * or an unknown resource throws.
+   */
+  change({ resourceId, at, measure, delta }: SandboxChange): Changed {
+    const hour = hourOf(this.#options.start, at, delta);
+    const sandbox = named("sandbox", resourceId, this.#options.organisation.sandboxes);
+    const before = this.#shown(sandbox, hour)[measure];
+    const units = { ...this.#of(sandbox, hour) };
+    const isAlwaysZero = measure === "lcu" && sandbox.type === "SNAPSHOT";
+    units[measure] = isAlwaysZero ? 0 : Math.max(0, units[measure] + delta);
+    this.#changed.set(rowId(sandbox, hour), units);
+    return { before, after: this.#shown(sandbox, hour)[measure] };
+  }
+
+  #asked(workspaceId: string | undefined): Sandbox[] {
+    return this.#options.organisation.sandboxes.filter(
+      ({ workspace }) => workspaceId === undefined || workspace.id === workspaceId,
+    );
+  }
+
+  #shown(sandbox: Sandbox, hour: number, now = this.#options.now()): Readonly<Units> {
+    const until = Math.min(now, sandbox.workspace.deletedAt ?? now);
+    return hour >= until ? NONE : this.#of(sandbox, hour);
+  }
+
+  #of(sandbox: Sandbox, hour: number): Readonly<Units> {
+    return this.#changed.get(rowId(sandbox, hour)) ?? seeded(this.#options.seed, sandbox, hour);
+  }
+}
+
+const NONE: Readonly<Units> = { lcu: 0, lsu: 0 };
+
+/**
+ * A function of seed, resource and hour (our own). Sandboxes compute in some hours; two of three keep storage, and so does each
+ * snapshot.
+ */
+function seeded(seed: number, { id, type, begins, ends }: Sandbox, hour: number): Readonly<Units> {
+  if (hour < begins || hour >= ends) return NONE;
+  const own = Number.parseInt(id.slice(0, 8), 16);
+  const nth = hour / HOUR;
+  const isRunning = type === "SANDBOX" && unit(seed, own, nth) < 0.1 + 0.6 * unit(seed, own, 0);
+  const isKept = type === "SNAPSHOT" || unit(seed + 1, own, 0) < 0.7;
+  return {
+    // 0.010001 to 1.999997, odd in the sixth digit: a reader that rounds finds wrong sums.
+    lcu: isRunning ? 10_001 + 2 * Math.floor(994_999 * unit(seed + 2, own, nth)) : 0,
+    lsu: isKept ? 200 + Math.floor(5000 * unit(seed + 3, own, 0) + 5 * unit(seed + 4, own, nth)) : 0,
+  };
+}
+
+function about({ id, type, workspace }: Sandbox): Omit<SandboxSum, SandboxMeasure> {
+  return { resourceId: id, resourceType: type, workspaceId: workspace.id };
+}
+
+function rowId({ id }: Sandbox, hour: number): string {
+  return `${id} ${hour}`;
+}

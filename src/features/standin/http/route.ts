@@ -1,0 +1,132 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Needs } from "../engine/access.ts";
+import type { Fault } from "../engine/faults.ts";
+import { asProblem, notJson, Refusal, tooLarge } from "../engine/refusal.ts";
+import type { World } from "../engine/world.ts";
+import { type Answer, hang, reset, send } from "./wire.ts";
+
+export interface Exchange {
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Scheme, host and port that the client used. */
+  readonly origin: string;
+  /** Parsed JSON, or undefined; the text for a route that takes `text`. */
+  readonly body: unknown;
+  readonly fault: Fault | null;
+}
+
+export interface Route {
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  readonly path: string;
+  readonly needs: Needs;
+  /** The route parses and refuses its body itself. */
+  readonly takes?: "text";
+  readonly refusesBy?: "problem";
+  /** Our own: it meets no faults and is not remembered, so that a broken platform can be repaired. */
+  readonly isOwn?: true;
+  handle(exchange: Exchange): Answer | Promise<Answer>;
+}
+
+/** Bytes (our guess). */
+export const MOST_BODY = 5_000_000;
+
+export const json = (body: unknown, status = 200): Answer => ({
+  status,
+  type: "application/json",
+  body: JSON.stringify(body),
+});
+
+export function open(app: FastifyInstance, world: World, routes: readonly Route[]): void {
+  for (const route of routes) {
+    const { method, path: url } = route;
+    app.route({ method, url, handler: (request, reply) => answer(world, route, request, reply) });
+  }
+}
+
+async function answer(
+  world: World,
+  route: Route,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const gzip = acceptsGzip(request.headers["accept-encoding"]);
+  const path = request.url.split("?")[0] ?? request.url;
+  const query = request.query as Record<string, unknown>;
+  const fault = route.isOwn ? null : world.faults.next({ path, query, acceptsGzip: gzip });
+  const remember = (status: number | null): void => {
+    if (route.isOwn) return;
+    world.remember({ method: request.method, url: request.url, status, fault: fault?.kind ?? null });
+  };
+
+  if (fault?.kind === "reset" || fault?.kind === "hang") {
+    remember(null);
+    return fault.kind === "reset" ? reset(reply) : hang(reply);
+  }
+  // A gateway refuses before it looks at the key (our guess).
+  const given =
+    fault?.kind === "status"
+      ? refused(fault)
+      : await outcome(route, () => {
+          world.access.check(route.needs, request.headers);
+          return route.handle(exchange(request, route, fault));
+        });
+  remember(given.status);
+  const { compress, framing } = world.settings;
+  // Compression would hold back a stream's events.
+  const zip = gzip && compress && !given.type.startsWith("text/event-stream");
+  return send(reply, given, { gzip: zip, framing, fault });
+}
+
+async function outcome({ refusesBy }: Route, handle: () => Answer | Promise<Answer>): Promise<Answer> {
+  try {
+    return await handle();
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const { status, body } = refusesBy === "problem" ? asProblem(error) : error;
+    return { ...json(body, status), ...(refusesBy === "problem" && { type: "application/problem+json" }) };
+  }
+}
+
+function exchange(request: FastifyRequest, route: Route, fault: Fault | null): Exchange {
+  const { params, query, headers, protocol, host } = request;
+  const text = (request.body as Buffer | undefined)?.toString("utf8") ?? "";
+  return {
+    params: params as Record<string, string>,
+    query: query as Record<string, unknown>,
+    headers,
+    origin: `${protocol}://${host}`,
+    body: route.takes === "text" ? text : parsedBody(text),
+    fault,
+  };
+}
+
+/** Content-Type plays no part (our guess). */
+function parsedBody(text: string): unknown {
+  if (Buffer.byteLength(text) > MOST_BODY) throw tooLarge(MOST_BODY);
+  if (text === "") return undefined;
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw notJson(Number(/position (\d+)/.exec((error as Error).message)?.[1] ?? 0));
+  }
+}
+
+/** Undocumented bodies are our guess: a sentence, and a gateway's page for 5xx. */
+function refused({ status, retry_after, content_type, body }: Extract<Fault, { kind: "status" }>): Answer {
+  const sentence = status === 401 ? "Invalid token" : `Refused with ${status}`;
+  const isPage = body !== undefined || status >= 500;
+  return {
+    status,
+    type: content_type ?? (isPage ? "text/html" : "application/json"),
+    headers: retry_after === undefined ? {} : { "retry-after": String(retry_after) },
+    body: body ?? (isPage ? `<html><h1>${status}</h1></html>\n` : JSON.stringify({ detail: sentence })),
+  };
+}
+
+function acceptsGzip(header: string | string[] | undefined): boolean {
+  const gzip = String(header ?? "")
+    .split(",")
+    .find((one) => /^\s*(gzip|\*)\s*(;|$)/i.test(one));
+  return gzip !== undefined && !/q=0(\.0*)?\s*$/i.test(gzip);
+}

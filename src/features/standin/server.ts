@@ -1,0 +1,116 @@
+import type { AddressInfo } from "node:net";
+import Fastify, { type FastifyInstance } from "fastify";
+import { Deployments, Templates } from "./engine/control-plane.ts";
+import { runsOf } from "./engine/meter.ts";
+import { noRoute } from "./engine/refusal.ts";
+import { DEFAULT_SETTINGS, type Settings } from "./engine/settings.ts";
+import { World, type WorldOptions } from "./engine/world.ts";
+import { open } from "./http/route.ts";
+import { agentToAgent } from "./routes/a2a.ts";
+import { admin } from "./routes/admin.ts";
+import { billing } from "./routes/billing.ts";
+import { controlPlane } from "./routes/control-plane.ts";
+import { evaluators } from "./routes/evaluators.ts";
+import { organisationRoutes } from "./routes/organisation.ts";
+import { sandboxes } from "./routes/sandboxes.ts";
+import { tags } from "./routes/tags.ts";
+import { threads } from "./routes/threads.ts";
+
+/**
+ * It imports nothing of ours: a shared type would let one wrong assumption pass on both sides. Comments name the source of each
+ * rule: a section of docs/platform.md, "documented" (by the platform or the protocol), "seen" (in client code or on servers),
+ * or "our guess". Instants are epoch ms. Unless a comment or a setting says otherwise, unknown parameters and fields are
+ * refused (our guess).
+ */
+export interface StandinOptions
+  extends Partial<Settings>,
+    Partial<Omit<WorldOptions, "dataStart" | "deploymentStart" | "settings">> {
+  /** ISO date of the first usage. Default 2026-01-05 (docs/platform.md, Buckets). */
+  dataStart?: string;
+  /** ISO date of the first usage of deployments and sandboxes. Default 35 days before `dataStart` (our guess). */
+  deploymentStart?: string;
+  host?: string;
+  /** 0, the default: any. */
+  port?: number;
+}
+
+const KEPT_BEFORE = 35 * 86_400_000;
+
+export type Standin = World & {
+  readonly url: string;
+  close(): Promise<void>;
+};
+
+export async function startStandin(options: StandinOptions = {}): Promise<Standin> {
+  const {
+    seed = 1,
+    scale = 1,
+    dataStart = "2026-01-05",
+    deploymentStart,
+    organizationScoped = false,
+    apiKey = "standin-key",
+    now = Date.now,
+    faults = {},
+    host = "127.0.0.1",
+    port = 0,
+    ...settings
+  } = options;
+  const world = new World({
+    seed,
+    scale,
+    apiKey,
+    organizationScoped,
+    now,
+    faults,
+    dataStart: dayOf(dataStart),
+    deploymentStart:
+      deploymentStart === undefined
+        ? dayOf(dataStart) - KEPT_BEFORE
+        : dayOf(deploymentStart, "deploymentStart"),
+    settings: { ...DEFAULT_SETTINGS, ...settings },
+  });
+  const app = build(world);
+  await app.listen({ host, port });
+  const bound = app.server.address() as AddressInfo;
+  const address = bound.family === "IPv6" ? `[${bound.address}]` : bound.address;
+  return Object.assign(world, { url: `http://${address}:${bound.port}`, close: () => app.close() });
+}
+
+function build(world: World): FastifyInstance {
+  const app = Fastify({
+    exposeHeadRoutes: false,
+    // A hanging request must not keep the server from ending.
+    forceCloseConnections: true,
+    // The route itself refuses a body that is too large.
+    bodyLimit: 64_000_000,
+  });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+  const now = () => world.now();
+  const runs = runsOf(world);
+  app.addHook("onClose", async () => runs.close());
+  open(app, world, [
+    ...billing(world),
+    ...sandboxes(world),
+    ...evaluators(world),
+    ...tags(world),
+    ...organisationRoutes(world),
+    ...controlPlane(world, new Templates(now), new Deployments(now)),
+    ...threads(runs),
+    ...agentToAgent(world, runs),
+    ...admin(world),
+  ]);
+  app.setNotFoundHandler((request, reply) => {
+    const { status, body } = noRoute(request.method, request.url);
+    world.remember({ method: request.method, url: request.url, status, fault: null });
+    return reply.code(status).send(body);
+  });
+  return app;
+}
+
+/** Usage never begins within a day. */
+function dayOf(date: string, name = "dataStart"): number {
+  const instant = /^\d{4}-\d{2}-\d{2}$/.test(date) ? Date.parse(date) : Number.NaN;
+  if (!Number.isNaN(instant)) return instant;
+  throw new RangeError(`${name} ${JSON.stringify(date)} is not an ISO date such as 2026-01-05.`);
+}

@@ -1,0 +1,169 @@
+import PQueue from "p-queue";
+import { systemClock } from "../core/base/clock.ts";
+import { type Config, requireSources, type SourceConfig } from "../core/base/config.ts";
+import { InterruptedError } from "../core/base/errors.ts";
+import { createLogger } from "../core/base/log.ts";
+import type { RangeLine } from "../core/domain/coverage/range-status.ts";
+import type { UsageRequest } from "../core/domain/planning/request.ts";
+import { asRun } from "../core/pipeline/as-run.ts";
+import { type RunResult, runInline } from "../core/pipeline/extract/run-inline.ts";
+import { enterSource, openSource } from "../core/pipeline/source/open-source.ts";
+import type { OpenSource, SourceDeps } from "../core/pipeline/source/source.ts";
+import { type Asked, statusOfAsked } from "../core/pipeline/sync/asked-range.ts";
+import { billingClientOf } from "../core/platform/clients.ts";
+import { type UnknownMeter, unknownMeters } from "../core/store/catalog/source-meters.ts";
+import type { Store } from "../core/store/db/database.ts";
+import { storeNow } from "../core/store/work/fetch-ledger.ts";
+import type { RunEnd, RunKind } from "../core/store/work/runs.ts";
+import { EXIT, exitCodeOf, firstExit } from "./exit.ts";
+import { describeRange, describeRun, exitOfRange, rangeToData } from "./load-report.ts";
+import type { Session } from "./session.ts";
+
+/** This file is apart from session.ts, since most commands need no platform and start sooner without it. */
+
+export interface LoadPlan {
+  readonly asked: Asked;
+  readonly tasks: readonly UsageRequest[];
+  /** Stored figures may be wrong, so all are compared with the answers. */
+  readonly isRepair?: boolean;
+}
+
+interface Loaded {
+  readonly run: RunResult;
+  readonly range: readonly RangeLine[];
+  readonly unknown: readonly UnknownMeter[];
+}
+
+/** Fetches the plan of each source in this process. The report on the requested range reads the tables. */
+export async function loadInline(
+  session: Session,
+  kind: "sync" | "backfill",
+  planOf: (source: OpenSource, now: number) => Promise<LoadPlan>,
+  exitOfLines: (lines: readonly RangeLine[]) => number = exitOfRange,
+): Promise<number> {
+  return reportPerSource(session, {
+    kind,
+    work: async (source) => {
+      const { asked, tasks, isRepair = false } = await planOf(source, await storeNow(source.store.db));
+      const run = await session.output.progress({ label: source.config.slug, unit: "requests" }, (update) =>
+        runInline(source, tasks, { onProgress: update, isRepair, isRoutine: kind === "sync" }),
+      );
+      const { store, sourceId } = source;
+      const range = await statusOfAsked(store.db, source, asked);
+      // A backfill asks for one meter, whose days are in its range.
+      return { run, range, unknown: kind === "sync" ? await unknownMeters(store.db, sourceId) : [] };
+    },
+    exitOf: ({ range, unknown }) => (unknown.length > 0 ? EXIT.partlyFailed : exitOfLines(range)),
+    describe: (results) => {
+      const isOnly = Object.keys(results).length === 1;
+      return Object.entries(results)
+        .map(([slug, result]) => (isOnly ? "" : `${slug}\n`) + describeLoad(result))
+        .join("\n\n");
+    },
+    toData: ({ run, range, unknown }) => ({ ...run, range: rangeToData(range), unknown }),
+  });
+}
+
+function describeLoad({ run, range, unknown }: Loaded): string {
+  if (run.counts.length > 0) return `${describeRun(run)}\n${describeRange(range, unknown)}`;
+  const isFinal = range.length > 0 && range.every(({ status }) => status === "final");
+  return isFinal && unknown.length === 0
+    ? "Nothing was required: everything is final."
+    : `No usage was asked for. ${describeRange(range, unknown)}`;
+}
+
+/** With `--json` the results are an array. Returns the first exit code that applies. */
+export async function reportPerSource<T extends object>(
+  session: Session,
+  given: {
+    /** Makes each source's work one run of the history. */
+    kind?: RunKind;
+    work: (source: OpenSource) => Promise<T>;
+    exitOf: (result: T) => number;
+    describe: (results: Readonly<Record<string, T>>) => string;
+    /** Fields that `--json` shows beside `source`. Default: the result. */
+    toData?: (result: T) => object;
+  },
+): Promise<number> {
+  const { toData = (result: T): object => result } = given;
+  const results: Record<string, T> = {};
+  const exit = await eachSource(
+    session,
+    async (source) => {
+      const result = await given.work(source);
+      results[source.config.slug] = result;
+      return given.exitOf(result);
+    },
+    given.kind,
+  );
+  const data = Object.entries(results).map(([source, result]) => ({ source, ...toData(result) }));
+  session.output.data(data, () => given.describe(results));
+  return exit;
+}
+
+/**
+ * Runs `work` for every source after first contact, also if another one fails. Returns the first exit code
+ * that applies.
+ */
+export async function eachSource(
+  session: Session,
+  work: (source: OpenSource) => Promise<number>,
+  kind?: RunKind,
+): Promise<number> {
+  const configs = requireSources(session.config);
+  const store = await session.migratedStore();
+  const exits: number[] = [];
+  for (const config of configs) {
+    try {
+      exits.push(await workOn(sourceDepsOf(config, { ...session, store }), work, kind));
+    } catch (error) {
+      const isInterrupted = error instanceof InterruptedError;
+      if (configs.length === 1 || isInterrupted) throw error;
+      session.output.error(error, config.slug);
+      exits.push(exitCodeOf(error));
+    }
+  }
+  return firstExit(exits);
+}
+
+async function workOn(
+  deps: SourceDeps,
+  work: (source: OpenSource) => Promise<number>,
+  kind: RunKind | undefined,
+): Promise<number> {
+  if (kind === undefined) return work(await openSource(deps));
+  const entered = await enterSource(deps);
+  const run = async (runId: number) => work({ ...(await openSource(deps, entered)), runId });
+  return asRun(entered, kind, run, endOf);
+}
+
+function endOf(exit: number): RunEnd {
+  if (exit === EXIT.done) return { outcome: "done" };
+  if (exit === EXIT.partlyFailed) return { outcome: "partly_failed" };
+  return { outcome: exit === EXIT.mismatch ? "differs" : "failed" };
+}
+
+export function sourceDepsOf(
+  source: SourceConfig,
+  given: { config: Config; store: Store } & Pick<Session, "signal" | "onClose" | "output">,
+): SourceDeps {
+  const { config, store, signal, onClose, output } = given;
+  const billing = billingClientOf(source);
+  onClose(() => billing.close());
+  return {
+    store,
+    billing,
+    config: source,
+    settings: config,
+    log: createLogger(config.logLevel, output.logTo).child({ source: source.slug }),
+    clock: systemClock,
+    attempts: 8,
+    admit: rateBudget(source.rateLimit),
+    signal,
+  };
+}
+
+function rateBudget(requestsPer10s: number): () => Promise<void> {
+  const budget = new PQueue({ interval: 10_000, intervalCap: requestsPer10s, strict: true });
+  return () => budget.add(() => {});
+}

@@ -1,0 +1,67 @@
+// Progressive: without this, each bucket of a chart has its figures as a title, and a range is typed into the fields.
+
+for (const chart of document.querySelectorAll("svg[data-zoom]")) {
+  const region = chart.parentElement;
+  const hits = [...chart.querySelectorAll(".hit")];
+  const readout = region.insertAdjacentElement("afterend", document.createElement("p"));
+  readout.className = "readout";
+  readout.setAttribute("aria-live", "polite");
+  readout.textContent =
+    "Point at a bar, or use the arrow keys here. Drag over bars, or hold Shift, to choose a range.";
+  let from = -1;
+  let to = -1;
+  let isDragged = false;
+
+  const choose = (start, end) => {
+    [from, to] = [start, end];
+    const [first, last] = [Math.min(from, to), Math.max(from, to)];
+    for (const [n, hit] of hits.entries()) hit.classList.toggle("chosen", first <= n && n <= last);
+    if (last < 0) return;
+    const said = hits[to].textContent.replaceAll("\n", " · ");
+    readout.textContent =
+      first === last
+        ? said
+        : `${hits[first].dataset.at} to ${hits[last].dataset.at}: ${isDragged ? "release" : "Enter"} shows this range`;
+  };
+  const show = () => {
+    const [first, last] = [Math.min(from, to), Math.max(from, to)];
+    if (first < 0) return;
+    const address = new URL(chart.dataset.zoom, location.href);
+    const { at } = hits[last].dataset;
+    const next = hits.slice(last).find((hit) => hit.dataset.at !== at);
+    address.searchParams.set("from", hits[first].dataset.at);
+    address.searchParams.set("to", next?.dataset.at ?? chart.dataset.end);
+    location.assign(address);
+  };
+
+  chart.addEventListener("pointerdown", (event) => {
+    const n = hits.indexOf(event.target);
+    if (n < 0 || event.button !== 0) return;
+    event.preventDefault();
+    isDragged = true;
+    choose(n, n);
+  });
+  chart.addEventListener("pointermove", (event) => {
+    const n = hits.indexOf(event.target);
+    if (n >= 0 && n !== to) choose(isDragged ? from : n, n);
+  });
+  chart.addEventListener("pointerup", () => {
+    if (isDragged) show();
+  });
+  for (const end of ["pointercancel", "pointerleave"])
+    chart.addEventListener(end, () => {
+      isDragged = false;
+      choose(-1, -1);
+    });
+
+  region.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (event.key === "Escape") choose(-1, -1);
+    if (event.key === "Enter") show();
+    if (step === undefined || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    const n = to < 0 ? (step > 0 ? 0 : hits.length - 1) : Math.max(0, Math.min(hits.length - 1, to + step));
+    choose(event.shiftKey && from >= 0 ? from : n, n);
+    hits[n].scrollIntoView({ block: "nearest", inline: "nearest" });
+  });
+}

@@ -1,0 +1,95 @@
+// Progressive: without this, cells are links.
+
+const table = document.querySelector("[data-grid]");
+
+// A year of days is one stop of the Tab key, at the last day or where the arrow keys left it.
+const calendar = document.querySelector(".calendar");
+if (calendar !== null) {
+  const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+  const days = [...calendar.querySelectorAll("td a")];
+  for (const day of days) day.tabIndex = -1;
+  let stop = [...(days[0]?.closest("tr").querySelectorAll("td a") ?? [])].at(-1);
+  const stay = (day) => {
+    if (stop) stop.tabIndex = -1;
+    stop = day;
+    if (stop) stop.tabIndex = 0;
+  };
+  stay(stop);
+  calendar.addEventListener("focusin", ({ target }) => days.includes(target) && stay(target));
+  calendar.addEventListener("keydown", (event) => {
+    const step = STEPS[event.key];
+    const cell = event.target.closest("td");
+    if (cell === null || step === undefined || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    const { rows } = cell.closest("tbody");
+    rows[cell.parentElement.sectionRowIndex + step[0]]?.cells[cell.cellIndex + step[1]]
+      ?.querySelector("a")
+      ?.focus();
+  });
+  // If the calendar is wider than the window, its last days are seen first.
+  const region = calendar.parentElement;
+  const right = (element) => element.getBoundingClientRect().right;
+  if (stop) region.scrollLeft = right(stop) - right(region);
+}
+
+/** Shows the page of a cell's link beside the table. A link that cannot be shown there is followed. */
+const panel = document.createElement("aside");
+panel.className = "panel";
+panel.tabIndex = -1;
+panel.setAttribute("aria-labelledby", "panel-title");
+panel.innerHTML =
+  '<div class="panel-head"><h2 id="panel-title"></h2><a>Open as a page</a><button class="plain">Close</button></div><div></div>';
+panel.querySelector("button").addEventListener("click", close);
+let opener;
+let wanted;
+
+document.addEventListener("click", async (event) => {
+  const link = event.target.closest("a[href^='/cell?']");
+  const isOther = event.button !== 0 || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey;
+  if (isOther || link === null || !(table?.contains(link) || panel.contains(link))) return;
+  event.preventDefault();
+  wanted = link;
+  const content = await contentOf(link.href);
+  if (wanted !== link) return;
+  if (content === null) location.href = link.href;
+  else show(content, link);
+});
+
+async function contentOf(address) {
+  try {
+    const answer = await fetch(address, { signal: AbortSignal.timeout(10_000) });
+    // A login that ended leads elsewhere.
+    if (!answer.ok || answer.redirected) return null;
+    return new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("#content");
+  } catch {
+    return null;
+  }
+}
+
+function show(content, link) {
+  const title = content.querySelector("h1");
+  title.remove();
+  // The page has ids of its own.
+  for (const one of content.querySelectorAll("[id]")) one.removeAttribute("id");
+  panel.querySelector("h2").textContent = title.textContent;
+  panel.querySelector("a").href = link.href;
+  panel.lastChild.replaceChildren(...content.childNodes);
+  opener?.removeAttribute("aria-current");
+  if (table.contains(link)) opener = link;
+  opener.setAttribute("aria-current", "true");
+  document.body.append(panel);
+  panel.scrollTop = 0;
+  opener.scrollIntoView({ block: "nearest", inline: "nearest" });
+  panel.focus();
+}
+
+function close() {
+  wanted = undefined;
+  panel.remove();
+  opener?.removeAttribute("aria-current");
+  opener?.focus();
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && panel.isConnected) close();
+});

@@ -1,0 +1,298 @@
+import { UNUSUAL_METHOD } from "../core/domain/usage/unusual.ts";
+import { type Html, html } from "./parts.ts";
+
+export interface ChartPoint {
+  /** First day of the bucket, or the instant of an hour. */
+  readonly at: string;
+  /** Null: not known, because something of it is not loaded. It is never drawn as zero. */
+  readonly value: number | null;
+  readonly atLeast?: number | null;
+  readonly isFinal: boolean;
+  readonly isRestated?: boolean;
+  readonly unusual?: string | undefined;
+}
+
+interface ChartPart {
+  readonly kind: string;
+  readonly name: string;
+  readonly values: readonly number[];
+}
+
+interface Chart {
+  readonly points: readonly ChartPoint[];
+  /** From the bottom up; the rest of a point is on top. */
+  readonly parts?: readonly ChartPart[];
+  /** An earlier range, drawn as a line behind: its first point is where the first of `points` is. */
+  readonly before?: readonly ChartPoint[];
+  /** Address that shows a range of it: `from` and `to` are added. */
+  readonly zoom?: string;
+  readonly end?: string;
+  readonly width: number;
+  readonly height: number;
+  readonly label: string;
+  readonly unit: string;
+  readonly isMoney?: boolean;
+}
+
+export const MOST_PARTS = 6;
+const MOST_NAMED = 100;
+
+const CHARACTER = 6.6;
+const ROOM = { top: 10, right: 12, bottom: 22 } as const;
+
+export function timeChart(chart: Chart): Html {
+  const { points, parts = [], before = [], zoom, end, width, height, label } = chart;
+  const values = [...points, ...before].map((point) => point.value ?? point.atLeast ?? 0);
+  const ticks = ticksUpTo(Math.max(0, ...values));
+  const top = ticks.at(-1) ?? 1;
+  const left = Math.max(...ticks.map((tick) => shown(tick).length)) * CHARACTER + 10;
+  const plot = { left, right: width - ROOM.right, top: ROOM.top, bottom: height - ROOM.bottom };
+  const step = (plot.right - plot.left) / Math.max(points.length, 1);
+  const x = (n: number) => plot.left + (n + 0.5) * step;
+  const y = (value: number) => plot.bottom - (value / top) * (plot.bottom - plot.top);
+  const bar = { width: Math.max(step * 0.76, Math.min(step, 0.8)), x: (n: number) => x(n) - step * 0.38, y };
+  const ghost = before
+    .slice(0, points.length)
+    .map((point, n) => ({ ...point, x: x(n), y: y(point.value ?? 0) }));
+  return html`<svg class="chart" role="img" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" ${zoom !== undefined && html`data-zoom="${zoom}" data-end="${end}"`}>
+    <title>${label}</title>
+    <desc>${summary(chart)}</desc>
+    ${ticks.map(
+      (
+        tick,
+      ) => html`<line class="grid" x1="${round(plot.left)}" x2="${round(plot.right)}" y1="${round(y(tick))}" y2="${round(y(tick))}"></line>
+      <text class="axis y" x="${round(plot.left - 5)}" y="${round(y(tick) + 4)}">${shown(tick)}</text>`,
+    )}
+    ${gapsOf(points).map(
+      ({ first, after }) =>
+        html`<rect class="gap" x="${round(plot.left + first * step)}" y="${plot.top}" width="${round((after - first) * step)}" height="${round(plot.bottom - plot.top)}"></rect>`,
+    )}
+    ${barsOf(points, parts).map(({ kind, bars }) => html`<path class="bar ${kind}" d="${bars.map((one) => barPath(one, bar)).join("")}"></path>`)}
+    ${
+      !points.every(({ isFinal, value }) => isFinal || value === null) &&
+      html`<path class="open" fill="url(#hatch)" d="${points
+        .map(({ value, isFinal }, n) =>
+          isFinal || value === null ? "" : barPath({ n, from: 0, to: value }, bar),
+        )
+        .join("")}"></path>`
+    }
+    ${ghost.length > 0 && html`<g class="ghost">${linesOf(ghost)}</g>`}
+    ${points.map(
+      (point, n) =>
+        point.value === null &&
+        (point.atLeast ?? 0) > 0 &&
+        html`<path class="at-least" d="M${round(x(n) - 4)} ${round(y(point.atLeast ?? 0) + 3)}h8l-4 -6z"></path>`,
+    )}
+    ${points.map(
+      ({ isRestated, value, atLeast }, n) =>
+        isRestated === true &&
+        html`<path class="restated" d="M${round(x(n) - 4)} ${round(y(value ?? atLeast ?? 0) - 8)}h8l-4 6z"></path>`,
+    )}
+    ${points.map(
+      ({ unusual, value, atLeast }, n) =>
+        unusual !== undefined &&
+        html`<circle class="unusual" cx="${round(x(n))}" cy="${round(Math.max(y(value ?? atLeast ?? 0) - 6, 4))}" r="3.5"></circle>`,
+    )}
+    ${dates(points, plot.right - plot.left).map(
+      (n) =>
+        html`<text class="axis x" x="${round(x(n))}" y="${height - 6}">${shortAt(points[n]?.at ?? "")}</text>`,
+    )}
+    ${points.map(
+      ({ at }, n) =>
+        html`<rect class="hit" ${zoom !== undefined && html`data-at="${at.slice(0, 10)}"`} x="${round(plot.left + n * step)}" y="${plot.top}" width="${round(step)}" height="${round(plot.bottom - plot.top)}"><title>${said(chart, n)}</title></rect>`,
+    )}
+  </svg>`;
+}
+
+export const UNUSUAL_NOTE: Html = html`<li title="${UNUSUAL_METHOD}"><span class="unusual" aria-hidden="true">●</span> an unusual day: a workspace had far more or far fewer traces than its weekday had lately</li>`;
+
+export const HATCH: Html = html`<svg class="visually-hidden" aria-hidden="true" width="0" height="0"><defs>
+  <pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="hatch" width="2.5" height="5"></rect></pattern>
+</defs></svg>`;
+
+interface Bar {
+  readonly n: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Bars of each part, and of the rest. A bucket with a part below zero cannot be stacked, and is one bar. */
+function barsOf(points: readonly ChartPoint[], parts: readonly ChartPart[]): { kind: string; bars: Bar[] }[] {
+  const stacks = [
+    ...parts.map(({ kind }) => ({ kind, bars: [] as Bar[] })),
+    { kind: parts.length === 0 ? "s1" : "rest", bars: [] as Bar[] },
+  ];
+  points.forEach(({ value }, n) => {
+    if (value === null) return;
+    const values = parts.map((part) => part.values[n] ?? 0);
+    const rest = value - values.reduce((sum, one) => sum + one, 0);
+    // A sum of decimals is not exact to the last digit.
+    const isStacked = values.every((one) => one >= 0) && rest > -1e-6 * Math.abs(value);
+    let from = 0;
+    (isStacked ? [...values, Math.max(rest, 0)] : [...values.map(() => 0), value]).forEach((one, part) => {
+      if (one > 0) stacks[part]?.bars.push({ n, from, to: from + one });
+      from += one;
+    });
+  });
+  return stacks.filter(({ bars }) => bars.length > 0);
+}
+
+function barPath(
+  { n, from, to }: Bar,
+  { width, x, y }: { width: number; x: (n: number) => number; y: (value: number) => number },
+): string {
+  return `M${round(x(n))} ${round(y(from))}V${round(y(to))}h${round(width)}V${round(y(from))}z`;
+}
+
+export function sparkline(points: readonly ChartPoint[]): Html {
+  const [width, height] = [120, 24];
+  const top = Math.max(1e-9, ...points.map(({ value }) => value ?? 0));
+  const step = width / Math.max(points.length, 1);
+  const drawn = points.map((point, n) => ({
+    ...point,
+    x: (n + 0.5) * step,
+    y: height - 2 - ((point.value ?? 0) / top) * (height - 4),
+  }));
+  return html`<svg class="spark" aria-hidden="true" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">${linesOf(drawn)}</svg>`;
+}
+
+type Drawn = ChartPoint & { readonly x: number; readonly y: number };
+
+/** Two neighbours are joined; dashed where one of them is not final. A bucket between two gaps is a dot. */
+function linesOf(points: readonly Drawn[]): Html[] {
+  const paths = { final: "", provisional: "" };
+  const dots: Drawn[] = [];
+  let last: keyof typeof paths | undefined;
+  points.forEach((point, n) => {
+    const before = points[n - 1];
+    const isAlone = isGap(before) && isGap(points[n + 1]);
+    if (!isGap(point) && isAlone) dots.push(point);
+    if (isGap(point) || isGap(before)) {
+      last = undefined;
+      return;
+    }
+    const kind = point.isFinal && before.isFinal ? "final" : "provisional";
+    if (kind !== last) paths[kind] += `M${round(before.x)} ${round(before.y)}`;
+    paths[kind] += `L${round(point.x)} ${round(point.y)}`;
+    last = kind;
+  });
+  return [
+    ...Object.entries(paths).map(([kind, d]) =>
+      d === "" ? html`` : html`<path class="line ${kind}" d="${d}"></path>`,
+    ),
+    ...dots.map(
+      ({ x, y, isFinal }) =>
+        html`<circle class="dot ${isFinal ? "final" : "provisional"}" cx="${round(x)}" cy="${round(y)}" r="2.5"></circle>`,
+    ),
+  ];
+}
+
+function isGap(point: Drawn | undefined): point is undefined {
+  return point === undefined || point.value === null;
+}
+
+interface Run {
+  readonly first: number;
+  readonly after: number;
+}
+
+function gapsOf(points: readonly ChartPoint[]): Run[] {
+  return runsOf(points, ({ value }) => value === null);
+}
+
+function runsOf(points: readonly ChartPoint[], isSo: (point: ChartPoint) => boolean): Run[] {
+  const runs: Run[] = [];
+  points.forEach((point, n) => {
+    const last = runs.at(-1);
+    if (!isSo(point)) return;
+    if (last?.after === n) runs[runs.length - 1] = { first: last.first, after: n + 1 };
+    else runs.push({ first: n, after: n + 1 });
+  });
+  return runs;
+}
+
+/** From zero in steps of 1, 2 or 5 times a power of ten, at most five. */
+function ticksUpTo(most: number): number[] {
+  if (most <= 0) return [0, 1];
+  const rough = most / 4;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= rough) ?? 10 * power;
+  const last = Math.ceil(most / step - 1e-9);
+  return Array.from({ length: last + 1 }, (_, n) => Number((n * step).toPrecision(12)));
+}
+
+function dates(points: readonly ChartPoint[], room: number): number[] {
+  const longest = Math.max(1, ...points.map(({ at }) => shortAt(at).length)) * CHARACTER + 14;
+  const every = Math.max(1, Math.ceil((points.length * longest) / Math.max(room, longest)));
+  return points.flatMap((_, n) =>
+    n % every === 0 && (n + 0.5) * (room / points.length) + longest / 2 <= room + 20 ? [n] : [],
+  );
+}
+
+function summary({ points, unit }: Chart): string {
+  const known = points.filter((point): point is ChartPoint & { value: number } => point.value !== null);
+  const values = known.map(({ value }) => value);
+  const most = known.find(({ value }) => value === Math.max(...values));
+  const least = known.find(({ value }) => value === Math.min(...values));
+  const named = (runs: readonly Run[]) =>
+    runs
+      .map(({ first, after }) => {
+        const [from, to] = [points[first]?.at ?? "", points[after - 1]?.at ?? ""];
+        return from === to ? shortAt(from) : `${shortAt(from)} to ${shortAt(to)}`;
+      })
+      .join(", ");
+  const gaps = gapsOf(points);
+  const open = runsOf(points, ({ value, isFinal }) => value !== null && !isFinal);
+  return [
+    points.length === 0
+      ? "Nothing to draw."
+      : `From ${shortAt(points[0]?.at ?? "")} to ${shortAt(points.at(-1)?.at ?? "")}.`,
+    most === undefined || least === undefined
+      ? ""
+      : `Most ${shown(most.value)} ${unit} on ${shortAt(most.at)}, least ${shown(least.value)} on ${shortAt(least.at)}.`,
+    gaps.length === 0 ? "" : `Not fully loaded: ${named(gaps)}.`,
+    open.length === 0 ? "" : `Provisional: ${named(open)}.`,
+  ]
+    .filter((sentence) => sentence !== "")
+    .join(" ");
+}
+
+function said({ points, parts = [], before = [], unit, isMoney = false }: Chart, n: number): string {
+  const told = isMoney ? inCents : shown;
+  const { at, value, atLeast, isFinal, isRestated, unusual } = points[n] as ChartPoint;
+  const lines =
+    value !== null
+      ? [`${shortAt(at)}: ${told(value)} ${unit}${isFinal ? "" : ", provisional"}`]
+      : [
+          `${shortAt(at)}: not fully loaded${(atLeast ?? 0) > 0 ? `, at least ${told(atLeast ?? 0)} ${unit}` : ""}`,
+        ];
+  if (isRestated === true) lines[0] += ", changed when it was final";
+  if (unusual !== undefined) lines.push(`Unusual: ${unusual}`);
+  if (points.length > MOST_NAMED) return lines.join("\n");
+  for (const { name, values } of value === null ? [] : parts)
+    if (values[n] !== 0) lines.push(`${name}: ${told(values[n] ?? 0)}`);
+  const early = before[n];
+  if (early !== undefined && early.value !== null) lines.push(`${shortAt(early.at)}: ${told(early.value)}`);
+  return lines.join("\n");
+}
+
+function shortAt(at: string): string {
+  return at.length > 10 ? `${at.slice(0, 10)} ${at.slice(11, 16)}` : at;
+}
+
+// Made once: making one takes longer than a chart of a thousand values.
+const LARGE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 2 });
+const SMALL = new Intl.NumberFormat("en-US", { maximumFractionDigits: 10 });
+
+function shown(value: number): string {
+  return (Math.abs(value) < 1 ? SMALL : LARGE).format(value);
+}
+
+function inCents(value: number): string {
+  const digits = Math.abs(value) < 0.005 ? {} : { minimumFractionDigits: 2, maximumFractionDigits: 2 };
+  return value.toLocaleString("en-US", { maximumFractionDigits: 10, ...digits });
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
+}

@@ -1,0 +1,32 @@
+import { sql } from "kysely";
+import { anyOf } from "../core/store/db/expressions.ts";
+import type { Database } from "../core/store/db/query.ts";
+
+/** `until`: when the session would have expired, epoch ms. */
+export async function endSession(
+  db: Database,
+  { session, until }: { session: string; until: number },
+): Promise<void> {
+  await db
+    .insertInto("usage.ended_session")
+    .values({ session, until: new Date(until) })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/** A day late: by the clock of a process that is behind Postgres's, the session would still be valid. */
+export async function forgetExpired(db: Database): Promise<void> {
+  await db
+    .deleteFrom("usage.ended_session")
+    .where("until", "<", sql<Date>`now() - interval '1 day'`)
+    .execute();
+}
+
+export async function endedAmong(db: Database, sessions: readonly string[]): Promise<ReadonlySet<string>> {
+  const ended = await db
+    .selectFrom("usage.ended_session")
+    .select("session")
+    .where("session", "=", anyOf(sessions))
+    .execute();
+  return new Set(ended.map(({ session }) => session));
+}

@@ -1,0 +1,293 @@
+import { html } from "hono/html";
+import { z } from "zod";
+import { type EtlError, UsageError } from "../core/base/errors.ts";
+import { parseJson } from "../core/base/json.ts";
+import { printableLine } from "../core/base/printable.ts";
+import { STATUSES as STATUS_ORDER, type Status } from "../core/domain/coverage/coverage-grid.ts";
+import { addDays } from "../core/domain/time/days.ts";
+import { type Amount, amountShown, centsShown } from "../core/domain/usage/amount.ts";
+import type { Meter } from "../core/domain/usage/meter.ts";
+import { dimensionOf, type GroupBy } from "../core/domain/usage/record.ts";
+import { DIMENSIONS } from "../core/store/db/dimensions.ts";
+
+export type { Status };
+export { html };
+
+/** A piece of a page. Values put into `html` are escaped; pieces and arrays of pieces are put in as they are. */
+export type Html = ReturnType<typeof html>;
+
+const LONGEST = 60;
+
+/** A name from the platform: one line, isolated from the text around it, shortened with the whole as its title. */
+export function name(text: string): Html {
+  const whole = printableLine(text);
+  if (whole.trim() === "") return html`<bdi class="blank">(blank)</bdi>`;
+  const short = shortened(whole);
+  return short === whole ? html`<bdi>${whole}</bdi>` : html`<bdi title="${whole}">${short}</bdi>`;
+}
+
+export function idBeside(id: string): Html {
+  return html`<small class="id" title="${id}">${printableLine(id)}</small>`;
+}
+
+export function plainName(text: string): string {
+  const whole = printableLine(text);
+  return whole.trim() === "" ? "(blank)" : shortened(whole);
+}
+
+function shortened(text: string): string {
+  const characters = [...text];
+  return characters.length <= LONGEST ? text : `${characters.slice(0, LONGEST - 1).join("")}…`;
+}
+
+export function capital(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
+export function count(value: number | null, missing = "not known"): Html {
+  return value === null
+    ? html`<span class="none" title="${missing}">–<span class="visually-hidden"> ${missing}</span></span>`
+    : html`<span class="number">${value.toLocaleString("en-US", { maximumFractionDigits: 9 })}</span>`;
+}
+
+export function money(amount: Amount): Html {
+  const [short, exact] = [centsShown(amount), amountShown(amount)];
+  return html`<span class="number" title="${exact}">${short}</span>`;
+}
+
+export function percent(value: number | null, { signed = false } = {}): string {
+  if (value === null) return "–";
+  const shown = Math.abs(value).toLocaleString("en-US", {
+    minimumFractionDigits: 1,
+    maximumFractionDigits: 1,
+  });
+  const sign = value < 0 ? "−" : signed && value > 0 ? "+" : "";
+  return `${sign}${shown} %`;
+}
+
+export function signed(amount: number): string {
+  const text = Math.abs(amount).toLocaleString("en-US", { maximumFractionDigits: 9 });
+  if (amount === 0) return "±0";
+  return amount > 0 ? `+${text}` : `−${text}`;
+}
+
+/** An instant (epoch ms or ISO text) to the second. The layout says once that times are UTC. */
+export function instant(at: number | string): Html {
+  const iso = new Date(at).toISOString();
+  return html`<time datetime="${iso}">${iso.slice(0, 19).replace("T", " ")}</time>`;
+}
+
+export function twin(...commands: string[]): Html {
+  const lines = commands.map((one) => html`<code>${one}</code>`);
+  return html`<details class="twin"><summary>As ${commands.length === 1 ? "a command" : "commands"}</summary>${lines}</details>`;
+}
+
+export function prose(text: string): Html {
+  const parts = printableLine(text).split(/`([^`]*)`/);
+  return html`${parts.map((part, n) => (n % 2 === 0 ? part : html`<code>${part}</code>`))}`;
+}
+
+const NOTICES = {
+  good: { glyph: "✓", word: "Good" },
+  info: { glyph: "i", word: "Note" },
+  warn: { glyph: "!", word: "Attention" },
+  bad: { glyph: "✕", word: "Problem" },
+} as const;
+
+export function notice(kind: keyof typeof NOTICES, body: Html | string): Html {
+  const { glyph, word } = NOTICES[kind];
+  return html`<div class="notice ${kind}"><span class="sign" aria-hidden="true">${glyph}</span>
+    <div><span class="visually-hidden">${word}: </span>${body}</div></div>`;
+}
+
+export function refusal({ message, next }: Pick<EtlError, "message" | "next">): Html {
+  return notice("warn", html`<p>${prose(message)}</p><p>${prose(next)}</p>`);
+}
+
+export const STATUSES: Readonly<Record<Status, { glyph: string; word: string; about: string }>> = {
+  not_available: { glyph: "∅", word: "not available", about: "the server does not answer it" },
+  failed: { glyph: "✕", word: "failed", about: "the last answer could not be used" },
+  missing: { glyph: "○", word: "missing", about: "not loaded" },
+  unverified: { glyph: "?", word: "unverified", about: "access to the workspace is not proven" },
+  provisional: { glyph: "◐", word: "provisional", about: "loaded, and may still change" },
+  empty: { glyph: "–", word: "empty", about: "final, without usage" },
+  ok: { glyph: "●", word: "final", about: "loaded, final, proved" },
+};
+
+/** Sign of days that are final and not all proved. In the views, proof is not a state of a day. */
+export const UNPROVED = {
+  glyph: "◇",
+  word: "not proved",
+  about: "final, but not all of it is compared with the platform's export or totals yet",
+};
+
+export function joined(pieces: readonly (Html | string)[], between: Html | string = ", "): Html {
+  return html`${pieces.map((one, n) => html`${n !== 0 && between}${one}`)}`;
+}
+
+export function sign(kind: string, glyph: string, word: string): Html {
+  return html`<span class="status ${kind}"><span aria-hidden="true">${glyph}</span> ${word}</span>`;
+}
+
+export function badge(status: Status): Html {
+  const { glyph, word, about } = STATUSES[status];
+  return html`<span class="status ${status}" title="${word}: ${about}"><span aria-hidden="true">${glyph}</span>
+    <span class="word">${word}</span></span>`;
+}
+
+/** A meter of deployments or sandboxes has their title in place of that of projects. */
+export function dimensionTitle(groupBy: GroupBy, meter: Meter = "traces"): string {
+  return DIMENSIONS[dimensionOf(meter, groupBy)].title;
+}
+
+export function legend(): Html {
+  return html`<dl class="legend">${STATUS_ORDER.map((one) => fact(badge(one), STATUSES[one].about))}
+    ${fact(sign("unproved", UNPROVED.glyph, UNPROVED.word), UNPROVED.about)}
+    ${fact(sign("differs", "≠", "differs"), "loaded, and the platform's export has another number")}
+  </dl>`;
+}
+
+interface Table {
+  readonly label?: string;
+  readonly caption: string;
+  readonly heads: readonly (string | Html)[];
+  readonly rows: readonly Html[];
+  readonly foot?: Html;
+  readonly kind?: string;
+}
+
+export function scroll(label: string, content: Html): Html {
+  return html`<div class="scroll" role="region" tabindex="0" aria-label="${label}">${content}</div>`;
+}
+
+export function table({ caption, label = caption, heads, rows, foot, kind = "" }: Table): Html {
+  const content = html`<table class="${kind}">
+    <caption>${caption}</caption>
+    <thead><tr>${heads.map((head) => (typeof head === "string" ? html`<th scope="col">${head}</th>` : head))}</tr></thead>
+    <tbody>${rows}</tbody>
+    ${foot !== undefined && html`<tfoot>${foot}</tfoot>`}
+  </table>`;
+  return scroll(label, content);
+}
+
+export type Cell = readonly [column: string, cell: Html | string, kind?: string];
+
+export function fact(label: Html | string, value: Html | string): Html {
+  return html`<div><dt>${label}</dt><dd>${value}</dd></div>`;
+}
+
+/**
+ * A row of a table of the kind `cards`: on a phone each cell is a line that begins with its column's name.
+ */
+export function card(first: Html | string, cells: readonly Cell[]): Html {
+  return html`<tr><th scope="row">${first}</th>${cells.map(
+    ([column, cell, kind]) =>
+      html`<td data-column="${column}" ${kind !== undefined && html`class="${kind}"`}>${cell}</td>`,
+  )}</tr>`;
+}
+
+/** The head of a column of numbers. `spare`: a phone leaves the column out, whose cells have this class too. */
+export function numberHead(label: string, spare: "" | "spare" = ""): Html {
+  return html`<th scope="col" class="number ${spare}">${label}</th>`;
+}
+
+export function postForm(
+  action: string,
+  { csrf, label, fields }: { csrf: string; label: string; fields: Fields },
+): Html {
+  return html`<form method="post" action="${action}">
+    ${hidden({ _csrf: csrf, ...fields })}
+    <button>${label}</button>
+  </form>`;
+}
+
+/** Fields of an address or a form. A list gives a field several times; undefined fields are left out. */
+export type Fields = Readonly<Record<string, string | number | readonly string[] | undefined>>;
+
+const pairsOf = (fields: Fields): [string, string][] =>
+  Object.entries(fields).flatMap(([field, given]) =>
+    [given ?? []].flat().map((value): [string, string] => [field, String(value)]),
+  );
+
+export function address(path: string, fields: Fields): string {
+  const query = new URLSearchParams(pairsOf(fields));
+  return query.size === 0 ? path : `${path}?${query}`;
+}
+
+export function hidden(fields: Fields): Html[] {
+  return pairsOf(fields).map(
+    ([field, value]) => html`<input type="hidden" name="${field}" value="${value}">`,
+  );
+}
+
+type Option = string | { readonly value: string; readonly text: string };
+
+export function choice(
+  label: string,
+  field: string,
+  options: readonly Option[],
+  chosen: string | undefined,
+): Html {
+  return html`<label>${label}
+    <select name="${field}">${options
+      .map((option) => (typeof option === "string" ? { value: option, text: option } : option))
+      .map(
+        ({ value, text }) =>
+          html`<option value="${value}" ${value === chosen && "selected"}>${text}</option>`,
+      )}</select>
+  </label>`;
+}
+
+export const ALL = { value: "", text: "all" };
+
+export function sourceField(slugs: readonly string[], chosen: string | undefined): Html | Html[] {
+  return slugs.length > 1 ? choice("Source", "source", slugs, chosen) : hidden({ source: slugs[0] ?? "" });
+}
+
+export function dayField(label: string, field: string, value: string | undefined): Html {
+  return html`<label>${label}
+    <input type="date" name="${field}" value="${value ?? ""}">
+  </label>`;
+}
+
+/** The last day of a range that ends before the day `to`. Pages understand it in place of `to`. */
+export function lastDayField(to: string | undefined): Html {
+  return dayField("To (included)", "until", to === undefined ? undefined : addDays(to, -1));
+}
+
+/** A form sends a field that was left empty as an empty text. */
+export const optional = <S extends z.ZodType>(schema: S) =>
+  z.preprocess((value) => (value === "" ? undefined : value), schema.optional());
+
+export function cursorField<S extends z.ZodType>(schema: S) {
+  return z
+    .string()
+    .max(8000)
+    .transform((text, context): z.output<S> => {
+      const { data, error } = schema.safeParse(readJson(text));
+      if (error === undefined) return data;
+      context.addIssue({ code: "custom", message: "This is no place in the list. Begin at its first page" });
+      return z.NEVER;
+    })
+    .optional();
+}
+
+export function cursorText(cursor: readonly unknown[]): string {
+  return Buffer.from(JSON.stringify(cursor)).toString("base64url");
+}
+
+function readJson(text: string): unknown {
+  try {
+    return parseJson(Buffer.from(text, "base64url").toString());
+  } catch {
+    return undefined;
+  }
+}
+
+export function sourceUnknown(source: string, known: readonly string[]): UsageError {
+  return new UsageError({
+    code: "source_unknown",
+    message: `There is no loaded source ${source}.`,
+    next: `Choose one of: ${known.join(", ") || "none yet; run `usage-etl sync` first"}.`,
+  });
+}

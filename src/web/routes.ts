@@ -1,0 +1,323 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import type { Clock } from "../core/base/clock.ts";
+import type { Config } from "../core/base/config.ts";
+import { EtlError, reasonOf, UnreachableError, UsageError } from "../core/base/errors.ts";
+import type { Logger } from "../core/base/log.ts";
+import { addDays, isDay } from "../core/domain/time/days.ts";
+import type { Database, Store } from "../core/store/db/database.ts";
+import { inSnapshot } from "../core/store/db/snapshot.ts";
+import { storeNow } from "../core/store/work/fetch-ledger.ts";
+import type { Actor } from "../core/store/work/operator-actions.ts";
+import { isHttps, type Who } from "./access.ts";
+import { within } from "./health.ts";
+import { type Page, sendPage } from "./layout.ts";
+import type { Html } from "./parts.ts";
+import type { EndedSessions } from "./sessions.ts";
+
+/** Apart from the workers' pool, so that neither waits for the other. A page that takes longer is wrong. */
+export const PAGES_POOL = { maxConnections: 4, statementTimeoutMs: 8_000 } as const;
+
+export interface QueueSight {
+  /** Processes that fetch. Undefined: Redis does not list its clients. */
+  readonly workers: number | undefined;
+  /** Epoch ms; undefined without a schedule. */
+  readonly nextSync: number | undefined;
+}
+
+export interface WebServices {
+  readonly config: Config;
+  readonly store: Store;
+  readonly reader: Database;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Queues in Redis by source. Error: `redis_unreachable`. Undefined: the service runs without Redis. */
+  readonly lookAtQueues: (() => Promise<{ readonly sources: ReadonlyMap<string, QueueSight> }>) | undefined;
+  /** Has the tasks of a source enqueued at once; without Redis the schedule does it later. Never rejects. */
+  readonly enqueue: (slug: string) => Promise<void>;
+}
+
+export interface Context<Query = unknown, Params = unknown> extends WebServices {
+  readonly db: Database;
+  readonly query: Query;
+  readonly params: Params;
+  readonly who: Who;
+  readonly isOperator: boolean;
+  readonly masked: boolean;
+  readonly actor: Actor;
+  /** Postgres's clock, epoch ms. */
+  readonly now: number;
+  readonly csrf: () => string;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+}
+
+type Schema = z.ZodType;
+const NOTHING = z.unknown();
+type Nothing = typeof NOTHING;
+
+interface Schemas<Q extends Schema, P extends Schema> {
+  readonly query?: Q;
+  readonly params?: P;
+}
+
+interface Reads<Q extends Schema, P extends Schema> extends Schemas<Q, P> {
+  /** Reads as of one instant: a load in between would make the page contradict itself. Default: false. */
+  readonly oneInstant?: boolean;
+}
+
+export type Web = ReturnType<typeof routesOf>;
+
+interface Around {
+  readonly services: WebServices;
+  readonly whoSent: (request: FastifyRequest) => Who;
+  readonly sessions: EndedSessions;
+  readonly canLogOut: boolean;
+}
+
+export function routesOf(app: FastifyInstance, around: Around) {
+  const { services, whoSent, sessions } = around;
+  return {
+    page<Q extends Schema = Nothing, P extends Schema = Nothing>(
+      path: string,
+      reads: Reads<Q, P>,
+      show: (context: Context<z.output<Q>, z.output<P>>) => Promise<Page>,
+    ): void {
+      app.get(path, async (request, reply) => {
+        const [context, page] = await shown(around, reads, { request, reply }, show);
+        return send(around, context, page);
+      });
+    },
+
+    file<Q extends Schema = Nothing, P extends Schema = Nothing>(
+      path: string,
+      schemas: Schemas<Q, P>,
+      give: (context: Context<z.output<Q>, z.output<P>>) => Promise<FastifyReply>,
+    ): void {
+      app.get(path, async (request, reply) => {
+        return give(await contextOf(around, schemas, { request, reply }));
+      });
+    },
+
+    action<B extends Schema, Q extends Schema = Nothing, P extends Schema = Nothing>(
+      path: string,
+      schemas: Schemas<Q, P> & { readonly body: B },
+      change: (
+        context: Context<z.output<Q>, z.output<P>> & { readonly body: z.output<B> },
+      ) => Promise<Page | { readonly redirect: string }>,
+    ): void {
+      const operatorsOnly = async (request: FastifyRequest) => {
+        if (whoSent(request).role === "operator") return;
+        throw new UsageError({
+          code: "viewer_refused",
+          message: "You logged in to look, not to change anything. Nothing was changed.",
+          next: "Log out, and log in with the token of operators (USAGE_WEB_TOKEN).",
+        });
+      };
+      const options = { preHandler: [operatorsOnly, app.csrfProtection] };
+      app.post(path, options, async (request, reply) => {
+        const context = await contextOf(around, schemas, { request, reply });
+        const body = parsed(schemas.body, request.body ?? {}, "form_invalid");
+        const done = await change({ ...context, body });
+        if ("redirect" in done) return reply.redirect(done.redirect, 303);
+        return send(around, context, done);
+      });
+    },
+
+    /** New inner HTML of the element with `data-live="PATH"`, read each `everyMs` and sent if it differs. */
+    live<Q extends Schema = Nothing, P extends Schema = Nothing>(
+      path: string,
+      reads: Reads<Q, P> & { readonly everyMs: number },
+      show: (context: Context<z.output<Q>, z.output<P>>) => Promise<Html>,
+    ): void {
+      app.get(path, { sse: "only" }, async (request, reply) => {
+        const { session, until } = whoSent(request);
+        const fragment = async () => {
+          if (until !== undefined && (await sessions.has(session))) throw loggedOut();
+          const [{ now }, content] = await shown(around, reads, { request, reply }, show);
+          return { content: String(content), asOf: now };
+        };
+        const { everyMs } = reads;
+        const by = until === undefined ? {} : { session, address: request.ip };
+        await liveUpdates(reply, { by, fragment, everyMs, clock: services.clock, log: services.log });
+      });
+    },
+  };
+}
+
+interface Exchange {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+}
+
+async function contextOf<Q extends Schema, P extends Schema>(
+  { services, whoSent }: Around,
+  { query, params }: Schemas<Q, P>,
+  { request, reply }: Exchange,
+): Promise<Context<z.output<Q>, z.output<P>>> {
+  const who = whoSent(request);
+  const isOperator = who.role === "operator";
+  const db = services.reader;
+  let token: string | undefined;
+  return {
+    ...services,
+    db,
+    query: parsed(query ?? NOTHING, withEnd(request.query), "query_invalid") as z.output<Q>,
+    params: parsed(params ?? NOTHING, request.params, "page_unknown") as z.output<P>,
+    who,
+    isOperator,
+    masked: !isOperator,
+    actor: { name: who.name, role: who.role, via: "page" },
+    now: await nowOf(db),
+    // Once: without a cookie, each call makes another secret, and only the last form would be valid.
+    csrf: () => {
+      token ??= reply.generateCsrf({ userInfo: who.session, secure: isHttps(request) });
+      return token;
+    },
+    request,
+    reply,
+  };
+}
+
+async function shown<Q extends Schema, P extends Schema, T>(
+  around: Around,
+  reads: Reads<Q, P>,
+  exchange: Exchange,
+  show: (context: Context<z.output<Q>, z.output<P>>) => Promise<T>,
+) {
+  const context = await contextOf(around, reads, exchange);
+  const content = reads.oneInstant
+    ? await inSnapshot(context.db, (db) => show({ ...context, db }))
+    : await show(context);
+  return [context, content] as const;
+}
+
+function send(
+  { canLogOut }: Around,
+  { reply, now, who }: Pick<Context, "reply" | "now" | "who">,
+  page: Page,
+) {
+  return sendPage(reply, page, { asOf: now, who, canLogOut });
+}
+
+function parsed<S extends Schema>(schema: S, given: unknown, code: string): z.output<S> {
+  // No text in Postgres can hold it, so nothing that it names is there.
+  if (hasNul(given)) {
+    throw new UsageError({
+      code,
+      message: "The address or the form has a NUL character, which no name and no id has.",
+      next: "Correct it, or begin at the overview.",
+    });
+  }
+  const { data, error } = schema.safeParse(given);
+  if (error === undefined) return data;
+  const said = error.issues.map(({ path, message }) => `${path.join(".") || "It"}: ${message}`).join("; ");
+  throw new UsageError({
+    code,
+    message: `Something in the ${code === "form_invalid" ? "form" : "address"} cannot be used. ${said}.`,
+    next: "Go back and correct it, or begin at the overview.",
+  });
+}
+
+/** A form names the last day of a range (`until`), an address the day after it (`to`). */
+function withEnd(query: unknown): unknown {
+  const { until, ...rest } = query as Record<string, unknown>;
+  if (typeof until !== "string" || until === "") return rest;
+  // A text that is not a day stays as it is, so that it is refused.
+  return { ...rest, to: isDay(until) ? addDays(until, 1) : until };
+}
+
+function hasNul(given: unknown): boolean {
+  if (typeof given === "string") return given.includes("\0");
+  return typeof given === "object" && given !== null && Object.values(given).some(hasNul);
+}
+
+/** Nobody waits longer for a Postgres that is cut off. */
+async function nowOf(reader: Database): Promise<number> {
+  return within(storeNow(reader)).catch((cause: Error) => {
+    throw new UnreachableError({
+      code: "postgres_unreachable",
+      message: `The figures of this page are in Postgres, which cannot be read now: ${cause.message}.`,
+      next: "Nothing is lost: the service goes on once Postgres answers. `usage-etl doctor` says what is wrong. Reload this page then.",
+      cause,
+    });
+  });
+}
+
+/** Then the stream ends. A page that is still looked at requests it again; others cost nothing. */
+const LASTS_MS = 10 * 60_000;
+/** Streams in all. A session, and an address, which may be a proxy's, leave some to others. */
+const MOST = 50;
+const MOST_OF_SESSION = 10;
+const MOST_OF_ADDRESS = 40;
+const open = new Set<Follower>();
+
+/** Empty where nobody logs in: then everybody sits at this machine. */
+interface Follower {
+  readonly session?: string;
+  readonly address?: string;
+}
+
+function isBusy({ session, address }: Follower): boolean {
+  const others = [...open];
+  if (others.length >= MOST) return true;
+  return (
+    session !== undefined &&
+    (others.filter((one) => one.session === session).length >= MOST_OF_SESSION ||
+      others.filter((one) => one.address === address).length >= MOST_OF_ADDRESS)
+  );
+}
+
+function loggedOut(): UsageError {
+  return new UsageError({
+    code: "logged_out",
+    message: "Somebody logged out of this session.",
+    next: "Log in again.",
+  });
+}
+
+interface Followed {
+  readonly fragment: () => Promise<{ readonly content: string; readonly asOf: number }>;
+  readonly everyMs: number;
+  readonly clock: Clock;
+}
+
+async function liveUpdates(
+  reply: FastifyReply,
+  { by, fragment, everyMs, clock, log }: Followed & { readonly by: Follower; readonly log: Logger },
+): Promise<void> {
+  if (isBusy(by)) {
+    throw new EtlError({
+      code: "pages_busy",
+      message: "Too many pages are followed already.",
+      next: "Reload the page to see it anew.",
+    });
+  }
+  open.add(by);
+  const left = new AbortController();
+  reply.raw.once("close", () => left.abort());
+  try {
+    await reply.sse.send(changes({ fragment, everyMs, clock, signal: left.signal }));
+  } catch (error) {
+    if (!left.signal.aborted) {
+      log.warn({ code: "live_page", reason: reasonOf(error) }, "page");
+    }
+  } finally {
+    open.delete(by);
+  }
+}
+
+async function* changes({ fragment, everyMs, clock, signal }: Followed & { readonly signal: AbortSignal }) {
+  const ends = clock.now() + LASTS_MS;
+  let last: string | undefined;
+  while (!signal.aborted && clock.now() < ends) {
+    const { content, asOf } = await fragment();
+    // Equal content is current too.
+    yield {
+      id: `${asOf}`,
+      ...(content === last ? { event: "same", data: "" } : { event: "fragment", data: content }),
+    };
+    last = content;
+    await clock.wait(everyMs, signal).catch(() => {});
+  }
+}

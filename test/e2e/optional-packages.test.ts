@@ -1,0 +1,85 @@
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { bench, document, envOf, run } from "../support/program.ts";
+import { setupService, urlOf } from "../support/service.ts";
+import { temporaryFolder } from "../support/temporary.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+
+/** The program as `npm install --omit=optional` leaves it: the packages of `optionalDependencies` are not there. */
+function installWithoutOptional(): string {
+  const folder = temporaryFolder();
+  for (const part of ["src", "jobs", "sql", "package.json"])
+    cpSync(join(ROOT, part), join(folder, part), { recursive: true });
+  const { optionalDependencies } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+  const packages = readdirSync(join(ROOT, "node_modules")).flatMap((name) =>
+    name.startsWith("@")
+      ? readdirSync(join(ROOT, "node_modules", name)).map((part) => `${name}/${part}`)
+      : [name],
+  );
+  for (const name of packages) {
+    if (name in optionalDependencies || name.startsWith(".")) continue;
+    mkdirSync(join(folder, "node_modules", name, ".."), { recursive: true });
+    symlinkSync(join(ROOT, "node_modules", name), join(folder, "node_modules", name));
+  }
+  return folder;
+}
+
+test("without optional packages usage is loaded and proven, and what needs one names it", async () => {
+  const release = installWithoutOptional();
+  const made = await bench({ workspaces: [0], days: 6 });
+  const inCopy = (...args: string[]) => run(args, envOf(made), { release });
+  expect(await inCopy("sync", "--inline")).toMatchObject({ code: 0, stderr: "" });
+  expect(document(await inCopy("reconcile", "--json"))).toMatchObject([{ differences: [] }]);
+  expect(await inCopy("export", "--view", "dim_workspace")).toMatchObject({ code: 0 });
+  for (const [name, ...args] of [
+    ["@modelcontextprotocol/server", "mcp"],
+    ["hyparquet-writer", "export", "--view", "dim_workspace", "--format", "parquet"],
+    ["@aws-sdk/client-s3", "files", "write", "--to", "s3://bucket/usage"],
+  ]) {
+    const refused = await inCopy(...args);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(`\`npm install ${name}\``)]);
+    expect(refused.stderr).toContain("[package_missing]");
+  }
+});
+
+test("without optional packages the service loads usage and serves pages, but for its queues and clients of AI", async () => {
+  const bench = await setupService({ days: 2, workspaces: 1 });
+  const token = "a-token-of-operators-0123456789";
+  const environment = { USAGE_WEB_TOKEN: token };
+  const service = await bench.serve({ release: installWithoutOptional(), environment });
+  await bench.loaded();
+  const ask = (path: string, init?: RequestInit) => fetch(urlOf(service) + path, init);
+  expect((await ask("/livez")).status).toBe(200);
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
+  const client = {
+    method: "POST",
+    body,
+    headers: {
+      authorization: `Bearer ${token}`,
+      accept: "application/json, text/event-stream",
+      "content-type": "application/json",
+    },
+  };
+  const form = new URLSearchParams({ token });
+  const login = await ask("/login", { method: "POST", body: form, redirect: "manual" });
+  const cookie = login.headers
+    .getSetCookie()
+    .map((one) => one.split(";")[0])
+    .join("; ");
+  const workbook = await ask("/usage.xlsx?by=workspace", { headers: { cookie } });
+  expect([workbook.status, await workbook.text()]).toEqual([
+    501,
+    expect.stringContaining("write-excel-file"),
+  ]);
+  for (const [path, init] of [["/queues"], ["/queues/queue/fetch"], ["/mcp", client]] as const) {
+    const missing = await ask(path, init);
+    expect([path, missing.status, await missing.json()]).toMatchObject([
+      path,
+      501,
+      { error: "package_missing" },
+    ]);
+  }
+});

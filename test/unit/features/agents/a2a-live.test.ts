@@ -1,0 +1,160 @@
+import { describe, expect, test } from "vitest";
+import { UsageError } from "../../../../src/core/base/errors.ts";
+import { createA2aClient } from "../../../../src/features/agents/a2a.ts";
+import { agentServer, drip, eventOf, events, json } from "../../../support/agent-server.ts";
+import { poll } from "../../../support/poll.ts";
+import { rejection } from "../../core/platform/http/raw-server.ts";
+import { deploymentOf, httpOf, refused, setup } from "./clients.ts";
+
+/** Servers that are newer than the specification: 1.0 names, conversations by context alone, two envelopes. */
+
+const message = { assistantId: "agent", text: "hello" };
+const NOBODY = "00000000-0000-4000-8000-000000000000";
+type Live = Awaited<ReturnType<typeof setup>>;
+const posts = ({ standin }: Live) => standin.requests.recent.filter(({ method }) => method === "POST").length;
+const humans = async ({ threads }: Live, contextId: string) =>
+  (await threads.state(contextId)).messages.filter(({ type }) => type === "human").map((one) => one.content);
+
+describe("a conversation with a live server", () => {
+  test("goes on with its context alone after -32004, and every later message at once", async () => {
+    const live = await setup({ a2a: "live" });
+    const { a2a } = live;
+    const first = await a2a.send(message);
+    expect(first).toMatchObject({ state: "completed", reply: "Echo: hello" });
+    const told: string[] = [];
+    const ids = { contextId: first.contextId, taskId: first.taskId };
+    const onContextAlone = () => told.push("alone");
+    const second = await a2a.send({ ...message, ...ids, text: "two" }, { onContextAlone });
+    expect(second).toMatchObject({ contextId: first.contextId, reply: "Echo: two" });
+    expect([posts(live), told]).toEqual([3, ["alone"]]);
+    const third = await a2a.send({ ...message, ...ids, taskId: second.taskId, text: "three" });
+    expect(third.reply).toBe("Echo: three");
+    const states: string[] = [];
+    for await (const { state } of a2a.stream({ ...message, ...ids, text: "four" })) states.push(state);
+    expect(states).toEqual(["submitted", "working", "completed"]);
+    expect([posts(live), told]).toEqual([5, ["alone"]]);
+    // Each text arrived once.
+    expect(await humans(live, `${first.contextId}`)).toEqual(["hello", "two", "three", "four"]);
+  });
+
+  test("never begins another one: a task without its context is refused", async () => {
+    const live = await setup({ a2a: "live" });
+    const { taskId } = await live.a2a.send(message);
+    const error = await refused(live.a2a.send({ ...message, taskId }));
+    expect([error.code, error.next]).toEqual([
+      "rpc_error",
+      expect.stringMatching(/with --context and without --task\. .*platform a2a task [0-9a-f-]{36}`/),
+    ]);
+    expect(posts(live)).toBe(2);
+  });
+
+  test("is not sent again after an event, and the error says that the message has arrived", async () => {
+    const server = await agentServer((response, { id }) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      const error = { code: -32004, message: "no" };
+      response.end(
+        eventOf(id, { task: bare({ status: { state: "TASK_STATE_WORKING" } }) }) +
+          `data: ${JSON.stringify({ jsonrpc: "2.0", id, error })}\n\n`,
+      );
+    });
+    const listen = async () => {
+      const ids = { contextId: NOBODY, taskId: "t" };
+      for await (const _event of deploymentOf(server.url).a2a.stream({ ...message, ...ids }));
+    };
+    const error = await refused(listen());
+    expect([error.code, server.requests.length]).toEqual(["rpc_error", 1]);
+    expect(error.next).toMatch(/^Read the error above\. The message has arrived\. .*a2a task t --context c/);
+  });
+
+  test("is not sent again where the task has not ended, or the server says something else", async () => {
+    const live = await setup({ a2a: "live" });
+    const { contextId } = await live.a2a.send(message);
+    const unknown = await refused(live.a2a.send({ ...message, contextId, taskId: NOBODY }));
+    expect(unknown.message).toContain("-32001");
+    const invalid = await refused(live.a2a.send({ ...message, assistantId: "nobody" }));
+    expect(invalid.message).toContain("-32602: Assistant 'nobody' not found");
+    expect(posts(live)).toBe(3);
+  });
+
+  test.each(["c", "", "4340c6dc954e4ef4a1e8f73cc1826017", `${NOBODY}0`, `${NOBODY}\n`])(
+    "the context %j is not sent",
+    async (contextId) => {
+      const { a2a, standin } = await setup({ a2a: "live" });
+      const error = await rejection(a2a.send({ ...message, contextId }));
+      expect(error).toBeInstanceOf(UsageError);
+      expect(error).toMatchObject({ code: "context_invalid" });
+      await expect(a2a.stream({ ...message, contextId }).next()).rejects.toThrow("UUID");
+      expect(standin.requests.count).toBe(0);
+    },
+  );
+});
+
+describe("the names of methods", () => {
+  const methodsOf = async (card: unknown, status = 200) => {
+    const server = await agentServer(
+      (response, asked) => {
+        if (asked.method === "GET") return json(response, card, status);
+        if (asked.text.includes("tream")) return events(response, asked, [bare()]);
+        return json(response, { jsonrpc: "2.0", id: asked.id, result: bare() });
+      },
+      { hasCard: true },
+    );
+    const { a2a } = deploymentOf(server.url);
+    await a2a.send(message);
+    for await (const _event of a2a.stream(message));
+    await a2a.task({ assistantId: "agent", taskId: "t" });
+    const sent = server.requests
+      .filter(({ method }) => method === "POST")
+      .map(({ text }) => JSON.parse(text));
+    expect(server.requests.filter(({ method }) => method === "GET")).toHaveLength(1);
+    return sent;
+  };
+  const V03 = ["message/send", "message/stream", "tasks/get"];
+  const V1 = ["SendMessage", "SendStreamingMessage", "GetTask"];
+  const listing = (...supportedInterfaces: unknown[]) => ({ name: "a", supportedInterfaces });
+  const jsonRpc = (protocolVersion: unknown, protocolBinding: unknown = "JSONRPC") => ({
+    url: "https://elsewhere.example/a2a",
+    protocolBinding,
+    protocolVersion,
+  });
+
+  test.each([
+    ["no list", { name: "a" }, V03],
+    ["1.0 beside 0.3", listing(jsonRpc("0.3.0"), jsonRpc("1.0")), V1],
+    ["1.0 over gRPC alone", listing(jsonRpc("1.0", "GRPC")), V03],
+    ["a card that is none", ["1.0"], V03],
+  ])("are those that the card lists: %s", async (_what, card, names) => {
+    expect((await methodsOf(card)).map(({ method }) => method)).toEqual(names);
+  });
+
+  test("a card that drips or hangs does not hold the message", async () => {
+    for (const answer of [drip, () => {}]) {
+      const stop = new AbortController();
+      const server = await agentServer(
+        (response, { method, id }) => {
+          if (method === "GET") answer(response);
+          else json(response, { jsonrpc: "2.0", id, result: { ...bare(), kind: "task" } });
+        },
+        { hasCard: true },
+      );
+      const sent = (by: string) => server.requests.filter(({ method }) => method === by).length;
+      expect((await createA2aClient(httpOf(server.url), { cardMs: 50 }).send(message)).reply).toBe("hi");
+      expect(sent("POST")).toBe(1);
+      const cards = sent("GET");
+      const waiting = createA2aClient(httpOf(server.url)).send(message, { signal: stop.signal });
+      await Promise.all([
+        expect(waiting).rejects.toThrow("stop"),
+        poll(() => sent("GET") > cards).then(() => stop.abort(new Error("stop"))),
+      ]);
+      expect(sent("POST")).toBe(1);
+    }
+  });
+});
+
+const bare = (more: object = {}) => ({
+  id: "t",
+  contextId: "c",
+  status: { state: "TASK_STATE_COMPLETED" },
+  artifacts: [{ parts: [{ text: "hi" }] }],
+  ...more,
+});

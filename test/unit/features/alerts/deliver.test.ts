@@ -1,0 +1,242 @@
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import tls from "node:tls";
+import { expect, onTestFinished, test } from "vitest";
+import { Secret } from "../../../../src/core/base/secret.ts";
+import { NOT_ENCODED } from "../../../../src/core/base/url.ts";
+import type { Condition } from "../../../../src/features/alerts/conditions.ts";
+import { deliver } from "../../../../src/features/alerts/deliver.ts";
+import { alertOf, messageOf } from "../../../../src/features/alerts/message.ts";
+import type { Route, RouteType } from "../../../../src/features/owners/alert-route.ts";
+import { receiverOf, routeProblem } from "../../../../src/features/owners/receiver.ts";
+import { createAuthority } from "../../../support/certificates.ts";
+import { listenInTest } from "../../../support/listen.ts";
+import { type Manner, openReceivers } from "../../../support/receivers.ts";
+
+/** What receivers answer decides whether a message has arrived, and no answer shows a secret. */
+
+const SECRET = "sesame-0123456789";
+
+const condition: Condition = {
+  kind: "budget",
+  owner: "search",
+  isFiring: true,
+  severity: "critical",
+  count: 2,
+  newest: 7,
+  message: "Budget of owner <!channel> & co: used up. See usage-etl owners budgets.",
+  over: "no budget has passed a mark in its month or billing period",
+};
+const about = { source: "default", since: 1, webUrl: "https://usage.example.com/" };
+const firing = messageOf("default", [alertOf(condition, about)]);
+const cleared = messageOf("default", [alertOf({ ...condition, isFiring: false }, about)]);
+
+const routeOf = (type: RouteType): Route => ({
+  line: 1,
+  name: "one",
+  type,
+  setting: "USAGE_ROUTE_ONE",
+  owners: null,
+  kinds: null,
+  severities: null,
+  sender: type === "email" ? "usage@example.com" : null,
+  recipients: type === "email" ? ["ada@example.com", "bob@example.com"] : [],
+});
+
+async function listen(mail?: Parameters<typeof openReceivers>[1]) {
+  const got: { path: string; body: string }[] = [];
+  const answers: Manner[] = [];
+  const receivers = await openReceivers((message) => {
+    got.push(message);
+    return answers.shift() ?? "well";
+  }, mail);
+  onTestFinished(receivers.close);
+  const urls: Readonly<Record<RouteType, string>> = {
+    webhook: `${receivers.webUrl}/webhook?key=${SECRET}`,
+    slack: `${receivers.webUrl}/slack`,
+    teams: `${receivers.webUrl}/teams`,
+    google_chat: `${receivers.webUrl}/google-chat`,
+    pagerduty: `${receivers.webUrl.replace("//", `//${SECRET}@`)}/pagerduty`,
+    email: `smtp://127.0.0.1:${receivers.smtpPort}`,
+  };
+  const send = (type: RouteType, { message = firing, withinMs = 20_000, url = urls[type] } = {}) => {
+    const route = routeOf(type);
+    const receiver = receiverOf(route, new Map([["USAGE_ROUTE_ONE", new Secret(url)]]));
+    const deadline = AbortSignal.timeout(withinMs);
+    return deliver(message, {
+      route,
+      receiver,
+      deadline,
+      withinMs,
+      signal: undefined,
+      clock: { wait: async () => {} },
+    });
+  };
+  return { send, got, answers, smtpPort: receivers.smtpPort };
+}
+
+const LINK = "https://usage.example.com/owners?source=default";
+
+test("each receiver gets what it reads, in which names are only text", async () => {
+  const { send, got } = await listen();
+  for (const type of ["webhook", "slack", "teams", "google_chat"] as const)
+    expect(await send(type)).toBe("answered 200");
+  expect(await send("pagerduty")).toBe("answered 202");
+  expect(await send("pagerduty", { message: cleared })).toBe("answered 202");
+  expect(await send("email")).toBe("answered 250");
+  const [webhook, slack, teams, chat, trigger, resolve] = got.slice(0, 6).map(({ body }) => JSON.parse(body));
+  const said = (name: string) => `ALERT usage-etl default: Budget of owner ${name} co: used up.`;
+  expect(webhook).toMatchObject({
+    text: `${said("&lt;!channel&gt; &amp;")} ${LINK}`,
+    alerts: [
+      { alert: "budget", owner: "search", severity: "critical", state: "firing", count: 2, link: LINK },
+    ],
+  });
+  expect(slack).toEqual({ text: `${said("&lt;!channel&gt; &amp;")} <${LINK}|Show it>` });
+  expect(teams.attachments).toMatchObject([
+    {
+      contentType: "application/vnd.microsoft.card.adaptive",
+      content: {
+        type: "AdaptiveCard",
+        body: [{ type: "TextBlock", text: `${said("\\<!channel\\> &")} [Show it](${LINK})` }],
+      },
+    },
+  ]);
+  expect(chat).toEqual({ text: `${said("‹!channel› &")} <${LINK}|Show it>` });
+  expect(trigger).toMatchObject({
+    routing_key: SECRET,
+    event_action: "trigger",
+    links: [{ href: LINK }],
+    payload: { severity: "critical", class: "budget", group: "search", source: "usage-etl default" },
+  });
+  expect(resolve).toEqual({ routing_key: SECRET, event_action: "resolve", dedup_key: trigger.dedup_key });
+  const mail = got[6]?.body ?? "";
+  expect(mail).toMatch(/^Subject: usage-etl default: 1 alert$/m);
+  expect(mail).toMatch(/^To: ada@example.com, bob@example.com$/m);
+  expect(mail).toContain(firing.id);
+});
+
+test("a chat gets a short text that says how many lines are left out", async () => {
+  const { send, got } = await listen();
+  const alerts = [...Array(200).keys()].map((n) =>
+    alertOf({ ...condition, message: `Budget of owner R&D ${n}: ${"<&>".repeat(n * 8)}` }, about),
+  );
+  await send("slack", { message: { ...firing, alerts } });
+  const { text } = JSON.parse(got[0]?.body ?? "") as { text: string };
+  // An entity has five characters.
+  expect(text.length).toBeLessThan(5 * 3_500);
+  const lines = text.split("\n");
+  expect(lines.at(-1)).toBe(`And ${200 - lines.length + 1} lines more: \`usage-etl alerts\``);
+  for (const line of lines) expect(line).not.toMatch(/&(?!(amp|lt|gt);)/);
+});
+
+test("the same sent again has the same id, and news another", () => {
+  const idOf = (changed: Partial<Condition>, since = 1) =>
+    alertOf({ ...condition, ...changed }, { ...about, since }).id;
+  expect(idOf({})).toBe(idOf({}));
+  expect(
+    new Set([idOf({}), idOf({ count: 3 }), idOf({ newest: 8 }), idOf({}, 2), idOf({ isFiring: false })]).size,
+  ).toBe(5);
+});
+
+test.each([
+  ["webhook", "refuses", /^Route one answered 503\.$/, 3],
+  ["webhook", "redirects", /redirects \(307\), and no redirect is followed/, 1],
+  ["webhook", "cuts", /does not answer \(/, 3],
+  ["slack", "lies", /answered 200, but did not take the message\.$/, 1],
+  ["slack", "refuses", /answered 503/, 3],
+  ["pagerduty", "lies", /answered 202, but did not take the message\.$/, 1],
+  ["pagerduty", "redirects", /redirects/, 1],
+  ["email", "refuses", /answered 451/, 3],
+  ["email", "cuts", /does not answer \(/, 3],
+] as const)("a %s that %s has not taken it", async (type, manner, said, tries) => {
+  const { send, got, answers } = await listen();
+  answers.push(manner, manner, manner);
+  const error = await send(type).catch((thrown) => thrown);
+  expect(error).toMatchObject({ code: "route_failed", isCertain: manner !== "cuts" });
+  expect(error.message).toMatch(said);
+  expect(got).toHaveLength(tries);
+  expect(`${error.message} ${error.next} ${error.cause}`).not.toMatch(/sesame|127\.0/);
+});
+
+test.each(["webhook", "slack", "teams", "google_chat", "pagerduty", "email"] as const)(
+  "a %s that fails once is asked again, and one that never answers is given up in time",
+  async (type) => {
+    const { send, got, answers } = await listen();
+    answers.push("refuses");
+    expect(await send(type)).toMatch(/^answered 2/);
+    expect(got).toHaveLength(2);
+    answers.push("holds");
+    await expect(send(type, { withinMs: 300 })).rejects.toMatchObject({
+      message: "Route one does not answer within 0.3 s.",
+      isCertain: false,
+    });
+  },
+);
+
+test("a webhook whose response never ends has taken the message", async () => {
+  const { send } = await listen();
+  const drips: NodeJS.Timeout[] = [];
+  const server = createServer((_, response) => {
+    response.writeHead(200, { "content-type": "text/plain" });
+    drips.push(setInterval(() => response.write("."), 20));
+  });
+  onTestFinished(() => drips.forEach(clearInterval));
+  const url = `http://127.0.0.1:${await listenInTest(server)}/hook`;
+  expect(await send("webhook", { url, withinMs: 300 })).toBe("answered 200");
+});
+
+test("a receiver that is not there certainly has nothing", async () => {
+  const { send } = await listen();
+  for (const [type, url] of [
+    ["webhook", `http://127.0.0.1:9/${SECRET}`],
+    ["email", `smtp://ada:${SECRET}@127.0.0.1:9`],
+  ] as const) {
+    const error = await send(type, { url }).catch((thrown) => thrown);
+    expect(error).toMatchObject({ message: "Route one does not answer (ECONNREFUSED).", isCertain: true });
+    expect(`${error.next}`).not.toContain(SECRET);
+  }
+});
+
+test.each(["start", "asked"] as const)(
+  "mail goes over TLS (%s), to a server whose certificate is valid",
+  async (from) => {
+    const authority = createAuthority();
+    const { cert, key } = authority.issue("localhost");
+    const files = { cert: readFileSync(cert), key: readFileSync(key), from };
+    const { send, got, smtpPort } = await listen({ tls: files });
+    const scheme = from === "start" ? "smtps" : "smtp";
+    const url = `${scheme}://ada:${SECRET}@localhost:${smtpPort}`;
+    await expect(send("email", { url })).rejects.toMatchObject({
+      message: "Route one offers no TLS, or none with a valid certificate.",
+      isCertain: true,
+    });
+    const before = tls.getCACertificates("default");
+    tls.setDefaultCACertificates([readFileSync(authority.ca, "utf8")]);
+    onTestFinished(() => tls.setDefaultCACertificates(before));
+    expect(got).toEqual([]);
+    expect(await send("email", { url })).toBe("answered 250");
+  },
+);
+
+test("mail to a server without TLS is not sent, but on this machine", async () => {
+  const { send, got, smtpPort } = await listen();
+  await expect(send("email", { url: `smtp://localhost:${smtpPort}` })).rejects.toMatchObject({
+    message: "Route one offers no TLS, or none with a valid certificate.",
+  });
+  expect(got).toEqual([]);
+});
+
+test.each([
+  ["webhook", "ftp://host/path", "USAGE_ROUTE_ONE is not of the form https://host/path"],
+  ["slack", SECRET, "USAGE_ROUTE_ONE is not of the form https://host/path"],
+  ["email", "https://host", "USAGE_ROUTE_ONE is not of the form smtps://user:password@host"],
+  ["email", `smtp://ada:${SECRET}%@host`, `USAGE_ROUTE_ONE ${NOT_ENCODED}`],
+  ["email", `smtp://ada:${SECRET}%25@host`, undefined],
+  ["email", `smtp://:${SECRET}@host`, "USAGE_ROUTE_ONE is not of the form smtps://user:password@host"],
+  ["pagerduty", "a key", "USAGE_ROUTE_ONE is not an integration key, nor https://KEY@host/path"],
+  ["pagerduty", SECRET, undefined],
+] as const)("a setting of type %s is checked: %s", (type, value, problem) => {
+  expect(routeProblem(routeOf(type), new Map([["USAGE_ROUTE_ONE", new Secret(value)]]))).toBe(problem);
+  expect(routeProblem(routeOf(type), new Map())).toBe("USAGE_ROUTE_ONE is not set here");
+});
