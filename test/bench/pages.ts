@@ -139,15 +139,15 @@ async function pages(): Promise<string[]> {
   ];
 }
 
-async function measure(page: string, ask: () => Promise<{ status: number; bytes: number }>): Promise<Line> {
-  await ask();
+async function measure(page: string, load: () => Promise<{ status: number; bytes: number }>): Promise<Line> {
+  await load();
   const before = await spent();
-  const { status, bytes } = await ask();
+  const { status, bytes } = await load();
   const first = await spent();
   const times: number[] = [];
   for (let round = 0; round < options.rounds; round++) {
     const from = performance.now();
-    await ask();
+    await load();
     times.push(performance.now() - from);
   }
   const last = await spent();

@@ -13,7 +13,7 @@ const PATH = "/api/v1/orgs/current/billing/granular-usage";
 const LOCAL = (process.env.USAGE_CONTRACT_BASE_URL ?? "") === "";
 
 const stride = z.object({ days: z.int().optional(), hours: z.int().optional() });
-const answer = z.object({
+const usageSchema = z.object({
   stride,
   usage: z.array(
     z.object({
@@ -62,10 +62,11 @@ describe.each(LOCAL ? (["tiered", "day-granular"] as const) : (["as it is"] as c
       ...(by === undefined ? [] : [["group_by", by] as [string, string]]),
     ];
     const usage = async (length: number, by?: string, workspaces?: readonly string[]) =>
-      answer.parse(await (await get(query(length, by, workspaces))).json());
+      usageSchema.parse(await (await get(query(length, by, workspaces))).json());
     const csv = async (length: number, by: string): Promise<Record<string, string>[]> =>
       parse(await (await get(query(length, by), { path: `${PATH}/export` })).text(), { columns: true });
-    const total = ({ usage }: z.output<typeof answer>): number => usage.reduce((all, r) => all + r.traces, 0);
+    const total = ({ usage }: z.output<typeof usageSchema>): number =>
+      usage.reduce((all, r) => all + r.traces, 0);
 
     test.each([
       [DAY, 1],
@@ -131,7 +132,7 @@ describe.each(LOCAL ? (["tiered", "day-granular"] as const) : (["as it is"] as c
             ["start_time", new Date(end - 7 * DAY).toISOString()],
             ["end_time", new Date(end).toISOString()],
           ];
-          return total(answer.parse(await (await get([...times, ...query(0).slice(2)])).json()));
+          return total(usageSchema.parse(await (await get([...times, ...query(0).slice(2)])).json()));
         }),
       );
       expect(days.reduce((a, b) => a + b, 0)).toBe(weeks);
@@ -162,7 +163,7 @@ describe.each(LOCAL ? (["tiered", "day-granular"] as const) : (["as it is"] as c
         ["start_time", "2025-12-20T00:00:00Z"],
         ["end_time", "2026-01-05T00:00:00Z"],
       ];
-      expect(total(answer.parse(await (await get([...before, ...query(0).slice(2)])).json()))).toBe(0);
+      expect(total(usageSchema.parse(await (await get([...before, ...query(0).slice(2)])).json()))).toBe(0);
     });
 
     test("a wrong key gets 401, and a wrong query 422 with loc, msg and type", async () => {

@@ -13,7 +13,7 @@ const LOCAL = (process.env.USAGE_CONTRACT_BASE_URL ?? "") === "";
 const MEASURES = ["nodes_executed", "agent_runs", "agent_uptime_seconds"] as const;
 
 const amount = z.int().min(0);
-const answer = z.object({
+const usageSchema = z.object({
   stride: z.object({ days: z.int().optional(), hours: z.int().optional() }),
   usage: z.array(
     z.object({
@@ -25,7 +25,7 @@ const answer = z.object({
     }),
   ),
 });
-type Answer = z.output<typeof answer>;
+type Usage = z.output<typeof usageSchema>;
 
 let the: Platform;
 let knows = false;
@@ -39,9 +39,9 @@ const get = (more: Record<string, string>, csv = ""): Promise<Response> => {
   for (const id of the.workspaces) query.append("workspace_ids", id);
   return fetch(`${the.url}${PATH}${csv}?${query}`, { headers: { "x-api-key": the.apiKey } });
 };
-const usage = async (more: Record<string, string>): Promise<Answer> =>
-  answer.parse(await (await get(more)).json());
-const total = ({ usage: records }: Answer, measure: "traces" | (typeof MEASURES)[number]): number =>
+const usage = async (more: Record<string, string>): Promise<Usage> =>
+  usageSchema.parse(await (await get(more)).json());
+const total = ({ usage: records }: Usage, measure: "traces" | (typeof MEASURES)[number]): number =>
   records.reduce((all, record) => all + record[measure], 0);
 const DEPLOYMENTS = { kind: "langsmith_deployments" };
 
@@ -49,7 +49,7 @@ describe("kinds and tiers", () => {
   beforeAll(async () => {
     the = await platform(LOCAL ? { contract: "day-granular" } : {});
     const asked = await get({ kind: "traces" });
-    knows = asked.ok && answer.safeParse(await asked.json()).success;
+    knows = asked.ok && usageSchema.safeParse(await asked.json()).success;
     expect(LOCAL && !knows).toBe(false);
   });
   afterAll(() => the.close());

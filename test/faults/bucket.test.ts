@@ -28,8 +28,8 @@ test("a bucket whose answers drip holds nobody: each request ends at its limit",
   vi.stubEnv("AWS_SECRET_ACCESS_KEY", "secret");
   const { signal } = new AbortController();
   const bucket = openBucket({ address: "s3://b", bucket: "b", prefix: "" }, { signal, withinMs: 300 });
-  for (const ask of [() => bucket.list("folder"), () => bucket.read("file")]) {
-    await expect(ask()).rejects.toMatchObject({
+  for (const call of [() => bucket.list("folder"), () => bucket.read("file")]) {
+    await expect(call()).rejects.toMatchObject({
       code: "files_place_away",
       message: "s3://b does not answer (within 0.3 s). The last manifest there stays true.",
     });

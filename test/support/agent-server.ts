@@ -13,10 +13,10 @@ export interface Asked {
 type Answer = (response: ServerResponse, asked: Asked) => void;
 
 /**
- * An agent server that answers each request by `answer`, right or wrong. Closed when the test ends. Without `hasCard` it has no
+ * An agent server that answers each request by `respond`, right or wrong. Closed when the test ends. Without `hasCard` it has no
  * agent card, and does not count who asks for it.
  */
-export async function agentServer(answer: Answer, { hasCard = false } = {}) {
+export async function agentServer(respond: Answer, { hasCard = false } = {}) {
   const requests: Asked[] = [];
   const server = createServer(async (request, response) => {
     let text = "";
@@ -25,7 +25,7 @@ export async function agentServer(answer: Answer, { hasCard = false } = {}) {
     const asked = { method, path, text, id: text.startsWith("{") ? JSON.parse(text).id : "" };
     if (path.startsWith("/.well-known/") && !hasCard) return json(response, { detail: "Not Found" }, 404);
     requests.push(asked);
-    answer(response, asked);
+    respond(response, asked);
   });
   return { url: `http://127.0.0.1:${await listenInTest(server)}`, requests };
 }

@@ -23,19 +23,19 @@ export async function startProxy(target: string, rewrite: Rewrite): Promise<Prox
     seen.push(url);
     try {
       const { "x-api-key": key = "", "x-tenant-id": workspace } = request.headers;
-      const answer = await fetch(url, {
+      const upstream = await fetch(url, {
         headers: {
           "x-api-key": String(key),
           "accept-encoding": "identity",
           ...(workspace === undefined ? {} : { "x-tenant-id": String(workspace) }),
         },
       });
-      const text = await answer.text();
+      const text = await upstream.text();
       const body = Buffer.from((await proxy.rewrite({ url, text })) ?? text);
-      const retryAfter = answer.headers.get("retry-after");
-      response.writeHead(answer.status, {
+      const retryAfter = upstream.headers.get("retry-after");
+      response.writeHead(upstream.status, {
         ...(retryAfter === null ? {} : { "retry-after": retryAfter }),
-        "content-type": answer.headers.get("content-type") ?? "text/plain",
+        "content-type": upstream.headers.get("content-type") ?? "text/plain",
         "content-length": body.length,
       });
       response.end(body);

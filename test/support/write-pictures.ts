@@ -38,8 +38,8 @@ try {
     for (const { name, path, height } of PICTURES) {
       const page = await browser.newPage({ colorScheme, viewport: { width: 1280, height } });
       await page.route(isPage, async (route) => {
-        const answer = await route.fetch();
-        await route.fulfill({ response: answer, body: inLanguage(await answer.text()) });
+        const fetched = await route.fetch();
+        await route.fulfill({ response: fetched, body: inLanguage(await fetched.text()) });
       });
       const response = await page.goto(new URL(path, url).href, { waitUntil: "load" });
       if (response?.status() !== 200) throw new Error(`${path} answered ${response?.status()}`);

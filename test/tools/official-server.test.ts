@@ -88,9 +88,9 @@ async function officialServer(versions: readonly string[]) {
   const server = createServer(async (request, response) => {
     let text = "";
     for await (const piece of request) text += piece;
-    const answer = (body: unknown) =>
+    const send = (body: unknown) =>
       response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(body));
-    if (request.method === "GET") return answer(cardOf());
+    if (request.method === "GET") return send(cardOf());
     const body = JSON.parse(text);
     bodies.push(body);
     const requestedVersion = `${request.headers["a2a-version"] ?? "0.3"}`;
@@ -100,7 +100,7 @@ async function officialServer(versions: readonly string[]) {
         body,
         new ServerCallContext({ requestedVersion }),
       );
-      if (made === undefined || !(Symbol.asyncIterator in made)) return answer(made);
+      if (made === undefined || !(Symbol.asyncIterator in made)) return send(made);
       const events = made[Symbol.asyncIterator]();
       // Until its first event a stream is answered with a document.
       const first = await events.next();
@@ -109,7 +109,7 @@ async function officialServer(versions: readonly string[]) {
         response.write(`data: ${JSON.stringify(event.value)}\n\n`);
       return response.end();
     } catch (error) {
-      return answer({ jsonrpc: "2.0", id: body.id, error: JsonRpcTransportHandler.mapToJSONRPCError(error) });
+      return send({ jsonrpc: "2.0", id: body.id, error: JsonRpcTransportHandler.mapToJSONRPCError(error) });
     }
   });
   url = `http://127.0.0.1:${await listen(server)}`;

@@ -6,7 +6,7 @@ import type { Asking, PlatformAnswer, PlatformHttp } from "../../core/platform/h
 import {
   answerError,
   checkedJson,
-  cutError,
+  cutStream,
   eventData,
   getJson,
   readJson,
@@ -106,7 +106,7 @@ export function createA2aClient(http: PlatformHttp, { cardMs = CARD_MS } = {}) {
           yield event;
           if (event.final) return;
         }
-        if (last === undefined || !hasEnded(last)) throw cutError(called, next());
+        if (last === undefined || !hasEnded(last)) throw cutStream(called, next());
       };
       try {
         yield* attempt(first);

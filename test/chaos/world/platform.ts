@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { request as ask, createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, request as forward, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { json } from "node:stream/consumers";
 import { drip, flood } from "../../support/agent-server.ts";
@@ -42,14 +42,14 @@ export async function openPlatform(target: string, certificate?: Certificate): P
       hit === undefined ? request.headers : { ...request.headers, "accept-encoding": "identity" };
     // The stand-in may reset the connection, or cut its answer.
     const fail = () => response.destroy();
-    const upstream = ask(url, { headers, method: request.method }, (answer) => {
-      const { statusCode = 500, headers } = answer;
-      answer.on("error", fail).on("aborted", fail);
-      if (hit === "doubled" && statusCode === 200) return void sendDoubled(answer, response).catch(fail);
+    const upstream = forward(url, { headers, method: request.method }, (received) => {
+      const { statusCode = 500, headers } = received;
+      received.on("error", fail).on("aborted", fail);
+      if (hit === "doubled" && statusCode === 200) return void sendDoubled(received, response).catch(fail);
       const isFramed = "content-length" in headers || "transfer-encoding" in headers;
       response.useChunkedEncodingByDefault = isFramed;
       response.writeHead(statusCode, isFramed ? headers : { ...headers, connection: "close" });
-      answer.pipe(response);
+      received.pipe(response);
     });
     upstream.on("error", fail);
     request.pipe(upstream);
@@ -79,20 +79,20 @@ function filesOf({ cert, key }: Certificate) {
   return { cert: readFileSync(cert), key: readFileSync(key) };
 }
 
-function send(response: ServerResponse, answer: Exclude<HostileAnswer, "doubled">): void {
-  if (answer === "html") {
+function send(response: ServerResponse, kind: Exclude<HostileAnswer, "doubled">): void {
+  if (kind === "html") {
     response.writeHead(200, { "content-type": "text/html" }).end("<html><body>Maintenance</body></html>");
     return;
   }
   const begin = '{"usage":[';
-  if (answer === "drip") return void drip(response, { begin, everyMs: 2_000 });
-  if (answer === "endless") return void flood(response, { begin });
+  if (kind === "drip") return void drip(response, { begin, everyMs: 2_000 });
+  if (kind === "endless") return void flood(response, { begin });
   response.writeHead(200, { "content-type": "application/json" }).end();
 }
 
 /** Each record twice: whole JSON, and every sum is wrong. */
-async function sendDoubled(answer: IncomingMessage, response: ServerResponse): Promise<void> {
-  const body = (await json(answer)) as { usage?: unknown[] };
+async function sendDoubled(received: IncomingMessage, response: ServerResponse): Promise<void> {
+  const body = (await json(received)) as { usage?: unknown[] };
   const usage = (body.usage ?? []).flatMap((record) => [record, record]);
   response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ ...body, usage }));
 }

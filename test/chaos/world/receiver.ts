@@ -19,7 +19,7 @@ export async function openReceiver(): Promise<Receiver> {
   const server = createServer(async (request, response) => {
     await text(request).catch(() => "");
     messages++;
-    answer(response, receiver.manner);
+    respond(response, receiver.manner);
   });
   const receiver: Receiver = {
     url: `http://127.0.0.1:${await listenInTest(server)}/hook`,
@@ -31,7 +31,7 @@ export async function openReceiver(): Promise<Receiver> {
   return receiver;
 }
 
-function answer(response: ServerResponse, manner: Receiver["manner"]): void {
+function respond(response: ServerResponse, manner: Receiver["manner"]): void {
   if (manner === "holds") return;
   if (manner === "well") return void response.end("ok");
   if (manner === "refuses") return void response.writeHead(503).end('{"ok":true}');

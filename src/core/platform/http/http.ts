@@ -132,7 +132,7 @@ export class PlatformHttp {
 
   /** The answer with status 200, its body unread. Throws `PlatformError` or the signal's reason. */
   get(request: GetRequest): Promise<PlatformAnswer> {
-    return this.#ask(request, "GET");
+    return this.#exchange(request, "GET");
   }
 
   /**
@@ -140,10 +140,10 @@ export class PlatformHttp {
    * so sending it again may do it twice.
    */
   send(request: SendRequest): Promise<PlatformAnswer> {
-    return this.#ask(request, request.method);
+    return this.#exchange(request, request.method);
   }
 
-  async #ask(request: GetRequest | SendRequest, method: Method): Promise<PlatformAnswer> {
+  async #exchange(request: GetRequest | SendRequest, method: Method): Promise<PlatformAnswer> {
     const query = request.query?.toString() ?? "";
     const target = new URL(
       this.#prefix + request.path + (query === "" ? "" : `?${query}`),

@@ -73,7 +73,7 @@ const MAX_EVENT = 16_777_216;
 
 /**
  * Data of server-sent events, in order; a JSON document counts as one event. Leaving the loop early closes the connection.
- * The reader must notice an early end and throw `cutError`. Errors: `answer_invalid`, `answer_cut`.
+ * The reader must notice an early end and throw `cutStream`. Errors: `answer_invalid`, `answer_cut`.
  */
 export async function* eventData(answer: PlatformAnswer): AsyncGenerator<string, void, undefined> {
   let received: string[] = [];
@@ -107,7 +107,7 @@ export async function* eventData(answer: PlatformAnswer): AsyncGenerator<string,
 }
 
 /** `effect`: as in `SendRequest`, as far as the events told. */
-export function cutError({ body, context }: PlatformAnswer, effect: string) {
+export function cutStream({ body, context }: PlatformAnswer, effect: string) {
   const fault = cutFault("the stream of events ended before its last one");
   return faultError(fault, body.status, { ...context, effect });
 }

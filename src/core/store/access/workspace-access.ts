@@ -99,22 +99,22 @@ function whenReceived(receivedAt: number | undefined): RawBuilder<Date> {
  */
 export async function splitByAccess(
   db: Database,
-  asked: {
+  task: {
     answer: Pick<AnswerCollector, "named">;
     scopeIds: readonly number[];
     stamp: FetchStamp;
     since?: number | undefined;
   },
 ): Promise<{ proven: number[]; unverified: number[] }> {
-  const { answer, scopeIds, stamp } = asked;
+  const { answer, scopeIds, stamp } = task;
   const named = [...answer.named()].map((index) => scopeIds[index] as number);
   if (new Set(named).size === scopeIds.length) return { proven: [...scopeIds], unverified: [] };
-  const requested = new Date(asked.since ?? stamp.fetchedAt);
-  const since = new Date(asked.since ?? stamp.fetchedAt - ACCESS_PROVEN_FOR_MS);
+  const requestedAt = new Date(task.since ?? stamp.fetchedAt);
+  const since = new Date(task.since ?? stamp.fetchedAt - ACCESS_PROVEN_FOR_MS);
   const readable = await queryValues<Row<"usage.scope">["scopeId"]>(db)`
     select s.scope_id from usage.scope s join usage.workspace w on w.entity_id = s.workspace_id
     where s.scope_id = any (${scopeIds}::integer[]) and w.readable_at >= ${since}
-      and (w.readable_since is null or w.readable_since <= ${requested})
+      and (w.readable_since is null or w.readable_since <= ${requestedAt})
   `;
   const proven = new Set([...named, ...readable]);
   return {

@@ -20,7 +20,7 @@ async function changePastTriggers(bench: Bench, ...statements: readonly string[]
   });
 }
 
-async function enterBackfill(bench: Bench, { sourceId, ...source }: OpenSource): Promise<void> {
+async function newBackfill(bench: Bench, { sourceId, ...source }: OpenSource): Promise<void> {
   const range = { start: bench.dataStart, end: bench.today };
   const wanted = [{ stride: "day" as const, range }];
   await createBackfill(bench.store, {
@@ -99,7 +99,7 @@ test("a backfill of everything by the queue asks again for what others have load
     `UPDATE usage.dated_record SET traces = traces + 7 WHERE bucket_start = '${yesterday}'`,
   );
   const source = await bench.open();
-  await enterBackfill(bench, source);
+  await newBackfill(bench, source);
   const wanted = [{ stride: "day" as const, range: { start: bench.dataStart, end: bench.today } }];
   await bench.fetch({ wanted, reprocess: "all" });
   await workAll(bench, source);

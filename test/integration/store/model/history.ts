@@ -263,8 +263,8 @@ export class History {
     const at = this.#now - late;
     const until = floorToGrid(at, HOUR_MS);
     const { sourceId } = this;
-    const response = { sourceId, asked: WORKSPACES, named, at, until, receivedAt: at, isStatistics };
-    await noteAccess(this.#bundle.store, response);
+    const proof = { sourceId, asked: WORKSPACES, named, at, until, receivedAt: at, isStatistics };
+    await noteAccess(this.#bundle.store, proof);
     this.model.nameOver({ named, at, until, isStatistics });
   }
 

@@ -35,8 +35,8 @@ async function streamOf(results: readonly unknown[]) {
   return seen;
 }
 
-async function sent(answer: object) {
-  const server = await agentServer((response, { id }) => json(response, { jsonrpc: "2.0", id, ...answer }));
+async function sent(sending: object) {
+  const server = await agentServer((response, { id }) => json(response, { jsonrpc: "2.0", id, ...sending }));
   return deploymentOf(server.url).a2a.send(message);
 }
 
@@ -84,8 +84,8 @@ describe("an answer", () => {
   });
 
   test("to another request is refused, with an error too", async () => {
-    for (const answer of [{ result: task("completed") }, { error: { code: -32603, message: "x" } }]) {
-      const error = await refused(sent({ id: "another", ...answer }));
+    for (const sending of [{ result: task("completed") }, { error: { code: -32603, message: "x" } }]) {
+      const error = await refused(sent({ id: "another", ...sending }));
       expect([error.code, error.message]).toEqual([
         "answer_invalid",
         expect.stringContaining('the id "another"'),

@@ -128,11 +128,11 @@ describe("the names of methods", () => {
   });
 
   test("a card that drips or hangs does not hold the message", async () => {
-    for (const answer of [drip, () => {}]) {
+    for (const respond of [drip, () => {}]) {
       const stop = new AbortController();
       const server = await agentServer(
         (response, { method, id }) => {
-          if (method === "GET") answer(response);
+          if (method === "GET") respond(response);
           else json(response, { jsonrpc: "2.0", id, result: { ...bare(), kind: "task" } });
         },
         { hasCard: true },
