@@ -56,7 +56,7 @@ export function createRequestLimit(
 }
 
 /** A worker takes the first place of a window shortly before the window begins. */
-const ASKED_BEFORE_MS = 100;
+const REQUESTED_BEFORE_MS = 100;
 
 /** `KEYS`: BullMQ's counter. `ARGV`: age of the window in which the job took its place, and its length, in ms. */
 const RETURN = `
@@ -72,5 +72,5 @@ export async function returnPlace(
   place: { readonly counter: string; readonly share: Share; readonly takenMsAgo: number },
 ): Promise<void> {
   const { counter, share, takenMsAgo } = place;
-  await connection.eval(RETURN, 1, counter, takenMsAgo - ASKED_BEFORE_MS, share.duration).catch(() => {});
+  await connection.eval(RETURN, 1, counter, takenMsAgo - REQUESTED_BEFORE_MS, share.duration).catch(() => {});
 }

@@ -24,10 +24,10 @@ export const extractJob = defineJob({
       // Also aborted when another worker has taken the job while this process goes on.
       const source = { ...(await context.source.open()), signal: context.signal };
       const result = await workMessage(source, { taskId, generation, isLastAttempt });
-      if ("entered" in result && result.entered > 0) await context.enqueueSoon();
+      if ("created" in result && result.created > 0) await context.enqueueSoon();
       if (!("rows" in result)) return { outcome: result.outcome };
-      const { outcome, requests, rows, followUps, entered } = result;
-      return { outcome, requests, ...rows, followUps: followUps.length, entered };
+      const { outcome, requests, rows, followUps, created } = result;
+      return { outcome, requests, ...rows, followUps: followUps.length, created };
     } catch (error) {
       return retryLater(context, error, { taskId, taken: job.attemptsStarted });
     }

@@ -23,7 +23,7 @@ export function createHold({ held = false } = {}): Hold & { set(held: boolean): 
 }
 
 /** Time between requests to Redis. A clock that was set or is off is compared within a second. */
-const ASK_EVERY_MS = 10_000;
+const REQUEST_EVERY_MS = 10_000;
 const LOOK_EVERY_MS = 1_000;
 /** A smaller change may be a gradual correction; a larger one means that somebody set the clock. */
 const JUMP_MS = 250;
@@ -51,7 +51,7 @@ export async function startClockGuard({
 }: GuardInput): Promise<Hold> {
   const { set, ...hold } = createHold({ held: true });
   let isOff = false;
-  let asked = { at: Number.NEGATIVE_INFINITY, ahead: 0 };
+  let requested = { at: Number.NEGATIVE_INFINITY, ahead: 0 };
   const look = async () => {
     const before = clock.now();
     const time = await redisTime();
@@ -66,18 +66,18 @@ export async function startClockGuard({
     }
     if (wasOff && !isOff) log.info({ offMs }, "clock is right again");
     set(isOff);
-    asked = { at: elapsed(), ahead: clock.now() - elapsed() };
+    requested = { at: elapsed(), ahead: clock.now() - elapsed() };
   };
-  const mustAsk = () => {
-    const hasJumped = Math.abs(clock.now() - elapsed() - asked.ahead) > JUMP_MS;
-    return hold.isHeld() || hasJumped || elapsed() - asked.at >= ASK_EVERY_MS;
+  const mustRequest = () => {
+    const hasJumped = Math.abs(clock.now() - elapsed() - requested.ahead) > JUMP_MS;
+    return hold.isHeld() || hasJumped || elapsed() - requested.at >= REQUEST_EVERY_MS;
   };
-  // A Redis that does not answer says nothing about the clock, and gives no jobs.
+  // A Redis that does not respond says nothing about the clock, and gives no jobs.
   const tryLook = () => look().catch(() => {});
   const goOn = async () => {
     for (;;) {
       await clock.wait(LOOK_EVERY_MS, signal);
-      if (mustAsk()) await tryLook();
+      if (mustRequest()) await tryLook();
     }
   };
   await tryLook();
@@ -91,7 +91,7 @@ const CAP_MS = 5_000;
 /** A gate that closes again sooner keeps its pauses: a load may need more room than the attempt. */
 const RELAPSE_MS = 60_000;
 
-/** Lets this process request data only while the store can keep the answer. */
+/** Lets this process request data only while the store can keep the response. */
 export interface StoreGate extends Hold {
   fault(): EtlError | undefined;
   check(): void;
@@ -139,7 +139,7 @@ export function createStoreGate({ tryWrite, clock, log, signal }: GateInput): St
     }
     openedAt = clock.now();
     // The line has no code, so that no limit drops it.
-    log.info({ fault: fault?.code, heldMs: openedAt - closedAt }, "store writes again");
+    log.info({ fault: fault?.code, backedOffMs: openedAt - closedAt }, "store writes again");
     fault = undefined;
     set(false);
   };

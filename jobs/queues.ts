@@ -2,10 +2,10 @@ import { Queue, type Telemetry } from "bullmq";
 import type { RedisOptions } from "ioredis";
 import { UsageError } from "../src/core/base/errors.ts";
 import {
-  askRedis,
   connectRedis,
   isCluster,
   primariesOf,
+  queryRedis,
   type RedisConnection,
 } from "../src/core/base/redis-connect.ts";
 import { type RedisServer, redisServerOf } from "../src/core/base/redis-server.ts";
@@ -35,7 +35,7 @@ const SHARED = {
   // Retries for ever, at most every 10 s and with jitter, so that hosts do not reconnect at the same instant.
   retryStrategy: (times: number) =>
     Math.min(10_000, 200 * 2 ** Math.min(times, 6)) * (0.5 + Math.random() / 2),
-  // A demoted primary answers READONLY for ever: reconnect and send the command again.
+  // A demoted primary responds with READONLY for ever: reconnect and send the command again.
   reconnectOnError: (error: Error) => (error.message.includes("READONLY") ? (2 as const) : false),
 } satisfies RedisOptions;
 
@@ -179,14 +179,14 @@ export function lacksCommands(reason: string | undefined): UsageError | undefine
 
 export const NOT_APPENDING = "without appendonly, a restart of Redis costs a minute of work";
 
-/** Returns warnings. Errors: those of `askRedis`, `redis_evicts`, `redis_is_cluster`, `redis_unsuitable`. */
+/** Returns warnings. Errors: those of `queryRedis`, `redis_evicts`, `redis_is_cluster`, `redis_unsuitable`. */
 export async function checkRedis(server: RedisServer): Promise<string[]> {
   const {
     policy,
     appendsOnly,
     fault = "",
     refusal,
-  } = await askRedis(server, async (connection) => {
+  } = await queryRedis(server, async (connection) => {
     return {
       fault: await writeFaultOf(connection, server),
       refusal: await commandFaultOf(connection, server),

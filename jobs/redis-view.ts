@@ -1,7 +1,7 @@
 import {
-  askRedis,
   isCluster,
   primariesOf,
+  queryRedis,
   type RedisConnection,
   redisTime,
 } from "../src/core/base/redis-connect.ts";
@@ -12,8 +12,8 @@ import { syncJob } from "./sync.ts";
 /** Changes nothing in Redis but a key of its own. */
 export interface RedisView {
   readonly version: string;
-  readonly answeredInMs: number;
-  /** Redis's clock minus this host's, in ms; 0 if within the time of the answer. */
+  readonly respondedInMs: number;
+  /** Redis's clock minus this host's, in ms; 0 if within the time of the response. */
   readonly clockOffMs: number;
   readonly policy: string;
   readonly appendsOnly: boolean;
@@ -33,10 +33,10 @@ export interface QueueView {
   readonly schedules: ReadonlyMap<string, number>;
 }
 
-/** Errors: those of `askRedis`, `redis_is_cluster`. */
+/** Errors: those of `queryRedis`, `redis_is_cluster`. */
 export async function lookAtRedis(server: RedisServer, slugs: readonly string[]): Promise<RedisView> {
   const { prefix } = server;
-  return askRedis(server, async (connection) => {
+  return queryRedis(server, async (connection) => {
     const before = Date.now();
     const time = await redisTime(connection, prefix).catch((error: Error) => {
       throw isCluster(server, error.message) ?? error;
@@ -53,7 +53,7 @@ export async function lookAtRedis(server: RedisServer, slugs: readonly string[])
     }
     return {
       version: versionOf(info ?? ""),
-      answeredInMs: after - before,
+      respondedInMs: after - before,
       clockOffMs: time > after ? time - after : Math.min(0, time - before),
       ...(await redisSettings(connection)),
       writeFault,
@@ -74,8 +74,10 @@ function versionOf(info: string): string {
 
 /** Lines of each primary. Undefined if `CLIENT LIST` is not allowed, as on some hosted servers. */
 async function clientLists(connection: RedisConnection): Promise<string[][] | undefined> {
-  const asked = primariesOf(connection).map(async (node) => String(await node.client("LIST")).split("\n"));
-  return Promise.all(asked).catch(() => undefined);
+  const requested = primariesOf(connection).map(async (node) =>
+    String(await node.client("LIST")).split("\n"),
+  );
+  return Promise.all(requested).catch(() => undefined);
 }
 
 async function queueView(

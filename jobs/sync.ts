@@ -11,8 +11,8 @@ export const syncJob = defineJob({
       context.source,
       "sync",
       async (source) => {
-        const { planned, entered, askedAgain, unknown } = await planSync(source);
-        return { planned, entered, askedAgain, unknown, fed: await fillFetchQueue(context) };
+        const { planned, created, requestedAgain, unknown } = await planSync(source);
+        return { planned, created, requestedAgain, unknown, fed: await fillFetchQueue(context) };
       },
       endOfSync,
     ),

@@ -26,7 +26,7 @@ const CONCURRENCY = 4;
 /** Control jobs of one kind that run at once: other kinds always find a place. */
 const MOST_OF_A_KIND = 2;
 /** Pause before such a job requests a place again. */
-const ASK_AGAIN_MS = 10_000;
+const REQUEST_AGAIN_MS = 10_000;
 
 /** A job that is not renewed for this time goes to another worker after a check. */
 const LOCK_MS = 30_000;
@@ -41,7 +41,7 @@ const RETRY_MS = 1_000;
  * its lock ends: it finds fetch tasks done or handed back, and repeats other jobs.
  */
 const CLOSE_WITHOUT_REDIS_MS = 10_000;
-const ASK_REDIS_EVERY_MS = 1_000;
+const QUERY_REDIS_EVERY_MS = 1_000;
 
 interface WorkersInput {
   readonly jobs: Jobs;
@@ -58,31 +58,31 @@ interface WorkersInput {
 }
 
 class ServiceWorker extends Worker {
-  /** Called with each answer of the queue, with or without a job: the worker's loop is alive. */
-  onAnswer = (): void => {};
+  /** Called with each response of the queue, with or without a job: the worker's loop is alive. */
+  onResponse = (): void => {};
 
   protected override async moveToActive(token: string, name?: string) {
     const job = await super.moveToActive(token, name);
-    this.onAnswer();
+    this.onResponse();
     return job;
   }
 
-  /** Waits for running jobs as long as Redis answers, since it must take their ends. */
+  /** Waits for running jobs as long as Redis responds, since it must take their ends. */
   async closeWith(connection: RedisConnection): Promise<void> {
-    let answeredAt = performance.now();
+    let respondedAt = performance.now();
     const { promise: redisIsAway, resolve: giveUp } = Promise.withResolvers<void>();
-    const asking = setInterval(() => {
+    const requesting = setInterval(() => {
       connection.ping().then(
         () => {
-          answeredAt = performance.now();
+          respondedAt = performance.now();
         },
         () => {},
       );
-      if (performance.now() - answeredAt > CLOSE_WITHOUT_REDIS_MS) giveUp();
-    }, ASK_REDIS_EVERY_MS);
+      if (performance.now() - respondedAt > CLOSE_WITHOUT_REDIS_MS) giveUp();
+    }, QUERY_REDIS_EVERY_MS);
     // BullMQ waits for the end of a connection, which ioredis does not report while it reconnects. The last
     // two lines do the rest of `close`; after it they have no effect.
-    await Promise.race([this.close(), redisIsAway]).finally(() => clearInterval(asking));
+    await Promise.race([this.close(), redisIsAway]).finally(() => clearInterval(requesting));
     await this.lockManager.close();
     await this.backend.close(true);
   }
@@ -131,7 +131,7 @@ function startWorker(
     ...(kind === "fetch" ? { limiter } : {}),
     settings: { backoffStrategy: (attempts, _type, error) => pauseOf(error ?? new Error(), attempts) },
   });
-  if (kind === "control") worker.onAnswer = watcher.onAnswer;
+  if (kind === "control") worker.onResponse = watcher.onResponse;
   worker.on("error", (error) => {
     // Only Redis fails here; a refused connection does not name its server.
     const { code = "" } = faultOf(error) ?? {};
@@ -193,8 +193,8 @@ function createMissedJobs(canRetry: () => boolean) {
 
 interface JobWatcher {
   readonly onTaken: () => void;
-  /** The control queue answered. It does so at least every 10 s while a place is free. */
-  readonly onAnswer: () => void;
+  /** The control queue responded. It does so at least every 10 s while a place is free. */
+  readonly onResponse: () => void;
   readonly onWork: (queue: "control" | "fetch") => () => void;
   readonly onDone: (done: { job: string; seconds: number; counts: JobCounts }) => void;
   readonly onFailed: (failed: { job: string; code: string }) => void;
@@ -202,7 +202,7 @@ interface JobWatcher {
 
 export function createHandler(
   context: JobContext,
-  { onTaken, onWork, onDone }: Omit<JobWatcher, "onFailed" | "onAnswer">,
+  { onTaken, onWork, onDone }: Omit<JobWatcher, "onFailed" | "onResponse">,
   jobs: Jobs,
 ) {
   const running = new Map<string, number>();
@@ -218,7 +218,7 @@ export function createHandler(
       throw unusable("job_data_invalid", `${where} ${problem?.message}.`);
     }
     if (definition.queue === "control" && (running.get(job.name) ?? 0) >= MOST_OF_A_KIND) {
-      await job.moveToDelayed(context.clock.now() + ASK_AGAIN_MS * (0.5 + Math.random() / 2), token);
+      await job.moveToDelayed(context.clock.now() + REQUEST_AGAIN_MS * (0.5 + Math.random() / 2), token);
       throw new DelayedError();
     }
     const log = context.log.child({ job: job.id, name: job.name });
@@ -229,8 +229,8 @@ export function createHandler(
     try {
       const counts = await definition.handle({ ...context, log, signal }, payload.data, job);
       const ms = context.clock.now() - startedAt;
-      const isQuiet = definition.isFrequent === true && Object.values(counts).every((count) => count === 0);
-      log[isQuiet ? "debug" : "info"]({ ms, ...counts }, "job");
+      const isIdle = definition.isFrequent === true && Object.values(counts).every((count) => count === 0);
+      log[isIdle ? "debug" : "info"]({ ms, ...counts }, "job");
       onDone({ job: job.name, seconds: ms / 1000, counts });
       return counts;
     } catch (error) {

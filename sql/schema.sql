@@ -41,7 +41,7 @@ CREATE TABLE usage.bill_part (
   source_id smallint NOT NULL,
   part text NOT NULL,
   refusal text,
-  asked_at timestamp with time zone NOT NULL,
+  requested_at timestamp with time zone NOT NULL,
   CONSTRAINT bill_part_pkey PRIMARY KEY (source_id, part),
   CONSTRAINT bill_part_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT bill_part_known CHECK ((part = ANY (ARRAY['provider_totals'::text, 'usage_limits'::text, 'billing_period'::text, 'resource_tags'::text])))
@@ -402,7 +402,7 @@ CREATE TABLE usage.fetch_task (
   period_end timestamp with time zone NOT NULL,
   scope_ids integer[] NOT NULL,
   workspace_ids text[] NOT NULL,
-  is_quiet boolean NOT NULL DEFAULT false,
+  is_idle boolean NOT NULL DEFAULT false,
   due_from timestamp with time zone,
   state text NOT NULL DEFAULT 'waiting'::text,
   generation integer NOT NULL DEFAULT 0,
@@ -821,7 +821,7 @@ CREATE TABLE usage.source_meter (
   starts_on date,
   learned_at timestamp with time zone NOT NULL DEFAULT now(),
   none_until timestamp with time zone,
-  ask_again_at timestamp with time zone NOT NULL,
+  request_again_at timestamp with time zone NOT NULL,
   CONSTRAINT source_meter_pkey PRIMARY KEY (source_id, meter),
   CONSTRAINT source_meter_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT source_meter_known CHECK ((meter = ANY (ARRAY['longlived'::text, 'shortlived'::text, 'deployments'::text, 'sandboxes'::text, 'evaluators'::text]))),
@@ -847,8 +847,8 @@ CREATE TABLE usage.withdrawal (
   period_end timestamp with time zone NOT NULL,
   final boolean NOT NULL,
   final_at timestamp with time zone,
-  withdrawn_at timestamp with time zone NOT NULL,
-  CONSTRAINT withdrawal_pkey PRIMARY KEY (scope_id, period_start, withdrawn_at),
+  invalidated_at timestamp with time zone NOT NULL,
+  CONSTRAINT withdrawal_pkey PRIMARY KEY (scope_id, period_start, invalidated_at),
   CONSTRAINT withdrawal_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
   CONSTRAINT withdrawal_period_order CHECK ((period_start < period_end))
 );
@@ -887,7 +887,7 @@ CREATE INDEX fetch_task_due ON usage.fetch_task USING btree (source_id, ((stride
 
 CREATE INDEX fetch_task_in_queue ON usage.fetch_task USING btree (source_id) WHERE (state = 'queued'::text);
 
-CREATE INDEX fetch_task_next ON usage.fetch_task USING btree (source_id, backfill_id, ((group_by <> 'workspace'::text)), ((stride = 'hour'::text)), is_quiet, period_start DESC) WHERE (state = 'waiting'::text);
+CREATE INDEX fetch_task_next ON usage.fetch_task USING btree (source_id, backfill_id, ((group_by <> 'workspace'::text)), ((stride = 'hour'::text)), is_idle, period_start DESC) WHERE (state = 'waiting'::text);
 
 CREATE INDEX fetch_task_of_backfill ON usage.fetch_task USING btree (backfill_id, state) WHERE (backfill_id IS NOT NULL);
 
@@ -2730,7 +2730,7 @@ COMMENT ON COLUMN reporting.fct_cost_owner_daily.quantity IS 'What is charged to
 COMMENT ON COLUMN reporting.fct_cost_owner_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
 COMMENT ON COLUMN reporting.fct_cost_owner_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_close_cost.';
 COMMENT ON COLUMN reporting.fct_cost_owner_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_cost_owner_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
+COMMENT ON COLUMN reporting.fct_cost_owner_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last response could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
 COMMENT ON COLUMN reporting.fct_cost_owner_daily.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
 COMMENT ON VIEW reporting.fct_cost_workspace_daily IS 'What usage costs, by workspace and day. Grain: UTC day x workspace x SKU x volume tier, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, sku, volume_tier). An ESTIMATE from the imported prices, not an invoice. A closed month keeps the costs that it was closed with. Costs add up over all of these within one currency; traces and quantity add up within one sku. By project, user, API key, deployment and sandbox: fct_cost_by_id_daily in reporting_detail. Never add them to those of another dimension. Empty without prices.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
@@ -2746,7 +2746,7 @@ COMMENT ON COLUMN reporting.fct_cost_workspace_daily.traces IS 'Traces that are 
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_close_cost.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_cost_workspace_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
+COMMENT ON COLUMN reporting.fct_cost_workspace_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last response could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
@@ -2758,7 +2758,7 @@ COMMENT ON COLUMN reporting.fct_usage_api_key_daily.workspace_name IS 'Current n
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
+COMMENT ON COLUMN reporting.fct_usage_api_key_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last response could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
@@ -2776,7 +2776,7 @@ COMMENT ON COLUMN reporting.fct_usage_owner_daily.owner IS 'Who pays: an owner o
 COMMENT ON COLUMN reporting.fct_usage_owner_daily.cost_center IS 'Cost centre of the owner, as the rule names it; (none) where it names none.';
 COMMENT ON COLUMN reporting.fct_usage_owner_daily.traces IS 'Traces of the owner. They add up over days, workspaces and owners to those of the workspaces. Digits after the point: owners share an id. Null: the workspace is not loaded. Below zero: the platform names more traces of ids than the workspace has.';
 COMMENT ON COLUMN reporting.fct_usage_owner_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_usage_owner_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
+COMMENT ON COLUMN reporting.fct_usage_owner_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last response could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
 COMMENT ON VIEW reporting.fct_usage_project_daily IS 'Traces by project and day. Grain: UTC day x workspace x project (key: source_id, usage_date, workspace_id, project_id), days with usage. A day x workspace that is not loaded is one row with null id and null traces, which a filter on an id or name leaves out: see usage_coverage_daily. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_project, and the newest day from data_freshness.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.usage_date IS 'UTC day.';
@@ -2786,7 +2786,7 @@ COMMENT ON COLUMN reporting.fct_usage_project_daily.project_id IS E'The platform
 COMMENT ON COLUMN reporting.fct_usage_project_daily.project_name IS 'Current name of the project; not unique.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_usage_project_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
+COMMENT ON COLUMN reporting.fct_usage_project_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last response could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
@@ -2803,7 +2803,7 @@ COMMENT ON COLUMN reporting.fct_usage_user_daily.workspace_name IS 'Current name
 COMMENT ON COLUMN reporting.fct_usage_user_daily.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
+COMMENT ON COLUMN reporting.fct_usage_user_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last response could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
@@ -2819,7 +2819,7 @@ COMMENT ON COLUMN reporting.fct_usage_workspace_daily.workspace_id IS 'The platf
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.workspace_name IS 'Current name of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
+COMMENT ON COLUMN reporting.fct_usage_workspace_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last response could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
@@ -2916,17 +2916,17 @@ COMMENT ON COLUMN reporting_detail.dim_price.counted_over IS 'Whose traces fill 
 COMMENT ON COLUMN reporting_detail.dim_price.is_valid_today IS 'Whether the price is valid on the current UTC day.';
 COMMENT ON COLUMN reporting_detail.dim_price.imported_at IS 'When the price was imported.';
 COMMENT ON COLUMN reporting_detail.dim_price.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
-COMMENT ON VIEW reporting_detail.dim_resource IS 'Each deployment, sandbox or snapshot, and rule that runs an evaluator, with its current name. Grain: resource (key: source_id, group_by, dimension_id). Names are not unique: join by the key. The platform tells no names of sandboxes. Of a rule, as the newest answer tells it: which evaluator it runs, on which project or dataset, and what it may spend a week. Never join it to projects of traces: their ids are others.';
+COMMENT ON VIEW reporting_detail.dim_resource IS 'Each deployment, sandbox or snapshot, and rule that runs an evaluator, with its current name. Grain: resource (key: source_id, group_by, dimension_id). Names are not unique: join by the key. The platform tells no names of sandboxes. Of a rule, as the newest response tells it: which evaluator it runs, on which project or dataset, and what it may spend a week. Never join it to projects of traces: their ids are others.';
 COMMENT ON COLUMN reporting_detail.dim_resource.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.dim_resource.group_by IS 'What it is: deployment, sandbox (or snapshot), or run_rule, a rule that runs an evaluator.';
 COMMENT ON COLUMN reporting_detail.dim_resource.dimension_id IS E'The platform''s id of it; (none) where the platform gave none, and \\(none) for an id of that spelling.';
 COMMENT ON COLUMN reporting_detail.dim_resource.dimension_name IS 'Current name; not unique.';
 COMMENT ON COLUMN reporting_detail.dim_resource.evaluator_id IS 'The platform''s id of the evaluator that the rule runs. Several rules may run one.';
-COMMENT ON COLUMN reporting_detail.dim_resource.evaluator_name IS 'Its name, as of the newest answer.';
+COMMENT ON COLUMN reporting_detail.dim_resource.evaluator_name IS 'Its name, as of the newest response.';
 COMMENT ON COLUMN reporting_detail.dim_resource.project_id IS 'The platform''s id of the project whose traces the rule looks at; null: a dataset.';
-COMMENT ON COLUMN reporting_detail.dim_resource.project_name IS 'Its name, as of the newest answer.';
+COMMENT ON COLUMN reporting_detail.dim_resource.project_name IS 'Its name, as of the newest response.';
 COMMENT ON COLUMN reporting_detail.dim_resource.dataset_id IS 'The platform''s id of the dataset that the rule looks at; null: a project.';
-COMMENT ON COLUMN reporting_detail.dim_resource.dataset_name IS 'Its name, as of the newest answer.';
+COMMENT ON COLUMN reporting_detail.dim_resource.dataset_name IS 'Its name, as of the newest response.';
 COMMENT ON COLUMN reporting_detail.dim_resource.weekly_limit_usd IS 'US dollars that the rule may spend a week, from Monday (UTC) on; null: no limit is told. Does not add up.';
 COMMENT ON COLUMN reporting_detail.dim_resource.first_seen_at IS 'Start of the earliest bucket that named it.';
 COMMENT ON COLUMN reporting_detail.dim_resource.last_seen_at IS 'Start of the latest bucket that named it.';
@@ -3014,7 +3014,7 @@ COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.traces IS 'Traces that a
 COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
 COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.is_closed IS 'Whether the month is closed: then its sum by workspace stays, and the row (adjustment) takes up what an id has more or less since.';
 COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
+COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last response could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
 COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
 COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
 COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
@@ -3045,7 +3045,7 @@ COMMENT ON COLUMN reporting_detail.fct_usage_by_id_hourly.dimension_id IS E'The 
 COMMENT ON COLUMN reporting_detail.fct_usage_by_id_hourly.dimension_name IS 'Current name in this dimension. Null for users: their addresses are in dim_user.';
 COMMENT ON COLUMN reporting_detail.fct_usage_by_id_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
 COMMENT ON COLUMN reporting_detail.fct_usage_by_id_hourly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_usage_by_id_hourly.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
+COMMENT ON COLUMN reporting_detail.fct_usage_by_id_hourly.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last response could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
 COMMENT ON COLUMN reporting_detail.fct_usage_by_id_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting_detail.fct_usage_monthly IS 'Traces by month. Grain: calendar month (UTC) x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). Choose ONE group_by: traces add up over the rest, never over two dimensions. By workspace every month from the data start on, and null traces where at least one expected day is not loaded; by another dimension months with usage, and one row with null id and null traces for a month x workspace that is not complete: take days for it. Expected is every day that has ended, and today once it is loaded.';
 COMMENT ON COLUMN reporting_detail.fct_usage_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
@@ -3072,7 +3072,7 @@ COMMENT ON COLUMN reporting_detail.fct_usage_workspace_hourly.workspace_id IS 'T
 COMMENT ON COLUMN reporting_detail.fct_usage_workspace_hourly.workspace_name IS 'Current name of the workspace.';
 COMMENT ON COLUMN reporting_detail.fct_usage_workspace_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
 COMMENT ON COLUMN reporting_detail.fct_usage_workspace_hourly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_usage_workspace_hourly.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_hourly.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last response could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
 COMMENT ON COLUMN reporting_detail.fct_usage_workspace_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting_detail.focus_1_4_billing_period IS 'Which months are closed, in the columns of FOCUS 1.4. Grain: calendar month (UTC) x issuer of invoices, from the data start on (key: InvoiceIssuerName, x_BillingMonth). Joins focus_1_4_cost_and_usage by BillingPeriodStart and InvoiceIssuerName. Closed: every source of the issuer closed the month.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_billing_period."BillingPeriodCreated" IS 'Start of the month, or when the first source of the issuer was entered, the later of both.';
@@ -3244,8 +3244,8 @@ COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.usage_date IS 'U
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.kind IS 'Kind of usage: traces, langsmith_deployments, sandboxes or evaluators.';
-COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.trace_tier IS 'Tier that was asked for: all, longlived or shortlived. Short-lived traces need no answer of their own: they are all less the long-lived ones.';
-COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
+COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.trace_tier IS 'Tier that was asked for: all, longlived or shortlived. Short-lived traces need no response of their own: they are all less the long-lived ones.';
+COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last response could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
@@ -3257,14 +3257,14 @@ COMMENT ON COLUMN reporting_detail.usage_coverage_daily.usage_date IS 'UTC day.'
 COMMENT ON COLUMN reporting_detail.usage_coverage_daily.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_daily.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_daily.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
-COMMENT ON COLUMN reporting_detail.usage_coverage_daily.status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
+COMMENT ON COLUMN reporting_detail.usage_coverage_daily.status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last response could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
 COMMENT ON COLUMN reporting_detail.usage_coverage_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_daily.fetched_at IS 'When the day was requested from the platform in this dimension and stride, by the clock of this database; of hours the oldest of them. Null: nothing of it is loaded.';
-COMMENT ON COLUMN reporting_detail.usage_coverage_daily.sum_confirmed_at IS 'When the day was last known to be unchanged in sum: fetched_at, or later, while the day is provisional, when an answer by workspace had as many traces as the figures of this dimension add up to. It says nothing of which project, user or key had them. Null: of hours, and where nothing is loaded.';
-COMMENT ON VIEW reporting_detail.usage_late_change IS 'How late counts still changed. Grain: day of observation x retention tier x dimension x stride x whether the count was final x class of ages (key: source_id, observed_on, trace_tier, group_by, stride, was_final, age_hours). Counts changes that were found although the previous answer came after the end of the bucket. Never add up over tiers, dimensions or strides.';
+COMMENT ON COLUMN reporting_detail.usage_coverage_daily.sum_confirmed_at IS 'When the day was last known to be unchanged in sum: fetched_at, or later, while the day is provisional, when a response by workspace had as many traces as the figures of this dimension add up to. It says nothing of which project, user or key had them. Null: of hours, and where nothing is loaded.';
+COMMENT ON VIEW reporting_detail.usage_late_change IS 'How late counts still changed. Grain: day of observation x retention tier x dimension x stride x whether the count was final x class of ages (key: source_id, observed_on, trace_tier, group_by, stride, was_final, age_hours). Counts changes that were found although the previous response came after the end of the bucket. Never add up over tiers, dimensions or strides.';
 COMMENT ON COLUMN reporting_detail.usage_late_change.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.usage_late_change.observed_on IS 'UTC day on which the change was found.';
 COMMENT ON COLUMN reporting_detail.usage_late_change.trace_tier IS 'Retention tier that was asked for: all, longlived or shortlived.';
@@ -3309,7 +3309,7 @@ COMMENT ON COLUMN reporting_detail.usage_month_to_date.run_rate_traces IS 'Estim
 COMMENT ON VIEW reporting_detail.usage_provider_total IS 'Monthly totals of the billing provider, beside what is stored. Grain: source x calendar month x metric of the billing provider x workspace, as it was read last (key: source_id, month_start, metric_id, workspace_id). A second system, which proves no day. Each metric has a row (all) beside those of its workspaces: never add both, nor metrics.';
 COMMENT ON COLUMN reporting_detail.usage_provider_total.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.usage_provider_total.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting_detail.usage_provider_total.metric_id IS 'The billing provider''s id of the metric; no traces or no longlived where its answer has no such metric.';
+COMMENT ON COLUMN reporting_detail.usage_provider_total.metric_id IS 'The billing provider''s id of the metric; no traces or no longlived where its response has no such metric.';
 COMMENT ON COLUMN reporting_detail.usage_provider_total.workspace_id IS 'The platform''s id of the workspace, which need not be loaded here; (all) for all workspaces of the metric.';
 COMMENT ON COLUMN reporting_detail.usage_provider_total.metric_name IS 'The billing provider''s name of the metric; null: it has none.';
 COMMENT ON COLUMN reporting_detail.usage_provider_total.meter IS 'What is compared with the metric: traces (all tiers) or longlived. Null: nothing that is loaded counts it.';
@@ -3378,7 +3378,7 @@ COMMENT ON COLUMN reporting_detail.usage_unpriced_daily.traces IS 'All traces of
 COMMENT ON COLUMN reporting_detail.usage_unpriced_daily.has_other_price IS 'Whether another SKU has a price on that day. False: the traces of the day have no price at all.';
 COMMENT ON COLUMN reporting_detail.usage_unpriced_daily.unpriced_skus IS 'SKUs with a price for the workspace on other days only, with commas between. Null: no SKU has a price for it on any day.';
 COMMENT ON COLUMN reporting_detail.usage_unpriced_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.usage_unpriced_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
+COMMENT ON COLUMN reporting_detail.usage_unpriced_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last response could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
 COMMENT ON VIEW reporting_detail.usage_upgrade_project_monthly IS 'The share of long-lived traces, which cost more, by project and month. Grain: calendar month (UTC) x workspace x project (key: source_id, month_start, workspace_id, project_id), months with usage whose days are all loaded in both tiers. Shows how many traces are long-lived, and how that changed since the month before. Traces add up over all of these; shares do not.';
 COMMENT ON COLUMN reporting_detail.usage_upgrade_project_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.usage_upgrade_project_monthly.month_start IS 'First day of the month.';

@@ -20,7 +20,7 @@ AS $$
       SELECT scope_id, period_start, period_end, final_at FROM usage.became_final
       UNION ALL
       -- Zeros that were not withdrawn yet.
-      SELECT scope_id, period_start, period_end, final_at FROM usage.withdrawal WHERE withdrawn_at > as_of
+      SELECT scope_id, period_start, period_end, final_at FROM usage.withdrawal WHERE invalidated_at > as_of
     ) t
     JOIN asked USING (scope_id)
     CROSS JOIN LATERAL generate_series(

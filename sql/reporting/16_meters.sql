@@ -25,7 +25,7 @@ FROM usage.tiered_cell x
 WHERE x.tiers_loaded IS NOT NULL;
 
 -- Each expected day of each measure by workspace, but those of all traces. Long-lived and short-lived traces have a
--- status of their own here, as they are charged. A scope has one id, but for an answer that spells it in two ways.
+-- status of their own here, as they are charged. A scope has one id, but for a response that spells it in two ways.
 CREATE OR REPLACE VIEW usage.measured_day AS
 SELECT x.slug, d.usage_date, g.meter, m.measure, x.workspace_id, x.workspace_name, f.quantity, f.status,
        CASE WHEN t.loaded THEN x.fetched_at[width_bucket(d.usage_date, x.starts)] END AS fetched_at,

@@ -77,7 +77,7 @@ WHERE d.dimension IN ('deployment', 'sandbox', 'run_rule');
 COMMENT ON VIEW reporting_detail.dim_resource IS
   'Each deployment, sandbox or snapshot, and rule that runs an evaluator, with its current name. Grain: resource '
   '(key: source_id, group_by, dimension_id). Names are not unique: join by the key. The platform tells no names of '
-  'sandboxes. Of a rule, as the newest answer tells it: which evaluator it runs, on which project or dataset, and '
+  'sandboxes. Of a rule, as the newest response tells it: which evaluator it runs, on which project or dataset, and '
   'what it may spend a week. Never join it to projects of traces: their ids are others.';
 CALL usage.comment_columns('{reporting_detail.dim_resource}',
   'group_by', 'What it is: deployment, sandbox (or snapshot), or run_rule, a rule that runs an evaluator.',
@@ -85,11 +85,11 @@ CALL usage.comment_columns('{reporting_detail.dim_resource}',
     'The platform''s id of it; (none) where the platform gave none, and \(none) for an id of that spelling.',
   'dimension_name', 'Current name; not unique.',
   'evaluator_id', 'The platform''s id of the evaluator that the rule runs. Several rules may run one.',
-  'evaluator_name', 'Its name, as of the newest answer.',
+  'evaluator_name', 'Its name, as of the newest response.',
   'project_id', 'The platform''s id of the project whose traces the rule looks at; null: a dataset.',
-  'project_name', 'Its name, as of the newest answer.',
+  'project_name', 'Its name, as of the newest response.',
   'dataset_id', 'The platform''s id of the dataset that the rule looks at; null: a project.',
-  'dataset_name', 'Its name, as of the newest answer.',
+  'dataset_name', 'Its name, as of the newest response.',
   'weekly_limit_usd',
     'US dollars that the rule may spend a week, from Monday (UTC) on; null: no limit is told. Does not add up.'
 );

@@ -73,7 +73,7 @@ JOIN usage.source src USING (source_id);
 COMMENT ON VIEW reporting_detail.usage_late_change IS
   'How late counts still changed. Grain: day of observation x retention tier x dimension x stride x whether the count '
   'was final x class of ages (key: source_id, observed_on, trace_tier, group_by, stride, was_final, age_hours). '
-  'Counts changes that were found although the previous answer came after the end of the bucket. Never add up over '
+  'Counts changes that were found although the previous response came after the end of the bucket. Never add up over '
   'tiers, dimensions or strides.';
 CALL usage.comment_columns('{reporting_detail.usage_late_change}',
   'observed_on', 'UTC day on which the change was found.',

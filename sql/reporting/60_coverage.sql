@@ -2,7 +2,7 @@
 -- deleted, or zeros were withdrawn and are not loaded again. Zeros are days of a dimension.
 CREATE OR REPLACE VIEW usage.lost_workspace AS
 SELECT e.source_id, w.entity_id AS workspace_id, e.external_id, coalesce(z.zeros, 0) AS zeros, z.days,
-       greatest(CASE WHEN x.is_unread THEN w.readable_since END, w.unlisted_since, z.withdrawn_at) AS lost_at,
+       greatest(CASE WHEN x.is_unread THEN w.readable_since END, w.unlisted_since, z.invalidated_at) AS lost_at,
        x.is_unread, x.is_unlisted
 FROM usage.workspace w
 JOIN usage.entity e USING (entity_id)
@@ -13,9 +13,9 @@ CROSS JOIN LATERAL (
 JOIN usage.source s USING (source_id)
 LEFT JOIN (
   SELECT c.workspace_id, sum(usage.count_days(d.days))::integer AS zeros, range_agg(d.days) AS days,
-         max(l.withdrawn_at) AS withdrawn_at
+         max(l.invalidated_at) AS invalidated_at
   FROM (
-    SELECT scope_id, range_agg(tstzrange(period_start, period_end)) AS parts, max(withdrawn_at) AS withdrawn_at
+    SELECT scope_id, range_agg(tstzrange(period_start, period_end)) AS parts, max(invalidated_at) AS invalidated_at
     FROM usage.withdrawal
     GROUP BY scope_id
   ) l
@@ -82,7 +82,7 @@ FROM (
   WHERE c.meter <> 'traces'
 ) x;
 
--- When an answer by workspace last had as many traces on a day as a dimension's stored figures add up to. Null where it
+-- When a response by workspace last had as many traces on a day as a dimension's stored figures add up to. Null where it
 -- has others. A function, since readers may not read the tables, so it runs as its owner.
 CREATE OR REPLACE FUNCTION usage.sum_confirmed_at(day_scope integer, usage_date date) RETURNS timestamptz
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SECURITY DEFINER

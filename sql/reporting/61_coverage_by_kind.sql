@@ -34,6 +34,6 @@ COMMENT ON VIEW reporting_detail.usage_coverage_by_kind_daily IS
 CALL usage.comment_columns('{reporting_detail.usage_coverage_by_kind_daily}',
   'kind', 'Kind of usage: traces, langsmith_deployments, sandboxes or evaluators.',
   'trace_tier',
-    'Tier that was asked for: all, longlived or shortlived. Short-lived traces need no answer of their own: they are '
+    'Tier that was asked for: all, longlived or shortlived. Short-lived traces need no response of their own: they are '
     'all less the long-lived ones.'
 );

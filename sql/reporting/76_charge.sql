@@ -1,6 +1,6 @@
 -- What usage costs: the rules of usage.charge and usage.charge_day, and how they are kept. Readers cannot see them.
 
--- What a measure is counted with: such as all measures of deployments in one answer. Of traces each meter is a measure.
+-- What a measure is counted with: such as all measures of deployments in one response. Of traces each meter is a measure.
 -- The units of deployments are charged, and not counted here.
 CREATE OR REPLACE FUNCTION usage.meter_of_measure(measure text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE

@@ -44,7 +44,7 @@ SELECT u.slug AS source_id, u.usage_date, u.workspace_id, u.workspace_name, u.tr
         WHERE k.slug = u.slug AND k.workspace_id = u.workspace_id AND NOT k.days @> u.usage_date) AS unpriced_skus,
        usage.is_final(u.status) AS is_final, u.status AS coverage_status
 FROM (
-  -- Days with usage. A sum, so that an answer that spells a workspace in two ways makes one day of it.
+  -- Days with usage. A sum, so that a response that spells a workspace in two ways makes one day of it.
   SELECT x.slug, u.usage_date, x.workspace_id, x.workspace_name, u.traces,
          usage.status_at(u.usage_date, x.final, x.not_available, x.failed, x.missing, x.unverified) AS status
   FROM usage.trace_cell x

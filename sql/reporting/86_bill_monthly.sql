@@ -163,7 +163,7 @@ CROSS JOIN LATERAL (
     FROM used u
     WHERE u.measure = 'spend_usd' AND u.quantity > 0
     UNION ALL
-    -- Of deployments, sandboxes and evaluators all measures are in one answer.
+    -- Of deployments, sandboxes and evaluators all measures are in one response.
     SELECT o.line, CASE o.meter WHEN 'deployments' THEN 'nodes_executed' WHEN 'sandboxes' THEN 'lcu'
                         WHEN 'evaluators' THEN 'spend_usd' ELSE o.meter END,
            NULL, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, NULL

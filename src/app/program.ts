@@ -90,7 +90,7 @@ export async function main(): Promise<void> {
     .exitOverride()
     // Printed below, as every other error is.
     .configureOutput({ outputError: () => {}, ...(json ? { writeErr: () => {} } : {}) });
-  const [asks, named] = namedCommands();
+  const [requests, named] = namedCommands();
   try {
     refuseLogins(process.argv.slice(2));
     for (const [name, { group, about, load }] of listCommands()) {
@@ -105,7 +105,7 @@ export async function main(): Promise<void> {
       .command("version")
       .description("print the version")
       .action(() => output.data({ version: releaseOf() }, ({ version }) => version));
-    const isCompletion = asks === "completion" || asks === "complete";
+    const isCompletion = requests === "completion" || requests === "complete";
     if (isCompletion) await addCompletion(program);
     else program.command("completion").description("print a completion script for bash, zsh or fish");
     for (const command of allUnder(program)) command.option(...JSON_OPTION).option(...VERBOSE_OPTION);
@@ -114,7 +114,7 @@ export async function main(): Promise<void> {
     await program.parseAsync();
   } catch (error) {
     process.exitCode = exitCodeOf(error);
-    // Help and the version are no errors. Without a subcommand, help was the answer.
+    // Help and the version are no errors. Without a subcommand, help was the response.
     const isHelp =
       error instanceof CommanderError && (error.exitCode === 0 || error.code === "commander.help");
     if (!isHelp || (json && process.exitCode !== 0)) output.error(error);
@@ -143,7 +143,7 @@ function describeExamples(examples: CommandDefinition["examples"]): string {
  * The first word, and the command that is run, completed or explained. No option before a command takes a
  * value.
  */
-function namedCommands(): [asks: string | undefined, named: string | undefined] {
+function namedCommands(): [requests: string | undefined, named: string | undefined] {
   const [first, second] = process.argv.slice(2).filter((word) => !word.startsWith("-"));
   return [first, first === "help" || first === "complete" ? second : first];
 }

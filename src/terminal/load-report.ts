@@ -90,7 +90,7 @@ export function describeRun(run: RunResult): string {
     isSpared &&
       "not asked: what is stored still adds up to the new counts by workspace (USAGE_REFRESH_AFTER). Records and traces are of what was asked for.",
     run.counts.some((of) => of.requests < of.planned - of.unasked - of.notAvailable - of.failed) &&
-      "Fewer requests than windows: none is sent for a window in which the answer by workspace has no traces.",
+      "Fewer requests than windows: none is sent for a window in which the response by workspace has no traces.",
     failures,
   );
 }

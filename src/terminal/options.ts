@@ -68,7 +68,7 @@ export function withMeter(command: Command, byDefault: Partial<MeterOptions> = M
 }
 
 /** Undefined for whatever is loaded. Error: `tier_unknown`. */
-export function askedMeter({ kind, tier }: Partial<MeterOptions>): Meter | undefined {
+export function requestedMeter({ kind, tier }: Partial<MeterOptions>): Meter | undefined {
   if (kind === undefined && tier === undefined) return undefined;
   return meterOf({ kind: kind ?? METER.traces.kind, tier: tier ?? METER.traces.tier });
 }

@@ -17,7 +17,7 @@ export function requireRedis({ config }: Session, instead: string): RedisServer 
 }
 
 /** Call it first. Errors: `redis_missing`; `redis_unreachable` after some seconds; `redis_evicts`. */
-export async function askRedis(session: Session): Promise<RedisServer> {
+export async function queryRedis(session: Session): Promise<RedisServer> {
   const redis = requireRedis(session, "add --inline to work in this process");
   const { checkRedis } = await import("../../jobs/queues.ts");
   await checkRedis(redis);
@@ -48,10 +48,10 @@ export async function addJob(
   queue: Queue,
   given: { redis: RedisServer; name: string; options: JobsOptions },
 ): Promise<void> {
-  const { ANSWERS_WITHIN_MS } = await import("../core/base/redis-connect.ts");
+  const { RESPONSES_WITHIN_MS } = await import("../core/base/redis-connect.ts");
   const late = new AbortController();
-  const limit = systemClock.wait(ANSWERS_WITHIN_MS, late.signal).then(() => {
-    throw new Error(`the job was not taken within ${ANSWERS_WITHIN_MS / 1000} s`);
+  const limit = systemClock.wait(RESPONSES_WITHIN_MS, late.signal).then(() => {
+    throw new Error(`the job was not taken within ${RESPONSES_WITHIN_MS / 1000} s`);
   });
   await Promise.race([queue.add(given.name, {}, given.options), limit])
     .catch((error) => {

@@ -36,7 +36,7 @@ interface RunningDemo {
 export async function announceDemo(
   dir: string,
   demo: RunningDemo,
-): Promise<{ file: string; withdraw(): void } | undefined> {
+): Promise<{ file: string; invalidate(): void } | undefined> {
   const { takeLock } = await import("./lock.ts");
   const places = placesIn(dir);
   mkdirSync(dir, { recursive: true });
@@ -58,7 +58,7 @@ export async function announceDemo(
   writePrivate(places.env, toEnvFile(values, "# The demo that runs. It removes this file when it ends.\n"));
   return {
     file: places.env,
-    withdraw: () => {
+    invalidate: () => {
       for (const file of [places.env, places.sources]) rmSync(file, { force: true });
       lock.close();
     },

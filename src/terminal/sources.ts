@@ -7,9 +7,9 @@ import type { RangeLine } from "../core/domain/coverage/range-status.ts";
 import type { UsageRequest } from "../core/domain/planning/request.ts";
 import { asRun } from "../core/pipeline/as-run.ts";
 import { type RunResult, runInline } from "../core/pipeline/extract/run-inline.ts";
-import { enterSource, openSource } from "../core/pipeline/source/open-source.ts";
+import { createSource, openSource } from "../core/pipeline/source/open-source.ts";
 import type { OpenSource, SourceDeps } from "../core/pipeline/source/source.ts";
-import { type Asked, statusOfAsked } from "../core/pipeline/sync/asked-range.ts";
+import { type Requested, statusOfRequested } from "../core/pipeline/sync/requested-range.ts";
 import { billingClientOf } from "../core/platform/clients.ts";
 import { type UnknownMeter, unknownMeters } from "../core/store/catalog/source-meters.ts";
 import type { Store } from "../core/store/db/database.ts";
@@ -22,9 +22,9 @@ import type { Session } from "./session.ts";
 /** This file is apart from session.ts, since most commands need no platform and start sooner without it. */
 
 export interface LoadPlan {
-  readonly asked: Asked;
+  readonly requested: Requested;
   readonly tasks: readonly UsageRequest[];
-  /** Stored figures may be wrong, so all are compared with the answers. */
+  /** Stored figures may be wrong, so all are compared with the responses. */
   readonly isRepair?: boolean;
 }
 
@@ -44,12 +44,12 @@ export async function loadInline(
   return reportPerSource(session, {
     kind,
     work: async (source) => {
-      const { asked, tasks, isRepair = false } = await planOf(source, await storeNow(source.store.db));
+      const { requested, tasks, isRepair = false } = await planOf(source, await storeNow(source.store.db));
       const run = await session.output.progress({ label: source.config.slug, unit: "requests" }, (update) =>
         runInline(source, tasks, { onProgress: update, isRepair, isRoutine: kind === "sync" }),
       );
       const { store, sourceId } = source;
-      const range = await statusOfAsked(store.db, source, asked);
+      const range = await statusOfRequested(store.db, source, requested);
       // A backfill asks for one meter, whose days are in its range.
       return { run, range, unknown: kind === "sync" ? await unknownMeters(store.db, sourceId) : [] };
     },
@@ -132,9 +132,9 @@ async function workOn(
   kind: RunKind | undefined,
 ): Promise<number> {
   if (kind === undefined) return work(await openSource(deps));
-  const entered = await enterSource(deps);
-  const run = async (runId: number) => work({ ...(await openSource(deps, entered)), runId });
-  return asRun(entered, kind, run, endOf);
+  const created = await createSource(deps);
+  const run = async (runId: number) => work({ ...(await openSource(deps, created)), runId });
+  return asRun(created, kind, run, endOf);
 }
 
 function endOf(exit: number): RunEnd {

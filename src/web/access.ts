@@ -26,7 +26,7 @@ export function addGuard(
     // One way to write an address: an absolute one would name a host of its own.
     const [path = ""] = request.url.split("?");
     const isAsset = path.startsWith("/assets/") || path === "/favicon.ico";
-    // A page is old in a minute, and may be for one person only. So may be the address an answer leads to.
+    // A page is old in a minute, and may be for one person only. So may be the address a response leads to.
     if (!isAsset) reply.header("cache-control", "no-store");
     if (access.kind === "off") return sendBare(reply, 403, OFF);
     if (access.kind === "open" && !isOwnHost(request.headers.host)) return sendBare(reply, 403, FOREIGN_HOST);
@@ -48,7 +48,7 @@ export function addGuard(
 }
 
 /**
- * The page that a form was sent from, by the browser's Referer. A page that a form answered with has no
+ * The page that a form was sent from, by the browser's Referer. A page that a form responded with has no
  * address.
  */
 function pageOfForm({ url, headers }: FastifyRequest): string {

@@ -7,7 +7,7 @@ export interface ProcessState {
   /** Epoch ms. */
   startedAt: number;
   takesJobs: boolean;
-  /** When it last took a job, or Redis had none; epoch ms. Undefined before the first answer. */
+  /** When it last took a job, or Redis had none; epoch ms. Undefined before the first response. */
   lastJobAt: number | undefined;
   /** Keys are slugs. Empty if this process fetches nothing. */
   readonly fetching: Map<string, { readonly standsStillMs: () => number }>;
@@ -34,7 +34,7 @@ export function processState(startedAt: number): ProcessState {
   };
 }
 
-/** A worker polls every 10 s. Without an answer for this long it hangs, or its Redis does. */
+/** A worker polls every 10 s. Without a response for this long it hangs, or its Redis does. */
 const HUNG_AFTER_MS = 120_000;
 /**
  * Longer than a fetch task may take: minutes for a request, up to 15 for its load. A process that begins and
@@ -78,7 +78,7 @@ export function liveness(state: ProcessState, now: number): Health {
 interface ReadinessInput {
   readonly state: ProcessState;
   readonly reader: Database;
-  /** Resolves to Redis's clock, epoch ms; rejects if Redis does not answer, or takes no write. */
+  /** Resolves to Redis's clock, epoch ms; rejects if Redis does not respond, or takes no write. */
   readonly redisTime: () => Promise<number>;
   readonly now: () => number;
 }
@@ -117,7 +117,7 @@ export class LateError extends Error {}
 export async function within<T>(work: Promise<T>, ms = CHECK_WITHIN_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new LateError(`no answer within ${ms} ms`)), ms);
+    timer = setTimeout(() => reject(new LateError(`no response within ${ms} ms`)), ms);
   });
   return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }

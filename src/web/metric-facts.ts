@@ -13,7 +13,7 @@ interface MetricFacts {
     openDifferences: number;
     refused: boolean;
     lostWorkspaces: number;
-    withdrawnZeros: number;
+    invalidatedZeros: number;
   }[];
   readonly freshness: readonly {
     source: string;
@@ -59,7 +59,7 @@ export async function metricFacts(db: Database): Promise<MetricFacts> {
                l.*
         from usage.source s
         cross join lateral (
-          select count(*)::integer as "lostWorkspaces", coalesce(sum(zeros), 0)::integer as "withdrawnZeros"
+          select count(*)::integer as "lostWorkspaces", coalesce(sum(zeros), 0)::integer as "invalidatedZeros"
           from usage.lost_workspace where source_id = s.source_id
         ) l
       `)} as sources,

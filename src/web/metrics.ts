@@ -65,7 +65,7 @@ function registerCounts(registry: Registry) {
   });
   const requests = counter(
     "requests_total",
-    "Requests to the platform sent by this process, by HTTP status; none if no answer came.",
+    "Requests to the platform sent by this process, by HTTP status; none if no response came.",
     ...["source", "status"],
   );
   const rows = counter("rows_total", "Records loaded by this process, by outcome.", "source", "outcome");
@@ -123,7 +123,7 @@ type Stored = Awaited<ReturnType<typeof metricFacts>>;
  */
 function registerStored(registry: Registry): (stored: Stored | undefined) => void {
   const gauges = storedGauges(registry);
-  const up = gaugeOf(registry, "database_up", "1 if Postgres answered this scrape.");
+  const up = gaugeOf(registry, "database_up", "1 if Postgres responded to this scrape.");
   return (stored) => {
     for (const one of Object.values(gauges)) one.reset();
     // An alert on this gauge says why the others are missing.
@@ -164,7 +164,7 @@ function storedGauges(registry: Registry) {
     refused: gauge("source_refused", "1 while the platform refuses the key."),
     lost: gauge("lost_workspaces", "Workspaces that the key lost access to."),
     withdrawn: gauge(
-      "withdrawn_zeros",
+      "invalidated_zeros",
       "Zeros (daily figures) that were withdrawn since access to their workspace was lost, and are not loaded again.",
     ),
     fetches: gauge("fetches_last_hour", "Requests of the last hour, by outcome.", "outcome"),
@@ -175,7 +175,7 @@ function setStored(gauges: ReturnType<typeof storedGauges>, stored: Stored): voi
   for (const { tasks, ...labels } of stored.due) gauges.due.set(labels, tasks);
   for (const { source, oldestDueSeconds, openDifferences, refused, ...access } of stored.sources) {
     gauges.lost.set({ source }, access.lostWorkspaces);
-    gauges.withdrawn.set({ source }, access.withdrawnZeros);
+    gauges.withdrawn.set({ source }, access.invalidatedZeros);
     gauges.oldest.set({ source }, oldestDueSeconds);
     gauges.open.set({ source }, openDifferences);
     gauges.refused.set({ source }, refused ? 1 : 0);

@@ -26,7 +26,7 @@ export function name(text: string): Html {
   return short === whole ? html`<bdi>${whole}</bdi>` : html`<bdi title="${whole}">${short}</bdi>`;
 }
 
-export function idBeside(id: string): Html {
+export function otherId(id: string): Html {
   return html`<small class="id" title="${id}">${printableLine(id)}</small>`;
 }
 
@@ -106,7 +106,7 @@ export function refusal({ message, next }: Pick<EtlError, "message" | "next">): 
 
 export const STATUSES: Readonly<Record<Status, { glyph: string; word: string; about: string }>> = {
   not_available: { glyph: "∅", word: "not available", about: "the server does not answer it" },
-  failed: { glyph: "✕", word: "failed", about: "the last answer could not be used" },
+  failed: { glyph: "✕", word: "failed", about: "the last response could not be used" },
   missing: { glyph: "○", word: "missing", about: "not loaded" },
   unverified: { glyph: "?", word: "unverified", about: "access to the workspace is not proven" },
   provisional: { glyph: "◐", word: "provisional", about: "loaded, and may still change" },

@@ -23,9 +23,9 @@ const NOT_FOUND: Problem = {
 };
 const POSTGRES_AWAY: Problem = {
   status: 503,
-  title: "Postgres does not answer",
+  title: "Postgres does not respond",
   message: "The figures of this page are in Postgres, which cannot be read now.",
-  next: "Nothing is lost: the service goes on once it answers. `usage-etl doctor` says what is wrong. Reload this page then.",
+  next: "Nothing is lost: the service goes on once it responds. `usage-etl doctor` says what is wrong. Reload this page then.",
   code: "postgres_unreachable",
 };
 
@@ -119,13 +119,13 @@ function problemOf(error: unknown): Problem {
   };
 }
 
-/** A Postgres that is full or read-only still answers. */
+/** A Postgres that is full or read-only still responds. */
 function isAway(code: string): boolean {
   return stopsWrites(code) && code !== "postgres_full" && code !== "postgres_read_only";
 }
 
 function errorPage(error: EtlError): { status: number; title: string } {
-  if (error instanceof UnreachableError) return { status: 503, title: "A server does not answer" };
+  if (error instanceof UnreachableError) return { status: 503, title: "A server does not respond" };
   if (error.code === "viewer_refused") return { status: 403, title: "You may look, not change" };
   if (error.code === "pages_busy") return { status: 503, title: "Too many pages are followed" };
   if (error instanceof PackageMissingError) return { status: 501, title: "This is not installed" };

@@ -18,7 +18,7 @@ export async function seeQueues({ lookAtQueues }: Pick<Context, "lookAtQueues">)
   } catch (error) {
     if (error instanceof LateError) {
       const message =
-        "Redis has not answered within a second. What it shows of the service is left out here.";
+        "Redis has not responded within a second. What it shows of the service is left out here.";
       return { unseen: { why: "late", message } };
     }
     const reason = reasonOf(error).replace(/\.$/, "");

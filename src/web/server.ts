@@ -105,7 +105,7 @@ export function newApp({
     ...(checksSchemas ? {} : { schemaController: { compilersFactory: NO_SCHEMAS } }),
     forceCloseConnections: true,
     routerOptions: { maxParamLength: LONGEST_PARAMETER },
-    // A path that cannot be decoded leads nowhere. Otherwise the router answers it before any page could.
+    // A path that cannot be decoded leads nowhere. Otherwise the router responds it before any page could.
     rewriteUrl: ({ url = "/" }) => {
       const [path = ""] = url.split("?");
       return isDecodable(path) ? url : "/%25";

@@ -7,7 +7,7 @@ import { within } from "./health.ts";
 /** Apart from the pages' pool: neither busy pages nor a stalled check delay the other. */
 const SESSIONS_POOL = { maxConnections: 2, statementTimeoutMs: 1_000 } as const;
 /** Longer than the statement, which may wait for a new connection. */
-const ANSWER_WITHIN_MS = 1_500;
+const RESPONSE_WITHIN_MS = 1_500;
 const MOST_REMEMBERED = 1_000;
 
 interface Check {
@@ -29,11 +29,11 @@ export class EndedSessions {
   async end(session: string, until: number): Promise<void> {
     this.#remember(session);
     const { db } = this.#store;
-    await within(endSession(db, { session, until }), ANSWER_WITHIN_MS).catch((cause: Error) => {
+    await within(endSession(db, { session, until }), RESPONSE_WITHIN_MS).catch((cause: Error) => {
       throw unreachable(`You may still be logged in: ${cause.message}.`, cause);
     });
     // The session has ended whatever becomes of old rows. The next logout deletes them.
-    await within(forgetExpired(db), ANSWER_WITHIN_MS).catch(() => {});
+    await within(forgetExpired(db), RESPONSE_WITHIN_MS).catch(() => {});
   }
 
   /** Error: `postgres_unreachable`. */
@@ -67,7 +67,7 @@ export class EndedSessions {
     const sessions = new Set<string>();
     const begin = () => {
       this.#next = undefined;
-      this.#running = within(endedAmong(this.#store.db, [...sessions]), ANSWER_WITHIN_MS);
+      this.#running = within(endedAmong(this.#store.db, [...sessions]), RESPONSE_WITHIN_MS);
       return this.#running;
     };
     return { sessions, ended: running.then(begin, begin) };

@@ -189,7 +189,7 @@ async function day(stoodFor: number): Promise<(string | number)[]> {
      FROM usage.fetch WHERE purpose = 'load' AND fetched_at >= $1`,
     [new Date(START)],
   );
-  // What is stored is what the platform has, however little was asked for. Tasks that waited may have been worked before the answers by
+  // What is stored is what the platform has, however little was asked for. Tasks that waited may have been worked before the responses by
   // workspace of the last sync: the next one asks for what they left.
   isPaced = false;
   for (let last = 0; last < 2; last++) {

@@ -41,7 +41,7 @@ async function measureLoads(): Promise<string> {
   ] as const) {
     const serving: ServerTask = { shape, more };
     const server = await startChild<{ url: string }>("./server.ts", serving);
-    const platformUrl = server.answer.url;
+    const platformUrl = server.response.url;
     const task: Load = { what: "load", days: shape.days, databaseUrl: url, platformUrl };
     const { wal, disk } = await written(url, shape, () => runChild("./measured.ts", task));
     await server.close();

@@ -2,8 +2,8 @@ import { Command } from "commander";
 import { addDays, addMonths, daysBetween } from "../../src/core/domain/time/days.ts";
 import { DAY_MS } from "../../src/core/domain/time/stride.ts";
 import { type DayAmount, FORECAST_METHOD, monthForecast } from "../../src/core/domain/usage/forecast.ts";
-import { Course } from "../../src/features/standin/engine/course.ts";
 import { seedOrganisation } from "../../src/features/standin/engine/seeding.ts";
+import { Trend } from "../../src/features/standin/engine/trend.ts";
 import { table } from "../../src/terminal/output.ts";
 import { median } from "./harness.ts";
 
@@ -27,7 +27,7 @@ const LEAST = 300;
 
 /** Traces by day of each project, each workspace and all together. */
 function histories(seed: number): number[][] {
-  const course = new Course(seed, Date.parse(START));
+  const trend = new Trend(seed, Date.parse(START));
   const first = Date.parse(START) / DAY_MS;
   const all = new Map<string, number[]>();
   for (const stream of seedOrganisation({ seed, scale: 1 }).streams) {
@@ -35,7 +35,7 @@ function histories(seed: number): number[][] {
       const days = all.get(id) ?? Array<number>(daysBetween({ from: START, to: END })).fill(0);
       all.set(id, days);
       for (const n of days.keys()) {
-        days[n] = (days[n] ?? 0) + course.upToDay(stream, first + n + 1) - course.upToDay(stream, first + n);
+        days[n] = (days[n] ?? 0) + trend.upToDay(stream, first + n + 1) - trend.upToDay(stream, first + n);
       }
     }
   }

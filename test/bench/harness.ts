@@ -98,7 +98,7 @@ export const BESIDE_FLOOR = "records,answers,s,floor s,x,records/s,answers/s,CPU
  */
 export function besideFloor(
   rounds: readonly Round<Took>[],
-  { name, records, answers, unit }: { name: string; records: number; answers: number; unit: string },
+  { name, records, responses, unit }: { name: string; records: number; responses: number; unit: string },
 ): (string | number | null)[] {
   const middle = (of: (took: Took) => number) => median(rounds.map(({ own }) => of(own)));
   const floors = rounds.flatMap(({ floorMs }) => floorMs ?? []);
@@ -109,18 +109,18 @@ export function besideFloor(
     hand(
       name,
       `ms of CPU an ${unit}`,
-      rounds.map(({ own }) => own.cpuMs / answers),
+      rounds.map(({ own }) => own.cpuMs / responses),
     );
   hand(`${name}, peak memory`, "MB", peaks);
   const seconds = middle(({ ms }) => ms) / 1000;
   return [
     records,
-    answers,
+    responses,
     seconds.toFixed(2),
     ratios.length === 0 ? null : (median(floors) / 1000).toFixed(2),
     ratios.length === 0 ? null : median(ratios).toFixed(2),
     Math.round(records / seconds),
-    (answers / seconds).toFixed(1),
+    (responses / seconds).toFixed(1),
     (middle(({ cpuMs }) => cpuMs) / 1000).toFixed(2),
     Math.round(middle(({ idleMb }) => idleMb)),
     // The highest of the rounds: a bound is kept always or not at all.
@@ -133,13 +133,13 @@ export async function startChild<T>(
   file: string,
   task: unknown,
   nodeOptions: readonly string[] = [],
-): Promise<{ answer: T; close: () => Promise<void> }> {
+): Promise<{ response: T; close: () => Promise<void> }> {
   // As the command line starts: compiling all of the program anew would count as its memory.
   const env = { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), "node-compile-cache") };
   const child = fork(new URL(file, import.meta.url), [], { execArgv: [...nodeOptions], env });
   child.send(task as object);
   return {
-    answer: await firstMessage<T>(child, file),
+    response: await firstMessage<T>(child, file),
     close: async () => {
       if (child.exitCode !== null) return;
       const gone = once(child, "exit");
@@ -149,21 +149,21 @@ export async function startChild<T>(
   };
 }
 
-/** The answer of a child that ends by itself. */
+/** The response of a child that ends by itself. */
 export async function runChild<T>(
   file: string,
   task: unknown,
   nodeOptions: readonly string[] = [],
 ): Promise<T> {
-  const { answer, close } = await startChild<T>(file, task, nodeOptions);
+  const { response, close } = await startChild<T>(file, task, nodeOptions);
   await close();
-  return answer;
+  return response;
 }
 
 function firstMessage<T>(child: ChildProcess, file: string): Promise<T> {
   return new Promise((resolve, reject) => {
     child.once("message", (message) => resolve(message as T));
-    child.once("exit", (code) => reject(new Error(`${file} ended with ${code} before it answered`)));
+    child.once("exit", (code) => reject(new Error(`${file} ended with ${code} before it responded`)));
     child.once("error", reject);
   });
 }
@@ -174,16 +174,16 @@ export async function takeTask<T>(): Promise<T> {
   return task as T;
 }
 
-export function answer(value: object): void {
+export function response(value: object): void {
   process.send?.(value);
 }
 
-/** A child that is a platform: it answers with its address, and ends with its parent. */
+/** A child that is a platform: it responds with its address, and ends with its parent. */
 export function serveAs(listener: RequestListener): void {
   process.once("disconnect", () => process.exit());
   const server = createServer(listener);
   server.listen(0, "127.0.0.1", () => {
-    answer({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
+    response({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
   });
 }
 

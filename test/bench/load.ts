@@ -54,12 +54,12 @@ try {
       if (file !== undefined) await writeRows(shape, file);
       const rounds: Round<Loaded>[][] = [];
       for (let round = 0; round < options.rounds; round++)
-        rounds.push(await measureRound(round, { shape, platformUrl: server.answer.url, file }));
+        rounds.push(await measureRound(round, { shape, platformUrl: server.response.url, file }));
       for (const [at, target] of TARGETS.entries()) {
         const own = rounds.flatMap((round) => round[at] ?? []);
         const name = `load, ${shape.about}, ${target === "empty" ? "into an empty table" : "unchanged"}`;
-        const counts = { records: recordsOf(shape), answers: own[0]?.own.tasks ?? 0 };
-        lines.push([shape.name, target, ...besideFloor(own, { name, unit: "answer", ...counts })]);
+        const counts = { records: recordsOf(shape), responses: own[0]?.own.tasks ?? 0 };
+        lines.push([shape.name, target, ...besideFloor(own, { name, unit: "response", ...counts })]);
       }
     } finally {
       await server.close();

@@ -3,12 +3,12 @@ import type { OpenSource } from "../../src/core/pipeline/source/source.ts";
 import { createOutput } from "../../src/terminal/output.ts";
 import { createSession } from "../../src/terminal/session.ts";
 import { eachSource } from "../../src/terminal/sources.ts";
-import { answer, type Took, takeTask } from "./harness.ts";
+import { response, type Took, takeTask } from "./harness.ts";
 import { dayOf } from "./shapes.ts";
 
 /**
  * The measured process. One for each measurement, so that the peak is its own, and so that each pays for a cold start of V8: it does
- * what a command or a job does, from the first request or statement to the last commit, and answers what that took. It loads only
+ * what a command or a job does, from the first request or statement to the last commit, and responds what that took. It loads only
  * what that command loads.
  */
 
@@ -43,7 +43,7 @@ export interface Reconciled extends Took {
 }
 export interface Planned extends Took {
   readonly planned: number;
-  readonly entered: number;
+  readonly created: number;
 }
 const task = await takeTask<Load | Reconcile | Plan>();
 if (task.what === "plan") await withSource(task.environment, plan);
@@ -55,7 +55,7 @@ else {
     USAGE_API_KEY: "bench-key",
     USAGE_RATE_LIMIT: "1000000",
     // The export of 5 million rows is larger than the default.
-    USAGE_ANSWER_LIMIT: "2048",
+    USAGE_RESPONSE_LIMIT: "2048",
   };
   const range = { start: dayOf(0), end: dayOf(days) };
   await withSource(environment, task.what === "load" ? load : compare);
@@ -124,5 +124,5 @@ async function measure(work: () => Promise<object>): Promise<void> {
   const whole = process.cpuUsage();
   const wholeCpuMs = (whole.user + whole.system) / 1000;
   const peakMb = (process.resourceUsage().maxRSS * 1024) / 1e6;
-  answer({ ...found, ms, cpuMs: (user + system) / 1000, wholeCpuMs, idleMb, peakMb });
+  response({ ...found, ms, cpuMs: (user + system) / 1000, wholeCpuMs, idleMb, peakMb });
 }

@@ -6,7 +6,7 @@ import { dimensionsOf, workspaceId } from "./shapes.ts";
 
 /**
  * The platform of `bench:day` and `bench:requests`: workspaces whose sizes follow a power law. In each quarter of an hour a share of them
- * has new traces, some of which are late, and some move from one project, user and key to another. It answers as of the instant that it was
+ * has new traces, some of which are late, and some move from one project, user and key to another. It responds as of the instant that it was
  * last told.
  */
 
@@ -90,7 +90,7 @@ export async function startPlatform({ workspaces, active, from, seed }: Shape) {
     }
     return { stride: { days: isHours ? 0 : 1, hours: isHours ? 1 : 0 }, usage: records };
   };
-  const answerTo = (pathname: string, query: URLSearchParams): unknown => {
+  const responseTo = (pathname: string, query: URLSearchParams): unknown => {
     if (pathname === "/api/v1/workspaces")
       return ids.map((id, n) => ({ id, display_name: `Workspace ${n}` }));
     if (pathname === "/api/v1/orgs/current") return { id: workspaceId(workspaces), display_name: "Company" };
@@ -100,7 +100,7 @@ export async function startPlatform({ workspaces, active, from, seed }: Shape) {
     const { pathname, searchParams } = new URL(url ?? "/", "http://localhost");
     // What proves access to a workspace that never had traces.
     const isOfOne = pathname.endsWith("/workspaces/current/stats");
-    const body = isOfOne ? { tenant_id: headers["x-tenant-id"] } : answerTo(pathname, searchParams);
+    const body = isOfOne ? { tenant_id: headers["x-tenant-id"] } : responseTo(pathname, searchParams);
     response.writeHead(body === undefined ? 404 : 200, { "content-type": "application/json" });
     response.end(JSON.stringify(body ?? { detail: "Not Found" }));
   });

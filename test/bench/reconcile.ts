@@ -110,11 +110,11 @@ async function measure(shape: Shape, file?: string): Promise<(string | number | 
     const slow: Reconciled[] = [];
     for (let round = 0; round < options.rounds; round++) {
       await databases.settle(url);
-      rounds.push(await bothSides(round, floor, () => run(url, server.answer.url, shape)));
-      if (options.csvParse === true) slow.push(await run(url, server.answer.url, shape, true));
+      rounds.push(await bothSides(round, floor, () => run(url, server.response.url, shape)));
+      if (options.csvParse === true) slow.push(await run(url, server.response.url, shape, true));
     }
     if (slow.length > 0) cpuLines.push([shape.name, ...cpuOfBoth(rounds, slow)]);
-    const counts = { records: recordsOf(shape), answers: rounds[0]?.own.windows ?? 0 };
+    const counts = { records: recordsOf(shape), responses: rounds[0]?.own.windows ?? 0 };
     const line = besideFloor(rounds, { name: `reconcile, ${shape.about}`, unit: "export", ...counts });
     return [shape.name, ...line];
   } finally {

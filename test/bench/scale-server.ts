@@ -5,7 +5,7 @@ import { serveAs, takeTask } from "./harness.ts";
 import { dimensionsOf, workspaceId } from "./shapes.ts";
 
 /**
- * The platform of a large customer, in a process of its own. It answers every window with made-up counts, each after its
+ * The platform of a large customer, in a process of its own. It responds every window with made-up counts, each after its
  * latency. It keeps nothing, so three years of it cost no memory.
  */
 
@@ -13,7 +13,7 @@ export interface Customer {
   readonly workspaces: number;
   /** Of all workspaces together. */
   readonly users: number;
-  /** How long the platform takes for an answer. */
+  /** How long the platform takes for a response. */
   readonly latencyMs: number;
 }
 
@@ -21,7 +21,7 @@ const customer = await takeTask<Customer>();
 
 const ids = Array.from({ length: customer.workspaces }, (_, i) => workspaceId(i));
 const places = new Map(ids.map((id, i) => [id, i]));
-/** Ids in an answer by each dimension, for one workspace. A user works on one day of five, in two hours of it. */
+/** Ids in a response by each dimension, for one workspace. A user works on one day of five, in two hours of it. */
 const perWorkspace = {
   workspace: 1,
   project: 5,
@@ -53,11 +53,11 @@ function usage(query: URLSearchParams): string {
   const isHours = end - start < DAY_MS;
   const size = isHours ? HOUR_MS : DAY_MS;
   const groupBy = (query.get("group_by") ?? "workspace") as keyof typeof perWorkspace;
-  const asked = query.getAll("workspace_ids").map((id) => places.get(id) ?? -1);
+  const requested = query.getAll("workspace_ids").map((id) => places.get(id) ?? -1);
   const records: string[] = [];
   for (let at = start; at < end; at += size) {
     const bucket = new Date(at).toISOString();
-    for (const place of asked) addBucket(records, { groupBy, place, bucket, at: at / size, isHours });
+    for (const place of requested) addBucket(records, { groupBy, place, bucket, at: at / size, isHours });
   }
   return `{"stride":{"days":${isHours ? 0 : 1},"hours":${isHours ? 1 : 0}},"usage":[${records.join(",")}]}`;
 }

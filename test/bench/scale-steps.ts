@@ -112,7 +112,7 @@ export async function fillCoverage(store: Store): Promise<void> {
   await analyze(store);
 }
 
-/** As if the answers to all tasks by workspace had come and had changed: what they lead to waits. */
+/** As if the responses to all tasks by workspace had come and had changed: what they lead to waits. */
 export async function leadAll(store: Store): Promise<void> {
   await store.transaction(async ({ client }) => {
     await client.query(`

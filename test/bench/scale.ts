@@ -14,7 +14,7 @@ import { compactOld, fillCoverage, leadAll, runWorkers, type WorkersRun } from "
 
 /**
  * `npm run bench:scale`: a large customer from its first sync on. Planning, the queue, workers and commands are real processes on
- * a real Postgres and Redis, and the platform answers after its latency. Three years are not loaded: workers load for some
+ * a real Postgres and Redis, and the platform responds after its latency. Three years are not loaded: workers load for some
  * seconds each, and what all loads would leave in coverage is written at once.
  */
 
@@ -34,7 +34,7 @@ const options = new Command("bench:scale")
   .option("--workspaces <n>", "workspaces", whole, 1000)
   .option("--users <n>", "users of all workspaces", whole, 100_000)
   .option("--days <n>", "days of history", whole, 1096)
-  .option("--latency <ms>", "of each answer of the platform", whole, 300)
+  .option("--latency <ms>", "of each response of the platform", whole, 300)
   .option("--rate <n>", "requests per 10 s", whole, 200)
   .option("--workers <n...>", "worker processes, one run each", wholes, [])
   .option("--seconds <n>", "of each run", whole, 40)
@@ -55,7 +55,7 @@ const environment: Environment = {
   DATABASE_URL: url,
   REDIS_URL: redis.url,
   REDIS_PREFIX: `bench-${randomBytes(4).toString("hex")}`,
-  USAGE_BASE_URL: platform.answer.url,
+  USAGE_BASE_URL: platform.response.url,
   USAGE_API_KEY: "bench-key",
   USAGE_SYNC_EVERY: "P1D",
   USAGE_DATA_START: new Date(now() - options.days * 86_400_000).toISOString().slice(0, 10),
@@ -72,7 +72,7 @@ const megabytes = async (name: string) =>
 const say = (title: string, head: string[], lines: (string | number)[][]) =>
   process.stdout.write(`${title}\n${table(head, lines)}\n\n`);
 
-const PLAN = ["plan", "tasks", "entered", "s", "CPU s of Node", "MB more"];
+const PLAN = ["plan", "tasks", "created", "s", "CPU s of Node", "MB more"];
 
 async function plan(what: string): Promise<(string | number)[]> {
   output.note(what);
@@ -80,7 +80,7 @@ async function plan(what: string): Promise<(string | number)[]> {
   const took = await runChild<Planned>("./measured.ts", task, NODE_OPTIONS);
   const moreMb = Math.round(took.peakMb - took.idleMb);
   const times = [(took.ms / 1000).toFixed(1), (took.cpuMs / 1000).toFixed(2)];
-  return [what, took.planned, took.entered, ...times, moreMb];
+  return [what, took.planned, took.created, ...times, moreMb];
 }
 
 /** The same three times: the median by seconds. */

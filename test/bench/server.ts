@@ -14,7 +14,7 @@ export interface ServerTask {
   readonly shape: Shape;
   /** Added to each count. */
   readonly more?: number;
-  /** It answers exports: that of the only workspace from this file, or many small ones. */
+  /** It responds exports: that of the only workspace from this file, or many small ones. */
   readonly exports?: { readonly file: string | undefined };
 }
 
@@ -26,7 +26,7 @@ const ids = Array.from({ length: shape.workspaces }, (_, i) => workspaceId(i));
 for (const [workspace, id] of ids.entries()) {
   if (exports === undefined) {
     for (let from = 0; from < shape.days; from += WINDOW_DAYS)
-      ready.set(`${id} ${dayOf(from)}`, usageAnswer(workspace, from));
+      ready.set(`${id} ${dayOf(from)}`, usageResponse(workspace, from));
   } else if (exports.file === undefined) {
     ready.set(`${id} ${dayOf(0)}`, [Buffer.from([...exportOf(shape, workspace)].join(""))]);
   }
@@ -39,12 +39,12 @@ serveAs(serve);
 function serve(request: IncomingMessage, response: ServerResponse): void {
   const { pathname, searchParams } = new URL(request.url ?? "/", "http://localhost");
   if (pathname === "/api/v1/workspaces") return void send(response, [listing], "application/json");
-  const asked = searchParams.getAll("workspace_ids");
+  const requested = searchParams.getAll("workspace_ids");
   if (pathname.endsWith("/granular-usage") && searchParams.get("group_by") === "workspace")
-    return void send(response, [accessTo(asked)], type);
+    return void send(response, [accessTo(requested)], type);
   const isWanted = pathname.endsWith(exports === undefined ? "/granular-usage" : "/granular-usage/export");
   const start = Date.parse(searchParams.get("start_time") ?? "");
-  const found = ready.get(`${asked[0]} ${start}`);
+  const found = ready.get(`${requested[0]} ${start}`);
   if (isWanted && found !== undefined) return void send(response, found, type);
   if (!isWanted || exports?.file === undefined) return void response.writeHead(404).end();
   response.writeHead(200, { "content-type": type, "content-length": statSync(exports.file).size });
@@ -80,7 +80,7 @@ function writeFrom(response: ServerResponse, pieces: readonly Buffer[], first: n
 }
 
 /** One piece a day: by time, then by user, as a query over time gives them. */
-function usageAnswer(workspace: number, from: number): Buffer[] {
+function usageResponse(workspace: number, from: number): Buffer[] {
   const first = workspace * shape.usersPerWorkspace;
   const users = Array.from({ length: shape.usersPerWorkspace }, (_, i) => first + i);
   const dimensions = users.map((user) =>

@@ -23,7 +23,7 @@ export function shapes(records: number, tasks: number): Shape[] {
   return [
     {
       name: "windows",
-      about: "ten answers, one workspace, 31-day windows",
+      about: "ten responses, one workspace, 31-day windows",
       workspaces: 1,
       usersPerWorkspace: Math.ceil(records / TEN_WINDOWS),
       days: TEN_WINDOWS,
@@ -31,7 +31,7 @@ export function shapes(records: number, tasks: number): Shape[] {
     },
     {
       name: "one",
-      about: "all in a single answer, one 31-day window",
+      about: "all in a single response, one 31-day window",
       workspaces: 1,
       usersPerWorkspace: Math.ceil(records / WINDOW_DAYS),
       days: WINDOW_DAYS,
@@ -39,7 +39,7 @@ export function shapes(records: number, tasks: number): Shape[] {
     },
     {
       name: "small",
-      about: "about 20 records an answer, ten windows a workspace",
+      about: "about 20 records a response, ten windows a workspace",
       workspaces: Math.ceil(tasks / 10),
       usersPerWorkspace: 4,
       days: TEN_WINDOWS,

@@ -44,10 +44,10 @@ export async function seedUsage(client: pg.Client, size: Size, say: (line: strin
     DROP TABLE bench_series`);
 }
 
-function organisation({ records, seed, workspaces: asked = 0, years = YEARS }: Size): string[] {
+function organisation({ records, seed, workspaces: requested = 0, years = YEARS }: Size): string[] {
   const share = records / FULL;
-  const count = (most: number, least: number) => Math.max(least, asked, Math.round(most * share));
-  const workspaces = asked === 0 ? count(ORGANISATION.workspace, 2) : asked;
+  const count = (most: number, least: number) => Math.max(least, requested, Math.round(most * share));
+  const workspaces = requested === 0 ? count(ORGANISATION.workspace, 2) : requested;
   const entities = [
     { dimension: "workspace", count: workspaces },
     { dimension: "project", count: count(ORGANISATION.project, 4) },
@@ -80,7 +80,7 @@ function organisation({ records, seed, workspaces: asked = 0, years = YEARS }: S
      SELECT source_id, m.kind, m.tier, group_by, workspace_id, stride
      FROM usage.trace_scope, (VALUES ('traces', 'longlived'), ('langsmith_deployments', 'all')) m (kind, tier)
      WHERE stride = 'day'`,
-    `INSERT INTO usage.source_meter (source_id, meter, state, evidence, starts_on, ask_again_at)
+    `INSERT INTO usage.source_meter (source_id, meter, state, evidence, starts_on, request_again_at)
      SELECT source_id, m, 'counted', '', CASE m WHEN 'deployments' THEN data_start END, now()
      FROM usage.source, unnest('{longlived,deployments}'::text[]) m`,
     `INSERT INTO usage.series (scope_id, entity_id)

@@ -13,7 +13,7 @@ import { seedUsage } from "./views-data.ts";
 import { QUESTIONS, type Question } from "./views-questions.ts";
 
 /**
- * `npm run bench:views`: how long the views take to answer over three years of hours. Warm, one question at a time, until the last row
+ * `npm run bench:views`: how long the views take to respond over three years of hours. Warm, one question at a time, until the last row
  * has come. With 50 million records (`--records 50000000`) it needs 10 GB of disk and ten minutes; `--keep` leaves the database of
  * `DATABASE_URL` for the next run.
  */

@@ -91,7 +91,7 @@ test("whoever wants another window, or has no script, gets what a link does", as
   await other.close();
   expect(await panel.count()).toBe(0);
 
-  // The answer cannot be read.
+  // The response cannot be read.
   await page.route("**/cell?*", (route) => route.abort("aborted"), { times: 1 });
   await cell.click();
   await page.waitForURL(`**${href}`);

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { FAULTS } from "./faults/faults.ts";
 import { repeatedly } from "./world/fault.ts";
 import { record, violationsOf } from "./world/history.ts";
-import { checkEverything, untilQuiet } from "./world/oracle.ts";
+import { checkEverything, untilIdle } from "./world/oracle.ts";
 import { reported } from "./world/report.ts";
 import { makeWorld } from "./world/world.ts";
 
@@ -21,8 +21,8 @@ test.each(chosen)("$name", { timeout: 1_200_000 }, async (fault) => {
   const options = typeof fault.options === "function" ? await fault.options() : fault.options;
   const world = await makeWorld(options);
   await reported(world, fault.name, async () => {
-    await untilQuiet(world, FIRST_LOAD_S);
-    if (fault.withoutBackfill === undefined) await world.enterBackfill();
+    await untilIdle(world, FIRST_LOAD_S);
+    if (fault.withoutBackfill === undefined) await world.createBackfill();
     const history = record(world);
     const stopChanging =
       fault.withoutChanges === undefined
@@ -33,7 +33,7 @@ test.each(chosen)("$name", { timeout: 1_200_000 }, async (fault) => {
     await end();
     await stopChanging();
     world.change();
-    const seconds = await untilQuiet(world, fault.withinS);
+    const seconds = await untilIdle(world, fault.withinS);
     await history.stop();
     if (fault.mustHappen !== undefined) {
       expect(await world.sql(`SELECT ${fault.mustHappen} AS happened`)).toEqual([{ happened: true }]);

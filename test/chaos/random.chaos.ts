@@ -7,13 +7,13 @@ import { FAULTS } from "./faults/faults.ts";
 import { runCommand } from "./world/commands.ts";
 import { between, type Planned, repeatedly, schedule } from "./world/fault.ts";
 import { record, violationsOf } from "./world/history.ts";
-import { checkEverything, untilQuiet } from "./world/oracle.ts";
+import { checkEverything, untilIdle } from "./world/oracle.ts";
 import { reported } from "./world/report.ts";
 import { makeWorld } from "./world/world.ts";
 
 /**
  * Faults drawn by a seed, overlapped, while syncs, backfills and commands run and counts change. What Postgres showed is
- * checked afterwards against what the platform could answer (world/history.ts).
+ * checked afterwards against what the platform could respond (world/history.ts).
  */
 
 const { CHAOS_RANDOM_MS, CHAOS_SEED = "20261105", CHAOS_SEEDS = "1", CHAOS_OUT = "" } = process.env;
@@ -22,7 +22,7 @@ const seeds = Array.from({ length: Number(CHAOS_SEEDS) }, (_, i) => Number(CHAOS
 
 /** A fault that waits for a load, or for a server, may wait in vain beside another fault. */
 const STRIKES_WITHIN_MS = 60_000;
-const QUIET_WITHIN_S = 180;
+const IDLE_WITHIN_S = 180;
 
 test.skipIf(lengthMs === 0).each(seeds)(
   "random faults, seed %i",
@@ -32,7 +32,7 @@ test.skipIf(lengthMs === 0).each(seeds)(
     const rolls = dice(seed + 1);
     const file = CHAOS_OUT === "" ? undefined : join(CHAOS_OUT, `history-${seed}.jsonl`);
     await reported(world, `random, seed ${seed}`, async () => {
-      await untilQuiet(world, QUIET_WITHIN_S);
+      await untilIdle(world, IDLE_WITHIN_S);
       const history = record(world, file);
       const changing = repeatedly(between(rolls, 500, 900), () => world.change());
       const commanding = repeatedly(5_000, async () => history.note(await runCommand(world, rolls)));
@@ -58,7 +58,7 @@ test.skipIf(lengthMs === 0).each(seeds)(
       await Promise.all(schedule(seed, lengthMs, FAULTS).map(strike));
       await Promise.all([changing(), commanding()]);
       await Promise.race([Promise.all(late), pause(STRIKES_WITHIN_MS)]);
-      const seconds = await untilQuiet(world, QUIET_WITHIN_S);
+      const seconds = await untilIdle(world, IDLE_WITHIN_S);
       await history.stop();
       expect(violationsOf(history.events).slice(0, 20)).toEqual([]);
       await checkEverything(world, { failures: true });
@@ -70,7 +70,7 @@ test.skipIf(lengthMs === 0).each(seeds)(
         fault: `random, seed ${seed}`,
         lasted: lengthMs / 1_000,
         recovered: Math.round(seconds),
-        within: QUIET_WITHIN_S,
+        within: IDLE_WITHIN_S,
         faults,
         shown,
       };

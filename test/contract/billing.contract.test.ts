@@ -119,7 +119,7 @@ describe.each(LOCAL ? (["tiered", "day-granular"] as const) : (["as it is"] as c
       },
     );
 
-    test("without group_by the answer is by workspace", async () => {
+    test("without group_by the response is by workspace", async () => {
       expect(await usage(7 * DAY)).toEqual(await usage(7 * DAY, "workspace"));
     });
 

@@ -48,8 +48,8 @@ const DEPLOYMENTS = { kind: "langsmith_deployments" };
 describe("kinds and tiers", () => {
   beforeAll(async () => {
     the = await platform(LOCAL ? { contract: "day-granular" } : {});
-    const asked = await get({ kind: "traces" });
-    knows = asked.ok && usageSchema.safeParse(await asked.json()).success;
+    const requested = await get({ kind: "traces" });
+    knows = requested.ok && usageSchema.safeParse(await requested.json()).success;
     expect(LOCAL && !knows).toBe(false);
   });
   afterAll(() => the.close());

@@ -65,7 +65,7 @@ test("a command ends with 6 if it cannot reach Postgres, the platform, or the pl
   ]);
   expect([postgres.code, postgres.stderr]).toEqual([
     6,
-    expect.stringMatching(/127\.0\.0\.1:1\/db does not answer[\s\S]*\[postgres_unreachable\]/),
+    expect.stringMatching(/127\.0\.0\.1:1\/db does not respond[\s\S]*\[postgres_unreachable\]/),
   ]);
   expect([reset.code, reset.stderr]).toEqual([6, expect.stringContaining("[postgres_unreachable]")]);
   expect([platform.code, platform.stderr]).toEqual([6, expect.stringContaining("http://127.0.0.1:1/")]);

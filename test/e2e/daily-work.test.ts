@@ -17,7 +17,10 @@ describe("the commands of a day", () => {
       /The platform does not know this key \(401\)\.\n {2}Set USAGE_API_KEY .*--verbose .*\[unauthorized\]/,
     );
     const whole = await run(["sync", "--inline", "--verbose"], wrongEnv);
-    expect([whole.code, whole.stderr]).toEqual([5, expect.stringMatching(/GET http\S+ answered 401: \{/)]);
+    expect([whole.code, whole.stderr]).toEqual([
+      5,
+      expect.stringMatching(/GET http\S+ responded with 401: \{/),
+    ]);
     const status = await run(["status"], env);
     expect([status.code, status.stdout]).toEqual([5, expect.stringContaining("refuses the key")]);
     expect((await run(["doctor", "--json"], { ...env, USAGE_API_KEY: `${KEY}wrong` })).code).toBe(5);

@@ -204,7 +204,7 @@ async function checkOwners(sql: Sql): Promise<void> {
   for (const { sku, owners } of costs) expect([sku, owners > 2]).toEqual([sku, true]);
 }
 
-/** The newest final bill of the source that shows the whole bill is what its platform answers, line by line, by arithmetic of its own. */
+/** The newest final bill of the source that shows the whole bill is what its platform responds, line by line, by arithmetic of its own. */
 async function checkBill(query: Sql): Promise<void> {
   const sql = (text: string, given: unknown[] = []) => query<Record<string, string>>(text, given);
   const [month] = await sql(
@@ -223,7 +223,7 @@ async function checkBill(query: Sql): Promise<void> {
   const workspaces = await sql(
     "SELECT workspace_id AS id FROM reporting.dim_workspace WHERE source_id = 'demo-bill'",
   );
-  const sums = await answersOf({
+  const sums = await responsesOf({
     ...(month as unknown as Month),
     workspaces: workspaces.map(({ id = "" }) => id),
   });
@@ -292,8 +292,8 @@ function decimal(billionths: bigint): string {
   return `${billionths / UNIT}${fraction === "" ? "" : `.${fraction}`}`;
 }
 
-/** What the platform answers about a month, added up by measure in billionths: asked by this test, and read by nothing of the product. */
-async function answersOf({ start, end, url, workspaces }: Month): Promise<Map<string, bigint>> {
+/** What the platform responds about a month, added up by measure in billionths: asked by this test, and read by nothing of the product. */
+async function responsesOf({ start, end, url, workspaces }: Month): Promise<Map<string, bigint>> {
   const sums = new Map<string, bigint>();
   const add = (measure: string, amount: string | number | undefined) => {
     if (amount === undefined) return;
@@ -306,10 +306,10 @@ async function answersOf({ start, end, url, workspaces }: Month): Promise<Map<st
       "x-api-key": "standin-key",
       ...(workspace === undefined ? {} : { "x-tenant-id": workspace }),
     };
-    const answer = await fetch(`${url}${path}?${new URLSearchParams(query)}`, { headers });
-    expect([path, answer.status]).toEqual([path, 200]);
+    const response = await fetch(`${url}${path}?${new URLSearchParams(query)}`, { headers });
+    expect([path, response.status]).toEqual([path, 200]);
     // biome-ignore lint/suspicious/noExplicitAny: whatever the platform says.
-    return (await answer.json()) as any;
+    return (await response.json()) as any;
   };
   const range: [string, string][] = [
     ["start_time", `${start}T00:00:00Z`],
@@ -317,14 +317,14 @@ async function answersOf({ start, end, url, workspaces }: Month): Promise<Map<st
   ];
   const ids = workspaces.map((id): [string, string] => ["workspace_ids", id]);
   for (const kind of ["traces", "langsmith_deployments"]) {
-    const answer = await get("/api/v1/orgs/current/billing/granular-usage", [
+    const response = await get("/api/v1/orgs/current/billing/granular-usage", [
       ...range,
       ...ids,
       ["kind", kind],
     ]);
     const measures =
       kind === "traces" ? ["traces"] : ["nodes_executed", "agent_runs", "agent_uptime_seconds"];
-    for (const record of answer.usage) for (const measure of measures) add(measure, record[measure]);
+    for (const record of response.usage) for (const measure of measures) add(measure, record[measure]);
   }
   for (const workspace of workspaces) {
     for (let cursor: string | null = ""; cursor !== null; ) {

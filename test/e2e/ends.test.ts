@@ -10,7 +10,7 @@ import { bench, dayOf, envOf, run } from "../support/program.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Takes connections and never answers. */
+/** Takes connections and never responds. */
 async function silentServer(): Promise<string> {
   return `127.0.0.1:${await listenInTest(createServer())}`;
 }
@@ -29,7 +29,7 @@ test("a dead Redis ends sync and backfill with 6 at once, one error, and nothing
       const { code, stdout, stderr } = await run(args, { ...envOf(made), REDIS_URL: `redis://${host}` });
       expect([code, stdout]).toEqual([6, ""]);
       expect(stderr.trimEnd().split("\n")).toEqual([
-        expect.stringContaining(`Redis at ${host} does not answer`),
+        expect.stringContaining(`Redis at ${host} does not respond`),
         expect.stringMatching(/--inline.*\[redis_unreachable\]$/),
       ]);
     }),

@@ -18,31 +18,31 @@ test("init asks on a terminal until each server works, shows no secret, and the 
     [`USAGE_DATA_START=${dayOf(dataStart)}`, "USAGE_HOURLY_FOR=PT24H"],
   ];
   const terminal = onTerminal(["init", "--file", file, ...set.flatMap((one) => ["--set", one])]);
-  const answer = async (question: string, text: string) => {
+  const response = async (question: string, text: string) => {
     await terminal.shows(question);
     terminal.type(`${text}\r`);
   };
   // What cannot be an address is refused before anything else is asked, and Enter does not give it again.
   const host = "? Billing host of the platform, https://HOST (https://api.smith.langchain.com)";
-  await answer(host, "127.0.0.1:9");
+  await response(host, "127.0.0.1:9");
   await terminal.shows("fail  platform: USAGE_BASE_URL is not an http or https URL. Type it again.");
-  await answer(host, NOWHERE);
-  await answer("API key with organization:read", "a-wrong-key");
+  await response(host, NOWHERE);
+  await response("API key with organization:read", "a-wrong-key");
   await terminal.shows("fail  platform: GET http://127.0.0.1:9/");
   // The host is asked for again, and the key is kept until the platform refuses it.
-  await answer(`? Billing host of the platform, https://HOST (${NOWHERE})`, standin.url);
+  await response(`? Billing host of the platform, https://HOST (${NOWHERE})`, standin.url);
   await terminal.shows("[unauthorized]");
-  await answer(`? Billing host of the platform, https://HOST (${standin.url})`, "");
+  await response(`? Billing host of the platform, https://HOST (${standin.url})`, "");
   await terminal.shows("? API key with organization:read (not shown) [input is masked]");
   terminal.type(`${KEY}\r`);
   await terminal.shows("pass  platform: the key reads usage");
-  await answer(
+  await response(
     "? Postgres (postgres://usage:*****@127.0.0.1:5432/usage)",
     `postgres://me:${PASSWORD}@127.0.0.1:9/x`,
   );
   await terminal.shows("[postgres_unreachable]");
-  await answer("? Postgres (postgres://me:*********************@127.0.0.1:9/x)", databaseUrl);
-  await answer("? Redis, such as", "");
+  await response("? Postgres (postgres://me:*********************@127.0.0.1:9/x)", databaseUrl);
+  await response("? Redis, such as", "");
   await terminal.shows("warn  redis: none");
   expect(await terminal.ended).toBe(0);
 

@@ -51,8 +51,8 @@ test("without optional packages the service loads usage and serves pages, but fo
   const environment = { USAGE_WEB_TOKEN: token };
   const service = await bench.serve({ release: installWithoutOptional(), environment });
   await bench.loaded();
-  const ask = (path: string, init?: RequestInit) => fetch(urlOf(service) + path, init);
-  expect((await ask("/livez")).status).toBe(200);
+  const request = (path: string, init?: RequestInit) => fetch(urlOf(service) + path, init);
+  expect((await request("/livez")).status).toBe(200);
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
   const client = {
     method: "POST",
@@ -64,18 +64,18 @@ test("without optional packages the service loads usage and serves pages, but fo
     },
   };
   const form = new URLSearchParams({ token });
-  const login = await ask("/login", { method: "POST", body: form, redirect: "manual" });
+  const login = await request("/login", { method: "POST", body: form, redirect: "manual" });
   const cookie = login.headers
     .getSetCookie()
     .map((one) => one.split(";")[0])
     .join("; ");
-  const workbook = await ask("/usage.xlsx?by=workspace", { headers: { cookie } });
+  const workbook = await request("/usage.xlsx?by=workspace", { headers: { cookie } });
   expect([workbook.status, await workbook.text()]).toEqual([
     501,
     expect.stringContaining("write-excel-file"),
   ]);
   for (const [path, init] of [["/queues"], ["/queues/queue/fetch"], ["/mcp", client]] as const) {
-    const missing = await ask(path, init);
+    const missing = await request(path, init);
     expect([path, missing.status, await missing.json()]).toMatchObject([
       path,
       501,

@@ -76,7 +76,7 @@ test("platform commands print data, show each status and set their exit code", a
   });
   standin.faults.script({ fault: { kind: "cut", framing: "chunked", at: "half" }, match: { path: "/a2a/" } });
   const cut = await run(["platform", "a2a", "stream", "hello"]);
-  expect([cut.code, cut.stderr]).toEqual([6, expect.stringContaining("answer_cut")]);
+  expect([cut.code, cut.stderr]).toEqual([6, expect.stringContaining("response_cut")]);
 });
 
 const PROBE = ["probe", "--project", "agent-server", "--settle-for", "PT1S"];

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { openBucket } from "../../src/features/export/bucket.ts";
 import { listenInTest } from "../support/listen.ts";
 
-/** A server of buckets that begins each answer and sends a byte now and then, for ever. */
+/** A server of buckets that begins each response and sends a byte now and then, for ever. */
 async function startDrippingServer() {
   let open = 0;
   const server = createServer((request, response) => {
@@ -31,7 +31,7 @@ test("a bucket whose answers drip holds nobody: each request ends at its limit",
   for (const call of [() => bucket.list("folder"), () => bucket.read("file")]) {
     await expect(call()).rejects.toMatchObject({
       code: "files_place_away",
-      message: "s3://b does not answer (within 0.3 s). The last manifest there stays true.",
+      message: "s3://b does not respond (within 0.3 s). The last manifest there stays true.",
     });
     await vi.waitFor(() => expect(server.open()).toBe(0), { timeout: 60_000 });
   }

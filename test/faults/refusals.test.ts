@@ -24,7 +24,7 @@ describe("one bad record", () => {
       ),
     );
     const { run } = await bench.sync({ baseUrl: proxy.url });
-    expect(run.failures.map(({ code }) => code)).toEqual(["answer_invalid"]);
+    expect(run.failures.map(({ code }) => code)).toEqual(["response_invalid"]);
     expect(run.failures[0]?.message).toContain("traces = -1");
 
     const lost = new Map(
@@ -53,10 +53,10 @@ describe("one bad record", () => {
     expect(shown).toEqual([{ coverage_status: "failed", traces: null }]);
 
     // It is not asked for before its time; then it is, and the failure goes.
-    const asked = () => proxy.seen.filter((url) => url.searchParams.get("start_time") === bad).length;
-    const before = asked();
+    const requested = () => proxy.seen.filter((url) => url.searchParams.get("start_time") === bad).length;
+    const before = requested();
     await bench.sync({ baseUrl: proxy.url });
-    expect(asked()).toBe(before);
+    expect(requested()).toBe(before);
     await bench.passTime();
     await bench.sync({ baseUrl: proxy.url });
     const [again] = await bench.sql<{ attempts: number; minutes: number }>(
@@ -71,7 +71,7 @@ describe("one bad record", () => {
     expect((await dump(bench)).restatements).toEqual([]);
   });
 
-  test("a workspace that the platform cannot answer for does not affect the others", async () => {
+  test("a workspace that the platform cannot respond for does not affect the others", async () => {
     const bench = await setup({ workspaces: [0, 1, 2], hourlyForMs: 0 });
     const [, chokes = ""] = bench.workspaceIds;
     bench.standin.faults.script({
@@ -107,7 +107,7 @@ describe("a refused key", () => {
     [403, { kind: "status", status: 403 }],
     [403, { kind: "status", status: 403, content_type: "text/html", body: "<html>Forbidden</html>" }],
   ] as const)(
-    "answered with %i stops the source at once and is recorded; a good key clears it",
+    "responded with %i stops the source at once and is recorded; a good key clears it",
     async (status, fault) => {
       const bench = await setup({ workspaces: [0, 1], hourlyForMs: 3 * DAY_MS });
       bench.standin.faults.script({ fault, times: 1000, skip: 5, match: usage });
@@ -214,8 +214,8 @@ test.each([
     },
   );
   expect(run.failures).toEqual([]);
-  const asked = proxy.seen.filter((url) => url.searchParams.get("group_by") === "user");
-  expect(asked).toHaveLength(requests);
+  const requested = proxy.seen.filter((url) => url.searchParams.get("group_by") === "user");
+  expect(requested).toHaveLength(requests);
   expect(
     await bench.sql(
       "SELECT bucket_start = $1::date AS first, count(*)::integer AS records FROM usage.dated_record GROUP BY 1 ORDER BY 1",

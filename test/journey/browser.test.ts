@@ -24,7 +24,7 @@ async function tabTo(page: Page, target: Locator): Promise<void> {
   throw new Error(`Tab does not lead to ${target}.`);
 }
 
-async function enter(page: Page, target: Locator, leadsTo: RegExp): Promise<void> {
+async function create(page: Page, target: Locator, leadsTo: RegExp): Promise<void> {
   await tabTo(page, target);
   await page.keyboard.press("Enter");
   await page.waitForURL(leadsTo);
@@ -44,16 +44,16 @@ async function serveWithGap(bench: ServiceBench, environment: Record<string, str
 
 test("a gap is found, selected, previewed, started and loaded by keyboard alone, and its page follows it", async () => {
   const bench = await setupService({ days: DAYS, workspaces: 1, environment: { USAGE_SYNC_EVERY: "PT10M" } });
-  // Answers after the first two wait until the test has seen those come.
+  // Responses after the first two wait until the test has seen those come.
   let open = () => {};
   const gate = new Promise<void>((resolve) => {
     open = resolve;
   });
   const proxy = await startProxy(bench.standin.url, () => undefined);
   const url = await serveWithGap(bench, { USAGE_BASE_URL: proxy.url, USAGE_WEB_TOKEN: OPERATOR });
-  let asked = 0;
+  let requested = 0;
   proxy.rewrite = async ({ url: { pathname } }) => {
-    if (pathname.endsWith("/granular-usage") && ++asked > 2) await gate;
+    if (pathname.endsWith("/granular-usage") && ++requested > 2) await gate;
     return undefined;
   };
   const opened = await openPage(url, { scheme: "dark" });
@@ -64,9 +64,9 @@ test("a gap is found, selected, previewed, started and loaded by keyboard alone,
   await page.waitForURL((at) => at.pathname === "/");
 
   // From what is not loaded to the earliest gap.
-  await enter(page, page.locator("dd a[href^='/coverage']"), /\/coverage\?/);
+  await create(page, page.locator("dd a[href^='/coverage']"), /\/coverage\?/);
   const first = daysAgo(DAYS);
-  await enter(
+  await create(
     page,
     page.locator("ul.gaps a").filter({ hasText: first }).first(),
     new RegExp(`from=${first}&to=`),
@@ -77,12 +77,16 @@ test("a gap is found, selected, previewed, started and loaded by keyboard alone,
   const missing = await cells.count();
   expect(missing).toBeGreaterThanOrEqual(2);
   const last = addDays(first, missing - 1);
-  await enter(page, page.getByRole("link", { name: "Load this range" }), /\/backfills\/new\?/);
+  await create(page, page.getByRole("link", { name: "Load this range" }), /\/backfills\/new\?/);
 
   expect(await page.inputValue("input[name=from]")).toBe(first);
   expect(await page.inputValue("input[name=until]")).toBe(last);
   expect(await page.textContent("section[aria-labelledby=preview]")).toMatch(/Requests\s*4 in 1 windows/);
-  await enter(page, page.getByRole("button", { name: "Start this backfill: 4 requests" }), /\/backfills\/1$/);
+  await create(
+    page,
+    page.getByRole("button", { name: "Start this backfill: 4 requests" }),
+    /\/backfills\/1$/,
+  );
 
   // What stands there changes, and the page stays.
   await page.evaluate("window.stayed = true");
@@ -101,7 +105,7 @@ test("a gap is found, selected, previewed, started and loaded by keyboard alone,
   expect(await page.evaluate("window.stayed")).toBe(true);
   await expectAccessible(opened);
 
-  await enter(page, page.locator("dd a[href^='/coverage']"), /\/coverage\?/);
+  await create(page, page.locator("dd a[href^='/coverage']"), /\/coverage\?/);
   expect(await page.locator("table[data-grid] td.missing").count()).toBe(0);
   expect(await listActions(bench.store.db, { most: 9 })).toMatchObject([
     { action: "backfill.start", via: "page" },

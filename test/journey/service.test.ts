@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ask, end, lateUsageArrives, metricsOf, setupService } from "../support/service.ts";
+import { end, lateUsageArrives, metricsOf, request, setupService } from "../support/service.ts";
 
 /** The service as a process of its own, from its first sync to its end, on a real Redis and a real Postgres. */
 
@@ -10,8 +10,8 @@ test("the service syncs by itself, shows late usage and health, and ends cleanly
   expect(service.said.stderr).toMatch(/^Pages: http:\/\/127\.0\.0\.1:\d+\/$/m);
 
   await lateUsageArrives(bench);
-  expect((await ask(service, "/livez")).status).toBe(200);
-  expect(await (await ask(service, "/readyz")).json()).toMatchObject({ ok: true });
+  expect((await request(service, "/livez")).status).toBe(200);
+  expect(await (await request(service, "/readyz")).json()).toMatchObject({ ok: true });
   const metrics = await metricsOf(service);
   expect(metrics).toContain('usage_etl_queue_jobs{queue="fetch-default",state="waiting"} ');
   expect(metrics).toMatch(/usage_etl_rows_total\{source="default",outcome="inserted"\} [1-9]/);

@@ -115,7 +115,7 @@ async function checkRuns(root: string): Promise<void> {
       HTTP_PORT: String(port),
     };
     for (const args of [["--help"], ["migrate"], ["plan", "--from", "2026-03-01", "--to", "2026-03-08"]]) {
-      // Not spawnSync: the stand-in answers in this process.
+      // Not spawnSync: the stand-in responds in this process.
       await promisify(execFile)("unshare", isolated(root, args, settings));
       say(`usage-etl ${args.join(" ")}: exit 0`);
     }
@@ -151,8 +151,8 @@ function isolated(root: string, args: readonly string[], settings: Record<string
 
 async function untilReady(url: string): Promise<void> {
   for (const deadline = performance.now() + READY_MS; ; await pause(200)) {
-    const answer = await fetch(url).catch(() => undefined);
-    if (answer?.ok) return;
-    if (performance.now() > deadline) throw new Error(`${url} is not ready: ${await answer?.text()}`);
+    const response = await fetch(url).catch(() => undefined);
+    if (response?.ok) return;
+    if (performance.now() > deadline) throw new Error(`${url} is not ready: ${await response?.text()}`);
   }
 }

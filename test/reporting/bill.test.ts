@@ -1,6 +1,6 @@
 import { parse } from "csv-parse/sync";
 import { expect, test } from "vitest";
-import { CLOSE_MARCH, enterMonths, enterPrices } from "../support/charges.ts";
+import { CLOSE_MARCH, createMonths, createPrices } from "../support/charges.ts";
 import { usageEtl } from "../support/cli.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
@@ -42,13 +42,13 @@ async function setupBill() {
 test("a month is billed by price, and what has no price or is not loaded is a line without a cost", async () => {
   const bench = await setupBill();
   // 5 March of the other workspace is not loaded.
-  await enterMonths(bench, { [WORKSPACE]: { 0: 6, 1: 7 }, [OTHER]: { 0: 3, 40: 2 } }, { [OTHER]: [4] });
+  await createMonths(bench, { [WORKSPACE]: { 0: 6, 1: 7 }, [OTHER]: { 0: 3, 40: 2 } }, { [OTHER]: [4] });
   expect(await bench.bill("2026-03")).toEqual([
     "unpriced | traces | traces | - | - | - | - | 16 | - |",
     "not_loaded | traces | traces | - | - | - | - | - | - |",
   ]);
 
-  await enterPrices(bench.store, [
+  await createPrices(bench.store, [
     { unitPrice: "1.5", from: "2026-03-02" },
     { unitPrice: "1", from: "2026-03-02", fromQuantity: 4 },
     { sku: "fee", unitPrice: "0.25", workspace: WORKSPACE },
@@ -69,8 +69,8 @@ test("a month is billed by price, and what has no price or is not loaded is a li
 
 test("lines of a price by volume say which part of the month they are for, also where the price is imported no more", async () => {
   const bench = await setupBill();
-  await enterMonths(bench, { [WORKSPACE]: { 0: 1500, 40: 2 }, [OTHER]: { 0: 1200, 40: 3 } });
-  await enterPrices(bench.store, [
+  await createMonths(bench, { [WORKSPACE]: { 0: 1500, 40: 2 }, [OTHER]: { 0: 1200, 40: 3 } });
+  await createPrices(bench.store, [
     { unitPrice: "0" },
     { unitPrice: "0.2", fromQuantity: 1000 },
     { unitPrice: "0.1", fromQuantity: 2500 },
@@ -102,7 +102,7 @@ test("lines of a price by volume say which part of the month they are for, also 
 
   await bench.owner.query(CLOSE_MARCH);
   expect(await shown("2026-03")).toEqual(billed);
-  await enterPrices(bench.store, [{ sku: "fee", unitPrice: "0.5" }]);
+  await createPrices(bench.store, [{ sku: "fee", unitPrice: "0.5" }]);
   expect(await shown("2026-03")).toEqual([
     "Traces, first tier | fee | 2,400 | 0.5 | 1,200 USD",
     "Traces, tier above 1,200 | fee | 300 | 0.4 | 120 USD",
@@ -119,7 +119,7 @@ test("lines of a price by volume say which part of the month they are for, also 
 
 test("deployment usage is a line of each measure, until one of them is priced; from October 2026 on its units are named as not reported", async () => {
   const bench = await setupBill();
-  await enterMonths(bench, { [WORKSPACE]: {}, [OTHER]: {} });
+  await createMonths(bench, { [WORKSPACE]: {}, [OTHER]: {} });
   for (const workspaceId of WORKSPACES) {
     for (const month of ["2026-03", "2026-10"]) {
       const end = month === "2026-03" ? "2026-04-01" : "2026-11-01";
@@ -150,7 +150,7 @@ test("deployment usage is a line of each measure, until one of them is priced; f
     "not_reported | deployments | deployment_lcu | - | - | - | - | - | - |",
     "not_reported | deployments | deployment_lsu | - | - | - | - | - | - |",
   ]);
-  await enterPrices(bench.store, [{ sku: "runs", measure: "agent_runs", unitPrice: "0.1" }]);
+  await createPrices(bench.store, [{ sku: "runs", measure: "agent_runs", unitPrice: "0.1" }]);
   expect(await bench.bill("2026-03")).toEqual([
     "charge | deployments | agent_runs | runs | 0.1 | USD | - | 2 | 0.2 | final",
   ]);
@@ -216,7 +216,7 @@ test("what a price of deployments or of long-lived traces leaves out on some day
     ["2026-03-02", WORKSPACE, 5],
     ["2026-03-02", OTHER, 7],
   ]);
-  await enterPrices(bench.store, [
+  await createPrices(bench.store, [
     { unitPrice: "1" },
     { sku: "long", measure: "longlived", unitPrice: "2", to: "2026-03-15" },
     { sku: "runs", measure: "agent_runs", unitPrice: "1", workspace: WORKSPACE },
@@ -231,7 +231,7 @@ test("what a price of deployments or of long-lived traces leaves out on some day
   expect(await bench.bill("2026-03")).toEqual(bill);
   // A closed month keeps its prices, whatever becomes of them.
   await bench.owner.query(CLOSE_MARCH);
-  await enterPrices(bench.store, [{ unitPrice: "1" }]);
+  await createPrices(bench.store, [{ unitPrice: "1" }]);
   expect(await bench.bill("2026-03")).toEqual(bill.map((line) => `${line} closed`));
 });
 
@@ -239,7 +239,7 @@ test("short-lived traces of a day on which the platform contradicts itself are n
   const bench = await setupBill();
   await loadMarch(bench, "traces", [["2026-03-02", WORKSPACE, 10]]);
   await loadMarch(bench, "longlived", [["2026-03-02", WORKSPACE, 12]]);
-  await enterPrices(bench.store, [{ sku: "short", measure: "shortlived", unitPrice: "1" }]);
+  await createPrices(bench.store, [{ sku: "short", measure: "shortlived", unitPrice: "1" }]);
   expect(await bench.bill("2026-03")).toEqual([
     "unpriced | traces | longlived | - | - | - | - | 12 | - | final",
     "inconsistent | traces | shortlived | - | - | - | - | - | - |",

@@ -3,7 +3,7 @@ import { monthBefore, monthNamed } from "../../src/core/domain/months/month.ts";
 import { amountText } from "../../src/core/domain/usage/amount.ts";
 import { monthBudgets } from "../../src/features/owners/budgets.ts";
 import { idleBudgets } from "../../src/features/owners/owners.store.ts";
-import { DAYS, dayOf, enterDimension, enterMonths, enterPrices } from "../support/charges.ts";
+import { createDimension, createMonths, createPrices, DAYS, dayOf } from "../support/charges.ts";
 import { setOwners } from "../support/owners.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { inSchema } from "../support/views.ts";
@@ -38,16 +38,16 @@ test("what is spent of a budget is what the views say, and a day that is not loa
   );
   // The other workspace lacks a day of April; by project, the first one lacks another day.
   const [lost, unknown] = [35, 40];
-  await enterMonths(bench, usage, { [OTHER]: [lost] });
+  await createMonths(bench, usage, { [OTHER]: [lost] });
   const records = WORKSPACES.flatMap((workspace) =>
     Array.from({ length: DAYS }, (_, at) => [workspace, at, "a", 11 + (at % 3)] as const),
   );
-  await enterDimension(bench, "project", {
+  await createDimension(bench, "project", {
     workspaces: [...WORKSPACES],
     records,
     leftOut: { [WORKSPACE]: [unknown] },
   });
-  await enterPrices(store, [{ unitPrice: "0.01" }]);
+  await createPrices(store, [{ unitPrice: "0.01" }]);
   await setOwners(store, OWNERS);
 
   const now = Date.parse(`${dayOf(60)}T12:00Z`);
@@ -141,7 +141,7 @@ test("what is spent of a budget is what the views say, and a day that is not loa
   expect(await idleBudgets(store.db)).toEqual([13, 14]);
 
   // Prices that end leave days without one, which are no days without costs. A workspace that never had one does not matter.
-  await enterPrices(store, [{ unitPrice: "0.01", to: dayOf(55), workspace: WORKSPACE }]);
+  await createPrices(store, [{ unitPrice: "0.01", to: dayOf(55), workspace: WORKSPACE }]);
   const left = await monthBudgets(store.db, { month: APRIL, now });
   expect(left.map(({ daysUnpriced }) => daysUnpriced)).toEqual([0, 5, 5, 0, 0, 5, 0, 5, 0]);
   expect(left.map(({ daysMissing }) => daysMissing)).toEqual([2, 7, 5, 1, 2, 7, 1, 6, 0]);

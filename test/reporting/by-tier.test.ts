@@ -5,7 +5,7 @@ import { learnMeter } from "../../src/core/store/catalog/source-meters.ts";
 import { KEEP_PROOF } from "../support/by-hand.ts";
 import { client, lines, setUpEachSource, sourceId, store } from "../support/each-source.ts";
 import { WORKSPACES } from "../support/reporting.ts";
-import { type AnswerRow, loadRows, windowOf } from "../support/store.ts";
+import { loadRows, type ResponseRow, windowOf } from "../support/store.ts";
 import { inSchema } from "../support/views.ts";
 
 const [WORKSPACE] = WORKSPACES;
@@ -19,7 +19,7 @@ const load = (
   meter: Meter,
   groupBy: GroupBy,
   [from, to]: readonly [string, string],
-  rows: readonly AnswerRow[],
+  rows: readonly ResponseRow[],
 ) =>
   loadRows(store, {
     sourceId,

@@ -4,10 +4,10 @@ import { registerWorkspaces } from "../../src/core/store/access/workspaces.ts";
 import { failScopes } from "../../src/core/store/catalog/failures.ts";
 import { ensureScopes, scopesOf } from "../../src/core/store/catalog/scopes.ts";
 import { checkCharges } from "../../src/core/store/months/charges.ts";
-import { drawStamp } from "../../src/core/store/work/fetch-ledger.ts";
+import { drawFetchToken } from "../../src/core/store/work/fetch-ledger.ts";
 import { anyPrices, anyUsage, clearUsage } from "../support/any-charges.ts";
 import { ALL_DUE } from "../support/by-hand.ts";
-import { dayOf, enterMonths, enterPrices, expectedCharges, type GivenPrice } from "../support/charges.ts";
+import { createMonths, createPrices, dayOf, expectedCharges, type GivenPrice } from "../support/charges.ts";
 import { seed } from "../support/drawn.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, untilLockWaits, windowOf } from "../support/store.ts";
@@ -24,8 +24,8 @@ test("charges equal an independent recomputation to the last digit, and every tr
   await fc.assert(
     fc.asyncProperty(anyUsage, anyPrices, async (given, priced) => {
       await clearUsage(client);
-      await enterMonths(bench, given);
-      await enterPrices(bench.store, priced);
+      await createMonths(bench, given);
+      await createPrices(bench.store, priced);
       const { rows } = await client.query<Record<string, string>>(CHARGES);
       const charges = rows.map((row) =>
         [row.day, row.workspace, row.sku, row.tier, row.traces, row.cost, row.currency].join(" "),
@@ -48,7 +48,7 @@ test("a day that is not loaded makes the charges of later days of its month prov
     { unitPrice: "2", fromQuantity: 100 },
   ];
   const days = { 3: 1, 5: 1, 31: 1 };
-  await enterMonths(bench, { [WORKSPACE]: { 4: 1, ...days }, [OTHER]: days }, { [OTHER]: [4] });
+  await createMonths(bench, { [WORKSPACE]: { 4: 1, ...days }, [OTHER]: days }, { [OTHER]: [4] });
   const client = await connectPlain(bench.url);
   const read = async () => {
     const { rows } = await client.query<Record<string, string>>(CHARGES);
@@ -56,24 +56,24 @@ test("a day that is not loaded makes the charges of later days of its month prov
   };
   const before = ["03-04 1 t ok", "03-04 2 t ok", "03-05 1 t ok"];
   const april = ["04-01 1 t ok", "04-01 2 t ok"];
-  await enterPrices(bench.store, tiers("source"));
+  await createPrices(bench.store, tiers("source"));
   expect(await read()).toEqual([...before, "03-06 1 f provisional", "03-06 2 f provisional", ...april]);
-  await enterPrices(bench.store, tiers("workspace"));
+  await createPrices(bench.store, tiers("workspace"));
   expect(await read()).toEqual([...before, "03-06 1 t ok", "03-06 2 f provisional", ...april]);
 });
 
 test("a change of prices says how many charges it computed and changed, and the same prices again change none", async () => {
   const bench = await setupSource();
-  await enterMonths(bench, { [WORKSPACE]: { 0: 60, 31: 30 }, [OTHER]: { 0: 70 } });
+  await createMonths(bench, { [WORKSPACE]: { 0: 60, 31: 30 }, [OTHER]: { 0: 70 } });
   const tiers = (second: string): GivenPrice[] => [
     { unitPrice: "1" },
     { unitPrice: second, fromQuantity: 100 },
   ];
-  expect(await enterPrices(bench.store, tiers("2"))).toMatchObject({ charges: 4, chargesChanged: 4 });
-  expect(await enterPrices(bench.store, tiers("2"))).toMatchObject({ charges: 4, chargesChanged: 0 });
+  expect(await createPrices(bench.store, tiers("2"))).toMatchObject({ charges: 4, chargesChanged: 4 });
+  expect(await createPrices(bench.store, tiers("2"))).toMatchObject({ charges: 4, chargesChanged: 0 });
   // Their number is another one: the price is new.
-  expect(await enterPrices(bench.store, tiers("3"))).toMatchObject({ charges: 4, chargesChanged: 4 });
-  expect(await enterPrices(bench.store, [])).toMatchObject({ charges: 0, chargesChanged: 4 });
+  expect(await createPrices(bench.store, tiers("3"))).toMatchObject({ charges: 4, chargesChanged: 4 });
+  expect(await createPrices(bench.store, [])).toMatchObject({ charges: 0, chargesChanged: 4 });
 });
 
 test("a workspace that begins to be asked for another meter takes away that later days of a tier are final", async () => {
@@ -88,7 +88,7 @@ test("a workspace that begins to be asked for another meter takes away that late
       rows: [[dayOf(3), workspaceId, 60]],
     });
   const price = { sku: "long", measure: "longlived" as const, unitPrice: "1" };
-  await enterPrices(bench.store, [price, { ...price, fromQuantity: 100 }]);
+  await createPrices(bench.store, [price, { ...price, fromQuantity: 100 }]);
   const client = await connectPlain(bench.url);
   const final = async () =>
     (await client.query("SELECT bool_and(is_final)::text AS final FROM usage.charge")).rows[0].final;
@@ -109,7 +109,7 @@ test("a workspace that begins to be asked for another meter takes away that late
 test("hours that complete a day while another transaction takes its own figure away are charged", async () => {
   const bench = await setupSource();
   const day = { ...bench, groupBy: "workspace" as const, workspaceId: WORKSPACE };
-  await enterPrices(bench.store, [{ unitPrice: "1" }]);
+  await createPrices(bench.store, [{ unitPrice: "1" }]);
   const scopeIds = await scopesOf(bench.store.db, {
     sourceId: bench.sourceId,
     groupBy: "workspace",
@@ -118,7 +118,11 @@ test("hours that complete a day while another transaction takes its own figure a
   });
   const period = windowOf("day", dayOf(3), dayOf(4));
   const failure = { scopeIds, period, code: "server_error", message: "test" } as const;
-  await failScopes(bench.store, { ...failure, state: "unverified", stamp: await drawStamp(bench.store.db) });
+  await failScopes(bench.store, {
+    ...failure,
+    state: "unverified",
+    fetchToken: await drawFetchToken(bench.store.db),
+  });
   const client = await connectPlain(bench.url);
   await client.query("BEGIN; UPDATE usage.failure SET state = 'failed'; SET CONSTRAINTS ALL IMMEDIATE");
   const loading = loadRows(bench.store, {
@@ -135,8 +139,8 @@ test("hours that complete a day while another transaction takes its own figure a
 
 test("two transactions that fill one volume tier at once leave what both together say", async () => {
   const bench = await setupSource();
-  await enterMonths(bench, { [WORKSPACE]: { 0: 60 }, [OTHER]: { 0: 70 } });
-  await enterPrices(bench.store, [{ unitPrice: "1" }, { unitPrice: "2", fromQuantity: 100 }]);
+  await createMonths(bench, { [WORKSPACE]: { 0: 60 }, [OTHER]: { 0: 70 } });
+  await createPrices(bench.store, [{ unitPrice: "1" }, { unitPrice: "2", fromQuantity: 100 }]);
   const [one, other] = [await connectPlain(bench.url), await connectPlain(bench.url)];
   const more = (workspace: string) => `
     BEGIN; UPDATE usage.dated_record SET traces = traces + 50 WHERE series_id = (

@@ -10,16 +10,16 @@ import { ensureScopes, scopesOf } from "../../src/core/store/catalog/scopes.ts";
 import { forgetCapability, learnCapability } from "../../src/core/store/catalog/server-capabilities.ts";
 import { expectMeters, learnMeter, type MeterState } from "../../src/core/store/catalog/source-meters.ts";
 import { registerSource } from "../../src/core/store/catalog/sources.ts";
-import { enterWorkspaces } from "../../src/core/store/catalog/write-workspaces.ts";
+import { createWorkspaces } from "../../src/core/store/catalog/write-workspaces.ts";
 import { checkCharges } from "../../src/core/store/months/charges.ts";
 import { dropOldHours } from "../../src/core/store/retention/prune.ts";
-import { drawStamp } from "../../src/core/store/work/fetch-ledger.ts";
+import { drawFetchToken } from "../../src/core/store/work/fetch-ledger.ts";
 import { forgetWorkspace } from "../../src/features/catalog/forget.store.ts";
 import { moveDataStart } from "../../src/features/catalog/move-data-start.store.ts";
 import { keepCosts } from "../../src/features/costs/keep-costs.store.ts";
 import { anyPrices } from "../support/any-charges.ts";
 import { ALL_DUE } from "../support/by-hand.ts";
-import { CLOSE_MARCH, DAYS, dayOf, enterPrices, type GivenPrice } from "../support/charges.ts";
+import { CLOSE_MARCH, createPrices, DAYS, dayOf, type GivenPrice } from "../support/charges.ts";
 import { seed, times } from "../support/drawn.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
@@ -58,10 +58,10 @@ async function listed(
   { store, sourceId }: Bench,
   { ids, at, deleted }: { ids: readonly string[]; at?: string; deleted?: string },
 ) {
-  const { fetchNumber, fetchedAt } = await drawStamp(store.db);
+  const { fetchNumber, fetchedAt } = await drawFetchToken(store.db);
   await applyListing(store, {
     sourceId,
-    stamp: { fetchNumber, fetchedAt: at === undefined ? fetchedAt : Date.parse(at) },
+    fetchToken: { fetchNumber, fetchedAt: at === undefined ? fetchedAt : Date.parse(at) },
     workspaces: ids.map((workspaceId) => ({ workspaceId, name: null, isDeleted: workspaceId === deleted })),
   });
 }
@@ -102,7 +102,7 @@ const CHANGES = {
   counted: (bench: Bench) => learned(bench, "counted", "2026-04-02"),
   countedBefore: (bench: Bench) => learned(bench, "counted", "2026-03-20"),
   notCounted: (bench: Bench) => learned(bench, "not_counted"),
-  entered: ({ store, sourceId }: Bench) => enterWorkspaces(store.db, { sourceId, workspaceIds: [THIRD] }),
+  created: ({ store, sourceId }: Bench) => createWorkspaces(store.db, { sourceId, workspaceIds: [THIRD] }),
   scoped: async ({ store, sourceId }: Bench) => {
     for (const meter of ["traces", "longlived", "deployments"] as const)
       await ensureScopes(store.db, {
@@ -113,7 +113,7 @@ const CHANGES = {
       });
   },
   forgotten: async ({ store, sourceId }: Bench) => {
-    await enterWorkspaces(store.db, { sourceId, workspaceIds: [THIRD] });
+    await createWorkspaces(store.db, { sourceId, workspaceIds: [THIRD] });
     await forgetWorkspace(store, { sourceId, workspaceId: THIRD, withRecords: true, dryRun: false, by: BY });
   },
   // Of a close that leaves a workspace out.
@@ -268,7 +268,7 @@ async function take(bench: Bench, one: Step): Promise<void> {
       await failScopes(store, {
         scopeIds: await scopesOf(store.db, { ...scope, workspaceIds: [workspaceId] }),
         period: windowOf("day", dayOf(at), dayOf(at + days)),
-        stamp: await drawStamp(store.db),
+        fetchToken: await drawFetchToken(store.db),
         state,
         code: "server_error",
         message: "test",
@@ -276,7 +276,7 @@ async function take(bench: Bench, one: Step): Promise<void> {
       return;
     }
     case "prices":
-      await enterPrices(store, [...one.prices, ...measured]);
+      await createPrices(store, [...one.prices, ...measured]);
       return;
     case "change":
       await (CHANGES[one.change](bench) as Promise<unknown>).catch((error: unknown) => {
@@ -538,7 +538,7 @@ test("each module that changes what charges follow from has them computed", asyn
       if (before === (await read())) idle.push(one);
     }
   };
-  await enterPrices(bench.store, [{ unitPrice: "1" }, { unitPrice: "2", fromQuantity: 30 }, ...measured]);
+  await createPrices(bench.store, [{ unitPrice: "1" }, { unitPrice: "2", fromQuantity: 30 }, ...measured]);
   await load("traces", WORKSPACE, 0, DAYS);
   await load("traces", OTHER, 0, 5);
   await load("traces", OTHER, 6, 31);
@@ -548,7 +548,7 @@ test("each module that changes what charges follow from has them computed", asyn
   await change("unlisted", "listed");
   await load("traces", OTHER, 0, DAYS);
   await load("longlived", OTHER, 0, DAYS);
-  await change("entered", "expected", "wantsTraces", "scoped", "forgotten");
+  await change("created", "expected", "wantsTraces", "scoped", "forgotten");
   await change("costsClosed");
   await client.query(REOPENED);
   await client.query(CLEARED);
@@ -572,7 +572,7 @@ test(`stored charges are those that usage, prices and closes say, after each ste
       }
     }
   }
-  await enterPrices(bench.store, [{ unitPrice: "1" }, { unitPrice: "2", fromQuantity: 100 }, ...measured]);
+  await createPrices(bench.store, [{ unitPrice: "1" }, { unitPrice: "2", fromQuantity: 100 }, ...measured]);
   let [seen, ids] = [0, 0];
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 8, maxLength: 20 }), async (steps) => {

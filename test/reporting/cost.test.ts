@@ -5,10 +5,10 @@ import type { GroupBy } from "../../src/core/domain/usage/record.ts";
 import { anyPrices, anyUsage, clearUsage } from "../support/any-charges.ts";
 import {
   CLOSE_MARCH,
+  createDimension,
+  createMonths,
+  createPrices,
   decimal,
-  enterDimension,
-  enterMonths,
-  enterPrices,
   expectedCharges,
   type IdUsage,
   type Usage,
@@ -48,7 +48,7 @@ test("the costs of each dimension, with the unattributed row, are those by works
           "DELETE FROM usage.closed_charge; DELETE FROM usage.closed_workspace; DELETE FROM usage.close",
         );
         await clearUsage(client);
-        await enterMonths(bench, given);
+        await createMonths(bench, given);
         // A and B have their shares, the rest has no id or no record. Together they may exceed what the workspace has.
         const recordsOf = (usage: Usage): IdUsage =>
           Object.entries(usage).flatMap(([workspace, days]) =>
@@ -67,11 +67,11 @@ test("the costs of each dimension, with the unattributed row, are those by works
           ]),
         );
         const workspaces = Object.keys(given);
-        await enterDimension(bench, "project", { workspaces, records });
+        await createDimension(bench, "project", { workspaces, records });
         // Every fifth day of the other workspace is not loaded by user.
         const fifths = Array.from({ length: 12 }, (_, at) => at * 5);
-        await enterDimension(bench, "user", { workspaces, records, leftOut: { [OTHER]: fifths } });
-        await enterPrices(bench.store, priced);
+        await createDimension(bench, "user", { workspaces, records, leftOut: { [OTHER]: fifths } });
+        await createPrices(bench.store, priced);
 
         const whole = await rowsOf(client, COSTS("workspace"));
         const charges = expectedCharges(given, priced).map((line) => line.split(" "));
@@ -105,11 +105,11 @@ test("the costs of each dimension, with the unattributed row, are those by works
 
         // Closed with these prices; then others are imported, and days change.
         await client.query(CLOSE_MARCH);
-        await enterPrices(bench.store, later);
+        await createPrices(bench.store, later);
         await clearUsage(client);
-        await enterMonths(bench, now);
-        await enterDimension(bench, "project", { workspaces, records: recordsOf(now) });
-        await enterDimension(bench, "user", {
+        await createMonths(bench, now);
+        await createDimension(bench, "project", { workspaces, records: recordsOf(now) });
+        await createDimension(bench, "user", {
           workspaces,
           records: recordsOf(now),
           leftOut: { [OTHER]: fifths },
@@ -154,15 +154,19 @@ function rounded(dividend: bigint, divisor: bigint): bigint {
 test("the row of what has no id says why: no id, or a day that is not loaded by this dimension", async () => {
   const bench = await setupSource();
   const client = await connectPlain(bench.url, "usage_reader");
-  await enterMonths(bench, { [WORKSPACE]: { 0: 10, 1: 10, 2: 10, 3: 10 } });
+  await createMonths(bench, { [WORKSPACE]: { 0: 10, 1: 10, 2: 10, 3: 10 } });
   const records: IdUsage = [
     [WORKSPACE, 0, A ?? "", 6],
     [WORKSPACE, 0, "", 3],
     [WORKSPACE, 2, A ?? "", 10],
     [WORKSPACE, 3, A ?? "", 12],
   ];
-  await enterDimension(bench, "project", { workspaces: [WORKSPACE], records, leftOut: { [WORKSPACE]: [1] } });
-  await enterPrices(bench.store, [{ unitPrice: "0.5" }]);
+  await createDimension(bench, "project", {
+    workspaces: [WORKSPACE],
+    records,
+    leftOut: { [WORKSPACE]: [1] },
+  });
+  await createPrices(bench.store, [{ unitPrice: "0.5" }]);
   const rows = await rowsOf(
     client,
     `SELECT to_char(usage_date, 'DD') AS day, right(dimension_id, 6) AS id, traces, estimated_cost AS cost, is_final AS final,

@@ -18,7 +18,7 @@ import {
   sourceCoverage,
 } from "../../src/features/coverage/coverage-cells.store.ts";
 import { daysByStride } from "../../src/features/coverage/coverage-lines.store.ts";
-import { enterSource, type StoreBundle, setupStore } from "../integration/store/setup.ts";
+import { createSource, type StoreBundle, setupStore } from "../integration/store/setup.ts";
 import { now } from "../support/clock.ts";
 import { seed, times } from "../support/drawn.ts";
 import { state, WORKSPACES, write } from "./coverage-states.ts";
@@ -288,7 +288,7 @@ test(`the grid is the view, day by day, by month and by hour (seed ${SEED}, ${RU
 test("a workspace that was never planned is missing on each of its days, also where no sync would plan it", async () => {
   const bundle = await setupStore();
   const dataStart = floorToGrid(now(), DAY_MS) - 3 * DAY_MS;
-  const sourceId = await enterSource(bundle, { workspaceIds: [], dataStart });
+  const sourceId = await createSource(bundle, { workspaceIds: [], dataStart });
   await registerWorkspaces(bundle.store.db, { sourceId, workspaceIds: WORKSPACES });
   await ensureScopes(bundle.store.db, { sourceId, groupings: [], strides: [] });
   const columns = columnsOf(dataStart, dataStart + 4 * DAY_MS, DAY_MS);
@@ -304,7 +304,7 @@ test("a workspace that was never planned is missing on each of its days, also wh
 test("a source that begins today has days of each stride, none of which has ended", async () => {
   const bundle = await setupStore();
   const dataStart = floorToGrid(now(), DAY_MS);
-  await enterSource(bundle, { workspaceIds: WORKSPACES, dataStart });
+  await createSource(bundle, { workspaceIds: WORKSPACES, dataStart });
   const none = { final: 0, provisional: 0, missing: 0, failed: 0, unverified: 0 };
   const expected = [
     { stride: "day", ...none },

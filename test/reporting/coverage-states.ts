@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../../src/core/domain/time/stride.ts";
-import { enterSource, type StoreBundle } from "../integration/store/setup.ts";
+import { createSource, type StoreBundle } from "../integration/store/setup.ts";
 import { ALL_DUE, KEEP_PROOF } from "../support/by-hand.ts";
 import { now } from "../support/clock.ts";
 
@@ -43,7 +43,7 @@ type State = typeof state extends fc.Arbitrary<infer T> ? T : never;
 /** Begins ten days before the data start, and may end after today. */
 export async function write(bundle: StoreBundle, given: State): Promise<void> {
   const dataStart = floorToGrid(now(), DAY_MS) - DAYS * DAY_MS;
-  const sourceId = await enterSource(bundle, { workspaceIds: WORKSPACES, dataStart });
+  const sourceId = await createSource(bundle, { workspaceIds: WORKSPACES, dataStart });
   const { reader } = bundle;
   await reader.query("UPDATE usage.source SET hourly_hours = $1", [given.hourlyDays * 24]);
   await reader.query(
@@ -66,13 +66,13 @@ export async function write(bundle: StoreBundle, given: State): Promise<void> {
   const facts = given.facts.map((fact) => ({ source_id: sourceId, fact, evidence: "test" }));
   // Coverage last: with it, the months of records are counted.
   for (const table of TABLES) {
-    const entered = table === "source_fact" ? facts : scopes.flatMap((one) => one[table] ?? []);
-    if (entered.length === 0) continue;
-    const columns = Object.keys(entered[0] as object).join();
+    const created = table === "source_fact" ? facts : scopes.flatMap((one) => one[table] ?? []);
+    if (created.length === 0) continue;
+    const columns = Object.keys(created[0] as object).join();
     await reader.query(
       `INSERT INTO usage.${table} (${columns}) SELECT ${columns} FROM jsonb_populate_recordset(null::usage.${table}, $1)
        ON CONFLICT DO NOTHING`,
-      [JSON.stringify(entered)],
+      [JSON.stringify(created)],
     );
   }
   await reader.query(`${KEEP_PROOF}; ${ALL_DUE}`);

@@ -9,7 +9,7 @@ import {
 import { dimensionOf, GROUPINGS, type GroupBy, shownId } from "../../src/core/domain/usage/record.ts";
 import { listViews } from "../../src/core/store/db/views.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
-import { type AnswerRow, loadRows, windowOf } from "../support/store.ts";
+import { loadRows, type ResponseRow, windowOf } from "../support/store.ts";
 import { inSchema } from "../support/views.ts";
 
 test("the lists of dimensions, meters and measures in SQL are those of the commands", async () => {
@@ -86,7 +86,7 @@ test("a bridge names the workspaces of each id, and a day is final once all that
   const load = (
     groupBy: GroupBy,
     workspaceId: string,
-    rows: readonly AnswerRow[],
+    rows: readonly ResponseRow[],
     stride: "day" | "hour" = "day",
   ) =>
     loadRows(store, {

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { enterPrices } from "../support/charges.ts";
+import { createPrices } from "../support/charges.ts";
 import { setOwners } from "../support/owners.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
@@ -34,7 +34,7 @@ async function october() {
     ["2026-10-02", ID("0d"), 34, "bob@example.test"],
   ]);
   await load("workspace", OTHER, [["2026-10-31", OTHER, 7, "Support"]]);
-  await enterPrices(store, [{ unitPrice: "0.0137" }, { sku: "seats", unitPrice: "0.001", currency: "EUR" }]);
+  await createPrices(store, [{ unitPrice: "0.0137" }, { sku: "seats", unitPrice: "0.001", currency: "EUR" }]);
   const rules =
     "rules:\n  - { name: chat, owner: chat, cost_center: CC-1 }\n  - { name: search, shares: [{ owner: chat, share: 0.5 }, { owner: search, share: 0.5 }] }";
   await setOwners(store, rules);

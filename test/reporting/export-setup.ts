@@ -1,4 +1,4 @@
-import { enterPrices } from "../support/charges.ts";
+import { createPrices } from "../support/charges.ts";
 import { usageEtl } from "../support/cli.ts";
 import { setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
@@ -24,7 +24,7 @@ export async function setup() {
   await load("workspace", "2026-03-01", "2026-03-02", BIG, HOSTILE);
   await load("workspace", "2026-03-02", "2026-03-03", 7, HOSTILE);
   await load("project", "2026-03-01", "2026-03-02", 3, "-1+2");
-  await enterPrices(bench.store, [{ unitPrice: "0.0000000003" }]);
+  await createPrices(bench.store, [{ unitPrice: "0.0000000003" }]);
   const folder = temporaryFolder();
   const run = (...args: string[]) => usageEtl(["export", ...args], { DATABASE_URL: bench.url });
   return { ...bench, folder, run };

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import type pg from "pg";
 import { describe, expect, test } from "vitest";
-import { enterPrices } from "../support/charges.ts";
+import { createPrices } from "../support/charges.ts";
 import { breachesOf, factsOf } from "../support/focus.ts";
 import { WORKSPACES } from "../support/reporting.ts";
 import { COST, close, fill, loadDay, loadMonth, PERIOD, setup } from "./focus/bench.ts";
@@ -50,7 +50,7 @@ describe("FOCUS", () => {
 
   test("a closed month keeps its charges; what changes later is a correction in the first open month", async () => {
     const bench = await setup();
-    await enterPrices(bench.store, [{ unitPrice: "2" }]);
+    await createPrices(bench.store, [{ unitPrice: "2" }]);
     await loadMonth(bench, 0, WORKSPACE, [
       ["2026-03-01", WORKSPACE, 5],
       ["2026-03-02", WORKSPACE, 7],
@@ -81,7 +81,7 @@ describe("FOCUS", () => {
     await close(bench, 1);
     expect(await charges(bench.reader)).toEqual([...march, ...april]);
     await loadDay(bench, "2026-03-03", OTHER, 5);
-    await enterPrices(bench.store, [{ unitPrice: "3" }]);
+    await createPrices(bench.store, [{ unitPrice: "3" }]);
     const may = [
       "2026-05 2026-03-01 1 Correction -4 2 -8",
       "2026-05 2026-03-01 1 Correction 4 3 12",
@@ -98,8 +98,8 @@ describe("FOCUS", () => {
     expect(await conservation(bench.owner)).toEqual([]);
     expect(await breachesOf(bench.reader, { ...COST, expected: everything })).toEqual([]);
     // Importing the same amount anew corrects nothing.
-    await enterPrices(bench.store, []);
-    await enterPrices(bench.store, [{ unitPrice: "2" }]);
+    await createPrices(bench.store, []);
+    await createPrices(bench.store, [{ unitPrice: "2" }]);
     expect((await charges(bench.reader)).filter((line) => line.startsWith("2026-05"))).toEqual([
       "2026-05 2026-03-03 2 Correction -1 2 -2",
     ]);
@@ -112,7 +112,7 @@ describe("FOCUS", () => {
 
   test("what a close left out is charged in the next month", async () => {
     const bench = await setup();
-    await enterPrices(bench.store, [{ unitPrice: "2" }]);
+    await createPrices(bench.store, [{ unitPrice: "2" }]);
     await loadMonth(bench, 0, WORKSPACE, [["2026-03-01", WORKSPACE, 5]]);
     await loadMonth(bench, 0, OTHER, [["2026-03-01", OTHER, 1]]);
     await close(bench, 0, [OTHER]);

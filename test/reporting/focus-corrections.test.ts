@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { enterPrices } from "../support/charges.ts";
+import { createPrices } from "../support/charges.ts";
 import { WORKSPACES } from "../support/reporting.ts";
 import { type Bench, close, loadDay, loadMonth, setup } from "./focus/bench.ts";
 
@@ -8,7 +8,7 @@ const [WORKSPACE, OTHER] = WORKSPACES;
 /** Ten traces of a month cost 1 each, all others 2. March is closed with a charge on three days, 4 of the 6 traces of 2 March at 1. */
 async function setupClosed() {
   const bench = await setup();
-  await enterPrices(bench.store, [{ unitPrice: "1" }, { unitPrice: "2", fromQuantity: 10 }]);
+  await createPrices(bench.store, [{ unitPrice: "1" }, { unitPrice: "2", fromQuantity: 10 }]);
   await loadMonth(bench, 0, WORKSPACE, [
     ["2026-03-01", WORKSPACE, 6],
     ["2026-03-02", WORKSPACE, 6],
@@ -68,7 +68,7 @@ test("a correction is as final as its day, also where a closed charge has none o
     SELECT scope_id, '2026-03-03T00:00Z', '2026-03-04T00:00Z', 'failed', 'server_error', '-', 1, 1, now(), now() FROM usage.trace_scope
     WHERE stride = 'day'`);
   expect(await corrections(bench)).toEqual(["04 03-03 -2 2 f failed"]);
-  await enterPrices(bench.store, []);
+  await createPrices(bench.store, []);
   expect(await corrections(bench)).toEqual([
     "04 03-01 -6 1 t ok",
     "04 03-02 -4 1 t ok",

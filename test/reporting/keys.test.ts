@@ -5,10 +5,10 @@ import { GROUPINGS } from "../../src/core/domain/usage/record.ts";
 import { failScopes } from "../../src/core/store/catalog/failures.ts";
 import { scopesOf } from "../../src/core/store/catalog/scopes.ts";
 import type { Store } from "../../src/core/store/db/database.ts";
-import { drawStamp } from "../../src/core/store/work/fetch-ledger.ts";
+import { drawFetchToken } from "../../src/core/store/work/fetch-ledger.ts";
 import { ALL_DUE } from "../support/by-hand.ts";
 import { addSource, connect } from "../support/reporting.ts";
-import { type AnswerRow, loadDeploymentRows, loadRows, setupMigrated, windowOf } from "../support/store.ts";
+import { loadDeploymentRows, loadRows, type ResponseRow, setupMigrated, windowOf } from "../support/store.ts";
 import { inSchema } from "../support/views.ts";
 
 /** What the platform could send itself, and what readers would take for no id. */
@@ -30,9 +30,9 @@ async function fill(store: Store, slug: string): Promise<void> {
     for (const workspaceId of WORKSPACES) {
       const named = groupBy === "api_key" ? [undefined, undefined] : ["old name", "new name"];
       const ids = groupBy === "workspace" ? [workspaceId] : ["", ...LOOK_ALIKES, "one", "two"];
-      const rowsOf = (buckets: readonly string[], traces: number): AnswerRow[] =>
+      const rowsOf = (buckets: readonly string[], traces: number): ResponseRow[] =>
         buckets.flatMap((bucket, i) =>
-          ids.map((id): AnswerRow => {
+          ids.map((id): ResponseRow => {
             const name = id === "" ? undefined : named[i % 2];
             return name === undefined ? [bucket, id, traces] : [bucket, id, traces, name];
           }),
@@ -73,7 +73,7 @@ async function fill(store: Store, slug: string): Promise<void> {
       await failScopes(store, {
         scopeIds: await scopesOf(store.db, { sourceId, groupBy, stride: "day", workspaceIds: [workspaceId] }),
         period: windowOf("day", "2026-03-02", "2026-03-08"),
-        stamp: await drawStamp(store.db),
+        fetchToken: await drawFetchToken(store.db),
         state: "failed",
         code: "test",
         message: "test",

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { monthAt } from "../../src/core/domain/months/month.ts";
 import { closePeriod } from "../../src/features/close/close-period.store.ts";
 import { KEEP_PROOF } from "../support/by-hand.ts";
-import { DAYS, dayOf, enterPrices, type GivenPrice } from "../support/charges.ts";
+import { createPrices, DAYS, dayOf, type GivenPrice } from "../support/charges.ts";
 import { client, lines, setUpEachSource, sourceId, store } from "../support/each-source.ts";
 import { WORKSPACES } from "../support/reporting.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
@@ -23,28 +23,28 @@ interface Used {
 }
 
 /** Loads a time of both workspaces in every meter. The first one has usage on the day, if that lies within. */
-async function enter(
+async function create(
   groupBy: "workspace" | "project" | "user",
   used: Readonly<Record<string, Used>>,
   window = MONTHS,
 ): Promise<void> {
   for (const workspaceId of WORKSPACES) {
-    const answer = { sourceId, groupBy, workspaceId, window };
+    const response = { sourceId, groupBy, workspaceId, window };
     const ids = workspaceId === WORKSPACE ? Object.entries(used) : [];
     const rows = (of: (used: Used) => number) =>
       ids.map(([id, one]) => [DAY, id, of(one)] as const).filter(([, , count]) => count > 0);
-    await loadRows(store, { ...answer, rows: rows(({ traces }) => traces) });
-    await loadRows(store, { ...answer, meter: "longlived", rows: rows(({ longlived }) => longlived) });
+    await loadRows(store, { ...response, rows: rows(({ traces }) => traces) });
+    await loadRows(store, { ...response, meter: "longlived", rows: rows(({ longlived }) => longlived) });
     await loadDeploymentRows(store, {
-      ...answer,
+      ...response,
       rows: ids.map(([id, { measures }]) => [DAY, id, measures]),
     });
   }
 }
 
 test("FOCUS has a SKU, a meter and a unit for each measure, and base traces are priced once", async () => {
-  await enter("workspace", { [WORKSPACE]: { traces: 100, longlived: 30, measures: [7, 2, 3600] } });
-  await enterPrices(store, [
+  await create("workspace", { [WORKSPACE]: { traces: 100, longlived: 30, measures: [7, 2, 3600] } });
+  await createPrices(store, [
     { sku: "base", unitPrice: "0.5" },
     { sku: "extended", unitPrice: "4", measure: "longlived" },
     { sku: "nodes", unitPrice: "0.1", measure: "nodes_executed" },
@@ -73,7 +73,7 @@ test("FOCUS has a SKU, a meter and a unit for each measure, and base traces are 
     "uptime agent_uptime_seconds - 3600",
   ]);
   // Each tier by itself: no trace is charged twice, and none is unpriced.
-  await enterPrices(store, [
+  await createPrices(store, [
     { sku: "short", unitPrice: "0.5", measure: "shortlived" },
     { sku: "short", unitPrice: "0.4", measure: "shortlived", fromQuantity: 50 },
     { sku: "extended", unitPrice: "4.5", measure: "longlived" },
@@ -87,16 +87,16 @@ test("FOCUS has a SKU, a meter and a unit for each measure, and base traces are 
 });
 
 test("costs of tiers and deployments belong to who used them, by user, project and deployment", async () => {
-  await enter("workspace", { [WORKSPACE]: { traces: 100, longlived: 30, measures: [40, 10, 3600] } });
-  await enter("user", {
+  await create("workspace", { [WORKSPACE]: { traces: 100, longlived: 30, measures: [40, 10, 3600] } });
+  await create("user", {
     [A]: { traces: 50, longlived: 18, measures: [20, 5, 1800] },
     [B]: { traces: 25, longlived: 0, measures: [10, 2, 900] },
     "": { traces: 1, longlived: 0, measures: [0, 0, 36] },
   });
   // But for the day.
-  await enter("project", {}, windowOf("day", dayOf(0), DAY));
-  await enter("project", {}, windowOf("day", dayOf(3), dayOf(DAYS)));
-  await enterPrices(store, [
+  await create("project", {}, windowOf("day", dayOf(0), DAY));
+  await create("project", {}, windowOf("day", dayOf(3), dayOf(DAYS)));
+  await createPrices(store, [
     { sku: "short", unitPrice: "0.5", measure: "shortlived" },
     { sku: "extended", unitPrice: "4.5", measure: "longlived" },
     { sku: "runs", unitPrice: "0.01", measure: "agent_runs" },
@@ -125,7 +125,7 @@ test("costs of tiers and deployments belong to who used them, by user, project a
 
 test("an import refuses prices that would charge a trace twice, and a SKU that counts two things", async () => {
   const message = (lines: readonly GivenPrice[]) =>
-    enterPrices(store, lines).then(
+    createPrices(store, lines).then(
       () => "imported",
       (error: Error) => error.message,
     );
@@ -153,20 +153,20 @@ test("an import refuses prices that would charge a trace twice, and a SKU that c
 
 test("a close keeps the final charges of tiers and deployments; others become changes of the month", async () => {
   const march = windowOf("day", "2026-03-01", "2026-04-01");
-  const answer = { sourceId, groupBy: "workspace" as const, workspaceId: WORKSPACE, window: march };
+  const response = { sourceId, groupBy: "workspace" as const, workspaceId: WORKSPACE, window: march };
   for (const groupBy of ["workspace", "project", "user", "api_key"] as const) {
     for (const workspaceId of WORKSPACES) {
       const id = groupBy === "workspace" ? workspaceId : "a";
-      await loadRows(store, { ...answer, groupBy, workspaceId, rows: [["2026-03-02", id, 10]] });
+      await loadRows(store, { ...response, groupBy, workspaceId, rows: [["2026-03-02", id, 10]] });
     }
   }
   await client.query(`INSERT INTO usage.reconciled (scope_id, period_start, period_end, fetch_number, reconciled_at)
     SELECT scope_id, '2026-03-01Z', '2026-04-01Z', 999, now() FROM usage.trace_scope WHERE stride = 'day'; ${KEEP_PROOF}`);
   const [NEVER, ALWAYS] = [10 * 365 * 86_400_000, 0];
-  await loadRows(store, { ...answer, meter: "longlived", rows: [["2026-03-02", WORKSPACE as string, 4]] });
+  await loadRows(store, { ...response, meter: "longlived", rows: [["2026-03-02", WORKSPACE as string, 4]] });
   const deployments = [["2026-03-02", WORKSPACE as string, [5, 1, 60]]] as const;
-  await loadDeploymentRows(store, { ...answer, rows: deployments, settleAfterMs: NEVER });
-  await enterPrices(store, [
+  await loadDeploymentRows(store, { ...response, rows: deployments, settleAfterMs: NEVER });
+  await createPrices(store, [
     { sku: "base", unitPrice: "1" },
     { sku: "extended", unitPrice: "2", measure: "longlived" },
     { sku: "runs", unitPrice: "3", measure: "agent_runs" },
@@ -178,7 +178,7 @@ test("a close keeps the final charges of tiers and deployments; others become ch
     by: { name: "ada", role: "operator", via: "command" },
   });
   expect(closed).toMatchObject({ state: "closed" });
-  await loadDeploymentRows(store, { ...answer, rows: deployments, settleAfterMs: ALWAYS });
+  await loadDeploymentRows(store, { ...response, rows: deployments, settleAfterMs: ALWAYS });
   expect(
     await lines(`SELECT sku, measure, trim_scale(closed_quantity), closed_cost, adjustment_cost FROM reporting_detail.fct_close_cost
                  WHERE workspace_id = '${WORKSPACE}' ORDER BY 1`),
@@ -188,7 +188,7 @@ test("a close keeps the final charges of tiers and deployments; others become ch
     "runs agent_runs 0 0.0000000000 3.0000000000",
   ]);
   // An upgrade after the close costs more in the first open month, and no trace is added.
-  await loadRows(store, { ...answer, meter: "longlived", rows: [["2026-03-02", WORKSPACE as string, 9]] });
+  await loadRows(store, { ...response, meter: "longlived", rows: [["2026-03-02", WORKSPACE as string, 9]] });
   expect(
     await lines(`SELECT "SkuId", "x_BillingMonth", "ChargeClass", trim_scale("ConsumedQuantity"), "ConsumedUnit", "x_IsFinal"
                  FROM reporting_detail.focus_1_4_cost_and_usage WHERE "SubAccountId" = '${WORKSPACE}' ORDER BY 1, 2`),

@@ -2,10 +2,10 @@ import { sql } from "kysely";
 import { expect, test } from "vitest";
 import { GROUPINGS } from "../../src/core/domain/usage/record.ts";
 import { applyListing, registerWorkspaces } from "../../src/core/store/access/workspaces.ts";
-import { drawStamp } from "../../src/core/store/work/fetch-ledger.ts";
+import { drawFetchToken } from "../../src/core/store/work/fetch-ledger.ts";
 import { alertFacts } from "../../src/features/alerts/alert-facts.store.ts";
 import { openDaysOf } from "../../src/features/close/open-days.store.ts";
-import { enterDimension, enterPrices } from "../support/charges.ts";
+import { createDimension, createPrices } from "../support/charges.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { inSchema } from "../support/views.ts";
 
@@ -17,7 +17,7 @@ const AFTER_19_MARCH = Array.from({ length: 42 }, (_, at) => at + 19);
 async function setup() {
   const bench = await setupSource();
   for (const groupBy of GROUPINGS) {
-    await enterDimension(bench, groupBy, {
+    await createDimension(bench, groupBy, {
       workspaces: WORKSPACES,
       records: WORKSPACES.flatMap((workspace) =>
         [0, 18, 25, 40].map((at) => [workspace, at, groupBy === "workspace" ? workspace : "one", 7] as const),
@@ -26,7 +26,7 @@ async function setup() {
     });
   }
   // Two tiers, counted over the source.
-  await enterPrices(bench.store, [{ unitPrice: "1" }, { unitPrice: "2", fromQuantity: 10 }]);
+  await createPrices(bench.store, [{ unitPrice: "1" }, { unitPrice: "2", fromQuantity: 10 }]);
   const client = await connectPlain(bench.url, "usage_reader");
   const lines = async (query: string) =>
     (await client.query<{ line: string }>(query)).rows.map(({ line }) => line);
@@ -114,7 +114,7 @@ test("days are final without a workspace that left the listing in an earlier mon
   await applyListing(store, {
     sourceId,
     workspaces: [{ workspaceId: KEPT, name: null, isDeleted: false }],
-    stamp: await drawStamp(store.db),
+    fetchToken: await drawFetchToken(store.db),
   });
   const final = async (leftOn: string) => {
     await store.statement((db) =>

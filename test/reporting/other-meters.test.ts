@@ -5,14 +5,14 @@ import { lostWorkspaces } from "../../src/core/store/access/withdrawn-zeros.ts";
 import { failScopes } from "../../src/core/store/catalog/failures.ts";
 import { scopesOf } from "../../src/core/store/catalog/scopes.ts";
 import { learnMeter } from "../../src/core/store/catalog/source-meters.ts";
-import { drawStamp } from "../../src/core/store/work/fetch-ledger.ts";
+import { drawFetchToken } from "../../src/core/store/work/fetch-ledger.ts";
 import { alertFacts } from "../../src/features/alerts/alert-facts.store.ts";
 import { openDaysOf } from "../../src/features/close/open-days.store.ts";
 import { totalsToClose } from "../../src/features/close/totals-to-close.store.ts";
 import { unpricedUsage } from "../../src/features/costs/prices.store.ts";
 import { coverageLines } from "../../src/features/coverage/coverage-lines.store.ts";
 import { trustOfSources } from "../../src/features/status/trust.store.ts";
-import { enterPrices } from "../support/charges.ts";
+import { createPrices } from "../support/charges.ts";
 import { client, setUpEachSource, sourceId, store } from "../support/each-source.ts";
 import { WORKSPACES } from "../support/reporting.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
@@ -36,9 +36,9 @@ async function loadTraces(): Promise<void> {
   for (const groupBy of GROUPINGS) {
     for (const workspaceId of WORKSPACES) {
       const id = groupBy === "workspace" ? workspaceId : idOf(groupBy);
-      const answer = { sourceId, groupBy, workspaceId };
+      const response = { sourceId, groupBy, workspaceId };
       const load = (window: ReturnType<typeof windowOf>, bucket: string, traces: number) =>
-        loadRows(store, { ...answer, window, rows: [[bucket, id, traces, "name"]] });
+        loadRows(store, { ...response, window, rows: [[bucket, id, traces, "name"]] });
       await load(windowOf("day", ...MARCH), DAY, 50);
       await load(windowOf("day", DAY, "2026-03-03"), DAY, 60);
       await load(windowOf("week", "2026-02-26", "2026-04-02"), "2026-02-26", 60);
@@ -46,7 +46,7 @@ async function loadTraces(): Promise<void> {
     }
     await fail("traces", groupBy, ["2026-04-05", "2026-04-06"]);
   }
-  await enterPrices(store, [{ unitPrice: "0.5" }, { unitPrice: "0.4", fromQuantity: 20 }]);
+  await createPrices(store, [{ unitPrice: "0.5" }, { unitPrice: "0.4", fromQuantity: 20 }]);
 }
 
 async function fail(
@@ -64,7 +64,7 @@ async function fail(
   await failScopes(store, {
     scopeIds,
     period: windowOf("day", ...days),
-    stamp: await drawStamp(store.db),
+    fetchToken: await drawFetchToken(store.db),
     state: "failed",
     code: "test",
     message: "test",
@@ -82,7 +82,7 @@ async function loadOthers(): Promise<void> {
     startsOn: "2026-02-20",
   });
   for (const groupBy of GROUPINGS) {
-    const answer = { sourceId, groupBy, workspaceId: WORKSPACE };
+    const response = { sourceId, groupBy, workspaceId: WORKSPACE };
     const id = idOf(groupBy);
     for (const traces of [7, 9]) {
       for (const meter of ["longlived", "shortlived"] as const) {
@@ -91,10 +91,10 @@ async function loadOthers(): Promise<void> {
           [DAY, id, traces, "name"],
           ["2026-03-31", id, 3, "name"],
         ] as const;
-        await loadRows(store, { ...answer, meter, window, rows });
+        await loadRows(store, { ...response, meter, window, rows });
       }
       await loadDeploymentRows(store, {
-        ...answer,
+        ...response,
         window: windowOf("day", "2026-02-20", "2026-03-20"),
         rows: [[DAY, id, [traces, 1, 86_400], "name"]],
       });

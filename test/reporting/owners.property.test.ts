@@ -16,11 +16,11 @@ import { anyPrices, anyUsage, clearUsage } from "../support/any-charges.ts";
 import { ALL_DUE } from "../support/by-hand.ts";
 import {
   CLOSE_MARCH,
+  createDimension,
+  createMonths,
+  createPrices,
   DAYS,
   dayOf,
-  enterDimension,
-  enterMonths,
-  enterPrices,
   type IdUsage,
 } from "../support/charges.ts";
 import { seed, times } from "../support/drawn.ts";
@@ -343,14 +343,14 @@ test(`owners have what the first rule gives them, and together all there is [see
         .slice(lost % Math.max(used.length, 1))
         .slice(0, 1)
         .map(Number);
-      await enterMonths(bench, usage, { [WORKSPACE]: lostDays });
+      await createMonths(bench, usage, { [WORKSPACE]: lostDays });
       const records: IdUsage = Object.entries(usage).flatMap(([workspace, days]) =>
         Object.entries(days).flatMap(([at, traces]) =>
           IDS.map((id, n) => [workspace, Number(at), id, Math.floor((traces * (n + 1)) / 7)] as const),
         ),
       );
       const fifths = Array.from({ length: 12 }, (_, at) => at * 5);
-      await enterDimension(bench, divideBy, {
+      await createDimension(bench, divideBy, {
         workspaces: Object.keys(usage),
         records,
         leftOut: { [OTHER]: fifths },
@@ -375,7 +375,7 @@ test(`owners have what the first rule gives them, and together all there is [see
          FROM usage.workspace w, (VALUES ('b', 'red', '1900-01-01', '${dayOf(TAGGED_AT)}'), ('b', 'blue', '${dayOf(TAGGED_AT)}', NULL),
            ('c', 'red', '${dayOf(10)}', '${dayOf(20)}')) t (id, value, starts, ends)`,
       );
-      await enterPrices(store, [...prices, { sku: "runs", measure: "agent_runs", unitPrice: "0.37" }]);
+      await createPrices(store, [...prices, { sku: "runs", measure: "agent_runs", unitPrice: "0.37" }]);
       if (isClosed) {
         await client.query(CLOSE_MARCH);
         if (leavesOut) {
@@ -417,7 +417,7 @@ test("a deployment and a sandbox have the owner of their id, whatever divides tr
   const client = await connectPlain(bench.url);
   const of = { sourceId: bench.sourceId, workspaceId: WORKSPACE };
   const window = windowOf("day", dayOf(0), dayOf(1));
-  await enterMonths(bench, { [WORKSPACE]: { 0: 8 } });
+  await createMonths(bench, { [WORKSPACE]: { 0: 8 } });
   for (const meter of ["deployments", "sandboxes"] as const) {
     for (const [groupBy, id] of [
       ["workspace", WORKSPACE],
@@ -427,7 +427,7 @@ test("a deployment and a sandbox have the owner of their id, whatever divides tr
       await loadDeploymentRows(bench.store, { ...of, meter, groupBy, window, rows });
     }
   }
-  await enterPrices(bench.store, [
+  await createPrices(bench.store, [
     { sku: "runs", measure: "agent_runs", unitPrice: "1" },
     { sku: "units", measure: "lcu", unitPrice: "1" },
   ]);

@@ -5,7 +5,7 @@ import { applyOwners } from "../../src/features/owners/apply-owners.ts";
 import { parseOwners } from "../../src/features/owners/owner-file.ts";
 import { ownedState } from "../../src/features/owners/owners.store.ts";
 import { ALL_DUE } from "../support/by-hand.ts";
-import { CLOSE_MARCH, enterMonths, enterPrices } from "../support/charges.ts";
+import { CLOSE_MARCH, createMonths, createPrices } from "../support/charges.ts";
 import { now } from "../support/clock.ts";
 import { runHere } from "../support/in-process.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
@@ -56,7 +56,7 @@ beforeEach(async () => {
   bench = await setupSource();
   url = bench.url;
   client = await connectPlain(url);
-  await enterMonths(bench, { [WORKSPACE]: { 0: 100, 35: 50 }, [OTHER]: { 0: 8 } });
+  await createMonths(bench, { [WORKSPACE]: { 0: 100, 35: 50 }, [OTHER]: { 0: 8 } });
   const of = { sourceId: bench.sourceId, workspaceId: WORKSPACE, groupBy: "project" as const };
   const march = windowOf("day", "2026-03-01", "2026-04-01");
   await loadRows(bench.store, {
@@ -76,7 +76,7 @@ beforeEach(async () => {
     `INSERT INTO usage.resource_tag (workspace_id, dimension, external_id, tag_key, tag_value, valid_from)
      SELECT entity_id, 'project', '${TAGGED}', 'Application', 'check out', '1900-01-01' FROM usage.entity WHERE external_id = '${WORKSPACE}'`,
   );
-  await enterPrices(bench.store, [{ unitPrice: "0.5" }]);
+  await createPrices(bench.store, [{ unitPrice: "0.5" }]);
 });
 
 test("a plan says what would change and changes nothing; after apply nothing would change", async () => {
@@ -212,7 +212,7 @@ test("usage that is loaded during a plan is no change of an owner", async () => 
   await other.query("BEGIN; LOCK TABLE usage.owner_rule IN SHARE MODE");
   const planned = printed(["owners", "plan", file]);
   await untilLockWaits(bench.store);
-  await enterMonths(bench, { [WORKSPACE]: { 0: 100, 1: 7, 35: 50 } });
+  await createMonths(bench, { [WORKSPACE]: { 0: 100, 1: 7, 35: 50 } });
   await other.query("COMMIT");
   expect(await planned).toContain("No figure of an owner would change.\n");
 });

@@ -1,17 +1,17 @@
 import fc from "fast-check";
 import { sql } from "kysely";
-import type { FetchStamp } from "../../src/core/domain/coverage/finality.ts";
+import type { FetchToken } from "../../src/core/domain/coverage/finality.ts";
 import { DAY_MS } from "../../src/core/domain/time/stride.ts";
 import type { ExportRow } from "../../src/core/domain/usage/export.ts";
-import { withdrawZeros } from "../../src/core/store/access/withdraw-zeros.ts";
+import { invalidateZerosOf } from "../../src/core/store/access/invalidate-zeros.ts";
 import { lockScopes, scopesOf } from "../../src/core/store/catalog/scopes.ts";
 import { compareExport } from "../../src/core/store/proof/compare-export.ts";
 import { keepFindings } from "../../src/core/store/proof/control-findings.ts";
 import { compareTotals } from "../../src/core/store/proof/control-totals.ts";
 import type { Finding } from "../../src/core/store/proof/write-differences.ts";
 import { pruneHistory } from "../../src/core/store/retention/prune.ts";
-import { drawStamp } from "../../src/core/store/work/fetch-ledger.ts";
-import { enterSource, type StoreBundle } from "../integration/store/setup.ts";
+import { drawFetchToken } from "../../src/core/store/work/fetch-ledger.ts";
+import { createSource, type StoreBundle } from "../integration/store/setup.ts";
 import { now } from "../support/clock.ts";
 import { loadRows, proveAccess } from "../support/store.ts";
 
@@ -54,11 +54,11 @@ const span = fc.tuple(fc.nat({ max: 5 }), fc.integer({ min: 1, max: DAYS }));
 export const step = fc.record({
   what: fc.constantFrom(
     ...(["load", "late", "late", "export", "export", "export", "export", "overtaken"] as const),
-    ...(["total", "total", "total", "withdraw", "prune", "provisional"] as const),
+    ...(["total", "total", "total", "invalidate", "prune", "provisional"] as const),
   ),
   scope: fc.constantFrom<number>(0, 0, 0, 0, 1, 2, 3),
   span,
-  /** Which figures a load or an answer to compare with changes. */
+  /** Which figures a load or a response to compare with changes. */
   change: fc.oneof(
     { weight: 3, arbitrary: fc.constant([]) },
     fc.array(fc.tuple(fc.nat({ max: DAYS - 1 }), fc.nat({ max: 2 }), fc.nat({ max: 2 })), { maxLength: 2 }),
@@ -71,12 +71,12 @@ let bundle: StoreBundle;
 export let sourceId: number;
 let scopes: Scope[];
 /** Drawn before the steps that came since: answers that arrive late. */
-let early: FetchStamp[];
+let early: FetchToken[];
 
 /** Empties the tables. Most days are loaded to begin with. */
 export async function begin(given: StoreBundle): Promise<void> {
   bundle = given;
-  sourceId = await enterSource(bundle, { workspaceIds: WORKSPACES, dataStart: START });
+  sourceId = await createSource(bundle, { workspaceIds: WORKSPACES, dataStart: START });
   await proveAccess(bundle.store, { sourceId, workspaceIds: WORKSPACES });
   scopes = [];
   for (const workspaceId of WORKSPACES) {
@@ -97,7 +97,7 @@ export async function begin(given: StoreBundle): Promise<void> {
     change.pop();
     await load(scope, { what: "load", scope: n, span: [0, DAYS - n], change, n: 1 });
   }
-  early = [await drawStamp(bundle.store.db)];
+  early = [await drawFetchToken(bundle.store.db)];
 }
 
 export const at = (day: number) => START + day * DAY_MS;
@@ -114,15 +114,15 @@ function figuresOf({ days }: Scope, [from, to]: readonly [number, number], chang
 const nonZero = (figures: ReadonlyMap<string, number>) =>
   JSON.stringify([...figures].filter(([, traces]) => traces > 0).sort());
 
-async function load(scope: Scope, step: Step, how: { stamp?: FetchStamp; settleAfterMs?: number } = {}) {
+async function load(scope: Scope, step: Step, how: { fetchToken?: FetchToken; settleAfterMs?: number } = {}) {
   const window = figuresOf(scope, range(step), step.change);
   const [from, to] = range(step);
-  const stamp = how.stamp ?? (await drawStamp(bundle.store.db));
+  const fetchToken = how.fetchToken ?? (await drawFetchToken(bundle.store.db));
   const { outcome } = await loadRows(bundle.store, {
     sourceId,
     groupBy: "project",
     workspaceId: scope.workspaceId,
-    stamp,
+    fetchToken,
     settleAfterMs: how.settleAfterMs ?? 0,
     window: { stride: scope.stride, start: at(from), end: at(to) },
     rows: window.flatMap(({ day, figures }) => [...figures].map(([id, n]) => [iso(day), id, n] as const)),
@@ -131,7 +131,7 @@ async function load(scope: Scope, step: Step, how: { stamp?: FetchStamp; settleA
   for (const { day, figures } of window) {
     const stored = scope.days[day] as Day;
     if (stored.final && nonZero(stored.figures ?? new Map()) !== nonZero(figures)) {
-      restated(scope, day, stamp.fetchNumber);
+      restated(scope, day, fetchToken.fetchNumber);
     }
     stored.figures = figures;
     stored.final ||= how.settleAfterMs === undefined;
@@ -155,14 +155,14 @@ function endTotals({ days }: Scope, day: number): void {
   }
 }
 
-async function compare(scope: Scope, step: Step, stamp: FetchStamp) {
+async function compare(scope: Scope, step: Step, fetchToken: FetchToken) {
   const [from, to] = range(step);
   const exported = figuresOf(scope, [from, to], step.change);
   const { workspaceId, stride, scopeId } = scope;
   const result = await compareExport(bundle.store, {
     sourceId,
     groupBy: "project",
-    stamp,
+    fetchToken,
     workspaceIds: [workspaceId],
     scopeIds: [scopeId],
     window: { stride, start: at(from), end: at(to) },
@@ -197,7 +197,7 @@ async function compare(scope: Scope, step: Step, stamp: FetchStamp) {
       else stored.differing.add(id);
     }
     if (step.n % 4 === 0) continue;
-    const proof = { at: stamp.fetchedAt, number: stamp.fetchNumber, from: day, to: day + 1 };
+    const proof = { at: fetchToken.fetchedAt, number: fetchToken.fetchNumber, from: day, to: day + 1 };
     stored.exported = stored.differing.size === 0 ? proof : undefined;
   }
 }
@@ -207,7 +207,7 @@ async function total(scope: Scope, step: Step) {
   const half = Math.ceil((from + to) / 2);
   const parts =
     half < to && step.n % 2 === 0 ? [[from, half] as const, [half, to] as const] : [[from, to] as const];
-  const stamp = await drawStamp(bundle.store.db);
+  const fetchToken = await drawFetchToken(bundle.store.db);
   const sums = parts.map((part) => {
     const sum = (days: ReturnType<typeof figuresOf>) =>
       new Map(IDS.map((id) => [id, days.reduce((all, { figures }) => all + (figures.get(id) ?? 0), 0)]));
@@ -215,7 +215,7 @@ async function total(scope: Scope, step: Step) {
   });
   const { scopeId } = scope;
   const { compared, differences } = await compareTotals(bundle.store, {
-    stamp,
+    fetchToken,
     scopeIds: [scopeId],
     parts: parts.map(([start, end]) => ({ start: at(start), end: at(end) })),
     totals: sums.flatMap(({ theirs }, n) =>
@@ -233,7 +233,7 @@ async function total(scope: Scope, step: Step) {
     {
       kind: "stride_total",
       compared: compared.map((one) => ({ scopeId: one, period: { start: at(from), end: at(to) } })),
-      fetchNumber: stamp.fetchNumber,
+      fetchNumber: fetchToken.fetchNumber,
     },
     differences.map((one): Finding => ({ ...one, kind: "stride_total", state: "platform_disagrees" })),
   );
@@ -246,17 +246,17 @@ async function total(scope: Scope, step: Step) {
     for (const id of different) {
       scope.contradictions.set(`${part} ${id}`, { from: part[0], to: part[1] });
     }
-    const proof = { at: stamp.fetchedAt, number: stamp.fetchNumber, from: part[0], to: part[1] };
+    const proof = { at: fetchToken.fetchedAt, number: fetchToken.fetchNumber, from: part[0], to: part[1] };
     for (let day = part[0]; day < part[1]; day++) {
       (scope.days[day] as Day).totalled = different.length === 0 ? proof : undefined;
     }
   }
 }
 
-async function withdraw(scope: Scope) {
+async function invalidate(scope: Scope) {
   await bundle.store.transaction(async ({ db }) => {
     await lockScopes(db, [scope.scopeId]);
-    await withdrawZeros(db, {
+    await invalidateZerosOf(db, {
       time: sql`select ${scope.scopeId}::integer, '{(,)}'::tstzmultirange, '-infinity'::timestamptz`,
       noticedAt: now(),
     });
@@ -271,25 +271,25 @@ async function withdraw(scope: Scope) {
 export async function take(step: Step): Promise<void> {
   const scope = scopes[step.scope] as Scope;
   const { db } = bundle.store;
-  if (step.n % 3 === 0) early.push(await drawStamp(db));
+  if (step.n % 3 === 0) early.push(await drawFetchToken(db));
   switch (step.what) {
     case "load":
       return load(scope, step);
     case "late":
-      return load(scope, step, { stamp: early[step.n % early.length] as FetchStamp });
+      return load(scope, step, { fetchToken: early[step.n % early.length] as FetchToken });
     case "provisional":
       return load(scope, step, { settleAfterMs: NEVER_MS });
     case "export":
-      return compare(scope, step, await drawStamp(db));
+      return compare(scope, step, await drawFetchToken(db));
     case "overtaken": {
-      const stamp = await drawStamp(db);
+      const fetchToken = await drawFetchToken(db);
       await load(scope, step);
-      return compare(scope, { ...step, change: [] }, stamp);
+      return compare(scope, { ...step, change: [] }, fetchToken);
     }
     case "total":
       return scope.stride === "day" ? total(scope, step) : undefined;
-    case "withdraw":
-      return withdraw(scope);
+    case "invalidate":
+      return invalidate(scope);
     case "prune": {
       await sql`update usage.source set created_at = ${new Date(0)}`.execute(db);
       await pruneHistory(bundle.store, { sourceId, keepDays: 0 });
@@ -304,8 +304,9 @@ export function expected(): Map<string, Proved> {
   return new Map(
     scopes.flatMap((scope) =>
       scope.days.map((day, n): [string, Proved] => {
-        const isDoubted = [...scope.contradictions.values()].some(({ from, to }) => from <= n && n < to);
-        const isProvable = day.figures !== undefined && day.final && day.differing.size === 0 && !isDoubted;
+        const isInvalidated = [...scope.contradictions.values()].some(({ from, to }) => from <= n && n < to);
+        const isProvable =
+          day.figures !== undefined && day.final && day.differing.size === 0 && !isInvalidated;
         const reconciled = (isProvable && day.exported?.at) || null;
         const totals = (isProvable && day.totalled?.at) || null;
         const later = reconciled === null && totals === null ? null : Math.max(reconciled ?? 0, totals ?? 0);

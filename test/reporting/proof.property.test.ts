@@ -20,7 +20,7 @@ import {
 } from "./proof-history.ts";
 
 /**
- * is_reconciled and proved_at of the views, through drawn histories of loads, late answers, exports, totals, withdrawals and
+ * is_reconciled and proved_at of the views, through drawn histories of loads, late responses, exports, totals, withdrawals and
  * prunes. After every step they equal what a model says, and `is_final AND is_reconciled` leaves exactly the days that `close` calls open.
  */
 
@@ -89,7 +89,7 @@ const known = (
 const KNOWN: readonly Step[] = [
   known("export", 0, [0, 9]),
   known("total", 0, [0, 8], [], 2),
-  // An answer that was requested before both, and differs.
+  // A response that was requested before both, and differs.
   known("late", 0, [3, 1], [[3, 1, 2]]),
   // A total that differs on days that an export proves, and is equal later.
   known("total", 0, [4, 4], [[5, 1, 3]]),
@@ -103,7 +103,7 @@ const KNOWN: readonly Step[] = [
   known("prune", 0, [0, 1]),
   known("export", 0, [0, 9]),
   known("total", 0, [5, 4]),
-  known("withdraw", 0, [0, 9]),
+  known("invalidate", 0, [0, 9]),
   known("load", 0, [8, 1]),
 ];
 

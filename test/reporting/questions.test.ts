@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/core/domain/time/stride.ts";
 import { learnMeters } from "../../src/core/pipeline/source/learn-meters.ts";
 import { readResourceTags } from "../../src/features/costs/read-terms.ts";
-import { enterPrices } from "../support/charges.ts";
+import { createPrices } from "../support/charges.ts";
 import { EVERYTHING, inMeterLedger, setupMeters } from "../support/meters.ts";
 import { acceptOpen, closeBenchMonth } from "../support/month.ts";
 import { setOwners } from "../support/owners.ts";
@@ -66,7 +66,7 @@ const world = share(async () => {
   await bench.reconcile({ range: { start, end } });
 
   const { project } = senderOn(standin, 0, start);
-  await enterPrices(store, [
+  await createPrices(store, [
     { unitPrice: String(PRICE), workspace: whole.id },
     { unitPrice: String(PRICE), workspace: lacking.id, from: dayOf(at(FIRST_PRICED)) },
   ]);
@@ -96,7 +96,7 @@ budgets: [{ owner: search, traces: ${BUDGET} }]`,
   );
 
   const reader = await connectPlain(bench.databaseUrl, "usage_reader");
-  const ask = async (number: number) => {
+  const request = async (number: number) => {
     const question = QUESTIONS.get(number);
     if (question === undefined) throw new Error(`docs/bi.md has no question ${number}`);
     // At once: a day that one takes the place of may be another's.
@@ -111,7 +111,7 @@ budgets: [{ owner: search, traces: ${BUDGET} }]`,
   const daysIn = (end - start) / DAY_MS;
   return {
     standin,
-    ask,
+    request,
     cells: ledger(),
     whenClosed,
     start,
@@ -168,8 +168,8 @@ test("there are twenty questions", () => {
 
 describe("usage", () => {
   test("1. by workspace, with what is missing", async () => {
-    const { ask, whole, lacking } = world();
-    const rows = await ask(1);
+    const { request, whole, lacking } = world();
+    const rows = await request(1);
     const total = ({ id }: { id: string }) => sum(cells("workspace", { workspace: id }));
     expect(sorted(rows)).toEqual(
       sorted([
@@ -180,11 +180,11 @@ describe("usage", () => {
   });
 
   test("2. by team, with what nobody owns", async () => {
-    const { ask, project } = world();
+    const { request, project } = world();
     const own = sum(cells("project", { id: project.id }));
     const all = sum(cells("workspace"));
     const percent = (part: number) => Math.round((1000 * part) / all) / 10;
-    expect(sorted(await ask(2))).toEqual(
+    expect(sorted(await request(2))).toEqual(
       sorted([
         ["search", own, percent(own)],
         ["(unallocated)", all - own, percent(all - own)],
@@ -193,7 +193,7 @@ describe("usage", () => {
   });
 
   test("3. by project, this week and the week before", async () => {
-    const rows = await world().ask(3);
+    const rows = await world().request(3);
     const [before, now] = [cells("project", {}, [7, 14]), cells("project", {}, [14, 21])].map((week) =>
       sums(week.filter(isNamed), (cell) => `${workspaceName(cell)} ${projectOf(cell)?.name} ${cell.id}`),
     ) as [[string, number][], [string, number][]];
@@ -206,7 +206,7 @@ describe("usage", () => {
 
   test("4. by user, with addresses", async () => {
     const expected = sums(cells("user"), (cell) => (isNamed(cell) ? emailOf(cell) : "(none)"));
-    expect(sorted(await world().ask(4))).toEqual(sorted(expected));
+    expect(sorted(await world().request(4))).toEqual(sorted(expected));
   });
 
   test("5. by API key, with its last day", async () => {
@@ -215,12 +215,12 @@ describe("usage", () => {
       const last = used.filter((cell) => cell.id === id).map(({ day }) => day);
       return [id, traces, last.sort().at(-1)];
     });
-    const rows = await world().ask(5);
+    const rows = await world().request(5);
     expect(sorted(rows.filter(([id]) => id !== "(none)"))).toEqual(sorted(expected));
   });
 
   test("6. by hour of the day", async () => {
-    const { standin, ask, at, end, whole, lacking } = world();
+    const { standin, request, at, end, whole, lacking } = world();
     const edges = Array.from(
       { length: (end - at(HOURS_FROM)) / HOUR_MS + 1 },
       (_, n) => at(HOURS_FROM) + n * HOUR_MS,
@@ -231,11 +231,11 @@ describe("usage", () => {
       for (const [n, traces] of standin.ledger.counts(stream, edges).entries())
         hours[n % 24] = (hours[n % 24] ?? 0) + traces;
     }
-    expect(await ask(6)).toEqual(hours.map((traces, hour) => [hour, traces]));
+    expect(await request(6)).toEqual(hours.map((traces, hour) => [hour, traces]));
   });
 
   test("7. by application, a tag of projects", async () => {
-    const { standin, ask, whole, lacking } = world();
+    const { standin, request, whole, lacking } = world();
     const tags = new Map(
       [whole, lacking].flatMap(({ id }) =>
         standin.tags
@@ -246,12 +246,12 @@ describe("usage", () => {
     );
     const expected = sums(cells("project"), ({ id }) => tags.get(id) ?? "(no tag)");
     expect(expected.length).toBeGreaterThan(1);
-    expect(sorted(await ask(7))).toEqual(sorted(expected));
+    expect(sorted(await request(7))).toEqual(sorted(expected));
   });
 
   test("8. without a project", async () => {
-    const { ask, whole, lacking } = world();
-    const rows = await ask(8);
+    const { request, whole, lacking } = world();
+    const rows = await request(8);
     const expected = [whole, lacking].map(({ id, name }) => {
       const all = sum(cells("workspace", { workspace: id }));
       return [name, all - sum(cells("project", { workspace: id }).filter(isNamed)), all];
@@ -260,7 +260,7 @@ describe("usage", () => {
   });
 
   test("9. by month", async () => {
-    const { ask, cells: all, before, start, whole, lacking, daysIn } = world();
+    const { request, cells: all, before, start, whole, lacking, daysIn } = world();
     const of = (workspace: string, month: number) =>
       sum(
         all.filter(
@@ -272,7 +272,7 @@ describe("usage", () => {
         ),
       );
     expect(daysIn).toBeGreaterThan(27);
-    expect(sorted(await ask(9))).toEqual(
+    expect(sorted(await request(9))).toEqual(
       sorted([
         [dayOf(before), whole.name, of(whole.id, before), 0, "t"],
         [dayOf(before), lacking.name, of(lacking.id, before), 0, "t"],
@@ -286,7 +286,7 @@ describe("usage", () => {
     const measured = (measure: string) =>
       new Map(sums(cells("project", { meter: "deployments", measure }), ({ id }) => id));
     const [nodes, runs, uptime] = ["nodes_executed", "agent_runs", "agent_uptime_seconds"].map(measured);
-    const rows = await world().ask(10);
+    const rows = await world().request(10);
     const expected = [...(uptime ?? [])].map(([id, seconds]) => [
       nodes?.get(id) ?? 0,
       runs?.get(id) ?? 0,
@@ -299,10 +299,10 @@ describe("usage", () => {
 
 describe("costs", () => {
   test("11. by team, as it was closed", async () => {
-    const { ask, project } = world();
+    const { request, project } = world();
     const own = sum(cells("project", { id: project.id })) * PRICE;
     const all = (sum(priced()) - CHANGED_BY) * PRICE;
-    const rows = (await ask(11)).map(([owner, center, currency, cost]) => [
+    const rows = (await request(11)).map(([owner, center, currency, cost]) => [
       owner,
       center,
       currency,
@@ -317,20 +317,20 @@ describe("costs", () => {
   });
 
   test("12. by project, with the adjustment to what was closed", async () => {
-    const { ask, lacking, at } = world();
+    const { request, lacking, at } = world();
     const isPriced = ({ workspace, day }: Cell) => workspace !== lacking.id || day >= dayOf(at(FIRST_PRICED));
     const expected = sums(cells("project").filter(isPriced), ({ workspace, id }) => `${workspace} ${id}`)
       .map(([, traces]) => cents(traces * PRICE))
       .filter((cost) => cost > 0);
-    const rows = await ask(12);
+    const rows = await request(12);
     expect(rows.map((row) => cents(row[3]))).toEqual([...expected, cents(-CHANGED_BY * PRICE)]);
     expect(rows.at(-1)?.[1]).toBe("(adjustment)");
   });
 
   test("13. on the bill, without the workspace that was left out", async () => {
-    const { ask, whole } = world();
+    const { request, whole } = world();
     const traces = sum(cells("workspace", { workspace: whole.id })) - CHANGED_BY;
-    const rows = await ask(13);
+    const rows = await request(13);
     expect(rows.length).toBeGreaterThan(0);
     expect(
       rows.filter((row) => row[5] !== null).map((row) => [row[2], row[3], row[4], cents(row[5]), row[6]]),
@@ -338,15 +338,15 @@ describe("costs", () => {
   });
 
   test("14. without a price", async () => {
-    const { ask, start, lacking } = world();
+    const { request, start, lacking } = world();
     const unpriced = cells("workspace", { workspace: lacking.id }, [0, FIRST_PRICED]);
-    expect(await ask(14)).toEqual([[lacking.name, dayOf(start), FIRST_PRICED, sum(unpriced)]]);
+    expect(await request(14)).toEqual([[lacking.name, dayOf(start), FIRST_PRICED, sum(unpriced)]]);
   });
 
   test("15. of a budget", async () => {
-    const { ask, project } = world();
+    const { request, project } = world();
     const spent = sum(cells("project", { id: project.id }));
-    expect(await ask(15)).toEqual([
+    expect(await request(15)).toEqual([
       [1, "search", null, null, null, BUDGET, spent, Math.round((1000 * spent) / BUDGET) / 10, "f"],
     ]);
   });
@@ -358,7 +358,7 @@ describe("costs", () => {
     ).slice(0, 10);
     const all = new Map(sums(cells("project"), ({ id }) => id));
     expect(long.length).toBeGreaterThan(1);
-    expect(pairs(await world().ask(16), 2, 3)).toEqual(
+    expect(pairs(await world().request(16), 2, 3)).toEqual(
       sorted(long.map(([id, traces]) => [traces, all.get(id)])),
     );
   });
@@ -366,22 +366,22 @@ describe("costs", () => {
 
 describe("trust", () => {
   test("17. what is missing", async () => {
-    const { ask, at, lacking } = world();
+    const { request, at, lacking } = world();
     const day = dayOf(at(LOST));
-    expect(await ask(17)).toEqual(
+    expect(await request(17)).toEqual(
       ["api_key", "project", "user", "workspace"].map((by) => [by, "failed", lacking.id, day, day, 1]),
     );
   });
 
   test("18. what can be sent", async () => {
-    const { ask, at, daysIn, whole, lacking } = world();
+    const { request, at, daysIn, whole, lacking } = world();
     const proved = (id: string) =>
       sum(
         cells("workspace", { workspace: id }).filter(
           (cell) => id !== whole.id || cell.day !== dayOf(at(CHANGED)),
         ),
       );
-    expect(sorted(await ask(18))).toEqual(
+    expect(sorted(await request(18))).toEqual(
       sorted([
         [whole.name, proved(whole.id), daysIn - 1, 1],
         [lacking.name, proved(lacking.id), daysIn - 1, 1],
@@ -390,15 +390,15 @@ describe("trust", () => {
   });
 
   test("19. what changed when it was final", async () => {
-    const { ask, at, whole } = world();
-    const rows = await ask(19);
+    const { request, at, whole } = world();
+    const rows = await request(19);
     expect(rows.map((row) => [row[0], row[1], Number(row[4]) - Number(row[3])])).toEqual([
       [dayOf(at(CHANGED)), whole.id, CHANGED_BY],
     ]);
   });
 
   test("20. what changed after the close", async () => {
-    const { ask, whole, whenClosed, start, end } = world();
+    const { request, whole, whenClosed, start, end } = world();
     const closed = sum(
       whenClosed.filter(
         ({ meter, by, workspace, day }) =>
@@ -409,7 +409,7 @@ describe("trust", () => {
           day < dayOf(end),
       ),
     );
-    expect(pairs(await ask(20), 0, 2, 3, 4)).toEqual(
+    expect(pairs(await request(20), 0, 2, 3, 4)).toEqual(
       sorted([[whole.name, closed, CHANGED_BY, closed + CHANGED_BY]]),
     );
   });

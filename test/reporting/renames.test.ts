@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import type pg from "pg";
 import { expect, test } from "vitest";
-import type { FetchStamp } from "../../src/core/domain/coverage/finality.ts";
+import type { FetchToken } from "../../src/core/domain/coverage/finality.ts";
 import { DAY_MS, HOUR_MS } from "../../src/core/domain/time/stride.ts";
 import { applyListing } from "../../src/core/store/access/workspaces.ts";
 import { entityIds } from "../../src/core/store/catalog/entities.ts";
 import { learnNames } from "../../src/core/store/catalog/entity-names.ts";
 import type { Store } from "../../src/core/store/db/database.ts";
-import { drawStamp } from "../../src/core/store/work/fetch-ledger.ts";
-import { enterPrices } from "../support/charges.ts";
+import { drawFetchToken } from "../../src/core/store/work/fetch-ledger.ts";
+import { createPrices } from "../support/charges.ts";
 import { seed, times } from "../support/drawn.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, untilLockWaits, windowOf } from "../support/store.ts";
@@ -38,7 +38,7 @@ async function respond(
       workspaceId: groupBy === "workspace" ? id : ONE,
       window: windowOf("day", day, next),
       rows: [[day, id, 100, name]],
-      stamp: { fetchNumber: number, fetchedAt: at },
+      fetchToken: { fetchNumber: number, fetchedAt: at },
     });
   }
 }
@@ -46,7 +46,7 @@ async function respond(
 test("charges of days that have ended keep the name of their workspace in FOCUS", async () => {
   const bench = await setupSource();
   const client = await connectPlain(bench.url);
-  await enterPrices(bench.store, [{ unitPrice: "0.01" }]);
+  await createPrices(bench.store, [{ unitPrice: "0.01" }]);
   const days = [
     ["2026-03-10", "2026-03-11T08:00Z", "Research"],
     ["2026-04-10", "2026-04-11T08:00Z", "Research"],
@@ -54,7 +54,7 @@ test("charges of days that have ended keep the name of their workspace in FOCUS"
     ["2026-04-11", "2026-05-11T08:00Z", "Search"],
   ] as const;
   for (const [day, at, name] of days) {
-    const { fetchNumber: number } = await drawStamp(bench.store.db);
+    const { fetchNumber: number } = await drawFetchToken(bench.store.db);
     await respond(
       bench,
       { number, at: Date.parse(at), names: { [ONE]: name } },
@@ -82,11 +82,16 @@ test("of two responses at once, the older one that commits last does not make it
     dimension: "workspace",
     dimensionIds: [ONE],
   });
-  const [first, older, newer] = await Promise.all([1, 2, 3].map(() => drawStamp(store.db))).then((stamps) =>
-    stamps.toSorted((a, b) => a.fetchNumber - b.fetchNumber),
+  const [first, older, newer] = await Promise.all([1, 2, 3].map(() => drawFetchToken(store.db))).then(
+    (fetchTokens) => fetchTokens.toSorted((a, b) => a.fetchNumber - b.fetchNumber),
   );
-  const learn = (stamp: FetchStamp | undefined, name: string) =>
-    learnNames(store, { sourceId, stamp: stamp as FetchStamp, part: 0, names: [{ entityId, name }] });
+  const learn = (fetchToken: FetchToken | undefined, name: string) =>
+    learnNames(store, {
+      sourceId,
+      fetchToken: fetchToken as FetchToken,
+      part: 0,
+      names: [{ entityId, name }],
+    });
   await learn(first, "Team");
   await client.query("BEGIN");
   await client.query("SELECT usage.learn_names($1, $2, 0, now(), ARRAY[$3::integer], ARRAY['Team'])", [
@@ -143,7 +148,7 @@ test(`names in time follow the order of fetches, in whatever order they are load
           user: ["u"] as const,
         }[fetch.of];
         const names = Object.fromEntries(ids.map((id) => [id, platform[id]]));
-        fetches.push({ ...fetch, names, at, number: (await drawStamp(bench.store.db)).fetchNumber });
+        fetches.push({ ...fetch, names, at, number: (await drawFetchToken(bench.store.db)).fetchNumber });
       }
       const arrived = fetches.toSorted((a, b) => a.arrives - b.arrives);
       for (const fetch of [...arrived, ...arrived.filter(({ again }) => again)]) await arrive(bench, fetch);
@@ -162,7 +167,7 @@ async function arrive(
   return applyListing(bench.store, {
     sourceId: bench.sourceId,
     workspaces: Object.entries(names).map(([workspaceId, name]) => ({ workspaceId, name, isDeleted: false })),
-    stamp: { fetchNumber: number, fetchedAt: at },
+    fetchToken: { fetchNumber: number, fetchedAt: at },
   });
 }
 

@@ -16,7 +16,7 @@ interface Day {
   is_proved: boolean;
   is_reconciled: boolean;
   /** A fetch task waits for it. */
-  is_asked: boolean;
+  is_requested: boolean;
   /** Its month is closed without its workspace. */
   is_left_out: boolean;
 }
@@ -29,7 +29,7 @@ async function expected({ client }: Transaction) {
              SELECT FROM usage.fetch_task t
              WHERE t.group_by = v.group_by AND v.workspace_id = ANY (t.workspace_ids) AND t.period_start <= v.usage_date
                AND t.period_end > v.usage_date
-           ) AS is_asked, EXISTS (
+           ) AS is_requested, EXISTS (
              SELECT FROM usage.closed_workspace x JOIN usage.close m USING (close_id) JOIN usage.entity e ON e.entity_id = x.workspace_id
              WHERE x.is_left_out AND e.external_id = v.workspace_id AND m.month_start = date_trunc('month', v.usage_date)
            ) AS is_left_out, proved_at IS NOT NULL AS is_proved, is_reconciled
@@ -59,9 +59,9 @@ async function expected({ client }: Transaction) {
   const until = (holds: (day: Day) => boolean, from = start) =>
     days.find(([day, cells]) => day >= from && !cells.every(holds))?.[0] ?? today;
   const open = rows.filter(({ day, status }) => day >= start && /missing|failed|unverified/.test(status));
-  const idle = open.filter((one) => !one.is_asked && !one.is_left_out);
+  const idle = open.filter((one) => !one.is_requested && !one.is_left_out);
   return {
-    leftOutDays: open.filter((one) => !one.is_asked && one.is_left_out).length,
+    leftOutDays: open.filter((one) => !one.is_requested && one.is_left_out).length,
     idleDays: idle.length,
     failedDays: idle.filter(({ status }) => status === "failed").length,
     monthsNotClosed,
@@ -80,7 +80,7 @@ const CHANGES = [
   "DELETE FROM usage.coverage WHERE (scope_id, period_start) IN (SELECT scope_id, period_start FROM $days)",
   "UPDATE usage.coverage SET final = false WHERE scope_id IN (SELECT scope_id FROM $days)",
   `INSERT INTO usage.failure (scope_id, period_start, period_end, state, code, message, attempts, retry_at, fetch_number, failed_at)
-   SELECT scope_id, $from, $to, 'failed', 'answer_invalid', 'drawn', 1, now(), 1, now() FROM $days ON CONFLICT DO NOTHING`,
+   SELECT scope_id, $from, $to, 'failed', 'response_invalid', 'drawn', 1, now(), 1, now() FROM $days ON CONFLICT DO NOTHING`,
   `DELETE FROM usage.reconciled WHERE scope_id IN (SELECT scope_id FROM $days); ${KEEP_PROOF}`,
   "UPDATE usage.source SET data_start = least(data_start + 1, (now() AT TIME ZONE 'UTC')::date)",
   `INSERT INTO usage.fetch_task (source_id, stride, period_start, period_end, group_by, workspace_ids, scope_ids)

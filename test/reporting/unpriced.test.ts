@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { describeCosts } from "../../src/features/costs/price.ts";
 import { notesOf } from "../../src/features/costs/prices.command.ts";
 import { endingPrices, listPrices, unpricedUsage } from "../../src/features/costs/prices.store.ts";
-import { CLOSE_MARCH, enterMonths, enterPrices } from "../support/charges.ts";
+import { CLOSE_MARCH, createMonths, createPrices } from "../support/charges.ts";
 import { usageEtl } from "../support/cli.ts";
 import { now } from "../support/clock.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
@@ -12,7 +12,7 @@ const [WORKSPACE, OTHER] = WORKSPACES;
 test("days with usage and without a price are listed, counted and named; zeros and days that are not loaded are not", async () => {
   const bench = await setupSource();
   // 4 March of the other workspace is not loaded.
-  await enterMonths(
+  await createMonths(
     bench,
     { [WORKSPACE]: { 0: 5, 1: 7, 40: 1 }, [OTHER]: { 0: 11, 50: 2 } },
     { [OTHER]: [3] },
@@ -32,7 +32,7 @@ test("days with usage and without a price are listed, counted and named; zeros a
   expect(await notes()).toEqual([]);
 
   // From 2 March on, with a gap from 5 to 15 April; another SKU from April on; the other workspace's price ends with March.
-  await enterPrices(bench.store, [
+  await createPrices(bench.store, [
     { unitPrice: "1", from: "2026-03-02", to: "2026-04-05", workspace: WORKSPACE },
     { unitPrice: "1", from: "2026-04-15", workspace: WORKSPACE },
     { unitPrice: "1", sku: "extra", from: "2026-04-01", workspace: WORKSPACE },
@@ -62,11 +62,11 @@ test("days with usage and without a price are listed, counted and named; zeros a
   expect(shown).toContain("See reporting_detail.usage_unpriced_daily.");
 
   // No price at all is for the other workspace.
-  await enterPrices(bench.store, [{ unitPrice: "1", workspace: WORKSPACE }]);
+  await createPrices(bench.store, [{ unitPrice: "1", workspace: WORKSPACE }]);
   expect(await read()).toEqual(["2026-03-01 2 11 f null", "2026-04-20 2 2 f null"]);
 
   // A price for everybody fills the gap, and nothing is unpriced.
-  await enterPrices(bench.store, [
+  await createPrices(bench.store, [
     { unitPrice: "1" },
     { unitPrice: "2", from: "2026-03-02", to: "2026-04-05", workspace: WORKSPACE },
     { unitPrice: "2", from: "2026-04-15", workspace: WORKSPACE },
@@ -80,7 +80,7 @@ test("prices that end soon or ended are named by what they count; one that goes 
   const bench = await setupSource();
   const day = (days: number) => new Date(now() + days * 86_400_000).toISOString().slice(0, 10);
   const ending = () => endingPrices(bench.store.db, { sourceId: bench.sourceId, withinDays: 31 });
-  await enterPrices(bench.store, [
+  await createPrices(bench.store, [
     { unitPrice: "1", sku: "gone", measure: "longlived", to: "2026-04-01" },
     { unitPrice: "1", sku: "lcu", measure: "lcu", to: day(20) },
     { unitPrice: "1", sku: "lsu", measure: "lsu", to: day(40) },
@@ -98,7 +98,7 @@ test("prices that end soon or ended are named by what they count; one that goes 
 
 test("in a month of closed costs, what was closed without a price stays without one, and what was closed with one is priced", async () => {
   const bench = await setupSource();
-  await enterMonths(bench, { [WORKSPACE]: { 0: 5, 9: 3, 40: 1 }, [OTHER]: { 1: 11, 41: 2 } });
+  await createMonths(bench, { [WORKSPACE]: { 0: 5, 9: 3, 40: 1 }, [OTHER]: { 1: 11, 41: 2 } });
   const client = await connectPlain(bench.url);
   const read = async () =>
     (
@@ -109,14 +109,14 @@ test("in a month of closed costs, what was closed without a price stays without 
   const leftOut = async () => (await unpricedUsage(bench.store.db, bench.sourceId)).traces;
   // From 5 March on.
   const priced = { unitPrice: "1", source: "default", workspace: WORKSPACE, from: "2026-03-05" };
-  await enterPrices(bench.store, [priced]);
+  await createPrices(bench.store, [priced]);
   await client.query(`${CLOSE_MARCH};
     INSERT INTO usage.closed_total
     SELECT close_id, series_id, 5 FROM usage.close, usage.series JOIN usage.trace_scope USING (scope_id)`);
   expect(await read()).toEqual(["2026-03-01 1 5 f", "2026-03-02 2 11 f", "2026-04-11 2 2 f"]);
-  await enterPrices(bench.store, [{ unitPrice: "1" }]);
+  await createPrices(bench.store, [{ unitPrice: "1" }]);
   expect(await read()).toEqual(["2026-03-02 2 11 f"]);
-  await enterPrices(bench.store, [{ unitPrice: "1", from: "2026-05-01" }]);
+  await createPrices(bench.store, [{ unitPrice: "1", from: "2026-05-01" }]);
   const march = ["2026-03-01 1 5 f", "2026-03-02 2 11 f"];
   expect(await read()).toEqual([...march, "2026-04-10 1 1 f", "2026-04-11 2 2 f"]);
   // A closed month was closed so: only what prices can still help is warned of.

@@ -9,12 +9,12 @@ import { currenciesOf, type ViewLine, viewLines } from "../../src/features/costs
 import { anyPrices, anyUsage, clearUsage } from "../support/any-charges.ts";
 import {
   CLOSE_MARCH,
+  createDimension,
+  createMonths,
+  createPrices,
   DAYS,
   dayOf,
   decimal,
-  enterDimension,
-  enterMonths,
-  enterPrices,
   type IdUsage,
   unscaled,
 } from "../support/charges.ts";
@@ -57,7 +57,7 @@ test("costs by id and bucket are those of the views to the last digit, with tier
           "DELETE FROM usage.closed_charge; DELETE FROM usage.closed_workspace; DELETE FROM usage.close",
         );
         await clearUsage(client);
-        await enterMonths(bench, usage);
+        await createMonths(bench, usage);
         const records: IdUsage = Object.entries(usage).flatMap(([workspace, days]) =>
           Object.entries(days).flatMap(([at, traces]) =>
             [a, b, c].map(
@@ -68,16 +68,16 @@ test("costs by id and bucket are those of the views to the last digit, with tier
         const workspaces = Object.keys(usage);
         // Every fifth day of the other workspace is not loaded by user.
         const fifths = Array.from({ length: 12 }, (_, at) => at * 5);
-        await enterDimension(bench, "user", { workspaces, records, leftOut: { [OTHER]: fifths } });
-        await enterPrices(bench.store, priced);
+        await createDimension(bench, "user", { workspaces, records, leftOut: { [OTHER]: fifths } });
+        await createPrices(bench.store, priced);
         if (isClosed) {
           await client.query(CLOSE_MARCH);
-          await enterPrices(bench.store, later);
+          await createPrices(bench.store, later);
         }
-        for (const asked of [one, other]) {
+        for (const requested of [one, other]) {
           for (const by of ["workspace", "user"] as const) {
             const of: UsageCells = { sourceId: bench.sourceId, source: "default", by, workspaceId: null };
-            await compare(bench.store, client, of, asked);
+            await compare(bench.store, client, of, requested);
           }
         }
       },
@@ -111,8 +111,8 @@ async function compare(store: Store, client: pg.Client, of: UsageCells, range: D
       const end = addDays(range.from, -apart);
       const before = { from: addDays(end, -days), to: end };
       const what = JSON.stringify({ by: of.by, ...range, per, currency, before, find });
-      const asked = { ...range, per, currency, before, top: TOP, masked: false, find };
-      const lines = await linesOf({ ...asked, sort: "amount" });
+      const requested = { ...range, per, currency, before, top: TOP, masked: false, find };
+      const lines = await linesOf({ ...requested, sort: "amount" });
       const early = await rowsOf(before);
       const whole = lines.filter(({ bucket }) => bucket === null);
       const expected = [...Map.groupBy(rows, ({ id }) => id)].map(([id, of]) => ({ id, cost: sum(of) }));
@@ -160,7 +160,7 @@ async function compare(store: Store, client: pg.Client, of: UsageCells, range: D
         ),
         what,
       ).toEqual(byBucket(early.map(({ day, cost }) => ({ bucket: bucketOf(day), cost }))));
-      const grown = await linesOf({ ...asked, sort: "growth" });
+      const grown = await linesOf({ ...requested, sort: "growth" });
       const growth = grown.flatMap(({ kind, bucket, cost, costBefore }) =>
         kind === "id" && bucket === null ? [unscaledOf(cost) - unscaledOf(costBefore)] : [],
       );

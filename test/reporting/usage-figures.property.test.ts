@@ -37,7 +37,7 @@ interface Given {
   readonly leftOut: readonly number[];
   readonly byHours: readonly number[];
   /** Of the second workspace too: days whose hours are loaded beside their own record. */
-  readonly besideHours: readonly number[];
+  readonly otherHours: readonly number[];
   readonly final: boolean;
   readonly areHoursFinal: boolean;
 }
@@ -56,7 +56,7 @@ const given: fc.Arbitrary<Given> = fc.record({
   ),
   leftOut: fc.uniqueArray(place, { maxLength: 6 }),
   byHours: fc.uniqueArray(place, { maxLength: 3 }),
-  besideHours: fc.uniqueArray(place, { maxLength: 2 }),
+  otherHours: fc.uniqueArray(place, { maxLength: 2 }),
   final: fc.boolean(),
   areHoursFinal: fc.boolean(),
 });
@@ -65,12 +65,12 @@ const WHOLE: Given = {
   days: [{}, { 3: IDS.map((_, i) => i), 40: IDS.map(() => 7) }],
   leftOut: [],
   byHours: [9],
-  besideHours: [40],
+  otherHours: [40],
   final: true,
   areHoursFinal: false,
 };
 /** Days without usage have no row by id. They are provisional here, and the only day with rows is final. */
-const EMPTY_DAYS: Given = { ...WHOLE, days: [{}, {}], besideHours: [], final: false, areHoursFinal: true };
+const EMPTY_DAYS: Given = { ...WHOLE, days: [{}, {}], otherHours: [], final: false, areHoursFinal: true };
 const WHOLE_MONTHS: readonly (readonly ["workspace" | "project", Given])[] = [
   ["workspace", WHOLE],
   ["project", { ...WHOLE, areHoursFinal: true }],
@@ -103,7 +103,7 @@ test("usage by id, by bucket and what is loaded are those of the views, for any 
         await client.query(
           "DELETE FROM usage.hourly_record; DELETE FROM usage.monthly_total; DELETE FROM usage.became_final",
         );
-        await enter(bench, by, usage);
+        await create(bench, by, usage);
         await compareMonths(client, by);
         await compareStatuses(client, by);
         for (const one of [...ranges, SPLIT]) {
@@ -138,10 +138,10 @@ async function entityOf(client: pg.Client, id: string): Promise<number> {
   return Number(rows[0]?.entity_id);
 }
 
-async function enter(
+async function create(
   { store, sourceId }: { store: Store; sourceId: number },
   groupBy: GroupBy,
-  { days, leftOut, byHours, besideHours, final, areHoursFinal }: Given,
+  { days, leftOut, byHours, otherHours, final, areHoursFinal }: Given,
 ): Promise<void> {
   for (const [nth, workspaceId] of WORKSPACES.entries()) {
     const ids = groupBy === "workspace" ? [workspaceId] : IDS;
@@ -172,7 +172,7 @@ async function enter(
       start = end;
     }
     if (nth === 0) continue;
-    for (const at of [...byHours, ...besideHours].filter((one) => !leftOut.includes(one))) {
+    for (const at of [...byHours, ...otherHours].filter((one) => !leftOut.includes(one))) {
       const rows = ids.map((id, i) => [`${dayOf(at)}T0${i}:00:00Z`, id, i * 1000 + at] as const);
       await load(`${dayOf(at)}T00:00Z`, `${dayOf(at)}T23:00Z`, "hour", rows);
       await load(`${dayOf(at)}T23:00Z`, `${addDays(dayOf(at), 1)}T00:00Z`, "hour", []);
@@ -199,13 +199,19 @@ async function compare(
     );
   const { rows } = await read(range);
   const what = JSON.stringify({ ...of, per, ...range });
-  const asked = { ...range, per };
+  const requested = { ...range, per };
   let sums: UsageSum[] = [];
   for (const [days, apart] of EARLIER) {
     const end = addDays(range.from, -apart);
     const before = { from: addDays(end, -days), to: end };
     const known = used(sums);
-    sums = await usageSums(store.db, of, { range: asked, before, top: TOP, masked: false, sort: "amount" });
+    sums = await usageSums(store.db, of, {
+      range: requested,
+      before,
+      top: TOP,
+      masked: false,
+      sort: "amount",
+    });
     const early = sums.map(({ tracesBefore: traces }) => ({ traces }));
     expect(sum(early), `${what}: ${days} days, ${apart} before`).toBe(sum((await read(before)).rows));
     if (known.length > 0) expect(used(sums), what).toEqual(known);
@@ -225,7 +231,7 @@ async function compare(
   expect(sum(sums), `${what}: total`).toBe(sum(rows));
 
   if (of.by !== "workspace") {
-    const listed = { range: asked, top: TOP, masked: false, sort: "amount" } as const;
+    const listed = { range: requested, top: TOP, masked: false, sort: "amount" } as const;
     const found = await usageSums(store.db, of, {
       ...listed,
       before: { from: range.from, to: range.from },
@@ -241,7 +247,7 @@ async function compare(
   const before = { from: addDays(range.from, -EARLIER[0][0]), to: range.from };
   const earlier = Map.groupBy((await read(before)).rows, ({ id }) => id);
   const grown = await usageSums(store.db, of, {
-    range: asked,
+    range: requested,
     before,
     top: TOP,
     masked: false,
@@ -260,8 +266,8 @@ async function compare(
   expect(sum(grown), `${what}: total by growth`).toBe(sum(rows));
 
   const keys = sums.flatMap(({ key }) => (key === null ? [] : [key]));
-  const named = await bucketsOfIds(store.db, of, { range: asked, keys });
-  const totals = await bucketTotals(store.db, of, asked);
+  const named = await bucketsOfIds(store.db, of, { range: requested, keys });
+  const totals = await bucketTotals(store.db, of, requested);
   const bucketOf = (bucket: string) => (per === "month" ? monthStart(bucket) : bucket);
   const cellsOf = (all: readonly { bucket: string; traces: number | string }[]) =>
     [...Map.groupBy(all, ({ bucket }) => bucketOf(bucket))]

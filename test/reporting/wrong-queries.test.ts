@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { GROUPINGS } from "../../src/core/domain/usage/record.ts";
-import { CLOSE_MARCH, dayOf, enterPrices } from "../support/charges.ts";
+import { CLOSE_MARCH, createPrices, dayOf } from "../support/charges.ts";
 import { setOwners } from "../support/owners.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
-import { type AnswerRow, loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
+import { loadDeploymentRows, loadRows, type ResponseRow, windowOf } from "../support/store.ts";
 
 /** What people write into a new tool: no filter, a join by what looks like the key. Nothing in `reporting` is counted twice by it. */
 
@@ -17,11 +17,11 @@ async function setup() {
       const ids = groupBy === "workspace" ? { [workspaceId]: 12 } : counts;
       const given = { sourceId, workspaceId, groupBy, window };
       const all = [3, 40].flatMap((at) => Object.entries(ids).map((one) => [dayOf(at), ...one] as const));
-      await loadRows(store, { ...given, rows: all.map(([day, id, n]): AnswerRow => [day, id, n]) });
+      await loadRows(store, { ...given, rows: all.map(([day, id, n]): ResponseRow => [day, id, n]) });
       await loadRows(store, {
         ...given,
         meter: "longlived",
-        rows: all.map(([day, id, n]): AnswerRow => [day, id, n / 2]),
+        rows: all.map(([day, id, n]): ResponseRow => [day, id, n / 2]),
       });
       await loadDeploymentRows(store, {
         ...given,
@@ -29,7 +29,7 @@ async function setup() {
       });
     }
   }
-  await enterPrices(store, [{ unitPrice: "1" }, { sku: "runs", measure: "agent_runs", unitPrice: "2" }]);
+  await createPrices(store, [{ unitPrice: "1" }, { sku: "runs", measure: "agent_runs", unitPrice: "2" }]);
   const client = await connectPlain(url);
   await client.query(CLOSE_MARCH);
   const owners = `rules:

@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from "node:http";
 import { listenInTest } from "./listen.ts";
 
-export interface Asked {
+export interface Requested {
   readonly method: string;
   /** With the query. */
   readonly path: string;
@@ -10,22 +10,22 @@ export interface Asked {
   readonly id: string;
 }
 
-type Answer = (response: ServerResponse, asked: Asked) => void;
+type Response = (response: ServerResponse, requested: Requested) => void;
 
 /**
- * An agent server that answers each request by `respond`, right or wrong. Closed when the test ends. Without `hasCard` it has no
+ * An agent server that responds each request by `respond`, right or wrong. Closed when the test ends. Without `hasCard` it has no
  * agent card, and does not count who asks for it.
  */
-export async function agentServer(respond: Answer, { hasCard = false } = {}) {
-  const requests: Asked[] = [];
+export async function agentServer(respond: Response, { hasCard = false } = {}) {
+  const requests: Requested[] = [];
   const server = createServer(async (request, response) => {
     let text = "";
     for await (const piece of request) text += piece;
     const { method = "", url: path = "" } = request;
-    const asked = { method, path, text, id: text.startsWith("{") ? JSON.parse(text).id : "" };
+    const requested = { method, path, text, id: text.startsWith("{") ? JSON.parse(text).id : "" };
     if (path.startsWith("/.well-known/") && !hasCard) return json(response, { detail: "Not Found" }, 404);
-    requests.push(asked);
-    respond(response, asked);
+    requests.push(requested);
+    respond(response, requested);
   });
   return { url: `http://127.0.0.1:${await listenInTest(server)}`, requests };
 }
@@ -59,7 +59,7 @@ export function json(response: ServerResponse, body: unknown, status = 200): voi
 }
 
 /** A stream of these JSON-RPC results, which then ends. */
-export function events(response: ServerResponse, { id }: Asked, results: readonly unknown[]): void {
+export function events(response: ServerResponse, { id }: Requested, results: readonly unknown[]): void {
   response.writeHead(200, { "content-type": "text/event-stream" });
   response.end(results.map((result) => eventOf(id, result)).join(""));
 }

@@ -47,7 +47,7 @@ function linesOf(given: readonly GivenPrice[]) {
   }));
 }
 
-export async function enterPrices(store: Store, given: readonly GivenPrice[]) {
+export async function createPrices(store: Store, given: readonly GivenPrice[]) {
   return importPrices(store, { file: "prices", lines: linesOf(given), replace: true, estimate: true });
 }
 
@@ -71,7 +71,7 @@ export type Usage = Readonly<Record<string, Readonly<Record<number, number>>>>;
 export type IdUsage = readonly (readonly [workspace: string, at: number, id: string, traces: number])[];
 
 /** Loads March and April of each workspace by the dimension workspace, but for the days that are left out. */
-export async function enterMonths(
+export async function createMonths(
   bench: { store: Store; sourceId: number },
   usage: Usage,
   leftOut: Readonly<Record<string, readonly number[]>> = {},
@@ -79,11 +79,11 @@ export async function enterMonths(
   const records = Object.entries(usage).flatMap(([workspace, days]) =>
     Object.entries(days).map(([at, traces]) => [workspace, Number(at), workspace, traces] as const),
   );
-  await enterDimension(bench, "workspace", { workspaces: Object.keys(usage), records, leftOut });
+  await createDimension(bench, "workspace", { workspaces: Object.keys(usage), records, leftOut });
 }
 
 /** The same of any dimension. */
-export async function enterDimension(
+export async function createDimension(
   { store, sourceId }: { store: Store; sourceId: number },
   groupBy: GroupBy,
   given: {

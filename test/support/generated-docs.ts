@@ -162,7 +162,7 @@ function listOfViews(): string {
     const rows = [...alike]
       .filter(([key]) => key.startsWith(`${schema} `))
       .map(([, shared]) => rowOf(shared));
-    return `### ${schema}\n\n${table(["view", "answers", "one row is"], rows)}`;
+    return `### ${schema}\n\n${table(["view", "responses", "one row is"], rows)}`;
   });
   return sections.join("\n");
 }

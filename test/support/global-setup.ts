@@ -15,7 +15,7 @@ import { resolveTestPostgres } from "./test-postgres.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Answers `GET /postgres`, `GET /redis` and `GET /browser` with the URL of the run's server. */
+    /** Responds with `GET /postgres`, `GET /redis` and `GET /browser` with the URL of the run's server. */
     services: string;
     /** Prefix of the name of everything the run creates on these servers. */
     runPrefix: string;

@@ -18,8 +18,8 @@ export async function call(
   return { text: first?.type === "text" ? first.text : "", isError };
 }
 
-/** What a tool answers, which must be no refusal. */
-export async function answer(
+/** What a tool responds, which must be no refusal. */
+export async function response(
   client: Client,
   name: string,
   args: Readonly<Record<string, unknown>> = {},
@@ -32,7 +32,7 @@ export async function answer(
 
 /** The rows of a query, an object each. */
 export async function rowsOf(client: Client, sql: string): Promise<Record<string, unknown>[]> {
-  const { columns, rows, is_cut } = await answer(client, "query", { sql });
+  const { columns, rows, is_cut } = await response(client, "query", { sql });
   expect(is_cut, sql).toBe(false);
   return rows.map((row: unknown[]) =>
     Object.fromEntries(columns.map((name: string, at: number) => [name, row[at]])),

@@ -39,14 +39,14 @@ export async function setupUnwatched(options: Parameters<typeof setup>[0] = {}):
   return setup({ workspaces: [0, 1], ...options, standin });
 }
 
-interface Asked {
+interface Requested {
   readonly meter: Meter;
   readonly range: Interval;
   readonly workspaceIds: readonly string[];
 }
 
-/** Summed here: independent of the stand-in's answers and of the product. */
-export function inMeterLedger(standin: Standin, { meter, range, workspaceIds }: Asked): Figures {
+/** Summed here: independent of the stand-in's responses and of the product. */
+export function inMeterLedger(standin: Standin, { meter, range, workspaceIds }: Requested): Figures {
   const { ledger, deploymentLedger, organisation } = standin;
   const days = (range.end - range.start) / DAY_MS;
   const edges = Array.from({ length: days + 1 }, (_, i) => range.start + i * DAY_MS);
@@ -82,7 +82,7 @@ export function inMeterLedger(standin: Standin, { meter, range, workspaceIds }: 
 /** Stored records of days, without zeros; default: of every meter. */
 export async function inMeterStore(
   { sql }: Pick<Bench, "sql">,
-  asked?: Omit<Asked, "workspaceIds">,
+  requested?: Omit<Requested, "workspaceIds">,
 ): Promise<Figures> {
   const rows = await sql<{ line: string; amount: number; meter: Meter; at: Date }>(
     `SELECT concat_ws(' ', m.meter, s.measure, c.group_by, r.bucket_start, w.external_id, e.external_id) AS line,
@@ -95,10 +95,12 @@ export async function inMeterStore(
      CROSS JOIN LATERAL usage.meter_of(c.kind, c.trace_tier) m (meter)
      WHERE c.stride = 'day' AND r.traces > 0`,
   );
-  const isAsked = ({ meter, at }: (typeof rows)[number]) =>
-    asked === undefined ||
-    (meter === asked.meter && at.getTime() >= asked.range.start && at.getTime() < asked.range.end);
-  return new Map(rows.filter(isAsked).map(({ line, amount }) => [line, Number(amount)]));
+  const isRequested = ({ meter, at }: (typeof rows)[number]) =>
+    requested === undefined ||
+    (meter === requested.meter &&
+      at.getTime() >= requested.range.start &&
+      at.getTime() < requested.range.end);
+  return new Map(rows.filter(isRequested).map(({ line, amount }) => [line, Number(amount)]));
 }
 
 const DAYS_OF_DEPLOYMENTS = 9;

@@ -17,7 +17,7 @@ interface PagesOptions {
   readonly services?: Partial<WebServices>;
 }
 
-interface Answer {
+interface Response {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
@@ -31,7 +31,7 @@ export interface PagesBench {
   /** Lines of the log. */
   readonly logs: Record<string, unknown>[];
   /** Redirects are not followed. */
-  get(path: string, headers?: Record<string, string>): Promise<Answer>;
+  get(path: string, headers?: Record<string, string>): Promise<Response>;
   /** The same, read by role and name. */
   read(path: string): Promise<ReturnType<typeof readPage> & { readonly status: number }>;
   /** Sends a form with the token of the page before it, which `from` names. A list gives a field several times. */
@@ -39,7 +39,7 @@ export interface PagesBench {
     path: string,
     fields?: Readonly<Record<string, string | readonly string[]>>,
     options?: { from?: string; headers?: Record<string, string> },
-  ): Promise<Answer>;
+  ): Promise<Response>;
 }
 
 interface Served {
@@ -113,16 +113,16 @@ export async function openPages(
   const send = async (
     path: string,
     { headers: given, ...sent }: { method?: "POST"; headers: Record<string, string>; body?: string },
-  ): Promise<Answer> => {
+  ): Promise<Response> => {
     const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
     const headers = { accept: "text/html", ...(cookie === "" ? {} : { cookie }), ...given };
-    const answer = await request(`${url}${path}`, { ...sent, headers });
-    for (const line of [answer.headers["set-cookie"] ?? []].flat()) {
+    const response = await request(`${url}${path}`, { ...sent, headers });
+    for (const line of [response.headers["set-cookie"] ?? []].flat()) {
       const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
       if (value === "") cookies.delete(name);
       else cookies.set(name, value);
     }
-    return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() };
+    return { status: response.statusCode, headers: response.headers, text: await response.body.text() };
   };
   const get: PagesBench["get"] = (path, headers = {}) => send(path, { headers });
   return {

@@ -57,7 +57,7 @@ logfile = ${join(folder, "log")}
     changed.host = `127.0.0.1:${own}`;
     return changed.href;
   };
-  await untilItAnswers(through(url));
+  await untilItResponses(through(url));
   return {
     through,
     close: async () => {
@@ -68,7 +68,7 @@ logfile = ${join(folder, "log")}
   };
 }
 
-async function untilItAnswers(connectionString: string): Promise<void> {
+async function untilItResponses(connectionString: string): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     const client = new pg.Client({ connectionString });
     client.on("error", () => {});

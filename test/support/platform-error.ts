@@ -1,6 +1,6 @@
 import { PlatformError } from "../../src/core/base/errors.ts";
 
-/** An answer of the platform that is no success, and that no other attempt changes. */
+/** A response of the platform that is no success, and that no other attempt changes. */
 export const platformError = (status: number) =>
   new PlatformError({
     code: `status_${status}`,

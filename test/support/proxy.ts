@@ -1,8 +1,8 @@
 import { createServer } from "node:http";
 import { listenInTest } from "./listen.ts";
 
-/** The body that replaces an answer's; undefined leaves the answer as it is. The answer waits for it. */
-export type Rewrite = (answer: {
+/** The body that replaces a response's; undefined leaves the response as it is. The response waits for it. */
+export type Rewrite = (response: {
   readonly url: URL;
   readonly text: string;
 }) => string | undefined | Promise<string | undefined>;
@@ -61,8 +61,8 @@ interface WireRecord {
 export function eachRecord(change: (record: WireRecord, url: URL) => WireRecord): Rewrite {
   return ({ url, text }) => {
     if (!url.pathname.endsWith("/granular-usage")) return undefined;
-    const answer = JSON.parse(text) as { usage?: WireRecord[] };
-    if (answer.usage === undefined) return undefined;
-    return JSON.stringify({ ...answer, usage: answer.usage.map((record) => change(record, url)) });
+    const response = JSON.parse(text) as { usage?: WireRecord[] };
+    if (response.usage === undefined) return undefined;
+    return JSON.stringify({ ...response, usage: response.usage.map((record) => change(record, url)) });
   };
 }

@@ -5,7 +5,7 @@ import { createServer as createTls, TLSSocket, type TlsOptions } from "node:tls"
 
 /** Stand-ins for receivers of alerts: a webhook, Slack, PagerDuty and a mail server on this machine. */
 
-/** What a receiver does with a message that it has read: `lies` answers 200 or takes the connection, and says that it failed. */
+/** What a receiver does with a message that it has read: `lies` responds with 200 or takes the connection, and says that it failed. */
 export type Manner = "well" | "refuses" | "redirects" | "lies" | "cuts" | "holds";
 
 /** `body`: of a POST, or a whole mail. */
@@ -68,7 +68,7 @@ function webServer(onMessage: OnMessage) {
 
 /** `from`: from the first byte, or once asked to. */
 interface MailTls extends TlsOptions {
-  readonly from: "start" | "asked";
+  readonly from: "start" | "requested";
 }
 
 function mailServer(onMessage: OnMessage, tls: MailTls | undefined) {
@@ -94,7 +94,9 @@ function talk(socket: Socket, onMessage: OnMessage, tls: MailTls | undefined, gr
   const onCommand = (line: string) => {
     const command = line.slice(0, 4).toUpperCase();
     if (command === "EHLO")
-      return say(tls?.from === "asked" ? "250-receiver\r\n250 STARTTLS" : "250-receiver\r\n250 AUTH PLAIN");
+      return say(
+        tls?.from === "requested" ? "250-receiver\r\n250 STARTTLS" : "250-receiver\r\n250 AUTH PLAIN",
+      );
     if (command === "DATA") {
       mail = "";
       return say("354 go on");

@@ -42,7 +42,7 @@ export interface ServiceBench {
   /** Opens a queue of the source `default`, closed with the test. */
   openQueue(kind: QueueKind): Promise<Queue>;
   /** Enters a backfill by `usage-etl backfill --detach` and returns its id. */
-  enterBackfill(...args: string[]): Promise<number>;
+  createBackfill(...args: string[]): Promise<number>;
 }
 
 interface ServiceOptions {
@@ -130,7 +130,7 @@ export async function setupService(options: ServiceOptions = {}): Promise<Servic
       await queue.waitUntilReady();
       return queue;
     },
-    enterBackfill: async (...args) => {
+    createBackfill: async (...args) => {
       const { code, stdout } = await usageEtl(["backfill", ...args, "--detach", "--json"], environment);
       expect(code).toBe(0);
       const [{ backfillId }] = JSON.parse(stdout) as [{ backfillId: number }];
@@ -187,12 +187,12 @@ export function urlOf({ said }: Running): string {
 }
 
 /** Asks the HTTP side of a process. */
-export function ask(running: Running, path: "/livez" | "/readyz" | "/metrics"): Promise<Response> {
+export function request(running: Running, path: "/livez" | "/readyz" | "/metrics"): Promise<Response> {
   return fetch(urlOf(running) + path);
 }
 
 export async function metricsOf(running: Running): Promise<string> {
-  return (await ask(running, "/metrics")).text();
+  return (await request(running, "/metrics")).text();
 }
 
 /** Lines of the log of a process, parsed. */

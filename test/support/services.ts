@@ -5,12 +5,12 @@ const told = new Set<string>();
 
 /** URL of the run's Postgres, Redis or browser, which the first to ask starts (global-setup.ts). */
 export function serviceUrl(kind: "postgres" | "redis" | "browser" | "pooler"): Promise<string> {
-  const url = urls.get(kind) ?? ask(kind);
+  const url = urls.get(kind) ?? request(kind);
   urls.set(kind, url);
   return url;
 }
 
-async function ask(kind: string): Promise<string> {
+async function request(kind: string): Promise<string> {
   const response = await fetch(`${inject("services")}/${kind}`);
   const text = await response.text();
   if (response.status === 503 && kind === "redis") skipThis(text);

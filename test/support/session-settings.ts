@@ -11,7 +11,7 @@ import { SCREENS } from "./browser/screens.ts";
 import { now } from "./clock.ts";
 import { pastPooler } from "./database.ts";
 import { runHere } from "./in-process.ts";
-import { answer, overHttp } from "./mcp.ts";
+import { overHttp, response } from "./mcp.ts";
 import { openPages } from "./pages.ts";
 import { asJson, steady } from "./same-figures/program.ts";
 import { rowsOfViews } from "./same-figures/views.ts";
@@ -262,7 +262,7 @@ async function toolsOf(url: string, story: ReturnType<typeof storyOf>): Promise<
     ["status", {}],
   ];
   const texts = [];
-  for (const [name, args] of calls) texts.push(JSON.stringify(await answer(client, name, { ...args })));
+  for (const [name, args] of calls) texts.push(JSON.stringify(await response(client, name, { ...args })));
   await client.close();
   return texts.join("\n");
 }

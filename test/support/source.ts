@@ -91,7 +91,7 @@ interface BenchOptions {
 const FINAL_DAYS_AGO = 3;
 
 /**
- * The stand-in's clock stands still, so that its answers can be compared with its ledger; Postgres's runs on. Everything
+ * The stand-in's clock stands still, so that its responses can be compared with its ledger; Postgres's runs on. Everything
  * is closed when the test ends, and a connection left open fails it.
  */
 export async function setup(options: BenchOptions = {}): Promise<Bench> {
@@ -215,7 +215,7 @@ export async function openBench(
       await sql(
         "UPDATE usage.source_fact SET probe_after = now() - interval '1 s' WHERE probe_after IS NOT NULL",
       );
-      await sql("UPDATE usage.source_meter SET ask_again_at = now()");
+      await sql("UPDATE usage.source_meter SET request_again_at = now()");
       await sql("UPDATE usage.route_state SET next_try_at = NULL");
     },
     sql,

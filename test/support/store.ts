@@ -1,15 +1,15 @@
 import { sql } from "kysely";
-import type { FetchStamp } from "../../src/core/domain/coverage/finality.ts";
+import type { FetchToken } from "../../src/core/domain/coverage/finality.ts";
 import type { Window } from "../../src/core/domain/time/window.ts";
-import { AnswerCollector } from "../../src/core/domain/usage/answer.ts";
 import { METER, type Meter } from "../../src/core/domain/usage/meter.ts";
 import type { GroupBy, UsageRecord } from "../../src/core/domain/usage/record.ts";
+import { ResponseCollector } from "../../src/core/domain/usage/response.ts";
 import { noteAccess } from "../../src/core/store/access/workspace-access.ts";
 import { scopesOf } from "../../src/core/store/catalog/scopes.ts";
 import { openStore, type Store } from "../../src/core/store/db/database.ts";
-import { type LoadResult, loadAnswer } from "../../src/core/store/load/load.ts";
+import { type LoadResult, loadResponse } from "../../src/core/store/load/load.ts";
 import { migrate } from "../../src/core/store/migrate.ts";
-import { drawStamp, storeNow } from "../../src/core/store/work/fetch-ledger.ts";
+import { drawFetchToken, storeNow } from "../../src/core/store/work/fetch-ledger.ts";
 import { createTestDatabase, ensureTemplate } from "./database.ts";
 import { poll } from "./poll.ts";
 import { atEnd } from "./share.ts";
@@ -60,16 +60,16 @@ export async function proveAccess(
 ): Promise<void> {
   await noteAccess(store, {
     sourceId,
-    asked: workspaceIds,
+    requested: workspaceIds,
     named: workspaceIds,
     at: await storeNow(store.db),
   });
 }
 
-/** Rows of an answer: bucket (ISO), id, traces, and a name where it has one. */
-export type AnswerRow = readonly [bucket: string, id: string, traces: number, name?: string];
+/** Rows of a response: bucket (ISO), id, traces, and a name where it has one. */
+export type ResponseRow = readonly [bucket: string, id: string, traces: number, name?: string];
 
-/** Rows of an answer about deployments: nodes executed, agent runs and seconds of uptime. */
+/** Rows of a response about deployments: nodes executed, agent runs and seconds of uptime. */
 export type DeploymentRow = readonly [
   bucket: string,
   id: string,
@@ -77,19 +77,19 @@ export type DeploymentRow = readonly [
   name?: string,
 ];
 
-interface GivenAnswer {
+interface GivenResponse {
   sourceId: number;
   groupBy: GroupBy;
   workspaceId: string;
   window: Window;
   settleAfterMs?: number;
-  stamp?: FetchStamp;
+  fetchToken?: FetchToken;
 }
 
-/** Loads a whole answer for one workspace, as if it had just been fetched, or under the number and time that are given. */
+/** Loads a whole response for one workspace, as if it had just been fetched, or under the number and time that are given. */
 export async function loadRows(
   store: Store,
-  given: GivenAnswer & { meter?: Meter; rows: readonly AnswerRow[] },
+  given: GivenResponse & { meter?: Meter; rows: readonly ResponseRow[] },
 ): Promise<LoadResult> {
   const records = given.rows.map(([bucket, dimensionId, traces, name]) => ({
     bucketStart: Date.parse(bucket),
@@ -101,10 +101,13 @@ export async function loadRows(
   return loadRecords(store, { ...given, meter: given.meter ?? "traces" }, records);
 }
 
-/** The same of an answer about deployments, or about sandboxes in millionths of a unit. */
+/** The same of a response about deployments, or about sandboxes in millionths of a unit. */
 export async function loadDeploymentRows(
   store: Store,
-  given: GivenAnswer & { meter?: "deployments" | "sandboxes" | "evaluators"; rows: readonly DeploymentRow[] },
+  given: GivenResponse & {
+    meter?: "deployments" | "sandboxes" | "evaluators";
+    rows: readonly DeploymentRow[];
+  },
 ): Promise<LoadResult> {
   const { meter = "deployments" } = given;
   const records = given.rows.flatMap(([bucket, dimensionId, measures, name]) =>
@@ -122,21 +125,21 @@ export async function loadDeploymentRows(
 
 async function loadRecords(
   store: Store,
-  given: GivenAnswer & { meter: Meter },
+  given: GivenResponse & { meter: Meter },
   records: readonly UsageRecord[],
 ): Promise<LoadResult> {
   const { sourceId, meter, groupBy, workspaceId, window, settleAfterMs = 0 } = given;
-  const answer = new AnswerCollector({ window, groupBy, workspaceIds: [workspaceId] });
-  answer.add(records);
+  const response = new ResponseCollector({ window, groupBy, workspaceIds: [workspaceId] });
+  response.add(records);
   const scopes = { sourceId, meter, groupBy, stride: window.stride, workspaceIds: [workspaceId] };
-  return loadAnswer(store, {
+  return loadResponse(store, {
     sourceId,
     meter,
     groupBy,
     window,
-    answer,
+    response,
     settleAfterMs,
-    stamp: given.stamp ?? (await drawStamp(store.db)),
+    fetchToken: given.fetchToken ?? (await drawFetchToken(store.db)),
     scopeIds: await scopesOf(store.db, scopes),
   });
 }

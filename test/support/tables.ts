@@ -11,7 +11,7 @@ import type { Bench } from "./source.ts";
 /** `group_by stride bucket workspace dimension` to traces; absent is zero. */
 export type Figures = Map<string, number>;
 
-interface Asked {
+interface Requested {
   readonly stride: Stride;
   readonly range: Interval;
   readonly groupings?: readonly GroupBy[];
@@ -19,19 +19,20 @@ interface Asked {
   readonly workspaceIds?: readonly string[];
 }
 
-/** The stand-in's ledger, summed here: independent of the stand-in's answers and of the product. */
-export function inLedger(standin: Standin, asked: Asked): Figures {
+/** The stand-in's ledger, summed here: independent of the stand-in's responses and of the product. */
+export function inLedger(standin: Standin, requested: Requested): Figures {
   const { ledger, organisation, access } = standin;
-  const size = STRIDE_MS[asked.stride];
-  const count = (asked.range.end - asked.range.start) / size;
-  const edges = Array.from({ length: count + 1 }, (_, i) => asked.range.start + i * size);
-  const asks = (id: string) => asked.workspaceIds === undefined || asked.workspaceIds.includes(id);
+  const size = STRIDE_MS[requested.stride];
+  const count = (requested.range.end - requested.range.start) / size;
+  const edges = Array.from({ length: count + 1 }, (_, i) => requested.range.start + i * size);
+  const requests = (id: string) =>
+    requested.workspaceIds === undefined || requested.workspaceIds.includes(id);
   /** By key without its bucket: added up as numbers, since a line for each stream and hour takes seconds. */
   const sums = new Map<string, { groupBy: GroupBy; workspace: string; id: string; traces: Float64Array }>();
   for (const stream of organisation.streams) {
     const { project, user, key } = stream;
     const { workspace } = project;
-    if (!asks(workspace.id) || !access.canRead(workspace)) continue;
+    if (!requests(workspace.id) || !access.canRead(workspace)) continue;
     const counts = ledger.counts(stream, edges);
     const ids: Record<GroupBy, string> = {
       workspace: workspace.id,
@@ -39,7 +40,7 @@ export function inLedger(standin: Standin, asked: Asked): Figures {
       user: user?.id ?? "",
       api_key: key?.shortKey ?? "",
     };
-    for (const groupBy of asked.groupings ?? GROUPINGS) {
+    for (const groupBy of requested.groupings ?? GROUPINGS) {
       const id = ids[groupBy];
       const name = `${groupBy} ${workspace.id} ${id}`;
       const sum = sums.get(name) ?? { groupBy, workspace: workspace.id, id, traces: new Float64Array(count) };
@@ -51,7 +52,7 @@ export function inLedger(standin: Standin, asked: Asked): Figures {
   const instants = edges.map((edge) => new Date(edge).toISOString());
   for (const { groupBy, workspace, id, traces } of sums.values()) {
     for (const [i, sum] of traces.entries()) {
-      if (sum !== 0) figures.set(line(groupBy, asked.stride, instants[i] ?? "", workspace, id), sum);
+      if (sum !== 0) figures.set(line(groupBy, requested.stride, instants[i] ?? "", workspace, id), sum);
     }
   }
   return figures;
@@ -122,8 +123,8 @@ export function booked(
   }: { hourDays?: number; workspaceIds?: readonly string[] } = {},
 ): Figures {
   const { standin, dataStart, today } = bench;
-  const asked = workspaceIds.length === 0 ? {} : { workspaceIds };
-  const within = (start: number) => ({ ...asked, range: { start, end: today + DAY_MS } });
+  const requested = workspaceIds.length === 0 ? {} : { workspaceIds };
+  const within = (start: number) => ({ ...requested, range: { start, end: today + DAY_MS } });
   const days = inLedger(standin, { stride: "day", ...within(dataStart) });
   if (hourDays === 0) return days;
   const since = Math.max(dataStart, today - hourDays * DAY_MS);

@@ -42,7 +42,7 @@ try {
         await route.fulfill({ response: fetched, body: inLanguage(await fetched.text()) });
       });
       const response = await page.goto(new URL(path, url).href, { waitUntil: "load" });
-      if (response?.status() !== 200) throw new Error(`${path} answered ${response?.status()}`);
+      if (response?.status() !== 200) throw new Error(`${path} responded with ${response?.status()}`);
       const file = join(FOLDER, `${name}-${colorScheme}.png`);
       await page.screenshot({ path: file, animations: "disabled" });
       const { size } = statSync(file);

@@ -2,23 +2,23 @@ import { randomUUID } from "node:crypto";
 import * as protocol03 from "@a2a-js/sdk/client";
 import * as protocol1 from "a2a-sdk-1/client";
 
-/** What the suite uses of both clients of the protocol, and of their answers. */
+/** What the suite uses of both clients of the protocol, and of their responses. */
 export interface Conversation {
-  /** An empty id of the prior answer is not sent. */
-  send(text: string, prior?: Prior): Promise<TaskAnswer>;
-  stream(text: string, prior?: Prior): AsyncIterable<TaskAnswer & { final: boolean }>;
-  task(of: TaskAnswer): Promise<TaskAnswer>;
-  cancel(of: TaskAnswer): Promise<unknown>;
+  /** An empty id of the prior response is not sent. */
+  send(text: string, prior?: Prior): Promise<TaskResponse>;
+  stream(text: string, prior?: Prior): AsyncIterable<TaskResponse & { final: boolean }>;
+  task(of: TaskResponse): Promise<TaskResponse>;
+  cancel(of: TaskResponse): Promise<unknown>;
 }
 
-interface TaskAnswer {
+interface TaskResponse {
   readonly id: string;
   readonly contextId: string;
   readonly state: string;
   readonly reply: string | undefined;
 }
 
-type Prior = Pick<TaskAnswer, "id" | "contextId">;
+type Prior = Pick<TaskResponse, "id" | "contextId">;
 
 interface Server {
   readonly url: string;
@@ -80,8 +80,8 @@ interface Wire03 {
   final?: boolean;
 }
 
-function fromTask(answer: unknown): TaskAnswer {
-  const { id, taskId, contextId, status, artifacts } = answer as Wire03;
+function fromTask(response: unknown): TaskResponse {
+  const { id, taskId, contextId, status, artifacts } = response as Wire03;
   const parts = (artifacts?.[0]?.parts ?? status?.message?.parts ?? []) as { kind: string; text?: string }[];
   return {
     id: `${id ?? taskId}`,
@@ -91,7 +91,7 @@ function fromTask(answer: unknown): TaskAnswer {
   };
 }
 
-function fromEvent(event: unknown): TaskAnswer & { final: boolean } {
+function fromEvent(event: unknown): TaskResponse & { final: boolean } {
   return { ...fromTask(event), final: (event as Wire03).final ?? false };
 }
 
@@ -124,9 +124,9 @@ async function with1({ url, apiKey, assistant }: Server): Promise<Conversation> 
     send: async (text, prior) => from1(await client.sendMessage(params(text, prior))),
     stream: async function* (text, prior) {
       for await (const { payload } of client.sendMessageStream(params(text, prior))) {
-        const answered = from1(payload?.value);
+        const responded = from1(payload?.value);
         // Version 1 has no `final`: the last state is final.
-        yield { ...answered, final: payload?.$case === "statusUpdate" && answered.state === "completed" };
+        yield { ...responded, final: payload?.$case === "statusUpdate" && responded.state === "completed" };
       }
     },
     task: async ({ id }) => from1(await client.getTask({ id, tenant: "", historyLength: undefined })),
@@ -147,8 +147,8 @@ interface Part1 {
   content?: { $case: string; value: unknown };
 }
 
-function from1(answer: unknown): TaskAnswer {
-  const { id, taskId, contextId, status, artifacts } = answer as Wire1;
+function from1(response: unknown): TaskResponse {
+  const { id, taskId, contextId, status, artifacts } = response as Wire1;
   const parts = artifacts?.[0]?.parts ?? status?.message?.parts ?? [];
   const text = parts.find((part) => part.content?.$case === "text")?.content?.value;
   return {

@@ -25,19 +25,19 @@ describe.skipIf(untested("DEPLOYMENT_URL")).each(A2AS)("A2A, %s", (a2a) => {
     });
 
     test("a message is sent, answered, and its task can be looked up", async () => {
-      const answered = await client.send("hello there");
-      expect(answered).toMatchObject({
+      const responded = await client.send("hello there");
+      expect(responded).toMatchObject({
         id: expect.stringMatching(/./),
         contextId: expect.stringMatching(/./),
       });
-      expect(answered.state).toBe("completed");
-      expect(answered.reply).toBeTruthy();
-      if (the.local) expect(answered.reply).toContain("hello there");
+      expect(responded.state).toBe("completed");
+      expect(responded.reply).toBeTruthy();
+      if (the.local) expect(responded.reply).toContain("hello there");
       // Some live servers ask for the context as well, which the 1.x client does not send.
       if (the.local || !name.includes("1.x")) {
-        expect(await client.task(answered)).toMatchObject({
-          id: answered.id,
-          contextId: answered.contextId,
+        expect(await client.task(responded)).toMatchObject({
+          id: responded.id,
+          contextId: responded.contextId,
           state: "completed",
         });
       }
@@ -86,9 +86,9 @@ describe.skipIf(untested("DEPLOYMENT_URL")).each(A2AS)("A2A, %s", (a2a) => {
     });
 
     test("a task cannot be cancelled, and an unknown one is not found", async () => {
-      const answered = await client.send("hello");
-      await expect(client.cancel(answered)).rejects.toThrow(/not (currently )?supported|operation/i);
-      const nobody = { ...answered, id: "00000000-0000-4000-8000-000000000000" };
+      const responded = await client.send("hello");
+      await expect(client.cancel(responded)).rejects.toThrow(/not (currently )?supported|operation/i);
+      const nobody = { ...responded, id: "00000000-0000-4000-8000-000000000000" };
       await expect(client.task(nobody)).rejects.toThrow(/not found/i);
     });
 

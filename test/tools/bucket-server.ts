@@ -15,7 +15,7 @@ const PAGE = 2;
 export async function startBucketServer(): Promise<{ url: string; environment: Record<string, string> }> {
   const objects = new Map<string, Buffer>();
   const server = createServer(async (request, response) => {
-    const { status, said = "" } = answerTo(request, await buffer(request), objects);
+    const { status, said = "" } = responseTo(request, await buffer(request), objects);
     const body = Buffer.from(said);
     const [, from, to] = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? "") ?? [];
     const part =
@@ -41,12 +41,12 @@ export async function startBucketServer(): Promise<{ url: string; environment: R
   return { url, environment };
 }
 
-interface Answer {
+interface Response {
   readonly status: number;
   readonly said?: string | Buffer;
 }
 
-function answerTo(request: IncomingMessage, body: Buffer, objects: Map<string, Buffer>): Answer {
+function responseTo(request: IncomingMessage, body: Buffer, objects: Map<string, Buffer>): Response {
   const { pathname, searchParams } = new URL(request.url ?? "/", "http://bucket");
   const [, bucket = "", key = ""] = /^\/([^/]*)\/?(.*)$/.exec(decodeURIComponent(pathname)) ?? [];
   if (!request.headers.authorization?.includes(`Credential=${KEY}/`))
@@ -62,7 +62,7 @@ function answerTo(request: IncomingMessage, body: Buffer, objects: Map<string, B
   return found === undefined ? refusal(404, "NoSuchKey") : { status: 200, said: found };
 }
 
-function list(objects: ReadonlyMap<string, Buffer>, query: URLSearchParams): Answer {
+function list(objects: ReadonlyMap<string, Buffer>, query: URLSearchParams): Response {
   const after = query.get("continuation-token") ?? "";
   const keys = [...objects.keys()]
     .filter((key) => key.startsWith(query.get("prefix") ?? "") && key > after)
@@ -79,6 +79,6 @@ function list(objects: ReadonlyMap<string, Buffer>, query: URLSearchParams): Ans
   };
 }
 
-function refusal(status: number, code: string): Answer {
+function refusal(status: number, code: string): Response {
   return { status, said: `<Error><Code>${code}</Code><Message>${KEY} ${SECRET}</Message></Error>` };
 }

@@ -11,7 +11,7 @@ import { openStore } from "../../src/core/store/db/database.ts";
 import { listViews, type View } from "../../src/core/store/db/views.ts";
 import { migrate } from "../../src/core/store/migrate.ts";
 import { ALL_DUE } from "../support/by-hand.ts";
-import { enterPrices } from "../support/charges.ts";
+import { createPrices } from "../support/charges.ts";
 import { createTestDatabase, pastPooler } from "../support/database.ts";
 import { addSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
@@ -47,7 +47,7 @@ beforeAll(async () => {
       await load(windowOf("hour", "2026-03-01T00:00Z", "2026-03-01T10:00Z"), "2026-03-01T00:00:00Z");
     }
   }
-  await enterPrices(store, [{ unitPrice: "99999999.0123456789" }]);
+  await createPrices(store, [{ unitPrice: "99999999.0123456789" }]);
   // By hand, so costs are noted by hand too.
   const hand = new pg.Client({ connectionString: url });
   await hand.connect();
@@ -105,7 +105,7 @@ const COST = (() => {
   const unscaled = (BIG * 999_999_990_123_456_789n).toString();
   return `${unscaled.slice(0, -10)}.${unscaled.slice(-10)}`;
 })();
-const ANSWERS = [
+const RESPONSES = [
   ["2026-03-01", String(BIG), "t"],
   ["2026-03-01T00:00:00Z", String(BIG)],
   [String(2n * BIG)],
@@ -173,7 +173,7 @@ describe("JDBC", () => {
     ]);
     expect([...of("view"), ...of("column")].filter((line) => line.at(-1) !== "true")).toEqual([]);
     await expectCounts(new Map(of("rows").map(([view = "", count]) => [view, Number(count)])));
-    expect(of("value")).toEqual(ANSWERS);
+    expect(of("value")).toEqual(RESPONSES);
   });
 });
 
@@ -229,10 +229,10 @@ describe("ODBC", () => {
       read.set(name, Number(rows[0]?.[0]));
     }
     await expectCounts(read);
-    const answers: string[][] = [];
-    for (const query of VALUES) answers.push((await isql([query]))[1] ?? []);
+    const responses: string[][] = [];
+    for (const query of VALUES) responses.push((await isql([query]))[1] ?? []);
     const asOdbc = (cell: string) => (cell === "t" ? "1" : cell.replace("T", " ").replace("Z", ""));
-    expect(answers).toEqual(ANSWERS.map((row) => row.map(asOdbc)));
+    expect(responses).toEqual(RESPONSES.map((row) => row.map(asOdbc)));
   });
 });
 
@@ -257,7 +257,7 @@ describe("psql", () => {
     const shown = await psql(...VALUES);
     // An instant is shown in the session's zone, and is the same one; a day is a day.
     const cells = shown.map((line) => line.split("|")).map((row) => row.map(toInstant));
-    expect(cells).toEqual(ANSWERS);
+    expect(cells).toEqual(RESPONSES);
   });
 });
 
@@ -322,13 +322,13 @@ describe("a driver of Node, in a process of the zone", () => {
         console.log(JSON.stringify({ counts, answers }));
         await client.end();
       })();`;
-    const said = await inZone<{ counts: [string, number][]; answers: unknown }>(
+    const said = await inZone<{ counts: [string, number][]; responses: unknown }>(
       zone,
       program,
       require.resolve("pg"),
     );
     await expectCounts(new Map(said.counts));
-    expect(said.answers).toEqual(ANSWERS);
+    expect(said.responses).toEqual(RESPONSES);
   });
 
   test.for(ZONES)("that of Evidence reads the same values in the zone %s", async (zone, { skip }) => {

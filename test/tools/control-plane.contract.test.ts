@@ -48,14 +48,18 @@ describe.skipIf(untested("CONTROL_PLANE_URL"))("control plane", () => {
   });
   afterAll(() => the.close());
 
-  const ask = (method: string, path: string, body?: string, apiKey = the.apiKey): Promise<Response> =>
+  const request = (method: string, path: string, body?: string, apiKey = the.apiKey): Promise<Response> =>
     fetch(`${the.url}${path}`, {
       method,
       headers: { "x-api-key": apiKey, "content-type": "application/json" },
       ...(body === undefined ? {} : { body }),
     });
   const patch = (name: string, body: unknown): Promise<Response> =>
-    ask("PATCH", `/v2/sandboxes/templates/${name}`, typeof body === "string" ? body : JSON.stringify(body));
+    request(
+      "PATCH",
+      `/v2/sandboxes/templates/${name}`,
+      typeof body === "string" ? body : JSON.stringify(body),
+    );
 
   test("langsmith renames a template there and back, and nothing but its name changes", async () => {
     const before = template.parse(await client.getTemplate(TEMPLATE));
@@ -116,14 +120,14 @@ describe.skipIf(untested("CONTROL_PLANE_URL"))("control plane", () => {
 
   // Creating one on a live platform costs money and minutes.
   test.runIf(LOCAL)("a deployment is created, deployed step by step, updated, and may fail", async () => {
-    const created = await ask(
+    const created = await request(
       "POST",
       "/v2/deployments",
       JSON.stringify({ name: "a", source: "external_docker" }),
     );
     expect(created.status).toBe(201);
     const { id, latest_revision_id: first } = (await created.json()) as Record<string, string>;
-    expect(await (await ask("GET", `/v2/deployments/${id}`)).json()).toMatchObject({
+    expect(await (await request("GET", `/v2/deployments/${id}`)).json()).toMatchObject({
       id,
       latest_revision_id: first,
     });
@@ -137,7 +141,7 @@ describe.skipIf(untested("CONTROL_PLANE_URL"))("control plane", () => {
 
     const update = async (body: object) =>
       (
-        (await (await ask("PATCH", `/v2/deployments/${id}`, JSON.stringify(body))).json()) as Record<
+        (await (await request("PATCH", `/v2/deployments/${id}`, JSON.stringify(body))).json()) as Record<
           string,
           string
         >
@@ -152,7 +156,7 @@ describe.skipIf(untested("CONTROL_PLANE_URL"))("control plane", () => {
   async function statuses(id: string, revision: string): Promise<string[]> {
     const seen: string[] = [];
     for (let looks = 0; looks < 20; looks++) {
-      const response = await ask("GET", `/v2/deployments/${id}/revisions/${revision}`);
+      const response = await request("GET", `/v2/deployments/${id}/revisions/${revision}`);
       const { status } = (await response.json()) as { status: string };
       if (seen.at(-1) !== status) seen.push(status);
       if (status === "DEPLOYED" || status.endsWith("_FAILED")) return seen;

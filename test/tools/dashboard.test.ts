@@ -7,11 +7,11 @@ import { failScopes } from "../../src/core/store/catalog/failures.ts";
 import { scopesOf } from "../../src/core/store/catalog/scopes.ts";
 import type { Store } from "../../src/core/store/db/database.ts";
 import { createBackfill } from "../../src/core/store/work/backfills.ts";
-import { beginFetch, drawStamp, finishFetch } from "../../src/core/store/work/fetch-ledger.ts";
+import { beginFetch, drawFetchToken, finishFetch } from "../../src/core/store/work/fetch-ledger.ts";
 import { createMetrics } from "../../src/web/metrics.ts";
-import { CLOSE_MARCH, enterPrices } from "../support/charges.ts";
+import { CLOSE_MARCH, createPrices } from "../support/charges.ts";
 import { addSource, connect, connectPlain } from "../support/reporting.ts";
-import { type AnswerRow, loadDeploymentRows, loadRows, setupMigrated, windowOf } from "../support/store.ts";
+import { loadDeploymentRows, loadRows, type ResponseRow, setupMigrated, windowOf } from "../support/store.ts";
 import { expand, queries, read, targets } from "./dashboard/dashboard.ts";
 
 const { groups } = parse(read("monitoring/rules.yml")) as {
@@ -43,7 +43,7 @@ async function filledStore(): Promise<{ store: Store; url: string }> {
   const of = (groupBy: GroupBy) => ({ sourceId, workspaceId: WORKSPACE, groupBy });
   for (const groupBy of GROUPINGS) {
     const id = groupBy === "workspace" ? WORKSPACE : "00000000-0000-4000-8000-00000000000a";
-    const days: AnswerRow[] = [
+    const days: ResponseRow[] = [
       ["2026-03-02", id, 7, "a name"],
       ["2026-03-03", id, 8],
     ];
@@ -65,7 +65,12 @@ async function filledStore(): Promise<{ store: Store; url: string }> {
   const users = { sourceId, groupBy: "user", stride: "day", workspaceIds: [WORKSPACE] } as const;
   const scopeIds = await scopesOf(store.db, users);
   const failure = { state: "failed", code: "test", message: "test" } as const;
-  await failScopes(store, { scopeIds, period: failed, stamp: await drawStamp(store.db), ...failure });
+  await failScopes(store, {
+    scopeIds,
+    period: failed,
+    fetchToken: await drawFetchToken(store.db),
+    ...failure,
+  });
   const members = [{ workspaceId: WORKSPACE, scopeId: scopeIds[0] as number }];
   await createBackfill(store, {
     meter: "traces",
@@ -85,7 +90,7 @@ describe("the SQL of the dashboard", () => {
   test("runs as usage_reader and shows what is loaded", async () => {
     const { store, url } = await filledStore();
     // 3 March has none.
-    await enterPrices(store, [{ unitPrice: "0.0005", to: "2026-03-03" }]);
+    await createPrices(store, [{ unitPrice: "0.0005", to: "2026-03-03" }]);
     const client = await connect(url);
     // What no panel may be without: an open difference, a restatement and a late change of the days shown, a closed month.
     await client.query(`
@@ -149,7 +154,7 @@ test("the month under way is compared with the same days of the month before, an
   if (yesterday > first) await load(first, yesterday, 0);
   if (yesterday >= first) await load(yesterday, today, 1e12);
   await load(today, today.plus({ days: 1 }), 1e12);
-  await enterPrices(store, [{ unitPrice: "0.0005" }]);
+  await createPrices(store, [{ unitPrice: "0.0005" }]);
 
   const client = await connectPlain(url);
   const rowsOf = async (title: string) => {

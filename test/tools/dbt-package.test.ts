@@ -4,8 +4,8 @@ import { GROUPINGS, type GroupBy } from "../../src/core/domain/usage/record.ts";
 import { failScopes } from "../../src/core/store/catalog/failures.ts";
 import { scopesOf } from "../../src/core/store/catalog/scopes.ts";
 import type { Store } from "../../src/core/store/db/database.ts";
-import { drawStamp } from "../../src/core/store/work/fetch-ledger.ts";
-import { enterPrices } from "../support/charges.ts";
+import { drawFetchToken } from "../../src/core/store/work/fetch-ledger.ts";
+import { createPrices } from "../support/charges.ts";
 import { addSource, connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
 import { dbtRun } from "./dbt/build.ts";
@@ -123,7 +123,7 @@ test("marts hold the final days of the views, and every later change of them rea
   await failScopes(store, {
     scopeIds: await scopesOf(store.db, { sourceId, groupBy: "api_key", stride: "day", workspaceIds: [TWO] }),
     period: windowOf("day", "2026-03-02", "2026-03-03"),
-    stamp: await drawStamp(store.db),
+    fetchToken: await drawFetchToken(store.db),
     ...({ state: "failed", code: "test", message: "test" } as const),
   });
   const second = await dbtRun(client);
@@ -176,7 +176,7 @@ test("the package's tests pass, its metrics give the figures of the views, and a
   }
   const price = { unitPrice: "0.5", from: "2026-03-02" };
   const prices = ["USD", "EUR"].map((currency) => ({ ...price, sku: `traces ${currency}`, currency }));
-  await enterPrices(store, prices);
+  await createPrices(store, prices);
   const client = await connectAsDbt(url);
   await dbtRun(client);
   const run = async (sql: string) => (await client.query(sql)).rows;

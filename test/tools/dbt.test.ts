@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { GROUPINGS } from "../../src/core/domain/usage/record.ts";
 import { keyOf, listViews } from "../../src/core/store/db/views.ts";
-import { enterPrices } from "../support/charges.ts";
+import { createPrices } from "../support/charges.ts";
 import { dbtKeyTest, dbtSources } from "../support/dbt-sources.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
@@ -47,7 +47,7 @@ test("the dbt tests pass on usage of every dimension with missing days, and fail
       await load(windowOf("hour", "2026-03-01T00:00Z", "2026-03-01T10:00Z"), "2026-03-01T03:00:00Z", 3);
     }
   }
-  await enterPrices(store, [{ unitPrice: "1" }, { sku: "retention", unitPrice: "1" }]);
+  await createPrices(store, [{ unitPrice: "1" }, { sku: "retention", unitPrice: "1" }]);
 
   const client = await connectPlain(url, "usage_reader");
   const expand = (sql: string) =>

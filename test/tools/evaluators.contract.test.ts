@@ -13,8 +13,8 @@ test.each(["evaluator", "resource", "run_rule"])("the platform's client reads sp
     defaultHeaders: { "X-Tenant-Id": workspaceId },
     maxRetries: 0,
   });
-  const answer = await client.onlineEvaluators.spend({ period_start: "2026-10-19", group_by: by });
-  const days = (answer.groups ?? []).flatMap((group) => group.days ?? []);
+  const response = await client.onlineEvaluators.spend({ period_start: "2026-10-19", group_by: by });
+  const days = (response.groups ?? []).flatMap((group) => group.days ?? []);
   const rows = standin.evaluatorLedger.days({
     workspaceId,
     start: Date.parse("2026-10-19"),
@@ -23,5 +23,5 @@ test.each(["evaluator", "resource", "run_rule"])("the platform's client reads sp
   const billionths = days.reduce((sum, { spend_usd = Number.NaN }) => sum + Math.round(spend_usd * 1e9), 0);
   expect(billionths).toBe(rows.reduce((sum, { spend_usd }) => sum + spend_usd, 0));
   expect(billionths).toBeGreaterThan(0);
-  expect(answer.period_end).toBe("2026-10-25");
+  expect(response.period_end).toBe("2026-10-25");
 });

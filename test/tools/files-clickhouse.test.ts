@@ -41,12 +41,14 @@ test.skipIf(clickHouse === undefined)(
     const client = await connectPlain(databaseUrl);
     const days = async () => {
       const query = "SELECT usage_date::text, sum(traces) FROM reporting.fct_usage_project_daily";
-      const asked = await clickHouse?.queryAsync(`${query} GROUP BY 1 ORDER BY 1`, { format: "JSONCompact" });
+      const requested = await clickHouse?.queryAsync(`${query} GROUP BY 1 ORDER BY 1`, {
+        format: "JSONCompact",
+      });
       const { rows } = await client.query<string[]>({
         text: `${query} GROUP BY 1 ORDER BY 1`,
         rowMode: "array",
       });
-      const found: unknown[][] = JSON.parse(asked?.text() ?? "").data;
+      const found: unknown[][] = JSON.parse(requested?.text() ?? "").data;
       return { found: found.map(([day, sum]) => [day, sum === null ? null : String(sum)]), expected: rows };
     };
     const first = await days();

@@ -28,7 +28,7 @@ const ENGINES = [
 ];
 
 test.each(ENGINES)(
-  "what people ask of the views has the same answer in $engine, row by row",
+  "what people ask of the views has the same response in $engine, row by row",
   async ({ withEngine }) => {
     const { url, folder, place, write, load } = await setupFiles();
     await load("workspace", FIRST, [[WORKSPACES[0], 12]]);
@@ -40,7 +40,7 @@ test.each(ENGINES)(
     await load("project", SECOND, [[PROJECTS[2] as string, 29]], 1);
     await write({ views: [] });
     const manifest = await manifestOf(place);
-    const asked = [...OF_THE_BENCH.map(({ view }) => view), ...QUESTIONS.values()]
+    const requested = [...OF_THE_BENCH.map(({ view }) => view), ...QUESTIONS.values()]
       .map((query) =>
         query
           .trim()
@@ -54,9 +54,9 @@ test.each(ENGINES)(
         );
       });
     const client = await connectPlain(url);
-    const answers: number[] = [];
+    const responses: number[] = [];
     await withEngine(url, { folder, manifest }, async (run) => {
-      for (const query of asked) {
+      for (const query of requested) {
         const { columns, rows } = await run(query);
         const { fields, rows: expected } = await client.query<(string | null)[]>({
           text: query,
@@ -70,11 +70,11 @@ test.each(ENGINES)(
         expect(rows.map(plain).sort(), query).toEqual(
           expected.map((row) => plain(kept.map((at) => row[at] ?? null))).sort(),
         );
-        answers.push(rows.length);
+        responses.push(rows.length);
       }
     });
-    expect(answers.length).toBeGreaterThan(20);
-    expect(answers.filter((rows) => rows > 0).length).toBeGreaterThan(15);
+    expect(responses.length).toBeGreaterThan(20);
+    expect(responses.filter((rows) => rows > 0).length).toBeGreaterThan(15);
   },
 );
 

@@ -81,7 +81,7 @@ test("only days whose figures changed are written again, and old files go after 
   const first = await write({ views: ["fct_usage_workspace_daily", "dim_workspace"] });
   const before = await manifestOf(place);
   expect(await write({ views: ["fct_usage_workspace_daily"] })).toMatchObject({ written: 0, removed: 0 });
-  // The same answer again changes when it was fetched, not what it says.
+  // The same response again changes when it was fetched, not what it says.
   await load("workspace", FIRST, [[WORKSPACES[0], 7]]);
   expect(await write({ views: ["fct_usage_workspace_daily"] })).toMatchObject({ written: 0 });
   await load("workspace", SECOND, [[WORKSPACES[0], 9]]);

@@ -1,7 +1,7 @@
 import { checkFiles, type Manifest, readManifest } from "../../src/features/export/manifest.ts";
 import { openPlace, type Place } from "../../src/features/export/place.ts";
 import { writeFiles } from "../../src/features/export/write-files.ts";
-import { enterPrices } from "../support/charges.ts";
+import { createPrices } from "../support/charges.ts";
 import { now } from "../support/clock.ts";
 import { addSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, setupMigrated, windowOf } from "../support/store.ts";
@@ -21,7 +21,7 @@ export async function setupFiles() {
   const { store, url } = await setupMigrated();
   const sourceId = await addSource(store, { slug: "default", workspaceIds: WORKSPACES, dataStart: FIRST });
   const folder = temporaryFolder();
-  await enterPrices(store, [{ unitPrice: "0.0000000003" }]);
+  await createPrices(store, [{ unitPrice: "0.0000000003" }]);
   const place = await openPlace(folder, { signal });
   const write = (options: { place?: Place; views?: string[]; keepMs?: number } = {}) =>
     writeFiles({

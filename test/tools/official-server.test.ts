@@ -102,7 +102,7 @@ async function officialServer(versions: readonly string[]) {
       );
       if (made === undefined || !(Symbol.asyncIterator in made)) return send(made);
       const events = made[Symbol.asyncIterator]();
-      // Until its first event a stream is answered with a document.
+      // Until its first event a stream is responded with a document.
       const first = await events.next();
       response.writeHead(200, { "content-type": "text/event-stream" });
       for (let event = first; event.done !== true; event = await events.next())

@@ -40,8 +40,8 @@ describe.skipIf(untested("DEPLOYMENT_URL"))("threads and runs", () => {
   const statusOf = async (threadId: string, runId: string) => (await client.runs.get(threadId, runId)).status;
   const running = (threadId: string, runId: string) =>
     poll(async () => (await statusOf(threadId, runId)) !== "pending", { deadlineMs: 30_000 });
-  const failure = (asked: Promise<unknown>): Promise<number | undefined> =>
-    asked.then(
+  const failure = (requested: Promise<unknown>): Promise<number | undefined> =>
+    requested.then(
       () => undefined,
       (error: { status?: number }) => error.status,
     );
@@ -81,7 +81,7 @@ describe.skipIf(untested("DEPLOYMENT_URL"))("threads and runs", () => {
     expect((await client.runs.list(thread_id)).map((one) => one.run_id)).toEqual([later.run_id]);
     expect(await failure(client.runs.cancel(thread_id, earlier.run_id))).toBe(404);
     expect(await failure(client.runs.join(thread_id, earlier.run_id))).toBe(404);
-    // It was stopped: a waiting client gets its answer long before the run would have ended, and the new run begins.
+    // It was stopped: a waiting client gets its response long before the run would have ended, and the new run begins.
     expect(await joined).toBe(404);
     await running(thread_id, later.run_id);
     // The state is the new run's alone while it runs and afterwards, when the earlier run would have replied.

@@ -21,12 +21,16 @@ interface Files {
 type Run = (query: string) => Promise<{ columns: string[]; rows: Rows }>;
 
 /** Asks DuckDB what the files in a folder hold, through the views that `files views duckdb` makes. */
-export async function withDuckDb<T>(url: string, files: Files, ask: (run: Run) => Promise<T>): Promise<T> {
+export async function withDuckDb<T>(
+  url: string,
+  files: Files,
+  request: (run: Run) => Promise<T>,
+): Promise<T> {
   const instance = await DuckDBInstance.create(":memory:");
   const connection = await instance.connect();
   try {
     await connection.run(await scriptFor("duckdb", url, files));
-    return await ask(async (query) => {
+    return await request(async (query) => {
       const result = await connection.runAndReadAll(query);
       const rows = result.getRows().map((row) => row.map((value) => (value === null ? null : String(value))));
       return { columns: result.columnNames(), rows };
@@ -51,12 +55,12 @@ export async function withClickHouse<T>(
   clickHouse: ClickHouse,
   url: string,
   files: Files,
-  ask: (run: Run) => Promise<T>,
+  request: (run: Run) => Promise<T>,
 ): Promise<T> {
   await fillClickHouse(clickHouse, await scriptFor("clickhouse", url, files));
-  return ask(async (query) => {
-    const answer = await clickHouse.queryAsync(query, { format: "JSONCompact" });
-    const { meta, data } = JSON.parse(answer.text()) as { meta: { name: string }[]; data: unknown[][] };
+  return request(async (query) => {
+    const response = await clickHouse.queryAsync(query, { format: "JSONCompact" });
+    const { meta, data } = JSON.parse(response.text()) as { meta: { name: string }[]; data: unknown[][] };
     const rows = data.map((row) => row.map((value) => (value === null ? null : String(value))));
     return { columns: meta.map(({ name }) => name), rows };
   });

@@ -61,9 +61,9 @@ describe("docker-compose.yml", () => {
     { livez: 503, readyz: 200, exit: 1, killed: "1 SIGTERM\n" },
   ])("the health check of a process with livez $livez and readyz $readyz ends with $exit", async (given) => {
     const { livez, readyz, exit, killed } = given;
-    const asked: string[] = [];
+    const requested: string[] = [];
     const server = createServer(({ url = "" }, response) => {
-      asked.push(url);
+      requested.push(url);
       response.writeHead(url === "/livez" ? livez : readyz).end();
     });
     const port = await listenInTest(server);
@@ -78,7 +78,7 @@ describe("docker-compose.yml", () => {
       );
     });
     expect(ended).toEqual({ exit, said: killed });
-    expect(asked.filter((url) => url === "/livez").length).toBe(killed === "" ? 1 : 3);
+    expect(requested.filter((url) => url === "/livez").length).toBe(killed === "" ? 1 : 3);
   });
 });
 

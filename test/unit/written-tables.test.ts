@@ -23,7 +23,7 @@ const MODULES: Readonly<Record<string, readonly string[]>> = {
   "catalog/server-capabilities.ts": ["source_fact"],
   "catalog/source-meters.ts": ["source_meter"],
   "catalog/sources.ts": ["source"],
-  "access/withdraw-zeros.ts": ["withdrawal"],
+  "access/invalidate-zeros.ts": ["withdrawal"],
   "catalog/write-workspaces.ts": ["workspace"],
   "catalog/failures.ts": ["failure"],
   "work/fetch-ledger.ts": ["fetch"],
@@ -63,7 +63,7 @@ const OTHERS: readonly { readonly file: string; readonly why: string; readonly t
       tables: ["coverage"],
     },
     {
-      file: "access/withdraw-zeros.ts",
+      file: "access/invalidate-zeros.ts",
       why: "one statement finds the zeros and moves them; triggers keep the state of coverage and failures",
       tables: ["coverage", "became_final", "failure"],
     },

@@ -63,25 +63,25 @@ CREATE TABLE usage.source_fact (
   )
 );
 
--- Whether a source's server counts a kind and tier, learned from its answers. Traces of all tiers are always counted
+-- Whether a source's server counts a kind and tier, learned from its responses. Traces of all tiers are always counted
 -- and have no row. A meter that the configuration wants has one from the first contact on.
 CREATE TABLE usage.source_meter (
   source_id smallint NOT NULL CONSTRAINT source_meter_source_id_fkey REFERENCES usage.source,
   meter text NOT NULL,
   -- `not_counted`: the server says so, or answers none of it. `nothing_yet`: it has counted nothing from which it could
-  -- be learned, so nothing is missing either. `not_known`: it was not asked yet, no answer could be used, or the last
+  -- be learned, so nothing is missing either. `not_known`: it was not asked yet, no response could be used, or the last
   -- one contradicts earlier ones.
   state text NOT NULL,
-  -- What the server answered, for people.
+  -- What the server responded, for people.
   evidence text NOT NULL,
   -- Deployment usage begins where its own history begins.
   starts_on date,
   -- Since when it is in this state.
   learned_at timestamptz NOT NULL DEFAULT now(),
-  -- Until then the server had counted none of it, by its last usable answer. Null: no answer says so.
+  -- Until then the server had counted none of it, by its last usable response. Null: no response says so.
   none_until timestamptz,
   -- From then on it is learned again.
-  ask_again_at timestamptz NOT NULL,
+  request_again_at timestamptz NOT NULL,
   CONSTRAINT source_meter_pkey PRIMARY KEY (source_id, meter),
   CONSTRAINT source_meter_known CHECK (meter IN ('longlived', 'shortlived', 'deployments', 'sandboxes', 'evaluators')),
   CONSTRAINT source_meter_state_known CHECK (state IN ('counted', 'not_counted', 'nothing_yet', 'not_known')),

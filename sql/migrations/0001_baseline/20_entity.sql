@@ -9,7 +9,7 @@ CREATE TABLE usage.entity (
   dimension text NOT NULL,
   -- The empty string is the one value of null, absent and empty ids. Views show it as (none).
   external_id text NOT NULL,
-  -- Starts of the earliest and latest bucket in which a whole answer named it.
+  -- Starts of the earliest and latest bucket in which a whole response named it.
   first_seen_at timestamptz,
   last_seen_at timestamptz,
   CONSTRAINT entity_identity UNIQUE (source_id, dimension, external_id),
@@ -104,10 +104,10 @@ CREATE TABLE usage.workspace (
   -- When it was last proven that the key reads it: usage named it or, before it ever had usage, its own statistics did.
   -- Only then is an absent record a zero.
   readable_at timestamptz,
-  -- Nothing before this instant proves access: the first proof after access was lost, or the loss. An answer that was
+  -- Nothing before this instant proves access: the first proof after access was lost, or the loss. A response that was
   -- requested before it may be empty because of that loss. Null: no such bound is known.
   readable_since timestamptz,
-  -- An answer over all of time until then named it, so each later one names it if the key reads it. Infinity: only
+  -- A response over all of time until then named it, so each later one names it if the key reads it. Infinity: only
   -- shorter answers did. Null: none did. It may never have had traces, and only its own statistics and other usage can
   -- prove access.
   used_before timestamptz,
@@ -137,7 +137,7 @@ CREATE TABLE usage.resource_tag (
 CREATE UNIQUE INDEX resource_tag_current ON usage.resource_tag (workspace_id, dimension, external_id, tag_key)
   WHERE valid_to IS NULL;
 
--- What only rules that run evaluators have, as the newest answer tells it: the evaluator, and the project or dataset
+-- What only rules that run evaluators have, as the newest response tells it: the evaluator, and the project or dataset
 -- that it looks at.
 CREATE TABLE usage.run_rule (
   entity_id integer NOT NULL CONSTRAINT run_rule_pkey PRIMARY KEY
@@ -179,9 +179,9 @@ FROM usage.scope
 WHERE kind = 'traces' AND trace_tier = 'all'
 WITH CHECK OPTION;
 
--- One entity and measure within one scope: the integer that stands for all three in the record tables. An answer about
+-- One entity and measure within one scope: the integer that stands for all three in the record tables. A response about
 -- deployments has three measures a record, one about sandboxes or evaluators two. Each is a series of its own in the
--- one scope of the answer. Those with digits after the point are kept as whole numbers (usage.amount_of).
+-- one scope of the response. Those with digits after the point are kept as whole numbers (usage.amount_of).
 CREATE TABLE usage.series (
   series_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT series_pkey PRIMARY KEY,
   scope_id integer NOT NULL CONSTRAINT series_scope_id_fkey REFERENCES usage.scope,

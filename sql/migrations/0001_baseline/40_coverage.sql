@@ -43,12 +43,12 @@ AS $$
   WHERE first % seconds = 0 AND buckets % seconds = 0
 $$;
 
--- Parts of time whose last answer could not be used, and when to try again.
+-- Parts of time whose last response could not be used, and when to try again.
 CREATE TABLE usage.failure (
   scope_id integer NOT NULL CONSTRAINT failure_scope_id_fkey REFERENCES usage.scope,
   period_start timestamptz NOT NULL,
   period_end timestamptz NOT NULL,
-  -- 'unverified': an answer without records for a workspace without proof of access.
+  -- 'unverified': a response without records for a workspace without proof of access.
   state text NOT NULL,
   code text NOT NULL,
   message text NOT NULL,
@@ -81,7 +81,7 @@ CREATE TABLE usage.became_final (
   )
 );
 
--- Zeros that were loaded and withdrawn: the key had lost the workspace, or a later answer came without proof of access.
+-- Zeros that were loaded and withdrawn: the key had lost the workspace, or a later response came without proof of access.
 CREATE TABLE usage.withdrawal (
   scope_id integer NOT NULL CONSTRAINT withdrawal_scope_id_fkey REFERENCES usage.scope,
   period_start timestamptz NOT NULL,
@@ -90,7 +90,7 @@ CREATE TABLE usage.withdrawal (
   final boolean NOT NULL,
   -- As in usage.became_final, whose row this one replaces. Null where there was none.
   final_at timestamptz,
-  withdrawn_at timestamptz NOT NULL,
-  CONSTRAINT withdrawal_pkey PRIMARY KEY (scope_id, period_start, withdrawn_at),
+  invalidated_at timestamptz NOT NULL,
+  CONSTRAINT withdrawal_pkey PRIMARY KEY (scope_id, period_start, invalidated_at),
   CONSTRAINT withdrawal_period_order CHECK (period_start < period_end)
 );

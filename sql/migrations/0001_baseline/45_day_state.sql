@@ -1,7 +1,7 @@
 -- How the time of each scope stands: loaded, final, failed, unverified. It is stored, because planner, views, pages and
 -- closes ask for it all the time, and years of a thousand workspaces have millions of days. One row a scope; time that
 -- no set of a row holds is missing. What depends on the present instant or on the source (which days are expected,
--- which the server does not answer) is not in it: usage.day_cell and usage.hour_cell add that.
+-- which the server does not support) is not in it: usage.day_cell and usage.hour_cell add that.
 --
 -- usage.keep_state decides it from coverage and failures alone. Triggers call it in the transaction of every change of
 -- these, so no writer can forget it. usage.state_by_rules says the same rules plainly, bucket by bucket
@@ -186,9 +186,9 @@ BEGIN
   ) month
   -- Of a workspace that is asked about no more, whatever is loaded makes days expected (usage.required_workspace).
   CROSS JOIN LATERAL (
-    SELECT w.unlisted_since IS NOT NULL OR NOT usage.is_configured(o.workspace_ids, e.external_id) AS is_asked_no_more
+    SELECT w.unlisted_since IS NOT NULL OR NOT usage.is_configured(o.workspace_ids, e.external_id) AS is_requested_no_more
   ) n
-  WHERE n.is_asked_no_more OR (s.group_by = 'workspace' AND s.stride IN ('hour', 'day'))
+  WHERE n.is_requested_no_more OR (s.group_by = 'workspace' AND s.stride IN ('hour', 'day'))
   GROUP BY s.source_id, month;
   RETURN NULL;
 END

@@ -14,7 +14,7 @@ CREATE TABLE usage.restatement (
 );
 CREATE INDEX restatement_time ON usage.restatement (restated_at);
 
--- How late counts of traces changed: changes found by an answer whose predecessor came after the bucket's end already,
+-- How late counts of traces changed: changes found by a response whose predecessor came after the bucket's end already,
 -- by their age at most. Before they are final, counts leave no other history.
 CREATE TABLE usage.late_change (
   source_id smallint NOT NULL CONSTRAINT late_change_source_id_fkey REFERENCES usage.source,

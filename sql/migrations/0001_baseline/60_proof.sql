@@ -22,7 +22,7 @@ CREATE TABLE usage.difference (
   other_traces bigint,
   -- The export's name (name_differs) or end of the bucket (bucket_end_differs).
   export_says text,
-  -- Open: to be fetched again. Platform_disagrees: fetched again, and the platform's two answers still differ.
+  -- Open: to be fetched again. Platform_disagrees: fetched again, and the platform's two responses still differ.
   -- Unattributed: asked twice, the workspace has more than the dimension names. Shown, and no fault of anybody's.
   -- Repaired: fetched again, and they agree. Closed: gone by itself. Withdrawn: fetched again, and the second look
   -- agrees with what was stored: nothing was changed. Not_configured: its workspace is no longer read. Hours_dropped:

@@ -64,7 +64,7 @@ CREATE TABLE usage.fetch_task (
   scope_ids integer[] NOT NULL,
   workspace_ids text[] NOT NULL,
   -- Its workspace had no traces lately when it was planned, as far as was known.
-  is_quiet boolean NOT NULL DEFAULT false,
+  is_idle boolean NOT NULL DEFAULT false,
   -- From then on it goes before others: else figures that it asks for are older than they may be before the next sync.
   -- Null: there are none yet, or their age has no bound.
   due_from timestamptz,
@@ -88,7 +88,7 @@ CREATE TABLE usage.fetch_task (
 -- however many wait: the first of each backfill and of the routine (no backfill), and those of the routine that have
 -- waited longest or are due.
 CREATE INDEX fetch_task_next ON usage.fetch_task
-  (source_id, backfill_id, (group_by <> 'workspace'), (stride = 'hour'), is_quiet, period_start DESC)
+  (source_id, backfill_id, (group_by <> 'workspace'), (stride = 'hour'), is_idle, period_start DESC)
   WHERE state = 'waiting';
 CREATE INDEX fetch_task_oldest ON usage.fetch_task (source_id, created_at)
   WHERE state = 'waiting' AND backfill_id IS NULL;

@@ -156,7 +156,7 @@ CREATE TABLE usage.closed_correction (
 CREATE TABLE usage.provider_total (
   source_id smallint NOT NULL CONSTRAINT provider_total_source_id_fkey REFERENCES usage.source,
   month_start date NOT NULL,
-  -- Empty: the answer has no metric of this meter.
+  -- Empty: the response has no metric of this meter.
   metric_id text NOT NULL,
   -- The platform's id of a workspace, which need not be known here. Empty: all workspaces.
   workspace text NOT NULL,
@@ -184,17 +184,17 @@ CREATE TABLE usage.provider_total (
   CONSTRAINT provider_total_compared_when CHECK ((outcome IN ('equal', 'differs')) = (stored_traces IS NOT NULL))
 );
 
--- Parts of the bill that were asked for. Refusal: what the server answered in place of it; null where it answered.
+-- Parts of the bill that were asked for. Refusal: what the server responded in place of it; null where it responded.
 CREATE TABLE usage.bill_part (
   source_id smallint NOT NULL CONSTRAINT bill_part_source_id_fkey REFERENCES usage.source,
   part text NOT NULL,
   refusal text,
-  asked_at timestamptz NOT NULL,
+  requested_at timestamptz NOT NULL,
   CONSTRAINT bill_part_pkey PRIMARY KEY (source_id, part),
   CONSTRAINT bill_part_known CHECK (part IN ('provider_totals', 'usage_limits', 'billing_period', 'resource_tags'))
 );
 
--- Limits of usage that the platform enforces, as they were read last. A whole answer replaces them.
+-- Limits of usage that the platform enforces, as they were read last. A whole response replaces them.
 CREATE TABLE usage.usage_limit (
   source_id smallint NOT NULL CONSTRAINT usage_limit_source_id_fkey REFERENCES usage.source,
   -- The platform's id of a workspace, which need not be known here. Empty: of the organization.

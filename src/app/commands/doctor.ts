@@ -76,7 +76,7 @@ async function doctor(session: Session, { state = false }: { state?: boolean }):
       const own = notesOf(checks, source.slug);
       await guarded("source", own, async () => {
         const known = store === undefined ? undefined : await knownOf(store, source);
-        await checkSource(session, { source, store, known, isStateAsked: state }, own);
+        await checkSource(session, { source, store, known, isStateRequested: state }, own);
         const schedules = await schedulesOfSource(config, source.slug);
         checkService(redis, { slug: source.slug, schedules }, own);
         const checked = { source, store, sourceId: known?.sourceId, signal: session.signal };
@@ -104,12 +104,12 @@ async function checkSource(
     source,
     store,
     known,
-    isStateAsked,
+    isStateRequested,
   }: {
     source: SourceConfig;
     store: Store | undefined;
     known: Known | undefined;
-    isStateAsked: boolean;
+    isStateRequested: boolean;
   },
   notes: Notes,
 ): Promise<void> {
@@ -131,7 +131,7 @@ async function checkSource(
   // A key that was refused is tried again at once, not in an hour.
   if (view.isKeyAccepted) await noteRefusal(store.db, known.sourceId, undefined);
   await checkStored(session, { source, store, ...known }, notes);
-  if (isStateAsked) await checkStoredState(store, known.sourceId, notes);
+  if (isStateRequested) await checkStoredState(store, known.sourceId, notes);
 }
 
 async function checkStoredState({ db }: Store, sourceId: number, notes: Notes): Promise<void> {
@@ -184,14 +184,14 @@ function checkOrganization(
   { organizationId: bound }: SourceStatus,
   notes: Notes,
 ): undefined {
-  const { organizationId: answered } = view;
-  if (answered === undefined) return notes.skip("organization", "The server did not name it.");
-  if (bound === null || bound === answered) return notes.pass("organization", answered);
+  const { organizationId: responded } = view;
+  if (responded === undefined) return notes.skip("organization", "The server did not name it.");
+  if (bound === null || bound === responded) return notes.pass("organization", responded);
   notes.fail(
     "organization",
     {
       code: "organization_changed",
-      message: `The source is bound to organization ${bound}, but its key belongs to ${answered}.`,
+      message: `The source is bound to organization ${bound}, but its key belongs to ${responded}.`,
       next: "Use a key of the first organization, or configure the other one as a source of its own (USAGE_SOURCES_FILE).",
     },
     EXIT.usage,
@@ -296,6 +296,6 @@ const MEANINGS: Readonly<Record<string, string>> = {
 function describeCapability({ capability, evidence, learnedAt }: LearnedCapability): string {
   const meaning =
     MEANINGS[capability] ??
-    `the server never answers in ${capability.slice("no_".length)} buckets; that stride is not available`;
+    `the server never responds in ${capability.slice("no_".length)} buckets; that stride is not available`;
   return `learned on ${learnedAt.toISOString().slice(0, 10)}: ${meaning} (${evidence})`;
 }

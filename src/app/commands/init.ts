@@ -66,9 +66,9 @@ interface Tried {
 
 interface Setup {
   readonly session: Session;
-  readonly answers: Answers;
-  /** The previous answer, or the setting. Enter keeps it. */
-  readonly kept: Answers;
+  readonly responses: Responses;
+  /** The previous response, or the setting. Enter keeps it. */
+  readonly kept: Responses;
   readonly set: Record<string, string>;
   /** Undefined without a terminal. */
   readonly prompts: Prompts | undefined;
@@ -81,27 +81,27 @@ async function init(session: Session, options: InitOptions): Promise<number> {
   const overwrite = options.overwrite === true;
   if (!overwrite && existsSync(file)) throw fileExists(file);
   const setup = begin(session, options);
-  const { answers, set, tried, prompts } = setup;
-  if (prompts === undefined) requireAnswers(answers);
+  const { responses, set, tried, prompts } = setup;
+  if (prompts === undefined) requireResponses(responses);
 
   const { signal, output } = session;
   const exits = [
     await attempt(setup, "platform", ["USAGE_BASE_URL", "USAGE_API_KEY"], () =>
-      tryPlatform(platformOf(answers, set), { now: systemClock.now(), signal }),
+      tryPlatform(platformOf(responses, set), { now: systemClock.now(), signal }),
     ),
-    await attempt(setup, "postgres", ["DATABASE_URL"], () => tryPostgres(answers.DATABASE_URL ?? "")),
+    await attempt(setup, "postgres", ["DATABASE_URL"], () => tryPostgres(responses.DATABASE_URL ?? "")),
     await attempt(setup, "redis", ["REDIS_URL"], async () =>
-      answers.REDIS_URL
+      responses.REDIS_URL
         ? tryRedis(
-            readRedis({ ...withEnvFile(process.env), ...set, REDIS_URL: answers.REDIS_URL }) ??
-              redisServerOf({ url: answers.REDIS_URL }),
+            readRedis({ ...withEnvFile(process.env), ...set, REDIS_URL: responses.REDIS_URL }) ??
+              redisServerOf({ url: responses.REDIS_URL }),
           )
         : [{ state: "warn", finding: "none is set: `sync --inline` works without, `serve` does not" }],
     ),
   ];
   const exit = firstExit(exits);
   const settings = Object.fromEntries(
-    Object.entries<string>({ ...answers, ...set }).filter(([, value]) => value !== ""),
+    Object.entries<string>({ ...responses, ...set }).filter(([, value]) => value !== ""),
   );
   const written = exit === 0 ? writeSettings(settings, { file, secrets: options.secrets, overwrite }) : [];
   const named = options.file === ENV_FILE ? [] : [`export USAGE_ENV_FILE=${file}`];
@@ -120,7 +120,7 @@ async function init(session: Session, options: InitOptions): Promise<number> {
 function begin(session: Session, options: InitOptions): Setup {
   const { config, output, signal } = session;
   const isPerson = process.stdin.isTTY && process.stderr.isTTY && !output.json;
-  const kept: Answers = {
+  const kept: Responses = {
     USAGE_BASE_URL: withEnvFile(process.env).USAGE_BASE_URL ?? "",
     USAGE_API_KEY: config.platform.apiKey?.reveal() ?? "",
     DATABASE_URL: config.databaseUrl?.reveal() ?? "",
@@ -137,7 +137,7 @@ function begin(session: Session, options: InitOptions): Setup {
   return {
     session,
     kept,
-    answers: isPerson ? flags : { ...kept, ...flags },
+    responses: isPerson ? flags : { ...kept, ...flags },
     set: { ...options.set },
     prompts: isPerson ? promptsFor(signal) : undefined,
     tried: [],
@@ -152,7 +152,7 @@ function keyIn(file: string): string {
   return key ?? "";
 }
 
-function checkSet(set: Readonly<Record<string, string>>, answers: Answers): void {
+function checkSet(set: Readonly<Record<string, string>>, responses: Responses): void {
   refuse(
     Object.entries(set).flatMap(([name, value]) => {
       if (name in QUESTIONS)
@@ -162,12 +162,12 @@ function checkSet(set: Readonly<Record<string, string>>, answers: Answers): void
       return fitsEnvFile(value) ? [] : [`--set ${name} has a ' or a line end, which an env file cannot hold`];
     }),
   );
-  readConfig({ ...set, USAGE_BASE_URL: answers.USAGE_BASE_URL, USAGE_API_KEY: answers.USAGE_API_KEY });
+  readConfig({ ...set, USAGE_BASE_URL: responses.USAGE_BASE_URL, USAGE_API_KEY: responses.USAGE_API_KEY });
 }
 
-function requireAnswers(answers: Answers): void {
+function requireResponses(responses: Responses): void {
   const names = Object.keys(QUESTIONS) as Name[];
-  const missing = names.filter((name) => QUESTIONS[name].isOptional === undefined && !answers[name]);
+  const missing = names.filter((name) => QUESTIONS[name].isOptional === undefined && !responses[name]);
   if (missing.length === 0) return;
   throw new UsageError({
     code: "init_incomplete",
@@ -176,8 +176,8 @@ function requireAnswers(answers: Answers): void {
   });
 }
 
-function platformOf(answers: Answers, set: Readonly<Record<string, string>>) {
-  const { USAGE_BASE_URL: baseUrl = "", USAGE_API_KEY: apiKey = "" } = answers;
+function platformOf(responses: Responses, set: Readonly<Record<string, string>>) {
+  const { USAGE_BASE_URL: baseUrl = "", USAGE_API_KEY: apiKey = "" } = responses;
   const workspaceIds = readSetting(set, "USAGE_WORKSPACE_IDS");
   return { baseUrl, apiKey, workspaceIds, organizationId: set.USAGE_ORGANIZATION_ID };
 }
@@ -188,37 +188,41 @@ async function attempt(
   names: readonly Name[],
   work: () => Promise<readonly Finding[]>,
 ): Promise<number> {
-  const { session, answers, kept, prompts, tried } = setup;
+  const { session, responses, kept, prompts, tried } = setup;
   const say = (one: Tried) => {
     tried.push(one);
     session.output.note(`${one.state}  ${subject}: ${one.finding}`);
   };
   for (;;) {
     for (const name of prompts === undefined ? [] : names) {
-      while (answers[name] === undefined) {
-        const answer = await askFor(name, prompts as Prompts, kept[name]);
-        const problems = problemsOf(name, answer);
-        if (problems.length === 0) answers[name] = answer;
-        // Otherwise Enter would repeat the answer that failed.
-        else if (answer === kept[name]) kept[name] = "";
+      while (responses[name] === undefined) {
+        const response = await promptFor(name, prompts as Prompts, kept[name]);
+        const problems = problemsOf(name, response);
+        if (problems.length === 0) responses[name] = response;
+        // Otherwise Enter would repeat the response that failed.
+        else if (response === kept[name]) kept[name] = "";
         for (const problem of problems)
           say({ subject, state: "fail", finding: `${problem}. Type it again.` });
       }
     }
     try {
-      refuse(names.flatMap((name) => problemsOf(name, answers[name] ?? "")));
+      refuse(names.flatMap((name) => problemsOf(name, responses[name] ?? "")));
       for (const finding of await work()) say({ subject, ...finding });
       return 0;
     } catch (error) {
       if (!(error instanceof EtlError) || session.signal.aborted) throw error;
       say({ subject, state: "fail", finding: `${error.message}\n      ${error.next} [${error.code}]` });
       if (prompts === undefined) return exitCodeOf(error);
-      await askAgain(setup, names, error);
+      await requestAgain(setup, names, error);
     }
   }
 }
 
-async function askAgain({ answers, kept, set, prompts }: Setup, names: readonly Name[], error: EtlError) {
+async function requestAgain(
+  { responses, kept, set, prompts }: Setup,
+  names: readonly Name[],
+  error: EtlError,
+) {
   if (error.code === "workspaces_unknown" && prompts !== undefined) {
     const text = "Ids of the workspaces, comma-separated (empty: correct the host)";
     const ids = await prompts.text(text, set.USAGE_WORKSPACE_IDS ?? "");
@@ -230,13 +234,13 @@ async function askAgain({ answers, kept, set, prompts }: Setup, names: readonly 
   for (const name of names) {
     // Only a refused key is typed again.
     if (name === "USAGE_API_KEY" && error.code !== "unauthorized" && error.code !== "forbidden") continue;
-    if (name !== "USAGE_API_KEY") kept[name] = answers[name] ?? "";
-    delete answers[name];
+    if (name !== "USAGE_API_KEY") kept[name] = responses[name] ?? "";
+    delete responses[name];
   }
 }
 
 type Name = "USAGE_BASE_URL" | "USAGE_API_KEY" | "DATABASE_URL" | "REDIS_URL";
-type Answers = Partial<Record<Name, string>>;
+type Responses = Partial<Record<Name, string>>;
 
 interface Question {
   readonly text: string;
@@ -265,7 +269,7 @@ const QUESTIONS: Readonly<Record<Name, Question>> = {
   },
 };
 
-function askFor(name: Name, prompts: Prompts, kept: string | undefined): Promise<string> {
+function promptFor(name: Name, prompts: Prompts, kept: string | undefined): Promise<string> {
   const { text, fallback = "", isHidden } = QUESTIONS[name];
   return isHidden ? prompts.secret(text, kept ?? "") : prompts.text(text, kept || fallback);
 }
@@ -291,13 +295,13 @@ export function promptsFor(signal: AbortSignal): Prompts {
     text: async (message, kept) => {
       const shown = maskPassword(kept, true);
       const transformer = (value: string, { isFinal }: { isFinal: boolean }) => maskPassword(value, isFinal);
-      const answer = await ended(input({ message, default: shown, transformer }, context));
-      return answer === shown ? kept : answer.trim();
+      const response = await ended(input({ message, default: shown, transformer }, context));
+      return response === shown ? kept : response.trim();
     },
     secret: async (message, kept) => {
-      const asked = `${message} (not shown${kept === "" ? "" : "; Enter keeps the present one"})`;
-      const answer = await ended(password({ message: asked, mask: false, toggleMask: false }, context));
-      return answer.trim() || kept;
+      const requested = `${message} (not shown${kept === "" ? "" : "; Enter keeps the present one"})`;
+      const response = await ended(password({ message: requested, mask: false, toggleMask: false }, context));
+      return response.trim() || kept;
     },
   };
 

@@ -12,11 +12,11 @@ import { recordAction } from "../../core/store/work/operator-actions.ts";
 import { EXIT } from "../../terminal/exit.ts";
 import { describeRun, exitOfRun, moreThan } from "../../terminal/load-report.ts";
 import {
-  askedMeter,
   groupingsOf,
   type MeterOptions,
   type RangeOptions,
   rangeOf,
+  requestedMeter,
   withGrouping,
   withMeter,
   withRange,
@@ -54,7 +54,7 @@ export function define(command: Command): void {
 async function run(session: Session, options: ReconcileOptions): Promise<number> {
   const { config, output } = session;
   const { stride, repair = false } = options;
-  const meter = askedMeter(options);
+  const meter = requestedMeter(options);
   if (meter !== undefined && !METER[meter].isExported) throw notExported(meter);
   return reportPerSource(session, {
     kind: "reconcile",
@@ -113,7 +113,7 @@ export function describeReconcile(result: ReconcileResult): string {
       describeRun(repaired.run),
     ],
     platformDisagrees > 0 &&
-      `${counted(platformDisagrees, "difference")} where the platform contradicts itself: its JSON and its export differ, in two answers each. ` +
+      `${counted(platformDisagrees, "difference")} where the platform contradicts itself: its JSON and its export differ, in two responses each. ` +
         "The JSON figure is kept. Nothing is fetched again unless one of them changes.",
     shown.length > 0 &&
       tableOf(shown, {
@@ -154,7 +154,7 @@ const WHY_NOT: readonly (readonly [keyof NotCompared, string])[] = [
   ["failed", "not loaded, the last fetch failed; `usage-etl status` says why"],
   ["missing", "not loaded; `usage-etl coverage` shows them"],
   ["notKept", "not kept in this stride"],
-  ["notAvailable", "not available: the server does not answer in this stride, or does not count it"],
+  ["notAvailable", "not available: the server does not support this stride, or does not count it"],
 ];
 
 function ofMeter(meter: Meter): string {

@@ -11,7 +11,7 @@ import { recordAction } from "../../core/store/work/operator-actions.ts";
 import { EXIT } from "../../terminal/exit.ts";
 import { exitOfRange } from "../../terminal/load-report.ts";
 import { withSource } from "../../terminal/options.ts";
-import { addJob, askRedis, openSessionQueue } from "../../terminal/queue.ts";
+import { addJob, openSessionQueue, queryRedis } from "../../terminal/queue.ts";
 import { commandActor, inSessionOfSource, type Session } from "../../terminal/session.ts";
 import { loadInline } from "../../terminal/sources.ts";
 
@@ -25,7 +25,7 @@ export function define(command: Command): void {
 }
 
 async function run(session: Session, options: { inline?: boolean }): Promise<number> {
-  if (options.inline !== true) return askService(session);
+  if (options.inline !== true) return queryService(session);
   return loadInline(
     session,
     "sync",
@@ -36,17 +36,17 @@ async function run(session: Session, options: { inline?: boolean }): Promise<num
       await learnMeters(source);
       const wanted = routineDemand(source, now);
       const { workspaceIds } = source;
-      const asked = { wanted: keptDemand(source, now), workspaceIds };
-      return { asked, tasks: await planRoutine(source, { wanted }) };
+      const requested = { wanted: keptDemand(source, now), workspaceIds };
+      return { requested, tasks: await planRoutine(source, { wanted }) };
     },
     // No sync can load a stride that the server lacks.
     (lines) => exitOfRange(lines.filter(({ status }) => status !== "not_available")),
   );
 }
 
-async function askService(session: Session): Promise<number> {
-  const redis = await askRedis(session);
-  const asked: string[] = [];
+async function queryService(session: Session): Promise<number> {
+  const redis = await queryRedis(session);
+  const requested: string[] = [];
   const { db } = await session.migratedStore();
   const known = await listSources(db);
   for (const { slug } of requireSources(session.config)) {
@@ -61,13 +61,13 @@ async function askService(session: Session): Promise<number> {
       detail: `source ${slug}, by the service`,
     };
     await recordAction(db, commandActor(), order);
-    asked.push(slug);
+    requested.push(slug);
   }
   session.output.data(
-    asked.map((source) => ({ source, asked: true })),
-    () => `The service was asked to sync ${asked.join(", ")}. \`usage-etl status\` shows the progress.`,
+    requested.map((source) => ({ source, requested: true })),
+    () => `The service was asked to sync ${requested.join(", ")}. \`usage-etl status\` shows the progress.`,
   );
-  await noteIdle(session, redis, asked);
+  await noteIdle(session, redis, requested);
   return EXIT.done;
 }
 

@@ -96,14 +96,14 @@ type Stage = Awaited<ReturnType<typeof startAll>>;
 
 async function startAll(given: Session, { once = false, inline = false, dataDir, port }: DemoOptions) {
   const { output, onClose } = given;
-  const postgres = await resolvePostgres({ say: output.note, mayInstall: asking(given) });
+  const postgres = await resolvePostgres({ say: output.note, mayInstall: requesting(given) });
   onClose(() => postgres.close());
   const found = inline ? undefined : await findRedis(given);
   const redis = found?.redis;
   const [pagesPort, ...ports] = await portsFrom(port, output.note);
   const standin = await startStandin({ port: ports[0], tags: "on" });
   onClose(() => standin.close());
-  const beside = once ? undefined : await startBeside(given, readStory(dataDir, standin.now()), ports);
+  const beside = once ? undefined : await startAlongside(given, readStory(dataDir, standin.now()), ports);
   const healthy = { ...sourceOf(standin, "demo"), dataStart: "2026-01-05", deploymentUrl: standin.url };
   const config = demoConfig(given.config, {
     databaseUrl: postgres.url,
@@ -137,7 +137,7 @@ async function startAll(given: Session, { once = false, inline = false, dataDir,
     routes: beside?.receivers.settings ?? {},
     environment: withEnvFile(process.env),
   });
-  onClose(async () => announced?.withdraw());
+  onClose(async () => announced?.invalidate());
   const queue = redis === undefined ? "none (inline)" : "BullMQ";
   output.note(`Pages: ${pages}`);
   output.note(`Postgres: ${postgres.origin}. Queue: ${queue}. Platform: the stand-in on ${standin.url}.`);
@@ -155,7 +155,7 @@ async function startAll(given: Session, { once = false, inline = false, dataDir,
   };
 }
 
-async function startBeside({ output, onClose }: Session, story: Story, ports: readonly number[]) {
+async function startAlongside({ output, onClose }: Session, story: Story, ports: readonly number[]) {
   const troubled = await startTroubled(story, ports[1]);
   onClose(() => troubled.standin.close());
   const standin = await startBilled(story, ports[2]);
@@ -216,7 +216,7 @@ async function portsFrom(first: number, say: (line: string) => void): Promise<Po
 async function findRedis(session: Session) {
   const { output, onClose } = session;
   try {
-    const redis = await resolveRedis({ say: output.note, mayInstall: asking(session) });
+    const redis = await resolveRedis({ say: output.note, mayInstall: requesting(session) });
     onClose(() => redis.close());
     return { url: redis.url, redis: readRedis(process.env) ?? redisServerOf({ url: redis.url }) };
   } catch (error) {
@@ -227,12 +227,15 @@ async function findRedis(session: Session) {
 }
 
 /** A terminal is asked before an installation. Elsewhere one command is enough. */
-function asking({ signal }: Session): (what: string) => Promise<boolean> {
+function requesting({ signal }: Session): (what: string) => Promise<boolean> {
   if (process.stdin.isTTY !== true || process.stderr.isTTY !== true) return async () => true;
   return async (what) => {
     const { promptsFor } = await import("../commands/init.ts");
-    const answer = await promptsFor(signal).text(`Install ${what}? Enter installs it, "no" does not.`, "yes");
-    return !/^n/i.test(answer);
+    const response = await promptsFor(signal).text(
+      `Install ${what}? Enter installs it, "no" does not.`,
+      "yes",
+    );
+    return !/^n/i.test(response);
   };
 }
 

@@ -39,9 +39,9 @@ export function createLoader(session: Session, redis: RedisServer | undefined): 
         source,
         "sync",
         async (runId) => {
-          const { entered } = await planSync({ ...source, runId });
+          const { created } = await planSync({ ...source, runId });
           await enqueue(source);
-          return entered;
+          return created;
         },
         (tasks) => ({ outcome: "done", tasks }),
       );

@@ -124,7 +124,7 @@ export function describePlanted(
   const at = (path: string) => `    ${pages}${path}source=${PLANTED}`;
   return [
     `Source ${PLANTED} shows what goes wrong in real life. All of it was planted. Source demo has no such trouble.`,
-    `- A gap, until somebody loads it: the platform refused ${refused.name} from ${from} to ${to}, and answers again.`,
+    `- A gap, until somebody loads it: the platform refused ${refused.name} from ${from} to ${to}, and responds again.`,
     `${at("coverage?")}&from=${from}&to=${to}`,
     `- A failure: it refuses the users of ${changed.name} on ${story.failing}, each time.`,
     `${at("coverage?")}&group_by=user&from=${story.failing}`,

@@ -2,8 +2,8 @@ import { asRun } from "../../core/pipeline/as-run.ts";
 import { reconcile } from "../../core/pipeline/proof/reconcile.ts";
 import { learnMeters } from "../../core/pipeline/source/learn-meters.ts";
 import type { OpenSource } from "../../core/pipeline/source/source.ts";
-import { statusOfAsked } from "../../core/pipeline/sync/asked-range.ts";
 import { routineDemand } from "../../core/pipeline/sync/plan.ts";
+import { statusOfRequested } from "../../core/pipeline/sync/requested-range.ts";
 import { storeNow } from "../../core/store/work/fetch-ledger.ts";
 import { EXIT } from "../../terminal/exit.ts";
 import { describeRange, exitOfRange, rangeToData } from "../../terminal/load-report.ts";
@@ -22,7 +22,7 @@ export async function firstSync(source: OpenSource, output: Output, loader: Load
   const wanted = routineDemand(source, now);
   await loader.sync(source);
   const { workspaceIds } = source;
-  const loaded = await statusOfAsked(store.db, source, { wanted, workspaceIds });
+  const loaded = await statusOfRequested(store.db, source, { wanted, workspaceIds });
   const { requests } = await fetchesSince(store.db, { source: config.slug, after: before });
   const range = { start: source.dataStart, end: now };
   const proof = await output.progress({ label: "reconcile", unit: "windows" }, (update) =>

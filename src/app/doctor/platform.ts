@@ -7,14 +7,14 @@ import { unlessAbsent } from "../../core/platform/http/errors.ts";
 import { type Notes, problemOf } from "../../terminal/check.ts";
 import { EXIT, exitCodeOf, firstExit } from "../../terminal/exit.ts";
 
-const ANSWER_WITHIN_MS = 20_000;
+const RESPONSE_WITHIN_MS = 20_000;
 /** Newer Cloud documentation says 2,000 requests a minute and key for everything (docs/platform.md). */
 const MOST_IN_10_S = 333;
 
 /** `absent`: the server does not have the call (404, 405). */
 interface Call<T> {
   readonly name: string;
-  readonly answer?: T | undefined;
+  readonly response?: T | undefined;
   readonly error?: unknown;
 }
 
@@ -41,10 +41,10 @@ export async function checkPlatform(
     call("organization", billing.organization(io)),
     call("workspaces", billing.workspaces({ includeDeleted: true, ...io })),
   ]);
-  const listed = listing.answer?.map((one) => ({ id: one.id.toLowerCase(), isDeleted: one.isDeleted }));
+  const listed = listing.response?.map((one) => ({ id: one.id.toLowerCase(), isDeleted: one.isDeleted }));
   const readable = listed?.filter(({ isDeleted }) => !isDeleted).map(({ id }) => id) ?? [];
-  const asked = source.workspaceIds.find((id) => listed === undefined || readable.includes(id));
-  const workspaceId = asked ?? readable[0] ?? known[0];
+  const requested = source.workspaceIds.find((id) => listed === undefined || readable.includes(id));
+  const workspaceId = requested ?? readable[0] ?? known[0];
   const end = floorToGrid(now, DAY_MS);
   const query = { start: end - DAY_MS, end, meter: "traces" as const, groupBy: "workspace" as const };
   const usage =
@@ -60,10 +60,10 @@ export async function checkPlatform(
     (one) => one !== undefined,
   );
   signal.throwIfAborted();
-  noteCalls(calls, { source, version: info.answer?.version ?? undefined }, notes);
+  noteCalls(calls, { source, version: info.response?.version ?? undefined }, notes);
   const isKeyAccepted = noteKey(calls, notes);
   noteRate(source, notes);
-  return { isKeyAccepted, organizationId: organization.answer?.id, listed };
+  return { isKeyAccepted, organizationId: organization.response?.id, listed };
 }
 
 function noteRate(
@@ -83,16 +83,16 @@ function deadlineOf({ baseUrl }: SourceConfig): AbortSignal {
   const deadline = new AbortController();
   const late = new UnreachableError({
     code: "timeout",
-    message: `${baseUrl} did not answer within ${ANSWER_WITHIN_MS / 1000} s.`,
+    message: `${baseUrl} did not respond within ${RESPONSE_WITHIN_MS / 1000} s.`,
     next: "Check whether the platform is up, and proxies on the way.",
   });
-  setTimeout(() => deadline.abort(late), ANSWER_WITHIN_MS).unref();
+  setTimeout(() => deadline.abort(late), RESPONSE_WITHIN_MS).unref();
   return deadline.signal;
 }
 
-async function call<T>(name: string, answered: Promise<T>): Promise<Call<T>> {
-  return answered.then(
-    (answer) => ({ name, answer }),
+async function call<T>(name: string, responded: Promise<T>): Promise<Call<T>> {
+  return responded.then(
+    (response) => ({ name, response }),
     (error) => ({ name, error }),
   );
 }
@@ -103,12 +103,12 @@ function noteCalls(
   notes: Notes,
 ): undefined {
   const named = (of: (call: Call<unknown>) => boolean) => calls.filter(of).map(({ name }) => name);
-  const answered = named(({ answer }) => answer !== undefined);
-  const absent = named(({ answer, error }) => answer === undefined && error === undefined);
+  const responded = named(({ response }) => response !== undefined);
+  const absent = named(({ response, error }) => response === undefined && error === undefined);
   const failed = calls.filter(({ error }) => error !== undefined && !isKeyRefused(error));
   const said = version === undefined ? "" : ` (version ${version})`;
   const parts = [
-    answered.length > 0 && `answered: ${answered.join(", ")}${said}`,
+    responded.length > 0 && `answered: ${responded.join(", ")}${said}`,
     absent.length > 0 && `not there (404): ${absent.join(", ")}`,
     failed.length > 0 && `failed: ${failed.map(({ name }) => name).join(", ")}`,
   ];
@@ -131,15 +131,15 @@ function noteCalls(
   notes.fail("platform", problem, EXIT.usage);
 }
 
-/** `info` needs no key, so its answer does not prove one. */
+/** `info` needs no key, so its response does not prove one. */
 function noteKey(calls: readonly Call<unknown>[], notes: Notes): boolean {
   const refused = calls.find(({ error }) => isKeyRefused(error));
   if (refused !== undefined) {
     notes.fail("key", problemOf(refused.error));
     return false;
   }
-  const by = calls.filter(({ name, answer }) => name !== "info" && answer !== undefined);
-  if (by.length === 0) notes.skip("key", "No call answered that needs it.");
+  const by = calls.filter(({ name, response }) => name !== "info" && response !== undefined);
+  if (by.length === 0) notes.skip("key", "No call responded that needs it.");
   else notes.pass("key", `is accepted: ${by.map(({ name }) => name).join(", ")}`);
   return by.length > 0;
 }

@@ -26,7 +26,7 @@ export async function checkPostgres(session: Session, notes: Notes): Promise<Sto
     else notes.fail("postgres", tooOld(version, at));
   } catch (error) {
     notes.fail("postgres", problemOf(error));
-    for (const check of NEED_POSTGRES) notes.skip(check, "Postgres does not answer.");
+    for (const check of NEED_POSTGRES) notes.skip(check, "Postgres does not respond.");
     return undefined;
   }
   await tryWrite(store).then(
@@ -86,8 +86,10 @@ async function checkJit(store: Store, notes: Notes): Promise<void> {
     `.execute(db);
     // A session whose own JIT is off reports that JIT is not available.
     await sql`set local jit = on`.execute(db);
-    const { rows: asked } = await sql<{ exists: boolean }>`select pg_jit_available() as exists`.execute(db);
-    return rows[0]?.isOn === true && asked[0]?.exists === true ? rows[0] : undefined;
+    const { rows: requested } = await sql<{ exists: boolean }>`select pg_jit_available() as exists`.execute(
+      db,
+    );
+    return rows[0]?.isOn === true && requested[0]?.exists === true ? rows[0] : undefined;
   });
   if (found === undefined) return notes.pass("jit", "is off");
   notes.warn("jit", {

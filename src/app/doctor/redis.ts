@@ -11,7 +11,7 @@ import { EXIT } from "../../terminal/exit.ts";
 /** A worker takes a due job at once, and each takes seconds. */
 const OVERDUE_AFTER_MS = 60_000;
 
-/** Undefined if no Redis is configured, or it does not answer. */
+/** Undefined if no Redis is configured, or it does not respond. */
 export async function checkRedisServer(config: Config, notes: Notes): Promise<RedisView | undefined> {
   if (config.redis === undefined) {
     notes.skip("redis", "REDIS_URL is not set. Only commands with --inline work.");
@@ -27,14 +27,14 @@ export async function checkRedisServer(config: Config, notes: Notes): Promise<Re
   } catch (error) {
     notes.fail("redis", problemOf(error));
     for (const check of ["redis_write", "redis_commands", "redis_eviction"])
-      notes.skip(check, "Redis does not answer.");
+      notes.skip(check, "Redis does not respond.");
     return undefined;
   }
 }
 
 function noteView(view: RedisView, server: RedisServer, notes: Notes): undefined {
-  const { version, answeredInMs, writeFault, commandFault, policy, appendsOnly, clockOffMs } = view;
-  notes.pass("redis", `${version} ${placeOf(server)} answers in ${answeredInMs} ms`);
+  const { version, respondedInMs, writeFault, commandFault, policy, appendsOnly, clockOffMs } = view;
+  notes.pass("redis", `${version} ${placeOf(server)} answers in ${respondedInMs} ms`);
   if (writeFault === undefined) notes.pass("redis_write", "takes a write");
   else notes.fail("redis_write", writeProblem(writeFault), EXIT.unreachable);
   const unsuitable = lacksCommands(commandFault);
@@ -81,7 +81,7 @@ export function checkService(
 ): void {
   const queues = view?.sources.get(slug);
   if (view === undefined || queues === undefined) {
-    for (const check of ["schedules", "workers"]) notes.skip(check, "No Redis answers that would show it.");
+    for (const check of ["schedules", "workers"]) notes.skip(check, "No Redis responds that would show it.");
     return;
   }
   const expected = schedules.map(({ id }) => id);

@@ -40,8 +40,8 @@ export async function tryPlatform(
   try {
     const listed = await client.workspaces({ signal });
     const readable = listed?.filter((one) => !one.isDeleted).map((one) => one.id) ?? [];
-    const asked = workspaceIds.length > 0 ? workspaceIds : readable;
-    if (asked.length === 0) throw withoutWorkspaces(baseUrl, listed === undefined);
+    const requested = workspaceIds.length > 0 ? workspaceIds : readable;
+    if (requested.length === 0) throw withoutWorkspaces(baseUrl, listed === undefined);
     const unlisted = listed === undefined ? [] : workspaceIds.filter((id) => !readable.includes(id));
     const organization = await client.organization({ signal });
     const today = floorToGrid(now, DAY_MS);
@@ -50,7 +50,7 @@ export async function tryPlatform(
       end: today,
       meter: "traces",
       groupBy: "workspace",
-      workspaceIds: asked.slice(0, 1),
+      workspaceIds: requested.slice(0, 1),
     } as const;
     let traces = 0;
     const onRecords = (records: readonly { traces: number }[]) => {
@@ -61,7 +61,7 @@ export async function tryPlatform(
     const of = name == null ? "" : ` of ${name}`;
     return [
       listed === undefined
-        ? warn(`${baseUrl} does not list workspaces: USAGE_WORKSPACE_IDS names ${asked.length}`)
+        ? warn(`${baseUrl} does not list workspaces: USAGE_WORKSPACE_IDS names ${requested.length}`)
         : pass(`${baseUrl} answers: the key reads ${readable.length} workspaces${of}`),
       ...unlisted.map((id) => warn(`workspace ${id} is not in the listing of the key`)),
       pass(`the key reads usage: ${count(traces)} traces yesterday in one workspace`),

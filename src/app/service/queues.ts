@@ -11,8 +11,8 @@ import {
 import type { Warn } from "../../core/base/log.ts";
 import { loadOptional } from "../../core/base/optional.ts";
 import {
-  askRedis,
   messageOf,
+  queryRedis,
   type RedisConnection,
   redisFault,
   redisTime,
@@ -31,7 +31,7 @@ interface QueuesInput {
   readonly warn: Warn;
 }
 
-/** Queues need no Redis yet: they connect when it answers. */
+/** Queues need no Redis yet: they connect when it responds. */
 export async function openQueues({ slugs, redis, role = "all", isTraced, warn }: QueuesInput) {
   const { prefix } = redis;
   const telemetry = isTraced ? { telemetry: await openTelemetry() } : {};
@@ -84,6 +84,6 @@ async function openTelemetry(): Promise<Telemetry> {
 
 /** Uses its own connection: the producer's reconnects for ever to a READONLY Redis, and never learns why. */
 async function tryWrite(redis: RedisServer): Promise<void> {
-  const fault = await askRedis(redis, (connection) => writeFaultOf(connection, redis));
+  const fault = await queryRedis(redis, (connection) => writeFaultOf(connection, redis));
   if (fault !== undefined) throw new Error(`takes no write: ${fault}`);
 }

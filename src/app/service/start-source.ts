@@ -81,15 +81,15 @@ function openLimited(source: SourceConfig, shared: Shared) {
     prefix: queues.prefix,
   });
   // On all hosts, of fetches and control jobs alike: the platform limits the key.
-  const holdBack = async (asked: number) => {
+  const holdBack = async (requested: number) => {
     // Redis refuses an expiry of 0, which is what `Retry-After: 0` asks for.
-    const ms = Math.max(1, Math.ceil(asked));
+    const ms = Math.max(1, Math.ceil(requested));
     await Promise.all([queues.of(slug).fetch.rateLimit(ms), limit.holdBack(ms)]);
   };
   const gate = createStoreGate({ tryWrite: () => tryWrite(store), clock: systemClock, log, signal });
   state.storeFaults.set(slug, () => gate.fault()?.message);
   const billing = billingClientOf(source, {
-    onAnswer: (status) => metrics.requestSent({ source: slug, status }),
+    onResponse: (status) => metrics.requestSent({ source: slug, status }),
   });
   const handle = createSourceHandle(
     {
@@ -148,7 +148,7 @@ function startWork(
     warn,
     watcher: {
       onTaken: noteAlive,
-      onAnswer: noteAlive,
+      onResponse: noteAlive,
       onWork: (queue) => (queue === "fetch" ? progress.begin() : () => {}),
       onDone: (done) => metrics.jobDone({ ...done, source: slug }),
       onFailed: (failed) => metrics.jobFailed({ ...failed, source: slug }),
@@ -195,7 +195,7 @@ export function createFetchProgress({ now }: Pick<Clock, "now">): FetchProgress 
 }
 
 /**
- * Tells `progress` every 20 s whether jobs wait: no if Redis does not answer, or while this process is held
+ * Tells `progress` every 20 s whether jobs wait: no if Redis does not respond, or while this process is held
  * back.
  */
 function watchQueue(queue: Queue, { noteWaiting }: FetchProgress, isHeld: () => boolean): () => void {

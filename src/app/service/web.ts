@@ -46,13 +46,13 @@ export async function addPages(app: FastifyInstance, services: WebServices): Pro
     await pages.register(statics, { root: ASSETS, prefix: "/assets/", cacheControl: false });
     // Some browsers ask for it whatever a page names.
     pages.get("/favicon.ico", async (_, reply) => reply.sendFile("icon.svg"));
-    const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    const response = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
       const who = whoLooks(request);
       const viewed = who && { who, canLogOut };
       return sendProblem(error, { request, reply, log, viewed });
     };
-    pages.setErrorHandler(answer);
-    pages.setNotFoundHandler((request, reply) => answer(undefined, request, reply));
+    pages.setErrorHandler(response);
+    pages.setNotFoundHandler((request, reply) => response(undefined, request, reply));
     if (access.kind === "tokens") addLogin(pages, { access, clock, sessions });
 
     const web = routesOf(pages, { services, whoSent, sessions, canLogOut });

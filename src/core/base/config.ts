@@ -237,7 +237,7 @@ function readSources(values: Values, problems: string[]): SourceConfig[] {
       workspaceIds: values.USAGE_WORKSPACE_IDS,
       dataStart: values.USAGE_DATA_START,
       rateLimit: values.USAGE_RATE_LIMIT,
-      answerLimit: values.USAGE_ANSWER_LIMIT,
+      responseLimit: values.USAGE_RESPONSE_LIMIT,
       controlPlaneUrl: values.USAGE_CONTROL_PLANE_URL,
       deploymentUrl: values.USAGE_DEPLOYMENT_URL,
       workspaceId: values.USAGE_WORKSPACE_ID,
@@ -306,10 +306,10 @@ function readSourcesFile(file: string, problems: string[]): SourceConfig[] {
 
 /** A change retries stored failures at once. It depends on the key but does not reveal it. */
 export function configurationDigest(source: SourceConfig): string {
-  const { baseUrl, organizationId, workspaceIds, dataStart, answerLimit } = source;
+  const { baseUrl, organizationId, workspaceIds, dataStart, responseLimit } = source;
   const key = source.apiKey.reveal();
   // At the end and only if it is set, so that digests without it stay the same.
-  const limit = answerLimit === undefined ? [] : [answerLimit];
+  const limit = responseLimit === undefined ? [] : [responseLimit];
   return digestOf([baseUrl, organizationId, workspaceIds, dataStart, key, ...limit]);
 }
 

@@ -26,7 +26,7 @@ export class EtlError extends Error {
 /** A wrong flag, variable or file. Exit code 2. */
 export class UsageError extends EtlError {}
 
-/** A server (Postgres, Redis, the platform) does not answer. Exit code 6. */
+/** A server (Postgres, Redis, the platform) does not respond. Exit code 6. */
 export class UnreachableError extends EtlError {}
 
 /** Somebody ended the command. Exit code 130. */
@@ -51,10 +51,10 @@ interface PlatformErrorFacts extends ErrorFacts {
 }
 
 /**
- * The platform answered with an error, or its answer is incomplete or invalid. Codes: `unauthorized` (401), `forbidden` (403),
- * `rate_limited` (429), `request_refused` (other 4xx), `server_error` (5xx), `network` (no answer), `timeout`, `answer_cut`
- * (the body ended early), `answer_too_large` (the body did not end), `answer_invalid` (`locations` names wrong records or rows;
- * without any, the body is not an answer of this endpoint, so a smaller range would not help), `redirect_refused`, `rpc_error`
+ * The platform responded with an error, or its response is incomplete or invalid. Codes: `unauthorized` (401), `forbidden` (403),
+ * `rate_limited` (429), `request_refused` (other 4xx), `server_error` (5xx), `network` (no response), `timeout`, `response_cut`
+ * (the body ended early), `response_too_large` (the body did not end), `response_invalid` (`locations` names wrong records or rows;
+ * without any, the body is not a response of this endpoint, so a smaller range would not help), `redirect_refused`, `rpc_error`
  * (an error in a JSON-RPC response), `templates_missing` (404 or 405 for all templates).
  */
 export class PlatformError extends EtlError {
@@ -82,7 +82,7 @@ export class PlatformError extends EtlError {
   }
 
   get isAboutRecords(): boolean {
-    return this.code === "answer_invalid" && this.locations.length > 0;
+    return this.code === "response_invalid" && this.locations.length > 0;
   }
 }
 

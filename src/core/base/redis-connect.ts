@@ -118,19 +118,19 @@ export async function redisTime(connection: RedisConnection, prefix: string): Pr
   return Number(seconds) * 1000 + Number(microseconds) / 1000;
 }
 
-export const ANSWERS_WITHIN_MS = 5_000;
-const HOST_ANSWERS_WITHIN_MS = 2_000;
+export const RESPONSES_WITHIN_MS = 5_000;
+const HOST_RESPONSES_WITHIN_MS = 2_000;
 
 /** Opens a connection for one request. Errors: those of `redisFault`, after 5 s. */
-export async function askRedis<T>(
+export async function queryRedis<T>(
   server: RedisServer,
-  ask: (connection: RedisConnection) => Promise<T>,
+  request: (connection: RedisConnection) => Promise<T>,
 ): Promise<T> {
   const connection = connectRedis(server, {
     lazyConnect: true,
     retryStrategy: null,
     maxRetriesPerRequest: 0,
-    connectTimeout: ANSWERS_WITHIN_MS,
+    connectTimeout: RESPONSES_WITHIN_MS,
     // ioredis sets this timer even on a failed connection. Its default keeps the process alive for 2 s.
     disconnectTimeout: 50,
   });
@@ -138,12 +138,12 @@ export async function askRedis<T>(
   const note = (error: Error) => void reasons.push(messageOf(error));
   for (const event of ["node error", "sentinelError", "error"]) connection.on(event, note);
   const deadline = setTimeout(() => {
-    reasons.push(`no answer within ${ANSWERS_WITHIN_MS / 1000} s`);
+    reasons.push(`no response within ${RESPONSES_WITHIN_MS / 1000} s`);
     connection.disconnect();
-  }, ANSWERS_WITHIN_MS);
+  }, RESPONSES_WITHIN_MS);
   try {
     await connection.connect();
-    return await ask(connection);
+    return await request(connection);
   } catch (error) {
     if (error instanceof EtlError) throw error;
     reasons.push(messageOf(error as Error));
@@ -168,7 +168,7 @@ async function reasonsOfHosts({ kind, hosts, access }: RedisServer): Promise<str
   const { username, password, sentinelUsername, sentinelPassword, tls } = access();
   const login =
     kind === "sentinel" ? { username: sentinelUsername, password: sentinelPassword } : { username, password };
-  const asked = hosts.map(async (host) => {
+  const requested = hosts.map(async (host) => {
     const reasons: string[] = [];
     const connection = new Redis({
       ...host,
@@ -179,8 +179,8 @@ async function reasonsOfHosts({ kind, hosts, access }: RedisServer): Promise<str
       retryStrategy: null,
       maxRetriesPerRequest: 0,
       enableReadyCheck: false,
-      connectTimeout: HOST_ANSWERS_WITHIN_MS,
-      commandTimeout: HOST_ANSWERS_WITHIN_MS,
+      connectTimeout: HOST_RESPONSES_WITHIN_MS,
+      commandTimeout: HOST_RESPONSES_WITHIN_MS,
       disconnectTimeout: 50,
     });
     connection.on("error", (error) => reasons.push(messageOf(error)));
@@ -191,7 +191,7 @@ async function reasonsOfHosts({ kind, hosts, access }: RedisServer): Promise<str
       .finally(() => connection.disconnect());
     return reasons;
   });
-  return (await Promise.all(asked)).flat();
+  return (await Promise.all(requested)).flat();
 }
 
 const VAGUE =
@@ -221,7 +221,7 @@ const FAULTS: readonly Fault[] = [
   {
     code: "redis_tls",
     by: /wrong version number|packet length too long|unexpected message|tlsv1 alert|socket disconnected before secure/i,
-    says: "was asked with TLS, and does not answer so",
+    says: "was asked with TLS, and does not respond so",
     next: () => "If it speaks no TLS, begin REDIS_URL with redis in place of rediss.",
   },
   {
@@ -255,7 +255,7 @@ export function redisFault(server: RedisServer, reasons: readonly string[], caus
   );
   return new UnreachableError({
     code: known?.code ?? "redis_unreachable",
-    message: `${where} ${known?.says ?? "does not answer"}: ${reason}.`,
+    message: `${where} ${known?.says ?? "does not respond"}: ${reason}.`,
     next:
       known?.next(server) ??
       "Start it, or set REDIS_URL to a Redis that runs. With --inline, sync and backfill need none.",

@@ -98,7 +98,7 @@ const proxy = z
     error: "is not an address or a network such as 10.0.0.0/8",
   })
   .refine((text) => !/\/0+$/.test(text), "trusts everybody");
-const answerLimit = between(1, 1_048_576);
+const responseLimit = between(1, 1_048_576);
 
 export interface Setting {
   readonly schema: z.ZodType;
@@ -191,8 +191,8 @@ export const SETTINGS = {
   ),
   USAGE_RECONCILE_FOR: setting(duration.prefault("P45D"), "How far back `reconcile` goes without --from."),
   USAGE_RATE_LIMIT: setting(rateLimit.default(200), "Requests per 10 s to one source."),
-  USAGE_ANSWER_LIMIT: setting(
-    answerLimit.optional(),
+  USAGE_RESPONSE_LIMIT: setting(
+    responseLimit.optional(),
     "Largest response or export, in MiB, as received and decoded. Unset: 256.",
   ),
   USAGE_SYNC_EVERY: setting(
@@ -293,7 +293,7 @@ export const sourceSchema = z.strictObject({
   dataStart: day.default("2026-01-05"),
   rateLimit: rateLimit.default(200),
   /** MiB. */
-  answerLimit: answerLimit.optional(),
+  responseLimit: responseLimit.optional(),
   controlPlaneUrl: httpUrl.optional(),
   /** Workspace of control plane requests. */
   workspaceId: workspaceId.optional(),

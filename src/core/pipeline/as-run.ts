@@ -3,7 +3,7 @@ import { faultOf } from "../base/faults.ts";
 import type { Run } from "../store/activity/run-history.ts";
 import { beginRun, endRun, keepSeen, type RunEnd, type RunKind } from "../store/work/runs.ts";
 import type { TotalsResult } from "./proof/check-totals.ts";
-import type { EnteredSource, OpenSource } from "./source/source.ts";
+import type { CreatedSource, OpenSource } from "./source/source.ts";
 import type { SourceHandle } from "./source/source-handle.ts";
 
 const NOTE_SEEN_EVERY_MS = 30_000;
@@ -13,7 +13,7 @@ const NOTE_SEEN_EVERY_MS = 30_000;
  * dies, or that loses Postgres, has no end: `runs` calls it lost.
  */
 export async function asRun<T>(
-  { store, sourceId }: EnteredSource,
+  { store, sourceId }: CreatedSource,
   kind: RunKind,
   work: (runId: number) => Promise<T>,
   endOf: (result: T) => RunEnd,

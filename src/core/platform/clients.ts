@@ -4,15 +4,15 @@ import { PlatformHttp, type PlatformHttpOptions } from "./http/http.ts";
 
 /** The caller closes it. */
 export function billingClientOf(
-  { baseUrl, apiKey, organizationId, answerLimit }: SourceConfig,
-  options: Pick<PlatformHttpOptions, "onAnswer"> = {},
+  { baseUrl, apiKey, organizationId, responseLimit }: SourceConfig,
+  options: Pick<PlatformHttpOptions, "onResponse"> = {},
 ): BillingClient {
   return createBillingClient(
     new PlatformHttp({
       baseUrl,
       ...options,
       apiKey,
-      answerLimit: answerLimit && answerLimit * 1_048_576,
+      responseLimit: responseLimit && responseLimit * 1_048_576,
       organizationId,
     }),
   );

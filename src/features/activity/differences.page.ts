@@ -67,46 +67,46 @@ export function addDifferences(web: Web): void {
   web.page("/differences", { query }, async (context) => {
     const { db, masked } = context;
     const { source, sources } = await chosenSource(context, context.query.source);
-    const asked = { ...context.query, source: source.source };
+    const requested = { ...context.query, source: source.source };
     const sourceFlags = sourceFlagsOf(context.config, source.source);
     const rows = await listDifferences(db, {
       source: source.source,
-      says: asked.says,
-      onlyLeft: asked.state !== "all",
-      from: asked.from,
-      to: asked.to,
-      groupBy: asked.group_by,
-      workspaceId: asked.workspace,
-      meter: asked.meter,
-      before: asked.before,
+      says: requested.says,
+      onlyLeft: requested.state !== "all",
+      from: requested.from,
+      to: requested.to,
+      groupBy: requested.group_by,
+      workspaceId: requested.workspace,
+      meter: requested.meter,
+      before: requested.before,
       most: ON_A_PAGE + 1,
       masked,
     });
     const shown = rows.slice(0, ON_A_PAGE);
     const last = rows.length > ON_A_PAGE ? shown.at(-1) : undefined;
     const body = html`${filterForm(
-      asked,
+      requested,
       sources.map((one) => one.source),
     )}
-      ${shown.length === 0 ? nothing(asked) : list(shown, asked.source)}
-      ${last !== undefined && html`<p><a href="${here({ ...asked, before: cursorText(last.cursor) })}">Older differences</a></p>`}
-      ${asked.before !== undefined && html`<p><a href="${here({ ...asked, before: undefined })}">The newest differences</a></p>`}
+      ${shown.length === 0 ? nothing(requested) : list(shown, requested.source)}
+      ${last !== undefined && html`<p><a href="${here({ ...requested, before: cursorText(last.cursor) })}">Older differences</a></p>`}
+      ${requested.before !== undefined && html`<p><a href="${here({ ...requested, before: undefined })}">The newest differences</a></p>`}
       <h2>Compare again</h2>
       ${twin(
-        `usage-etl reconcile --from ${asked.from ?? source.dataStart} --to ${asked.to ?? shortInstant(context.now).slice(0, 10)}${sourceFlags} --repair`,
+        `usage-etl reconcile --from ${requested.from ?? source.dataStart} --to ${requested.to ?? shortInstant(context.now).slice(0, 10)}${sourceFlags} --repair`,
         `usage-etl totals --reach quarter${sourceFlags}`,
       )}`;
     return { title: "Differences", body };
   });
 }
 
-const here = (asked: Readonly<Record<string, string | undefined>>) => address("/differences", asked);
+const here = (requested: Readonly<Record<string, string | undefined>>) => address("/differences", requested);
 
 const SAYS = [
   { value: "", text: "anybody" },
   { value: "export", text: "the export" },
   { value: "total", text: "a total" },
-  { value: "restatement", text: "a later answer" },
+  { value: "restatement", text: "a later response" },
 ];
 const STATES = [
   { value: "left", text: "left, and restatements" },
@@ -117,30 +117,30 @@ const COUNTED = [
   ...METERS.map((meter) => ({ value: meter, text: METER_NAME[meter] })),
 ];
 
-function filterForm(asked: Query, sources: readonly string[]): Html {
+function filterForm(requested: Query, sources: readonly string[]): Html {
   return html`<form class="row" method="get" action="/differences">
-    ${sourceField(sources, asked.source)}
-    ${choice("Who says another number", "says", SAYS, asked.says ?? "")}
-    ${choice("State", "state", STATES, asked.state ?? "left")}
-    ${choice("What is counted", "meter", COUNTED, asked.meter ?? "")}
-    ${choice("Dimension", "group_by", [ALL, ...GROUPINGS.map((value) => ({ value, text: dimensionTitle(value) }))], asked.group_by ?? "")}
-    <label>Workspace id <input name="workspace" value="${asked.workspace ?? ""}"></label>
-    ${dayField("Days from", "from", asked.from)} ${lastDayField(asked.to)}
+    ${sourceField(sources, requested.source)}
+    ${choice("Who says another number", "says", SAYS, requested.says ?? "")}
+    ${choice("State", "state", STATES, requested.state ?? "left")}
+    ${choice("What is counted", "meter", COUNTED, requested.meter ?? "")}
+    ${choice("Dimension", "group_by", [ALL, ...GROUPINGS.map((value) => ({ value, text: dimensionTitle(value) }))], requested.group_by ?? "")}
+    <label>Workspace id <input name="workspace" value="${requested.workspace ?? ""}"></label>
+    ${dayField("Days from", "from", requested.from)} ${lastDayField(requested.to)}
     <button>Show</button>
   </form>`;
 }
 
-function nothing(asked: Query): Html {
+function nothing(requested: Query): Html {
   const which =
-    asked.state === "all"
+    requested.state === "all"
       ? "No difference and no restatement"
       : "No difference that is left, and no restatement,";
   const days =
-    asked.from === undefined && asked.to === undefined
+    requested.from === undefined && requested.to === undefined
       ? ""
-      : ` of days from ${asked.from ?? "the data start"} to ${asked.to === undefined ? "today" : addDays(asked.to, -1)}`;
-  return html`<p>${which} is recorded${days}${asked.before !== undefined && ", before this place in the list"}.
-    The compared days are in the <a href="${address("/coverage", { source: asked.source, from: asked.from, to: asked.to })}">coverage</a>.</p>`;
+      : ` of days from ${requested.from ?? "the data start"} to ${requested.to === undefined ? "today" : addDays(requested.to, -1)}`;
+  return html`<p>${which} is recorded${days}${requested.before !== undefined && ", before this place in the list"}.
+    The compared days are in the <a href="${address("/coverage", { source: requested.source, from: requested.from, to: requested.to })}">coverage</a>.</p>`;
 }
 
 const SIGNS: Readonly<Record<DifferenceState, readonly [glyph: string, colour: string]>> = {

@@ -191,12 +191,12 @@ function ofRun(run: Run, masked: boolean): Entry {
     outcome === "paused"
       ? ""
       : `, ${outcome === "running" ? "for" : "in"} ${describeDuration(seconds * 1000)}`;
-  const asked = requests === null ? "" : `, ${counted(requests, "request")}`;
+  const requested = requests === null ? "" : `, ${counted(requests, "request")}`;
   const why =
     reason === null
       ? ""
       : html`. ${prose(masked ? withoutAddresses(reason) : reason)}${code !== null && ` [${code}]`}`;
-  const what = html`run ${runId}: ${outcomeOf(run)}${took}${asked}${why}`;
+  const what = html`run ${runId}: ${outcomeOf(run)}${took}${requested}${why}`;
   return { what, to: runLink(run), tone: TONES[outcome] };
 }
 

@@ -1,8 +1,8 @@
 import { PlatformError, UsageError } from "../../core/base/errors.ts";
 import { excerptOf, type RequestContext } from "../../core/platform/http/errors.ts";
-import type { Protocol, Task } from "./a2a-answers.ts";
+import type { Protocol, Task } from "./a2a-responses.ts";
 
-/** `contextId` and `taskId` come from the previous answer; the first message has neither. */
+/** `contextId` and `taskId` come from the previous response; the first message has neither. */
 export interface Sending {
   readonly assistantId: string;
   readonly text: string;
@@ -94,7 +94,7 @@ export function refuseContext(contextId: string | null | undefined): void {
   throw new UsageError({
     code: "context_invalid",
     message: `${JSON.stringify(contextId.slice(0, 80).toWellFormed())} is not the id of a conversation, which is a UUID.`,
-    next: "Give the context of an earlier answer, such as 4340c6dc-954e-4ef4-a1e8-f73cc1826017, or none to begin a conversation.",
+    next: "Give the context of an earlier response, such as 4340c6dc-954e-4ef4-a1e8-f73cc1826017, or none to begin a conversation.",
   });
 }
 
@@ -119,12 +119,12 @@ export class RpcError extends PlatformError {
   constructor(error: unknown, { method, url, redact, effect }: RequestContext, { taskId, arrived }: Sent) {
     const { code } = error as { code?: unknown };
     const rpcCode = typeof code === "number" ? code : undefined;
-    // Only a refusal's code, and only as the first answer, says that nothing was done.
+    // Only a refusal's code, and only as the first response, says that nothing was done.
     const refusal = arrived === undefined ? nextOf(rpcCode, taskId) : undefined;
     const next = refusal ?? ["Read the error above.", arrived ?? effect].join(" ").trim();
     super({
       code: "rpc_error",
-      message: `${method} ${url} answered with JSON-RPC error ${excerptOf(describe(error), redact)}`,
+      message: `${method} ${url} responded with JSON-RPC error ${excerptOf(describe(error), redact)}`,
       next,
       method,
       url,

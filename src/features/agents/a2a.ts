@@ -2,26 +2,16 @@ import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { EtlError } from "../../core/base/errors.ts";
 import { parseJson } from "../../core/base/json.ts";
-import type { Asking, PlatformAnswer, PlatformHttp } from "../../core/platform/http/http.ts";
+import type { PlatformHttp, PlatformResponse, RequestOptions } from "../../core/platform/http/http.ts";
 import {
-  answerError,
   checkedJson,
   cutStream,
   eventData,
   getJson,
   readJson,
+  responseError,
 } from "../../core/platform/http/read-body.ts";
-import { foreignFault } from "../../core/platform/parse/answer-fault.ts";
-import {
-  type AgentCard,
-  type Check,
-  cardSchema,
-  createEventReader,
-  hasEnded,
-  type Protocol,
-  readTask,
-  type Task,
-} from "./a2a-answers.ts";
+import { foreignError } from "../../core/platform/parse/response-error.ts";
 import {
   type Call,
   lookAgain,
@@ -33,10 +23,20 @@ import {
   type Sent,
   taskCall,
 } from "./a2a-calls.ts";
+import {
+  type AgentCard,
+  type Check,
+  cardSchema,
+  createEventReader,
+  hasEnded,
+  type Protocol,
+  readTask,
+  type Task,
+} from "./a2a-responses.ts";
 import { deadlineSignal } from "./poll.ts";
 
-/** Limit for the whole answer, in ms. Default: the client's limits of a request. */
-type Waiting = Asking & {
+/** Limit for the whole response, in ms. Default: the client's limits of a request. */
+type Waiting = RequestOptions & {
   readonly withinMs?: number | undefined;
   /** Called when the server refuses an ended task, before the message is sent with its context only. */
   readonly onContextAlone?: () => void;
@@ -55,7 +55,7 @@ interface Message extends Sending {
   readonly messageId: string;
 }
 
-interface Called extends PlatformAnswer, Sent {
+interface Called extends PlatformResponse, Sent {
   readonly id: string;
 }
 
@@ -85,7 +85,7 @@ export function createA2aClient(http: PlatformHttp, { cardMs = CARD_MS } = {}) {
         return attempt(again(first, error, onContextAlone));
       }
     },
-    /** Throws `answer_cut` if the stream ends before the task does. Leaving the loop early closes the connection. */
+    /** Throws `response_cut` if the stream ends before the task does. Leaving the loop early closes the connection. */
     stream: async function* (given: Sending, { signal: ended, withinMs, onContextAlone }: Waiting = {}) {
       const first = begin(given);
       let last: Task | undefined;
@@ -118,7 +118,7 @@ export function createA2aClient(http: PlatformHttp, { cardMs = CARD_MS } = {}) {
     },
     task: async (
       of: { assistantId: string; taskId: string; contextId?: string | undefined },
-      { signal }: Asking = {},
+      { signal }: RequestOptions = {},
     ) => {
       const call = taskCall(of, await protocolOf(of.assistantId, signal));
       return read(await post(http, of.assistantId, call, { signal }));
@@ -129,7 +129,7 @@ export function createA2aClient(http: PlatformHttp, { cardMs = CARD_MS } = {}) {
 
 function createCards(http: PlatformHttp, cardMs: number) {
   const protocols = new Map<string, Protocol>();
-  const card = async (assistantId: string, { signal }: Asking = {}): Promise<AgentCard> => {
+  const card = async (assistantId: string, { signal }: RequestOptions = {}): Promise<AgentCard> => {
     const query = new URLSearchParams({ assistant_id: assistantId });
     const read = await getJson(http, { path: "/.well-known/agent-card.json", query, signal }, cardSchema);
     protocols.set(assistantId, read.protocol);
@@ -178,7 +178,7 @@ async function post(
   { signal, withinMs }: Waiting,
 ): Promise<Called> {
   const id = randomUUID();
-  const answer = await http.send({
+  const response = await http.send({
     method: "POST",
     path: `/a2a/${encodeURIComponent(assistantId)}`,
     body: { jsonrpc: "2.0", id, method, params },
@@ -189,29 +189,32 @@ async function post(
     signal,
     headersMs: withinMs,
   });
-  return { ...answer, id, taskId };
+  return { ...response, id, taskId };
 }
 
 async function read(called: Called): Promise<Task> {
   return readTask(resultOf(called, await readJson(called, responseSchema)), checkOf(called));
 }
 
-const NOTHING_SENT = "Nothing was sent: the server did not answer for the agent card.";
+const NOTHING_SENT = "Nothing was sent: the server did not respond for the agent card.";
 
 function limited(what: string, { signal, withinMs, next }: Waiting & { next: () => string }) {
   return withinMs === undefined ? signal : deadlineSignal(what, { withinMs, signal, next });
 }
 
-function checkOf(answer: PlatformAnswer): Check {
-  return (value, schema) => checkedJson(value, schema, (fault) => answerError(fault, answer));
+function checkOf(response: PlatformResponse): Check {
+  return (value, schema) => checkedJson(value, schema, (fault) => responseError(fault, response));
 }
 
-/** Errors: `rpc_error`; `answer_invalid` for an answer to another request. */
-function resultOf(called: Called, { id: answered, error, result }: z.output<typeof responseSchema>): unknown {
+/** Errors: `rpc_error`; `response_invalid` for a response to another request. */
+function resultOf(
+  called: Called,
+  { id: responded, error, result }: z.output<typeof responseSchema>,
+): unknown {
   const { id, taskId, arrived, context } = called;
-  if (answered !== undefined && answered !== null && answered !== id) {
-    const fault = foreignFault(`the answer has the id ${JSON.stringify(answered)}, the request ${id}`);
-    throw answerError(fault, called);
+  if (responded !== undefined && responded !== null && responded !== id) {
+    const fault = foreignError(`the response has the id ${JSON.stringify(responded)}, the request ${id}`);
+    throw responseError(fault, called);
   }
   if (error === undefined || error === null) return result;
   throw new RpcError(error, context, { taskId, arrived });

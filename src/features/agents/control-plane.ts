@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type Clock, systemClock } from "../../core/base/clock.ts";
 import { PlatformError, UsageError } from "../../core/base/errors.ts";
-import type { Asking, PlatformHttp } from "../../core/platform/http/http.ts";
+import type { PlatformHttp, RequestOptions } from "../../core/platform/http/http.ts";
 import { getJson, sendJson } from "../../core/platform/http/read-body.ts";
 import { pollUntil } from "./poll.ts";
 import "../../core/base/validation.ts";
@@ -88,16 +88,19 @@ export function hasFailed({ status }: Revision): boolean {
 export function createControlPlaneClient(http: PlatformHttp, clock: Clock = systemClock) {
   const templatePath = (name: string) => `${TEMPLATES}/${encodeURIComponent(name)}`;
   const deploymentPath = (id: string) => `${DEPLOYMENTS}/${encodeURIComponent(id)}`;
-  const revision = async ({ deploymentId, revisionId }: RevisionOf, io: Asking = {}): Promise<Revision> => {
+  const revision = async (
+    { deploymentId, revisionId }: RevisionOf,
+    io: RequestOptions = {},
+  ): Promise<Revision> => {
     const path = `${deploymentPath(deploymentId)}/revisions/${encodeURIComponent(revisionId)}`;
     const { status } = await getJson(http, { path, ...io }, revisionSchema);
     return { id: revisionId, status };
   };
   return {
-    template: (name: string, io?: Asking) =>
+    template: (name: string, io?: RequestOptions) =>
       ofTemplates(getJson(http, { path: templatePath(name), withBearer: true, ...io }, templateSchema)),
     /** Error: `template_name_invalid`. */
-    renameTemplate: async ({ name, to }: { name: string; to: string }, io?: Asking) => {
+    renameTemplate: async ({ name, to }: { name: string; to: string }, io?: RequestOptions) => {
       refuseName(to);
       const effect = `The template may have been renamed. Run \`usage-etl platform template get ${to}\` to see.`;
       const request = {
@@ -111,11 +114,11 @@ export function createControlPlaneClient(http: PlatformHttp, clock: Clock = syst
       return ofTemplates(sendJson(http, request, templateSchema));
     },
     /** The body is not checked: the specification does not describe it. */
-    createDeployment: (body: FreeForm, io?: Asking) =>
+    createDeployment: (body: FreeForm, io?: RequestOptions) =>
       sendJson(http, { method: "POST", path: DEPLOYMENTS, body, effect: CREATED, ...io }, deploymentSchema),
-    deployment: (id: string, io?: Asking) =>
+    deployment: (id: string, io?: RequestOptions) =>
       getJson(http, { path: deploymentPath(id), ...io }, deploymentSchema),
-    updateDeployment: ({ id, body }: { id: string; body: FreeForm }, io?: Asking) => {
+    updateDeployment: ({ id, body }: { id: string; body: FreeForm }, io?: RequestOptions) => {
       const effect = `The deployment may have been changed. Run \`usage-etl platform deployment get ${id}\` to see its latest revision.`;
       const request = { method: "PATCH", path: deploymentPath(id), body, effect, ...io } as const;
       return sendJson(http, request, deploymentSchema);
@@ -124,7 +127,11 @@ export function createControlPlaneClient(http: PlatformHttp, clock: Clock = syst
     /** Returns the revision once it is deployed or has failed, or throws `DeadlineError`. */
     waitForRevision: (
       of: RevisionOf,
-      { withinMs, signal, onStatus }: Asking & { withinMs: number; onStatus?: (status: string) => void },
+      {
+        withinMs,
+        signal,
+        onStatus,
+      }: RequestOptions & { withinMs: number; onStatus?: (status: string) => void },
     ) => {
       let isFound = false;
       const what = `The end of revision ${of.revisionId}`;
@@ -145,10 +152,10 @@ export function createControlPlaneClient(http: PlatformHttp, clock: Clock = syst
   };
 }
 
-/** Newer servers have no templates: they answer 405, or a 404 that is not `NotFound`. Error: `templates_missing`. */
-async function ofTemplates<T>(asked: Promise<T>): Promise<T> {
+/** Newer servers have no templates: they respond with 405, or a 404 that is not `NotFound`. Error: `templates_missing`. */
+async function ofTemplates<T>(requested: Promise<T>): Promise<T> {
   try {
-    return await asked;
+    return await requested;
   } catch (error) {
     const isGone =
       error instanceof PlatformError &&

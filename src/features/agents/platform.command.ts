@@ -10,7 +10,7 @@ import { EXIT } from "../../terminal/exit.ts";
 import { parseDuration } from "../../terminal/options.ts";
 import { tableOf } from "../../terminal/output.ts";
 import { inSession, type Session } from "../../terminal/session.ts";
-import type { AgentCard, Task, TaskEvent } from "./a2a-answers.ts";
+import type { AgentCard, Task, TaskEvent } from "./a2a-responses.ts";
 import { controlPlaneClientOf, type DeploymentClients, deploymentClientsOf } from "./clients.ts";
 import {
   type ControlPlaneClient,
@@ -64,8 +64,8 @@ const OPTIONS = {
   strategy: new Option("--strategy <strategy>", "what happens to a run already active on the thread").choices(
     STRATEGIES,
   ),
-  context: new Option("--context <id>", "continue the conversation of an earlier answer"),
-  task: new Option("--task <id>", "also name the task of an earlier answer, for servers that ask for it"),
+  context: new Option("--context <id>", "continue the conversation of an earlier response"),
+  task: new Option("--task <id>", "also name the task of an earlier response, for servers that ask for it"),
   contextOfTask: new Option("--context <id>", "conversation of the task; some servers require it"),
 };
 const BODY = ["source", "body", "wait", "deployedWithin"] as const;

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type Clock, systemClock } from "../../core/base/clock.ts";
 import { PlatformError } from "../../core/base/errors.ts";
 import { orAbsent } from "../../core/platform/http/errors.ts";
-import type { Asking, PlatformHttp } from "../../core/platform/http/http.ts";
+import type { PlatformHttp, RequestOptions } from "../../core/platform/http/http.ts";
 import { getJson, sendJson } from "../../core/platform/http/read-body.ts";
 import { pollUntil } from "./poll.ts";
 
@@ -32,7 +32,7 @@ interface NewRun {
   readonly strategy?: Strategy | undefined;
 }
 
-type Waiting = Asking & { readonly withinMs: number };
+type Waiting = RequestOptions & { readonly withinMs: number };
 
 const id = z.string().min(1);
 const threadSchema = z.object({ thread_id: id });
@@ -68,12 +68,12 @@ const LISTED = 100;
 /** Never sends a change twice. Throws `PlatformError`, `DeadlineError` or the signal's reason. Closing the client closes `http`. */
 export function createThreadsClient(http: PlatformHttp, clock: Clock = systemClock) {
   return {
-    createThread: async (io?: Asking) => {
+    createThread: async (io?: RequestOptions) => {
       const effect = "A thread may have been created, which costs nothing. Run the command again.";
       const request = { method: "POST", path: "/threads", body: {}, effect, ...io } as const;
       return { threadId: (await sendJson(http, request, threadSchema)).thread_id };
     },
-    createRun: async ({ threadId, assistantId, text, strategy }: NewRun, io?: Asking) => {
+    createRun: async ({ threadId, assistantId, text, strategy }: NewRun, io?: RequestOptions) => {
       const body = {
         assistant_id: assistantId,
         input: { messages: [{ role: "user", content: text }] },
@@ -90,7 +90,7 @@ export function createThreadsClient(http: PlatformHttp, clock: Clock = systemClo
      */
     join: (of: RunOf, { withinMs, signal }: Waiting) =>
       pollUntil(`The end of run ${of.runId}`, { withinMs, clock, signal }, async ({ leftMs, signal }) => {
-        const joined = await orAbsent(waitForAnswer(http, { path: `${runPath(of)}/join`, signal, leftMs }));
+        const joined = await orAbsent(waitForResponse(http, { path: `${runPath(of)}/join`, signal, leftMs }));
         const found = await find(http, of, { signal });
         if (!(found instanceof PlatformError)) return isUnderWay(found) ? undefined : found;
         if (joined instanceof PlatformError) throw joined;
@@ -102,7 +102,7 @@ export function createThreadsClient(http: PlatformHttp, clock: Clock = systemClo
         if (found instanceof PlatformError) throw found;
         return found.status === "pending" ? undefined : found;
       }),
-    state: async (threadId: string, io?: Asking) =>
+    state: async (threadId: string, io?: RequestOptions) =>
       (await getJson(http, { path: `${threadPath(threadId)}/state`, ...io }, stateSchema)).values,
     close: () => http.close(),
   };
@@ -116,11 +116,11 @@ function runPath({ threadId, runId }: RunOf): string {
   return `${threadPath(threadId)}/runs/${encodeURIComponent(runId)}`;
 }
 
-async function readRun(http: PlatformHttp, of: RunOf, { signal }: Asking): Promise<Run> {
+async function readRun(http: PlatformHttp, of: RunOf, { signal }: RequestOptions): Promise<Run> {
   return fromWireRun(await getJson(http, { path: runPath(of), signal }, runSchema), of.threadId);
 }
 
-async function listRuns(http: PlatformHttp, threadId: string, { signal }: Asking): Promise<Run[]> {
+async function listRuns(http: PlatformHttp, threadId: string, { signal }: RequestOptions): Promise<Run[]> {
   const path = `${threadPath(threadId)}/runs`;
   const query = new URLSearchParams({ limit: `${LISTED}` });
   const listed = await getJson(http, { path, query, signal }, z.array(runSchema));
@@ -128,7 +128,7 @@ async function listRuns(http: PlatformHttp, threadId: string, { signal }: Asking
 }
 
 /** Looks in the list if the server does not return the run itself. Returns the error if neither works. */
-async function find(http: PlatformHttp, of: RunOf, io: Asking): Promise<Run | PlatformError> {
+async function find(http: PlatformHttp, of: RunOf, io: RequestOptions): Promise<Run | PlatformError> {
   const found = await orAbsent(readRun(http, of, io));
   if (!(found instanceof PlatformError)) return found;
   const listed = await orAbsent(listRuns(http, of.threadId, io));
@@ -140,7 +140,7 @@ async function find(http: PlatformHttp, of: RunOf, io: Asking): Promise<Run | Pl
   );
 }
 
-async function waitForAnswer(
+async function waitForResponse(
   http: PlatformHttp,
   { path, signal, leftMs }: { path: string; signal: AbortSignal; leftMs: number },
 ): Promise<void> {
@@ -157,7 +157,7 @@ function fromWireRun(wire: z.output<typeof runSchema>, threadId: string): Run {
 }
 
 /**
- * The answer to the last message with this text, before the next human message, or null. Without such a message, the last
+ * The response to the last message with this text, before the next human message, or null. Without such a message, the last
  * message counts as the reply only of a run that succeeded.
  */
 export function replyTo(

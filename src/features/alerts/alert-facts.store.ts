@@ -32,7 +32,7 @@ export interface AlertFacts {
   readonly isRefused: boolean;
   readonly lostWorkspaces: Found & { readonly ids: readonly string[] };
   /** Zeros (daily figures) of lost workspaces that are no longer trusted. */
-  readonly withdrawnZeros: number;
+  readonly invalidatedZeros: number;
   readonly unknownMeters: readonly UnknownMeter[];
   readonly unpriced: UnpricedUsage;
   readonly limits: readonly LimitUse[];
@@ -58,7 +58,7 @@ export async function alertFacts(db: Database, sourceId?: number): Promise<Alert
         (select max(v.fetched_at) from usage.coverage v join usage.trace_scope c using (scope_id) where c.source_id = s.source_id),
         s.created_at
       ))::integer as "secondsWithoutLoad",
-      s.refused_at is not null as "isRefused", l.workspaces as "lostWorkspaces", l.zeros as "withdrawnZeros",
+      s.refused_at is not null as "isRefused", l.workspaces as "lostWorkspaces", l.zeros as "invalidatedZeros",
       ${UNKNOWN_METERS} as "unknownMeters",
       json_build_object('prices', u.prices, 'days', u.days, 'traces', u.traces, 'firstDay', u."firstDay", 'lastDay', u."lastDay")
         as unpriced,

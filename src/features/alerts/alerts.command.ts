@@ -96,13 +96,13 @@ async function test(
       withinMs: WITHIN_MS,
       deadline: AbortSignal.timeout(WITHIN_MS),
     });
-  const answer = await send("firing");
+  const response = await send("firing");
   await endWaits(db, name);
   // PagerDuty would keep the test open.
   if (route.type === "pagerduty") await send("cleared");
-  output.data({ route: name, type: route.type, answer }, () =>
+  output.data({ route: name, type: route.type, response }, () =>
     linesOf(
-      `Route ${name} (${route.type}) took the test message: it ${answer}.`,
+      `Route ${name} (${route.type}) took the test message: it ${response}.`,
       route.type === "pagerduty" && "The incident that it opened was resolved again.",
     ),
   );

@@ -19,11 +19,11 @@ export function alertJobs(config: Config, slug: string): FeatureJob[] {
     name: "alert",
     options: { ...CONTROL.options, attempts: 1 },
     handle: async ({ source, signal }) => {
-      const entered = await source.known();
+      const created = await source.known();
       // A restart may bring the setting whose lack made a route wait.
-      if (isFirst) await endWaits(entered.store.db);
+      if (isFirst) await endWaits(created.store.db);
       isFirst = false;
-      const { notified, ended } = await sendAlerts(entered, { ...settings, signal });
+      const { notified, ended } = await sendAlerts(created, { ...settings, signal });
       return { notified, ended };
     },
   });

@@ -214,7 +214,7 @@ function ofProof({ differences, controlTotals, providerTotals, finalChanges }: A
 const UNKNOWN_AFTER_S = 3600;
 
 function ofLoading(
-  { secondsWithoutLoad, isRefused, lostWorkspaces, withdrawnZeros, unknownMeters }: AlertFacts,
+  { secondsWithoutLoad, isRefused, lostWorkspaces, invalidatedZeros, unknownMeters }: AlertFacts,
   staleAfterMs: number,
 ): Condition[] {
   const hours = Math.floor(secondsWithoutLoad / 3600);
@@ -235,7 +235,7 @@ function ofLoading(
     found(
       "access_lost",
       lostWorkspaces,
-      describeLost(lostWorkspaces.ids, withdrawnZeros),
+      describeLost(lostWorkspaces.ids, invalidatedZeros),
       "the key has access to every known workspace again, and what was withdrawn is loaded",
     ),
     found(

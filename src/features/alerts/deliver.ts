@@ -97,7 +97,8 @@ async function post(
   const refuse = (problem: string, retryable = false) =>
     new DeliveryError({ route: sending.route, problem, isCertain: true, retryable });
   if (status >= 300 && status < 400) throw refuse(`redirects (${status}), and no redirect is followed`);
-  if (status < 200 || status >= 300) throw refuse(`answered ${status}`, status === 429 || status >= 500);
-  if (isTaken?.test(text) === false) throw refuse(`answered ${status}, but did not take the message`);
-  return `answered ${status}`;
+  if (status < 200 || status >= 300)
+    throw refuse(`responded with ${status}`, status === 429 || status >= 500);
+  if (isTaken?.test(text) === false) throw refuse(`responded with ${status}, but did not take the message`);
+  return `responded with ${status}`;
 }

@@ -61,8 +61,8 @@ export async function sendMail(
     });
     // A retry would mail again to everybody who has it.
     if (accepted.length < to.length)
-      return `answered ${response.slice(0, 3)}, but refuses ${to.length - accepted.length} of ${to.length} addresses`;
-    return `answered ${response.slice(0, 3)}`;
+      return `responded with ${response.slice(0, 3)}, but refuses ${to.length - accepted.length} of ${to.length} addresses`;
+    return `responded with ${response.slice(0, 3)}`;
   } catch (error) {
     const { responseCode, code, originalCode = "" } = error as Failure;
     const { route, deadline } = sending;
@@ -75,7 +75,7 @@ export async function sendMail(
       });
     if (responseCode === undefined || deadline.aborted) throw unanswered(error, sending);
     // The response may repeat a login or an address.
-    const about = code === "EAUTH" ? "refuses the login" : `answered ${responseCode}`;
+    const about = code === "EAUTH" ? "refuses the login" : `responded with ${responseCode}`;
     throw new DeliveryError({ route, problem: about, isCertain: true, retryable: responseCode < 500 });
   } finally {
     ends.removeEventListener("abort", end);

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { type Clock, systemClock } from "../../core/base/clock.ts";
 import { EtlError } from "../../core/base/errors.ts";
 import type { Secret } from "../../core/base/secret.ts";
-import type { EnteredSource } from "../../core/pipeline/source/source.ts";
+import type { CreatedSource } from "../../core/pipeline/source/source.ts";
 import { type Route, takes } from "../owners/alert-route.ts";
 import {
   beginNotifications,
@@ -45,7 +45,7 @@ export interface Counts {
  * Sends each route one message about incidents that began, grew or ended since its last one. A failed route waits, longer each
  * time, and does not hold up the others. Error: `route_failed`, which names all failed routes.
  */
-export async function sendAlerts(source: EnteredSource, settings: AlertSettings): Promise<Counts> {
+export async function sendAlerts(source: CreatedSource, settings: AlertSettings): Promise<Counts> {
   const { db } = source.store;
   const { sourceId } = source;
   const routes = await allRoutes(db, settings.secrets);
@@ -68,7 +68,7 @@ interface ToSend {
 }
 
 export async function notifyRoutes(
-  source: EnteredSource,
+  source: CreatedSource,
   { routes, failure, ...read }: ToSend,
   settings: SendSettings,
 ): Promise<Counts> {
@@ -99,7 +99,7 @@ function oneError(failures: readonly unknown[]): unknown {
 }
 
 async function notifyRoute(
-  { store: { db }, sourceId }: EnteredSource,
+  { store: { db }, sourceId }: CreatedSource,
   route: Route,
   { conditions, readAt }: Pick<ToSend, "conditions" | "readAt">,
   settings: SendSettings,
@@ -133,7 +133,7 @@ interface Change {
 }
 
 async function send(
-  db: EnteredSource["store"]["db"],
+  db: CreatedSource["store"]["db"],
   claim: Claim,
   changes: readonly Change[],
   sending: Sending,

@@ -13,19 +13,19 @@ import {
   table,
 } from "../../web/parts.ts";
 import { rangeText } from "../../web/query.ts";
-import type { Wish } from "./backfill-request.ts";
+import type { BackfillRequest } from "./backfill-request.ts";
 import { type BackfillBudget, type BackfillPreview, minutesOf } from "./plan-backfill.ts";
 import { LEFT_OUT, requestsByDimension, windowsOf } from "./planned-windows.ts";
 
-export interface CheckedWish {
+export interface CheckedRequest {
   readonly source: SourceConfig;
-  readonly wish: Wish;
+  readonly backfillRequest: BackfillRequest;
   /** Platform ids; undefined: all. */
   readonly workspaceIds: readonly string[] | undefined;
 }
 
 interface Shown {
-  readonly checked: CheckedWish;
+  readonly checked: CheckedRequest;
   readonly preview: BackfillPreview;
   readonly budget: BackfillBudget;
 }
@@ -34,13 +34,13 @@ export function previewOf({ checked, preview, budget }: Shown): Html {
   const { tasks, facts, notSent, withoutTraces, inFlight } = preview;
   const windows = windowsOf(tasks);
   const sent = tasks.length - notSent - withoutTraces;
-  const byDimension = requestsByDimension(tasks, checked.wish.groupings).map(
+  const byDimension = requestsByDimension(tasks, checked.backfillRequest.groupings).map(
     ({ groupBy, requests }) => html`${dimensionTitle(groupBy)} ${count(requests)}`,
   );
   const where = new URLSearchParams({ source: checked.source.slug });
   return html`<dl class="facts">
       ${fact("Requests", html`${count(tasks.length)} in ${count(windows.length)} windows: ${joined(byDimension)}`)}
-      ${withoutTraces !== 0 && fact("Not sent", html`up to ${count(withoutTraces)} of them: the workspace had no traces in that time so far, and answers by workspace come first`)}
+      ${withoutTraces !== 0 && fact("Not sent", html`up to ${count(withoutTraces)} of them: the workspace had no traces in that time so far, and responds by workspace come first`)}
       ${sent !== 0 && fact("Time", timeOf(sent, budget))}
       ${facts !== undefined && facts.routineTasks + facts.backfillTasks !== 0 && fact("Before it", html`${count(facts.routineTasks)} fetch tasks of syncs and ${count(facts.backfillTasks)} of other backfills wait already. Syncs go first.`)}
       ${inFlight !== 0 && fact("Under way", html`${count(inFlight)} of the requests are tasks of a sync or another backfill too. Nothing is fetched twice.`)}

@@ -6,7 +6,7 @@ import type { Meter } from "../../core/domain/usage/meter.ts";
 import type { GroupBy } from "../../core/domain/usage/record.ts";
 
 /** The request of a backfill, before it is known what is loaded. */
-export interface Wish {
+export interface BackfillRequest {
   readonly meter: Meter;
   readonly range: Interval;
   readonly stride: Stride;
@@ -35,11 +35,11 @@ export function refuseOutside(
 
 /** Error: `workspace_unknown`, which lists those that the source knows. */
 export function workspacesOf(
-  asked: readonly string[] | undefined,
+  requested: readonly string[] | undefined,
   known: readonly string[],
 ): readonly string[] {
-  const unknown = asked?.find((id) => !known.includes(id));
-  if (unknown === undefined) return asked ?? known;
+  const unknown = requested?.find((id) => !known.includes(id));
+  if (unknown === undefined) return requested ?? known;
   throw new UsageError({
     code: "workspace_unknown",
     message: `Workspace ${unknown} is not known.`,
@@ -47,7 +47,7 @@ export function workspacesOf(
   });
 }
 
-export function endsInFuture(askedEnd: number, planned: number | undefined): string | undefined {
-  if (planned === undefined || askedEnd <= planned) return undefined;
-  return `The range ends in the future (${shortInstant(askedEnd)}). It is asked for until ${shortInstant(planned)}.`;
+export function endsInFuture(requestedEnd: number, planned: number | undefined): string | undefined {
+  if (planned === undefined || requestedEnd <= planned) return undefined;
+  return `The range ends in the future (${shortInstant(requestedEnd)}). It is asked for until ${shortInstant(planned)}.`;
 }

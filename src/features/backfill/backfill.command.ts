@@ -2,14 +2,14 @@ import { type Command, Option } from "commander";
 import { enqueueJob } from "../../../jobs/enqueue.ts";
 import { systemClock } from "../../core/base/clock.ts";
 import { METER_NAME } from "../../core/domain/usage/meter.ts";
-import { learnAsked } from "../../core/pipeline/source/learn-meters.ts";
+import { learnRequested } from "../../core/pipeline/source/learn-meters.ts";
 import { type OpenSource, startOf } from "../../core/pipeline/source/source.ts";
-import { rangeOfBackfill } from "../../core/pipeline/sync/asked-range.ts";
+import { rangeOfBackfill } from "../../core/pipeline/sync/requested-range.ts";
 import {
   type Backfill,
   backfillOf,
   createBackfill,
-  describeAsked,
+  describeRequested,
   failedTasks,
   listBackfills,
   steerBackfill,
@@ -27,11 +27,11 @@ import {
   withSource,
 } from "../../terminal/options.ts";
 import { instant, linesOf, tableOf } from "../../terminal/output.ts";
-import { addJob, askRedis, openSessionQueue } from "../../terminal/queue.ts";
+import { addJob, openSessionQueue, queryRedis } from "../../terminal/queue.ts";
 import { commandActor, inSession, inSessionOfSource, type Session } from "../../terminal/session.ts";
 import { eachSource, type LoadPlan, loadInline } from "../../terminal/sources.ts";
 import { endsInFuture, refuseOutside, workspacesOf } from "./backfill-request.ts";
-import { showPreview, wishOf } from "./plan.command.ts";
+import { backfillRequestOf, showPreview } from "./plan.command.ts";
 import { planBackfill, previewedOpen } from "./plan-backfill.ts";
 import { describeFailed } from "./runs.command.ts";
 import { overlapNotes } from "./start-backfill.ts";
@@ -95,10 +95,10 @@ const STEERING = [
 
 async function start(session: Session, options: BackfillOptions): Promise<number> {
   if (options.dryRun === true) return showPreview(session, options);
-  const wish = wishOf(options);
-  const { meter, range, stride, groupings, reprocess } = wish;
+  const backfillRequest = backfillRequestOf(options);
+  const { meter, range, stride, groupings, reprocess } = backfillRequest;
   const planOf = async (source: OpenSource, now: number): Promise<LoadPlan> => {
-    const uncounted = await learnAsked(source, meter);
+    const uncounted = await learnRequested(source, meter);
     if (uncounted !== undefined) {
       const { slug } = source.config;
       session.output.note(
@@ -108,36 +108,36 @@ async function start(session: Session, options: BackfillOptions): Promise<number
     refuseOutside({ dataStart: startOf(source, meter) }, range, now);
     const known = previewedOpen(source);
     const workspaceIds = workspacesOf(options.workspace, known.workspaceIds);
-    const planned = await planBackfill({ ...known, workspaceIds }, wish, now);
+    const planned = await planBackfill({ ...known, workspaceIds }, backfillRequest, now);
     const future = endsInFuture(range.end, planned.range?.end);
     if (future !== undefined) session.output.note(future);
     const wanted = planned.range === undefined ? [] : [{ meter, stride, range: planned.range }];
-    const asked = { wanted, groupings, workspaceIds };
-    return { asked, tasks: planned.tasks, isRepair: reprocess === "all" };
+    const requested = { wanted, groupings, workspaceIds };
+    return { requested, tasks: planned.tasks, isRepair: reprocess === "all" };
   };
   if (options.inline === true) {
     return loadInline(session, "backfill", async (source, now) => {
       const plan = await planOf(source, now);
-      const { workspaceIds } = plan.asked;
+      const { workspaceIds } = plan.requested;
       await recordAction(source.store.db, commandActor(), {
         sourceId: source.sourceId,
         action: "backfill.start",
-        detail: `inline: ${describeAsked({ ...wish, tasks: plan.tasks, workspaceIds })}`,
+        detail: `inline: ${describeRequested({ ...backfillRequest, tasks: plan.tasks, workspaceIds })}`,
       });
       return plan;
     });
   }
 
-  const redis = await askRedis(session);
+  const redis = await queryRedis(session);
   const started: Backfill[] = [];
   const exit = await eachSource(session, async (source) => {
     const { sourceId, store } = source;
     // Includes time that others are loading: this backfill ends when all of its range is loaded.
-    const { asked, tasks } = await planOf(source, await storeNow(store.db));
+    const { requested, tasks } = await planOf(source, await storeNow(store.db));
     const overlaps = await overlapNotes(store.db, { slug: source.config.slug, range, stride });
     for (const note of overlaps) session.output.note(note);
-    const { workspaceIds } = asked;
-    const order = { ...wish, sourceId, workspaceIds, tasks, by: commandActor() };
+    const { workspaceIds } = requested;
+    const order = { ...backfillRequest, sourceId, workspaceIds, tasks, by: commandActor() };
     const id = await createBackfill(store, order);
     const queue = await openSessionQueue(session, "control", { redis, slug: source.config.slug });
     // Saves some seconds. The schedule enqueues the tasks anyway, so Redis may be missing.

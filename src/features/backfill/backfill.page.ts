@@ -4,15 +4,15 @@ import { withoutAddresses } from "../../core/base/printable.ts";
 import { rangeSentence } from "../../core/domain/coverage/range-status.ts";
 import { dayOf } from "../../core/domain/time/days.ts";
 import { ceilToGrid, DAY_MS } from "../../core/domain/time/stride.ts";
-import { rangeOfBackfill } from "../../core/pipeline/sync/asked-range.ts";
+import { rangeOfBackfill } from "../../core/pipeline/sync/requested-range.ts";
 import { namedWorkspaces } from "../../core/store/activity/reader-login.ts";
 import {
   type Backfill,
   backfillOf,
   failureGroups,
+  otherTasks,
   type Steering,
   steerBackfill,
-  tasksBeside,
 } from "../../core/store/work/backfills.ts";
 import type { Page } from "../../web/layout.ts";
 import {
@@ -138,7 +138,7 @@ async function underWay(context: Of, backfill: Backfill): Promise<Html> {
   const { backfillId, source, state, waiting, refused } = backfill;
   const found = config.sources.find(({ slug }) => slug === source);
   const [beside, known, held] = await Promise.all([
-    tasksBeside(db, backfillId),
+    otherTasks(db, backfillId),
     found && previewedSource(found, db),
     heldUp(context, source),
   ]);

@@ -23,8 +23,8 @@ import {
   sourceField,
 } from "../../web/parts.ts";
 import type { Context, Web } from "../../web/routes.ts";
-import { type CheckedWish, previewOf } from "./backfill-preview.ts";
-import { endsInFuture, refuseOutside, type Wish, workspacesOf } from "./backfill-request.ts";
+import { type CheckedRequest, previewOf } from "./backfill-preview.ts";
+import { type BackfillRequest, endsInFuture, refuseOutside, workspacesOf } from "./backfill-request.ts";
 import {
   type BackfillPreview,
   backfillBudget,
@@ -44,7 +44,7 @@ const several = z
   .transform((given) => [given ?? []].flat().filter((one) => one !== ""));
 
 /** Fields of the form, in a query or a body. They are not checked yet, because the form keeps what was typed. */
-const ASKED = z.object({
+const REQUESTED = z.object({
   source: text,
   from: text,
   to: text,
@@ -53,7 +53,7 @@ const ASKED = z.object({
   group_by: several,
   workspace: several,
 });
-type Asked = z.output<typeof ASKED>;
+type Requested = z.output<typeof REQUESTED>;
 
 const oneOf = <const T extends readonly string[]>(what: string, words: T) =>
   z.enum(words, { error: ({ input }) => `${what} ${input} is not one of ${words.join(", ")}.` });
@@ -65,7 +65,7 @@ const CHOSEN = z.object({
   group_by: z.array(oneOf("Dimension", GROUPINGS)),
 });
 
-const STARTED = ASKED.extend({
+const STARTED = REQUESTED.extend({
   digest: z.string().regex(/^[0-9a-f]{64}$/),
   shown_at: z.coerce.number().int().positive().max(8.64e15),
 });
@@ -73,15 +73,15 @@ const STARTED = ASKED.extend({
 type Of = Pick<Context, "config" | "db" | "now" | "isOperator" | "csrf">;
 
 export function addNewBackfill(web: Web): void {
-  web.page("/backfills/new", { query: ASKED }, (context) => newPage(context, context.query));
+  web.page("/backfills/new", { query: REQUESTED }, (context) => newPage(context, context.query));
   web.action("/backfills/new", { body: STARTED }, async (context) => {
     const { body, store, config, actor, now, enqueue } = context;
-    const { checked } = checkAsked(config, body);
+    const { checked } = checkRequested(config, body);
     if (checked === undefined) return newPage(context, body);
     try {
       const source = await chosenSource(context, checked);
       const shown = { digest: body.digest, shownAt: body.shown_at };
-      const started = await startShown(store, source, checked.wish, { shown, by: actor, now });
+      const started = await startShown(store, source, checked.backfillRequest, { shown, by: actor, now });
       if (started.outcome === "started") {
         await enqueue(source.slug);
         return { redirect: `/backfills/${started.backfillId}` };
@@ -98,61 +98,61 @@ export function addNewBackfill(web: Web): void {
   });
 }
 
-async function newPage(context: Of, asked: Asked, said: Html = html``): Promise<Page> {
+async function newPage(context: Of, requested: Requested, said: Html = html``): Promise<Page> {
   const { config, db } = context;
   const slugs = config.sources.map(({ slug }) => slug);
-  const { checked, problems } = checkAsked(config, asked);
-  const about = config.sources.find(({ slug }) => slug === (asked.source ?? slugs[0]));
+  const { checked, problems } = checkRequested(config, requested);
+  const about = config.sources.find(({ slug }) => slug === (requested.source ?? slugs[0]));
   const known = about && (await previewedSource(about, db));
   const workspaces = known?.names ?? [];
   const page = (below: Html, status: number) => ({
     title: "New backfill",
-    body: html`${said}${askForm(asked, { slugs, workspaces })}${below}`,
+    body: html`${said}${requestForm(requested, { slugs, workspaces })}${below}`,
     status,
   });
   if (problems.length > 0)
     return page(html`${problems.map((problem) => notice("warn", html`<p>${problem}</p>`))}`, 400);
   if (checked === undefined || known === undefined) return page(html``, 200);
   try {
-    return page(await previewSection(context, { asked, checked, known }), 200);
+    return page(await previewSection(context, { requested, checked, known }), 200);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     return page(refusal(error), 400);
   }
 }
 
-async function chosenSource({ db }: Of, { source, workspaceIds }: CheckedWish): Promise<PreviewedSource> {
+async function chosenSource({ db }: Of, { source, workspaceIds }: CheckedRequest): Promise<PreviewedSource> {
   const known = await previewedSource(source, db);
   return { ...known, workspaceIds: workspacesOf(workspaceIds, known.workspaceIds) };
 }
 
 async function previewSection(
   context: Of,
-  { asked, checked, known }: { asked: Asked; checked: CheckedWish; known: PreviewedSource },
+  { requested, checked, known }: { requested: Requested; checked: CheckedRequest; known: PreviewedSource },
 ): Promise<Html> {
   const { config, db, now } = context;
-  const { source, wish, workspaceIds } = checked;
-  refuseOutside(known, wish.range, now);
+  const { source, backfillRequest, workspaceIds } = checked;
+  refuseOutside(known, backfillRequest.range, now);
   const chosen = { ...known, workspaceIds: workspacesOf(workspaceIds, known.workspaceIds) };
   const [preview, overlaps] = await Promise.all([
-    previewBackfill(chosen, wish, { now, mostRecords: MOST_RECORDS }),
-    overlapNotes(db, { slug: source.slug, ...wish }),
+    previewBackfill(chosen, backfillRequest, { now, mostRecords: MOST_RECORDS }),
+    overlapNotes(db, { slug: source.slug, ...backfillRequest }),
   ]);
-  const future = endsInFuture(wish.range.end, preview.range?.end);
+  const future = endsInFuture(backfillRequest.range.end, preview.range?.end);
   const notes = [...(future === undefined ? [] : [future]), ...overlaps];
   const budget = backfillBudget(known, { config: source, settings: config, now });
   return html`<section aria-labelledby="preview"><h2 id="preview">Preview</h2>
     ${notes.map((note) => notice("info", html`<p>${prose(note)}</p>`))}
     ${known.stored === undefined && notice("warn", html`<p>The source is not contacted yet, so nothing of it can be started. ${prose("Its first sync contacts it. `usage-etl sync` asks for one.")}</p>`)}
     ${previewOf({ checked, preview, budget })}
-    ${startForm(context, { asked, known, preview })}
+    ${startForm(context, { requested, known, preview })}
   </section>`;
 }
 
 /** Starts what the preview shows: the digest is that of its requests. */
 function startForm(
   { isOperator, csrf, now }: Of,
-  { asked, known, preview }: { asked: Asked; known: PreviewedSource; preview: BackfillPreview },
+  { requested, known, preview }: { requested: Requested; known: PreviewedSource; preview: BackfillPreview },
 ): Html {
   const { tasks, digest } = preview;
   if (!isOperator) return html`<p class="quiet">Operators can start it.</p>`;
@@ -165,32 +165,37 @@ function startForm(
   return postForm("/backfills/new", {
     csrf: csrf(),
     label: `Start this backfill: ${counted(tasks.length, "request")}`,
-    fields: { ...asked, digest, shown_at: now },
+    fields: { ...requested, digest, shown_at: now },
   });
 }
 
-function askForm(
-  asked: Asked,
+function requestForm(
+  requested: Requested,
   { slugs, workspaces }: { slugs: readonly string[]; workspaces: readonly NamedWorkspace[] },
 ): Html {
   return html`<form method="get" action="/backfills/new" class="ask">
     <div class="row">
-      ${sourceField(slugs, asked.source ?? slugs[0])}
-      ${isDayOrNothing(asked.from) ? dayField("From", "from", asked.from) : instantField("From", "from", asked.from)}
-      ${isDayOrNothing(asked.to) ? lastDayField(asked.to || undefined) : instantField("To (not included)", "to", asked.to)}
-      ${choice("Per", "stride", STRIDES, asked.stride ?? "day")}
+      ${sourceField(slugs, requested.source ?? slugs[0])}
+      ${isDayOrNothing(requested.from) ? dayField("From", "from", requested.from) : instantField("From", "from", requested.from)}
+      ${isDayOrNothing(requested.to) ? lastDayField(requested.to || undefined) : instantField("To (not included)", "to", requested.to)}
+      ${choice("Per", "stride", STRIDES, requested.stride ?? "day")}
     </div>
     <fieldset><legend>Dimensions (none chosen: all)</legend>
-      ${GROUPINGS.map((one) => tick("group_by", one, html`${dimensionTitle(one)}`, asked.group_by.includes(one)))}
+      ${GROUPINGS.map((one) => tick("group_by", one, html`${dimensionTitle(one)}`, requested.group_by.includes(one)))}
     </fieldset>
     <fieldset><legend>What is fetched</legend>
-      ${radio("missing", "Only what is missing: final figures are skipped", asked.reprocess !== "all")}
-      ${radio("all", "Everything again: final figures that changed become restatements", asked.reprocess === "all")}
+      ${radio("missing", "Only what is missing: final figures are skipped", requested.reprocess !== "all")}
+      ${radio("all", "Everything again: final figures that changed become restatements", requested.reprocess === "all")}
     </fieldset>
-    <details ${asked.workspace.length > 0 && "open"}><summary>Only some workspaces</summary>
+    <details ${requested.workspace.length > 0 && "open"}><summary>Only some workspaces</summary>
       <fieldset class="many"><legend>Workspaces (none chosen: all)</legend>
         ${workspaces.map(({ id, name: text }) =>
-          tick("workspace", id, html`${name(text ?? id)} <code>${id}</code>`, asked.workspace.includes(id)),
+          tick(
+            "workspace",
+            id,
+            html`${name(text ?? id)} <code>${id}</code>`,
+            requested.workspace.includes(id),
+          ),
         )}
         ${workspaces.length === 0 && html`<p class="quiet">No workspace is known yet.</p>`}
       </fieldset>
@@ -218,29 +223,35 @@ function radio(value: string, label: string, isChosen: boolean): Html {
   return html`<label><input type="radio" name="reprocess" value="${value}" ${isChosen && "checked"}> <span>${label}</span></label>`;
 }
 
-function checkAsked(
+function checkRequested(
   { sources }: Config,
-  asked: Asked,
-): { readonly checked?: CheckedWish; readonly problems: readonly string[] } {
-  const source = sources.find(({ slug }) => slug === (asked.source ?? sources[0]?.slug));
+  requested: Requested,
+): { readonly checked?: CheckedRequest; readonly problems: readonly string[] } {
+  const source = sources.find(({ slug }) => slug === (requested.source ?? sources[0]?.slug));
   const problems: string[] = [];
-  if (source === undefined) problems.push(`Source ${asked.source ?? ""} is not configured here.`);
-  const { data: chosen, error } = CHOSEN.safeParse(asked);
+  if (source === undefined) problems.push(`Source ${requested.source ?? ""} is not configured here.`);
+  const { data: chosen, error } = CHOSEN.safeParse(requested);
   problems.push(...(error?.issues.map(({ message }) => message) ?? []));
-  if ((asked.from ?? "") === "" && (asked.to ?? "") === "") return { problems };
-  const start = instantOf("From", asked.from, problems);
-  const end = instantOf("To", asked.to, problems);
+  if ((requested.from ?? "") === "" && (requested.to ?? "") === "") return { problems };
+  const start = instantOf("From", requested.from, problems);
+  const end = instantOf("To", requested.to, problems);
   if (start !== undefined && end !== undefined && start >= end)
     problems.push(
-      `The range from ${asked.from} ends before ${asked.to}, which leaves nothing. Give a last day that is later.`,
+      `The range from ${requested.from} ends before ${requested.to}, which leaves nothing. Give a last day that is later.`,
     );
   if (problems.length > 0 || chosen === undefined || source === undefined) return { problems };
   if (start === undefined || end === undefined) return { problems };
   const { stride, reprocess } = chosen;
   const groupings = GROUPINGS.filter((one) => chosen.group_by.length === 0 || chosen.group_by.includes(one));
-  const wish: Wish = { meter: "traces", range: { start, end }, stride, groupings, reprocess };
-  const ids = [...new Set(asked.workspace.map((id) => id.toLowerCase()))].sort();
-  return { checked: { source, wish, workspaceIds: ids.length === 0 ? undefined : ids }, problems };
+  const backfillRequest: BackfillRequest = {
+    meter: "traces",
+    range: { start, end },
+    stride,
+    groupings,
+    reprocess,
+  };
+  const ids = [...new Set(requested.workspace.map((id) => id.toLowerCase()))].sort();
+  return { checked: { source, backfillRequest, workspaceIds: ids.length === 0 ? undefined : ids }, problems };
 }
 
 function instantOf(label: string, given: string | undefined, problems: string[]): number | undefined {

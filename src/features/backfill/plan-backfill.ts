@@ -10,8 +10,8 @@ import type { Interval } from "../../core/domain/time/window.ts";
 import type { Meter } from "../../core/domain/usage/meter.ts";
 import { sharesOf } from "../../core/pipeline/source/limit-shares.ts";
 import { type OpenSource, startOf } from "../../core/pipeline/source/source.ts";
-import { statusOfAsked } from "../../core/pipeline/sync/asked-range.ts";
 import { clipToFuture, planSource } from "../../core/pipeline/sync/plan.ts";
+import { statusOfRequested } from "../../core/pipeline/sync/requested-range.ts";
 import { type Syncing, syncBudget } from "../../core/pipeline/sync/sync-budget.ts";
 import {
   type PlanFacts,
@@ -23,7 +23,7 @@ import { learnedMeters } from "../../core/store/catalog/source-meters.ts";
 import type { Database } from "../../core/store/db/database.ts";
 import { timeWithoutTraces } from "../../core/store/load/by-workspace.ts";
 import { SHARE_OF_OLDEST, tasksInFlight } from "../../core/store/work/tasks.ts";
-import type { Wish } from "./backfill-request.ts";
+import type { BackfillRequest } from "./backfill-request.ts";
 import { type LeftOut, leftOutOf, outsideOf } from "./planned-windows.ts";
 
 interface BackfillPlan {
@@ -35,7 +35,7 @@ interface BackfillPlan {
 
 export interface BackfillPreview extends BackfillPlan {
   readonly leftOut: readonly LeftOut[];
-  /** Requests that are created and dropped unsent, because the server does not respond in their stride. */
+  /** Requests that are created and dropped unsent, because the server does not support their stride. */
   readonly notSent: number;
   readonly withoutTraces: number;
   /** Requests whose whole time is being loaded by a sync or another backfill too. */
@@ -52,36 +52,46 @@ export interface BackfillPreview extends BackfillPlan {
  */
 export async function planBackfill(
   { dataStart: sourceStart, stored, workspaceIds }: PreviewedSource,
-  { meter, range: wished, stride, groupings, reprocess }: Wish,
+  { meter, range: requestedRange, stride, groupings, reprocess }: BackfillRequest,
   now: number,
 ): Promise<BackfillPlan> {
-  const range = clipToFuture(stored?.source ?? { capabilities: new Set<never>() }, wished, stride, now);
+  const range = clipToFuture(
+    stored?.source ?? { capabilities: new Set<never>() },
+    requestedRange,
+    stride,
+    now,
+  );
   if (range === undefined) return { range, loaded: [], tasks: [] };
   const wanted = [{ meter, stride, range }];
   if (stored === undefined) {
-    const wish = { meter, stride, groupings };
+    const backfillRequest = { meter, stride, groupings };
     return {
       range,
-      loaded: missingLines(wish, alignRange(range, stride, sourceStart), workspaceIds.length),
-      tasks: planTasks({ meter, scopes: emptyScopes(wish, workspaceIds), wanted, dataStart: sourceStart }),
+      loaded: missingLines(backfillRequest, alignRange(range, stride, sourceStart), workspaceIds.length),
+      tasks: planTasks({
+        meter,
+        scopes: emptyScopes(backfillRequest, workspaceIds),
+        wanted,
+        dataStart: sourceStart,
+      }),
     };
   }
   const { db, source } = stored;
-  const asked = { wanted, groupings, workspaceIds };
+  const requested = { wanted, groupings, workspaceIds };
   // The server is not asked for a meter that it does not count.
   const tasks = await planSource(
     { ...source, store: { db }, workspaceIds },
-    { ...asked, reprocess, retry: "all" },
+    { ...requested, reprocess, retry: "all" },
   );
-  return { range, loaded: await statusOfAsked(db, source, asked), tasks };
+  return { range, loaded: await statusOfRequested(db, source, requested), tasks };
 }
 
 export async function previewBackfill(
   source: PreviewedSource,
-  wish: Wish,
+  backfillRequest: BackfillRequest,
   { now, mostRecords }: { now: number; mostRecords?: number },
 ): Promise<BackfillPreview> {
-  const plan = await planBackfill(source, wish, now);
+  const plan = await planBackfill(source, backfillRequest, now);
   const { tasks } = plan;
   const { stored } = source;
   const isSent = (task: UsageRequest) => {
@@ -90,27 +100,28 @@ export async function previewBackfill(
     return stored.source.strideRetries.has(capability);
   };
   const refused = tasks.filter((task) => !isSent(task));
-  const scopes = source.workspaceIds.length * wish.groupings.length;
-  const dataStart = startOf(stored?.source ?? { ...source, meters: new Map() }, wish.meter);
-  const given = { range: plan.range, dataStart, stride: wish.stride, scopes };
-  const isCounted = stored === undefined || stored.source.meters.has(wish.meter);
+  const scopes = source.workspaceIds.length * backfillRequest.groupings.length;
+  const dataStart = startOf(stored?.source ?? { ...source, meters: new Map() }, backfillRequest.meter);
+  const given = { range: plan.range, dataStart, stride: backfillRequest.stride, scopes };
+  const isCounted = stored === undefined || stored.source.meters.has(backfillRequest.meter);
   return {
     ...plan,
     leftOut: [
-      ...outsideOf(wish.range, given),
+      ...outsideOf(backfillRequest.range, given),
       ...leftOutOf(
         isCounted ? "final" : "not_available",
-        wish.stride,
-        finalParts({ ...source, dataStart }, wish, plan),
+        backfillRequest.stride,
+        finalParts({ ...source, dataStart }, backfillRequest, plan),
       ),
       ...leftOutOf(
         "not_available",
-        wish.stride,
+        backfillRequest.stride,
         refused.flatMap(({ window, members }) => members.map(() => window)),
       ),
     ],
     notSent: refused.length,
-    withoutTraces: stored === undefined ? 0 : await countWithoutTraces(stored, wish, tasks.filter(isSent)),
+    withoutTraces:
+      stored === undefined ? 0 : await countWithoutTraces(stored, backfillRequest, tasks.filter(isSent)),
     inFlight: stored === undefined ? 0 : await countInFlight(stored, tasks),
     facts:
       stored &&
@@ -119,14 +130,14 @@ export async function previewBackfill(
         most: mostRecords,
         windows: windowsByScope(tasks.filter(isSent)),
       })),
-    digest: digestOf(source, wish, tasks),
+    digest: digestOf(source, backfillRequest, tasks),
   };
 }
 
 /** Wanted parts that are final in this stride or a finer one, so not planned. */
 function finalParts(
   { dataStart, workspaceIds }: PreviewedSource,
-  { stride, groupings }: Wish,
+  { stride, groupings }: BackfillRequest,
   { range, tasks }: BackfillPlan,
 ): Interval[] {
   const required = range && alignRange(range, stride, dataStart);
@@ -140,7 +151,7 @@ function finalParts(
 /** A backfill that fetches everything again does not rely on stored zeros. */
 async function countWithoutTraces(
   { db, source }: NonNullable<PreviewedSource["stored"]>,
-  { meter, reprocess }: Wish,
+  { meter, reprocess }: BackfillRequest,
   tasks: readonly UsageRequest[],
 ): Promise<number> {
   if (meter !== "traces" || reprocess === "all") return 0;
@@ -150,9 +161,11 @@ async function countWithoutTraces(
   );
   const keysOf = (task: UsageRequest) => workspaceIdsOf(task).map((id) => `${id} ${task.window.stride}`);
   // Only workspace responses of the same plan count.
-  const asked = windowsBy(byWorkspace, keysOf);
+  const requested = windowsBy(byWorkspace, keysOf);
   return others.filter((task) =>
-    keysOf(task).every((key) => [asked, quiet].every((known) => isWithin(task.window, known.get(key) ?? []))),
+    keysOf(task).every((key) =>
+      [requested, quiet].every((known) => isWithin(task.window, known.get(key) ?? [])),
+    ),
   ).length;
 }
 
@@ -190,11 +203,11 @@ function windowsBy<K>(tasks: readonly UsageRequest[], keysOf: (task: UsageReques
 
 export function digestOf(
   { slug, workspaceIds }: PreviewedSource,
-  wish: Wish,
+  backfillRequest: BackfillRequest,
   tasks: readonly UsageRequest[],
 ): string {
-  const { meter, range, stride, groupings, reprocess } = wish;
-  const asked = {
+  const { meter, range, stride, groupings, reprocess } = backfillRequest;
+  const requested = {
     ...(meter === "traces" ? {} : { meter }),
     slug,
     range: [range.start, range.end],
@@ -209,7 +222,7 @@ export function digestOf(
     })
     .sort();
   const hash = createHash("sha256").update(
-    JSON.stringify({ ...asked, workspaceIds: [...workspaceIds].sort() }),
+    JSON.stringify({ ...requested, workspaceIds: [...workspaceIds].sort() }),
   );
   for (const request of requests) hash.update(`\n${request}`);
   return hash.digest("hex");
@@ -217,7 +230,7 @@ export function digestOf(
 
 /** Without contact everything is missing. One workspace represents those not known yet. */
 function missingLines(
-  { meter, stride, groupings }: Pick<Wish, "meter" | "stride" | "groupings">,
+  { meter, stride, groupings }: Pick<BackfillRequest, "meter" | "stride" | "groupings">,
   required: Interval | undefined,
   workspaces: number,
 ): RangeLine[] {
@@ -230,7 +243,7 @@ function missingLines(
 }
 
 function emptyScopes(
-  { stride, groupings }: Pick<Wish, "stride" | "groupings">,
+  { stride, groupings }: Pick<BackfillRequest, "stride" | "groupings">,
   workspaceIds: readonly string[],
 ): PlannedScope[] {
   const ids = workspaceIds.length === 0 ? ["each workspace"] : workspaceIds;

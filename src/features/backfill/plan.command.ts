@@ -18,7 +18,7 @@ import {
 } from "../../terminal/options.ts";
 import { count, instant, linesOf, table, tableOf, wrapped } from "../../terminal/output.ts";
 import { inSessionOfSource, type Session } from "../../terminal/session.ts";
-import { endsInFuture, refuseOutside, type Wish, workspacesOf } from "./backfill-request.ts";
+import { type BackfillRequest, endsInFuture, refuseOutside, workspacesOf } from "./backfill-request.ts";
 import {
   asIfCounted,
   type BackfillBudget,
@@ -41,20 +41,20 @@ export function define(command: Command): void {
   withSelection(withRange(withSource(command))).action(inSessionOfSource(showPreview));
 }
 
-type Asked = RangeOptions & SelectionOptions & { readonly reprocess?: Wish["reprocess"] };
+type Requested = RangeOptions & SelectionOptions & { readonly reprocess?: BackfillRequest["reprocess"] };
 
 const NO_SOURCE = { slug: "default", dataStart: "2026-01-05", workspaceIds: [], rateLimit: 200 };
 
 /** Errors: those of `rangeOf`, `meterOf` and `groupingsOf`. */
-export function wishOf(options: Asked): Wish {
+export function backfillRequestOf(options: Requested): BackfillRequest {
   const { stride, reprocess = "missing" } = options;
   const [range, meter] = [rangeOf(options), meterOf(options)];
   return { meter, range, stride, groupings: groupingsOf(options, meter), reprocess };
 }
 
-export async function showPreview(session: Session, options: Asked): Promise<number> {
-  const wish = wishOf(options);
-  const { meter, range: asked } = wish;
+export async function showPreview(session: Session, options: Requested): Promise<number> {
+  const backfillRequest = backfillRequestOf(options);
+  const { meter, range: requested } = backfillRequest;
   const { config: settings, output } = session;
   const store = settings.databaseUrl === undefined ? undefined : await session.migratedStore();
   const now = store === undefined ? Date.now() : await storeNow(store.db);
@@ -66,17 +66,17 @@ export async function showPreview(session: Session, options: Asked): Promise<num
         `Whether the server of source ${config.slug} counts ${METER_NAME[meter]} is not known yet. A backfill asks it first, and loads nothing where it does not.`,
       );
     }
-    refuseOutside(known, asked, now);
+    refuseOutside(known, requested, now);
     const isKnown = known.workspaceIds.length > 0;
     const { workspace = [] } = options;
     const workspaceIds = isKnown ? workspacesOf(options.workspace, known.workspaceIds) : workspace;
     const chosen = { ...known, workspaceIds };
     planned.push({
-      ...wish,
-      ...(await previewBackfill(chosen, wish, { now })),
-      beside: await besideOf(chosen, wish, { meters: settings.meters, now }),
+      ...backfillRequest,
+      ...(await previewBackfill(chosen, backfillRequest, { now })),
+      beside: await othersOf(chosen, backfillRequest, { meters: settings.meters, now }),
       source: chosen,
-      askedEnd: asked.end,
+      requestedEnd: requested.end,
       hasDatabase: store !== undefined,
       rateLimit: config.rateLimit,
       // Routine syncs need requests for all workspaces.
@@ -88,16 +88,16 @@ export async function showPreview(session: Session, options: Asked): Promise<num
   return EXIT.done;
 }
 
-async function besideOf(
+async function othersOf(
   source: PreviewedSource,
-  wish: Wish,
+  backfillRequest: BackfillRequest,
   { meters, now }: { meters: readonly Meter[]; now: number },
 ): Promise<PlannedSource["beside"]> {
-  if (wish.meter !== "traces" || wish.stride !== "day") return [];
+  if (backfillRequest.meter !== "traces" || backfillRequest.stride !== "day") return [];
   const others = meters.filter((meter) => meter !== "traces" && source.stored?.source.meters.has(meter));
   const planned = await Promise.all(
     others.map(async (meter) => {
-      const { tasks } = await planBackfill(source, { ...wish, meter }, now);
+      const { tasks } = await planBackfill(source, { ...backfillRequest, meter }, now);
       return { meter, requests: tasks.length };
     }),
   );
@@ -106,10 +106,10 @@ async function besideOf(
 
 const MOST_ROWS = 1000;
 
-interface PlannedSource extends BackfillPreview, Omit<Wish, "range"> {
+interface PlannedSource extends BackfillPreview, Omit<BackfillRequest, "range"> {
   readonly source: PreviewedSource;
   readonly beside: readonly { readonly meter: Meter; readonly requests: number }[];
-  readonly askedEnd: number;
+  readonly requestedEnd: number;
   readonly hasDatabase: boolean;
   /** Requests per 10 s. */
   readonly rateLimit: number;
@@ -119,14 +119,14 @@ interface PlannedSource extends BackfillPreview, Omit<Wish, "range"> {
 }
 
 function planToData(planned: PlannedSource) {
-  const { source, range, loaded, tasks, askedEnd, hasDatabase, rateLimit, groupings } = planned;
+  const { source, range, loaded, tasks, requestedEnd, hasDatabase, rateLimit, groupings } = planned;
   const { leftOut, facts, budget, notSent, withoutTraces, inFlight, digest } = planned;
   const iso = (at: number) => new Date(at).toISOString();
   return {
     source: source.slug,
     from: range === undefined ? null : iso(range.start),
     to: range === undefined ? null : iso(range.end),
-    endsInFuture: range !== undefined && askedEnd > range.end,
+    endsInFuture: range !== undefined && requestedEnd > range.end,
     workspaces: source.workspaceIds.length,
     loaded: hasDatabase ? rangeToData(loaded) : null,
     windows: windowsOf(tasks).map((window) => ({
@@ -174,7 +174,7 @@ function describePlan(planned: PlannedSource): string {
     range === undefined
       ? `${source.slug}: the range lies in the future`
       : `${source.slug}: ${what}${instant(range.start)} to ${instant(range.end)} by ${stride}, ${workspaces}`,
-    endsInFuture(planned.askedEnd, range?.end),
+    endsInFuture(planned.requestedEnd, range?.end),
     loadedText(planned),
     tasks.length === 0
       ? "Nothing would be asked for."
@@ -231,7 +231,7 @@ function factsOf({
   }
   if (withoutTraces > 0) {
     lines.push(
-      `Up to ${counted(withoutTraces, "request")} ${areOf(withoutTraces)} not sent: the workspace had no traces in that time so far, and answers by workspace come first.`,
+      `Up to ${counted(withoutTraces, "request")} ${areOf(withoutTraces)} not sent: the workspace had no traces in that time so far, and responds by workspace come first.`,
     );
   }
   if (sent === 0) return lines;

@@ -33,7 +33,7 @@ export interface LeftOut {
 }
 
 export function outsideOf(
-  asked: Interval,
+  requested: Interval,
   given: { range: Interval | undefined; dataStart: number; stride: Stride; scopes: number },
 ): LeftOut[] {
   const { range, dataStart, stride, scopes } = given;
@@ -41,11 +41,11 @@ export function outsideOf(
   const part = (reason: LeftOutReason, first: number, end: number): LeftOut[] =>
     first < end ? [{ reason, first, end, buckets: Math.ceil((end - first) / unit) * scopes }] : [];
   return [
-    ...part("before_data_start", asked.start, Math.min(dataStart, asked.end)),
+    ...part("before_data_start", requested.start, Math.min(dataStart, requested.end)),
     ...part(
       "future",
-      Math.max(asked.start, range?.end ?? asked.start, Math.min(dataStart, asked.end)),
-      asked.end,
+      Math.max(requested.start, range?.end ?? requested.start, Math.min(dataStart, requested.end)),
+      requested.end,
     ),
   ];
 }

@@ -7,7 +7,7 @@ import {
   startedSince,
 } from "../../core/store/work/backfills.ts";
 import type { Actor } from "../../core/store/work/operator-actions.ts";
-import { refuseOutside, type Wish } from "./backfill-request.ts";
+import { type BackfillRequest, refuseOutside } from "./backfill-request.ts";
 import { digestOf, type PreviewedSource, planBackfill } from "./plan-backfill.ts";
 
 /** A previewed plan, and when it was shown (epoch ms by Postgres's clock). */
@@ -28,11 +28,11 @@ type Started =
 export async function startShown(
   store: Store,
   source: PreviewedSource,
-  wish: Wish,
+  backfillRequest: BackfillRequest,
   given: { shown: ShownPlan; by: Actor; now: number },
 ): Promise<Started> {
   const { shown, by, now } = given;
-  refuseOutside(source, wish.range, now);
+  refuseOutside(source, backfillRequest.range, now);
   if (source.stored === undefined) {
     throw new UsageError({
       code: "source_unloaded",
@@ -41,12 +41,17 @@ export async function startShown(
     });
   }
   const { sourceId } = source.stored.source;
-  const asked = { ...wish, sourceId, workspaceIds: source.workspaceIds, shownAt: shown.shownAt };
+  const requested = {
+    ...backfillRequest,
+    sourceId,
+    workspaceIds: source.workspaceIds,
+    shownAt: shown.shownAt,
+  };
   // An equal backfill may have changed the plan by what it loaded since.
-  const same = await startedSince(store.db, asked);
+  const same = await startedSince(store.db, requested);
   if (same !== undefined) return { outcome: "started", backfillId: same };
-  const { tasks } = await planBackfill(source, wish, now);
-  if (digestOf(source, wish, tasks) !== shown.digest) return { outcome: "changed" };
+  const { tasks } = await planBackfill(source, backfillRequest, now);
+  if (digestOf(source, backfillRequest, tasks) !== shown.digest) return { outcome: "changed" };
   if (tasks.length === 0) {
     throw new UsageError({
       code: "backfill_empty",
@@ -54,12 +59,12 @@ export async function startShown(
       next: "Its preview says why. Choose another range, or fetch what is final again (--reprocess all).",
     });
   }
-  return { outcome: "started", backfillId: await createBackfill(store, { ...asked, tasks, by }) };
+  return { outcome: "started", backfillId: await createBackfill(store, { ...requested, tasks, by }) };
 }
 
 export async function overlapNotes(
   db: Database,
-  { slug, range, stride }: { slug: string } & Pick<Wish, "range" | "stride">,
+  { slug, range, stride }: { slug: string } & Pick<BackfillRequest, "range" | "stride">,
 ): Promise<string[]> {
   const unfinished = await listBackfills(db, { source: slug, states: ["running", "paused"] });
   const isOverlapping = (other: Backfill) =>

@@ -11,17 +11,17 @@ const MOST_LISTED = 20;
  * The workspace with this id or name. Case matters only where two names differ in nothing else. Errors: `workspace_unknown`,
  * `workspace_ambiguous`.
  */
-export function workspaceNamed<W extends NamedWorkspace>(known: readonly W[], asked: string): W {
-  const folded = asked.toLowerCase();
-  const byId = known.find(({ id }) => id === asked || id === folded);
+export function workspaceNamed<W extends NamedWorkspace>(known: readonly W[], requested: string): W {
+  const folded = requested.toLowerCase();
+  const byId = known.find(({ id }) => id === requested || id === folded);
   if (byId !== undefined) return byId;
-  const exact = known.filter(({ name }) => name === asked);
+  const exact = known.filter(({ name }) => name === requested);
   const named = exact.length > 0 ? exact : known.filter(({ name }) => name?.toLowerCase() === folded);
   const ids = [...new Set(named.map(({ id }) => id))];
   if (ids.length > 1) {
     throw new UsageError({
       code: "workspace_ambiguous",
-      message: `${ids.length} workspaces are named ${JSON.stringify(asked)}.`,
+      message: `${ids.length} workspaces are named ${JSON.stringify(requested)}.`,
       next: `Name one by its id: ${ids.join(", ")}.`,
     });
   }
@@ -31,7 +31,7 @@ export function workspaceNamed<W extends NamedWorkspace>(known: readonly W[], as
   throw unknownName({
     code: "workspace_unknown",
     what: "known workspace",
-    name: asked,
+    name: requested,
     known: [...listed, ...known.map(({ id }) => id)],
     next: listed.length > MOST_LISTED ? next : choice(listed),
   });

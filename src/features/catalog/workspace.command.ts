@@ -67,7 +67,7 @@ async function list(session: Session, { source }: SourceOption): Promise<undefin
       }),
       ghosts.map(
         (one) =>
-          `No listing and no answer ever named ${one.workspaceId}. If it is a mistake, take it out of USAGE_WORKSPACE_IDS and ` +
+          `No listing and no response ever named ${one.workspaceId}. If it is a mistake, take it out of USAGE_WORKSPACE_IDS and ` +
           `run \`usage-etl workspace forget ${one.workspaceId} --source ${one.source}\`.`,
       ),
     );

@@ -3,12 +3,12 @@ import { intervalOf } from "../../core/domain/time/days.ts";
 import type { SourceWithWorkspaces } from "../../core/store/activity/overview.ts";
 import type { Database } from "../../core/store/db/database.ts";
 import { type Close, closeOf } from "../../core/store/months/closes.ts";
-import { type BesideTraces, besideTraces } from "../costs/beside-traces.store.ts";
+import { type OtherTraces, otherTraces } from "../costs/beside-traces.store.ts";
 import { monthOf } from "./close.ts";
 import { periodBeforeData } from "./close-period.store.ts";
 import { type OpenDays, openDaysOf } from "./open-days.store.ts";
 
-export interface MonthLook extends OpenDays, BesideTraces {
+export interface MonthLook extends OpenDays, OtherTraces {
   readonly month: CalendarMonth;
   /** Undefined while the month is open. Then `open` is what `close` would list now. */
   readonly closed: Close | undefined;
@@ -20,15 +20,15 @@ export interface MonthLook extends OpenDays, BesideTraces {
  */
 export async function lookAtMonth(
   db: Database,
-  asked: { month: string; source: SourceWithWorkspaces; now: number },
+  requested: { month: string; source: SourceWithWorkspaces; now: number },
 ): Promise<MonthLook> {
-  const { source, now } = asked;
+  const { source, now } = requested;
   const { sourceId, dataStart } = source;
-  const month = monthOf(asked.month, now);
+  const month = monthOf(requested.month, now);
   if (dataStart >= month.end) throw periodBeforeData(month.name);
   const closed = await closeOf(db, { sourceId, ...month });
   const range = intervalOf(daysOfMonth(month));
-  const beside = await besideTraces(db, { sourceId, monthStart: month.start, range });
+  const beside = await otherTraces(db, { sourceId, monthStart: month.start, range });
   if (closed !== undefined) return { month, closed, ...beside, required: [], open: [] };
   const ranges = [daysWithin(month, dataStart)];
   const [days] = await openDaysOf(db, { sourceId, ranges });

@@ -13,7 +13,7 @@ import { describeOtherUsage } from "../costs/other-usage.ts";
 import { describeUnpricedDays } from "../costs/price.ts";
 import { type ClosedSource, closeSources } from "./close.ts";
 import type { CloseResult } from "./close-period.store.ts";
-import { type AskedClose, OPEN_WORDS, type OpenDay, openPointsOf, stepsOf } from "./open-days.ts";
+import { type CloseRequest, OPEN_WORDS, type OpenDay, openPointsOf, stepsOf } from "./open-days.ts";
 
 interface CloseOptions {
   readonly source?: string;
@@ -61,8 +61,8 @@ async function run(session: Session, options: CloseOptions, text: string): Promi
     () => {
       const sourceFlags = options.source === undefined ? "" : ` --source ${options.source}`;
       const withoutCosts = options.withoutCosts ?? false;
-      const asked = { withoutCosts, settleAfterMs, hasRedis: redis !== undefined, digests, sourceFlags };
-      return linesOf(closed.map((one) => describe(one, { ...asked, month: one.period })));
+      const requested = { withoutCosts, settleAfterMs, hasRedis: redis !== undefined, digests, sourceFlags };
+      return linesOf(closed.map((one) => describe(one, { ...requested, month: one.period })));
     },
   );
   return firstExit(closed.map(({ result }) => (result.state === "open" ? EXIT.mismatch : EXIT.done)));
@@ -73,17 +73,17 @@ function toData(result: CloseResult) {
   return { ...result, open: result.open.map((one) => ({ ...one, day: dayOf(one.day) })) };
 }
 
-function describe(one: ClosedSource, asked: AskedClose): string {
+function describe(one: ClosedSource, requested: CloseRequest): string {
   const { source, result, unpriced, withoutCost, provider, others, lacksPrice } = one;
-  const what = `${source}, ${periodText(asked.month)}`;
+  const what = `${source}, ${periodText(requested.month)}`;
   const uncosted = describeUnpricedDays(unpriced);
   const steps =
     result.state === "open"
       ? stepsOf(result.open, {
-          ...asked,
+          ...requested,
           // A command takes the digests of all sources, or none.
-          digests: result.digest === null ? [] : (asked.digests ?? []),
-          lacksPrice: lacksPrice && !asked.withoutCosts,
+          digests: result.digest === null ? [] : (requested.digests ?? []),
+          lacksPrice: lacksPrice && !requested.withoutCosts,
         })
       : [];
   return linesOf(
@@ -99,15 +99,15 @@ function describe(one: ClosedSource, asked: AskedClose): string {
       `${what}: closed on ${result.closedAt}${withoutText(result)}; ${costsText(result.costs)}, closed now`,
     uncosted !== undefined && `${what}: ${uncosted} have no valid price: they are closed without a cost`,
     withoutCost.length > 0 &&
-      `${what}: ${result.state === "open" ? "its costs would leave out" : "its costs leave out"}, in whole or in part: ${withoutCost.join(", ")}. \`usage-etl bill ${asked.month.name}${asked.sourceFlags}\` says why.`,
+      `${what}: ${result.state === "open" ? "its costs would leave out" : "its costs leave out"}, in whole or in part: ${withoutCost.join(", ")}. \`usage-etl bill ${requested.month.name}${requested.sourceFlags}\` says why.`,
     result.state === "closed_before" && [
       `${what}: closed on ${result.closedAt}${withoutText(result)}; ${result.adjusted} totals were adjusted since (reporting_detail.fct_close)`,
       result.restatedOthers.length > 0 &&
         `${what}: other usage changed since: ${describeRestatements(result.restatedOthers)} (reporting_detail.usage_restatement)`,
       result.costsClosedAt === null &&
-        isMonth(asked.month) &&
+        isMonth(requested.month) &&
         `${what}: without costs. Close it again without --without-costs to close them.`,
-      asked.withoutCosts === true &&
+      requested.withoutCosts === true &&
         result.costsClosedAt !== null &&
         `${what}: its costs were closed too, on ${result.costsClosedAt}.`,
     ],

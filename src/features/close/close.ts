@@ -12,7 +12,7 @@ import type { SourceWithWorkspaces } from "../../core/store/activity/overview.ts
 import type { Database, Store } from "../../core/store/db/database.ts";
 import { storeNow } from "../../core/store/work/fetch-ledger.ts";
 import { givenMonth, sourcesToClose } from "../catalog/named.ts";
-import { type BesideTraces, besideTraces } from "../costs/beside-traces.store.ts";
+import { type OtherTraces, otherTraces } from "../costs/beside-traces.store.ts";
 import { namesWithoutCost } from "../costs/bill.ts";
 import { monthBill } from "../costs/bill-lines.store.ts";
 import { billingPeriods } from "../costs/bill-terms.store.ts";
@@ -28,7 +28,7 @@ export interface CloseOrder extends Omit<CloseRequest, "sourceId" | "period"> {
   readonly slugs: readonly string[];
 }
 
-export interface ClosedSource extends Omit<BesideTraces, "provider"> {
+export interface ClosedSource extends Omit<OtherTraces, "provider"> {
   readonly source: string;
   readonly period: Period;
   readonly result: CloseResult;
@@ -60,7 +60,7 @@ export async function closeSources(store: Store, order: CloseOrder): Promise<Clo
     const days = daysOfMonth(period);
     const range = intervalOf(days);
     const beside = isMonth(period)
-      ? await besideTraces(store.db, { sourceId, monthStart: period.start, range })
+      ? await otherTraces(store.db, { sourceId, monthStart: period.start, range })
       : { provider: null, lacksPrice: false, others: await otherUsage(store.db, { sourceId, range }) };
     const hasCosts = "costs" in result && result.costs.length > 0;
     const isAbout =

@@ -35,17 +35,17 @@ import { closeSources, monthOf } from "./close.ts";
 import { lookAtMonth, type MonthLook } from "./close-preview.ts";
 import { closedLine, closedPage, monthList } from "./months.page.ts";
 import { acceptanceOf } from "./open-days.store.ts";
-import type { AskedClose } from "./open-days.ts";
+import type { CloseRequest } from "./open-days.ts";
 import { confirmation, openDaysList, openPage, providerBehind } from "./open-month.ts";
 
 const SLUG = z.string().max(63).optional();
 const params = z.object({ month: z.string().max(20) });
-const asked = z.object({ source: SLUG });
+const requested = z.object({ source: SLUG });
 /** `closed`: the month was closed earlier, and its costs are closed now. `none`: it is closed without costs. */
 const COSTS = z.enum(["closed", "none"]);
-type Asked = z.output<typeof asked>;
+type Requested = z.output<typeof requested>;
 type Params = z.output<typeof params>;
-const form = asked.extend({
+const form = requested.extend({
   source: z.string().max(63),
   digest: z.string().max(64).optional(),
   costs: COSTS.optional(),
@@ -70,14 +70,14 @@ export function addMonths(web: Web): void {
     });
     return { title: "Months", body: html`${sourceForm("/months", sources, source.source)}${list}` };
   });
-  web.page("/months/:month", { params, query: asked, oneInstant: true }, monthPage);
-  web.page("/months/:month/close", { params, query: asked, oneInstant: true }, (context) =>
+  web.page("/months/:month", { params, query: requested, oneInstant: true }, monthPage);
+  web.page("/months/:month/close", { params, query: requested, oneInstant: true }, (context) =>
     confirmPage(context, context.query),
   );
   web.action("/months/:month/close", { params, body: form }, close);
 }
 
-async function monthPage(context: Context<Asked, Params>): Promise<Page> {
+async function monthPage(context: Context<Requested, Params>): Promise<Page> {
   const { db, query, isOperator, masked, now } = context;
   const { source, sources } = await chosenSource(context, query.source);
   const named = monthNamed(context.params.month);
@@ -93,7 +93,7 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
           look,
           source,
           mayClose: isOperator,
-          asked: askedOf(context, look, source.source),
+          requested: requestedOf(context, look, source.source),
         })
       : await closedPage(db, {
           month,
@@ -122,13 +122,13 @@ interface MonthParts {
 }
 
 async function pageOf(
-  { db, now, masked }: Context<Asked, Params>,
+  { db, now, masked }: Context<Requested, Params>,
   { month, source: of, sources }: { month: CalendarMonth } & Awaited<ReturnType<typeof chosenSource>>,
   { closed, provider, state, others }: MonthParts,
 ): Promise<Page> {
   const { source, dataStart } = of;
-  const asked = { source, month: month.name, now, masked };
-  const statement = await statementOf(db, asked);
+  const requested = { source, month: month.name, now, masked };
+  const statement = await statementOf(db, requested);
   const bill = await monthBill(db, { source, monthStart: month.start });
   return {
     title: `${monthTitle(month)}, ${source}`,
@@ -178,7 +178,7 @@ function otherUsage(others: readonly KnownUsage[]): Html {
   }`;
 }
 
-async function confirmPage(context: Context<unknown, Params>, wanted: Asked): Promise<Page> {
+async function confirmPage(context: Context<unknown, Params>, wanted: Requested): Promise<Page> {
   const { db, isOperator } = context;
   const { source } = await chosenSource(context, wanted.source);
   const look = await lookFor(context, source);
@@ -189,8 +189,8 @@ async function confirmPage(context: Context<unknown, Params>, wanted: Asked): Pr
     return { title: `${monthTitle(month)} is closed`, body, status: 409 };
   }
   if (open.length > 0 && acceptanceOf(look).required.length === 0) {
-    const asked = askedOf(context, look, source.source);
-    const list = openDaysList(open, asked, source.source, providerBehind(look));
+    const requested = requestedOf(context, look, source.source);
+    const list = openDaysList(open, requested, source.source, providerBehind(look));
     return { title: `${monthTitle(month)} cannot be closed yet`, body: html`${list}${back}`, status: 409 };
   }
   if (!isOperator) {
@@ -250,7 +250,7 @@ function lookFor(
   return lookAtMonth(db, { month: params.month, source, now });
 }
 
-function askedOf({ config }: Pick<Context, "config">, look: MonthLook, source: string): AskedClose {
+function requestedOf({ config }: Pick<Context, "config">, look: MonthLook, source: string): CloseRequest {
   const sourceFlags = sourceFlagsOf(config, source);
   const { settleAfterMs, redis } = config;
   const { month, lacksPrice } = look;

@@ -25,9 +25,9 @@ export interface RequiredWorkspace extends Row<"usage.workspace", "entityId"> {
  */
 async function requiredInEach(
   db: Database,
-  asked: { sourceId: number; ranges: readonly Interval[] },
+  requested: { sourceId: number; ranges: readonly Interval[] },
 ): Promise<RequiredWorkspace[][]> {
-  const { sourceId, ranges } = asked;
+  const { sourceId, ranges } = requested;
   const ends = (of: keyof Interval) => ranges.map((range) => new Date(range[of]));
   const rows = await query<RequiredWorkspace & { nth: number }>(db)`
     select r.nth::integer, w.entity_id as "entityId", e.external_id as "workspaceId",
@@ -66,10 +66,10 @@ export function acceptanceOf({ required, open }: OpenDays): Acceptance {
 
 export async function openDaysOf(
   db: Database,
-  asked: { sourceId: number; ranges: readonly CloseRange[] },
+  requested: { sourceId: number; ranges: readonly CloseRange[] },
 ): Promise<OpenDays[]> {
-  const { sourceId, ranges } = asked;
-  const eachRequired = await requiredInEach(db, asked);
+  const { sourceId, ranges } = requested;
+  const eachRequired = await requiredInEach(db, requested);
   const all = [...new Map(eachRequired.flat().map((one) => [one.entityId, one])).values()];
   if (all.length === 0) return eachRequired.map((required) => ({ required, open: [] }));
   const start = Math.min(...ranges.map((range) => range.start));

@@ -44,7 +44,7 @@ export function openPointsOf(open: readonly OpenDay[]): OpenPoint[] {
     .sort((a, b) => OPEN_REASONS.indexOf(a.reason) - OPEN_REASONS.indexOf(b.reason));
 }
 
-export interface AskedClose {
+export interface CloseRequest {
   readonly month: Period;
   readonly withoutCosts?: boolean;
   /** True if costs are wanted, there are traces, and no price is valid on any day of the month. */
@@ -72,22 +72,22 @@ interface Step {
   readonly commands: readonly string[];
 }
 
-export function stepsOf(open: readonly OpenDay[], asked: AskedClose): Step[] {
+export function stepsOf(open: readonly OpenDay[], requested: CloseRequest): Step[] {
   const readable = open.filter(isReadable);
   return [
     ...(has(open, "not_available") ? [NO_DAYS] : []),
     ...METERS.flatMap((meter) => {
       const own = readable.filter((one) => one.meter === meter);
-      return loadSteps(own, meter, asked);
+      return loadSteps(own, meter, requested);
     }),
-    ...proofSteps(readable, asked),
-    ...workspaceSteps(open, asked),
-    ...acceptSteps(open, asked),
-    ...(asked.lacksPrice ? [priceStep(asked)] : []),
+    ...proofSteps(readable, requested),
+    ...workspaceSteps(open, requested),
+    ...acceptSteps(open, requested),
+    ...(requested.lacksPrice ? [priceStep(requested)] : []),
   ];
 }
 
-function loadCommand({ month, hasRedis, sourceFlags = "" }: AskedClose, meter: Meter): string {
+function loadCommand({ month, hasRedis, sourceFlags = "" }: CloseRequest, meter: Meter): string {
   const tierFlags = meter === "traces" ? "" : ` ${meterFlags(meter)}`;
   const inlineFlags = hasRedis ? "" : " --inline";
   return `usage-etl backfill --from ${month.start} --to ${month.end}${tierFlags}${sourceFlags}${inlineFlags}`;
@@ -99,7 +99,7 @@ function closeCommand({
   withoutCosts,
   sourceFlags = "",
   digests = [],
-}: Pick<AskedClose, "month" | "withoutCosts" | "sourceFlags" | "digests">): string {
+}: Pick<CloseRequest, "month" | "withoutCosts" | "sourceFlags" | "digests">): string {
   const costFlags = withoutCosts ? " --without-costs" : "";
   const acceptFlags = digests.map((digest) => ` --accept ${digest}`).join("");
   return `usage-etl close ${month.name}${sourceFlags}${costFlags}${acceptFlags}`;
@@ -107,16 +107,16 @@ function closeCommand({
 
 const NO_DAYS: Step = {
   kind: "none",
-  text: "The platform does not answer in days, so this cannot be closed.",
+  text: "The platform does not support days, so this cannot be closed.",
   commands: [],
 };
 
-function loadSteps(own: readonly OpenDay[], meter: Meter, asked: AskedClose): Step[] {
-  const load = loadCommand(asked, meter);
+function loadSteps(own: readonly OpenDay[], meter: Meter, requested: CloseRequest): Step[] {
+  const load = loadCommand(requested, meter);
   const of = meter === "traces" ? "" : ` of ${METER_NAME[meter]}`;
   const steps: Step[] = [];
   if (has(own, "not_known")) {
-    const text = `Ask the server again whether it counts ${METER_NAME[meter]}: \`${load}\`. \`usage-etl doctor\` shows what it answered.`;
+    const text = `Ask the server again whether it counts ${METER_NAME[meter]}: \`${load}\`. \`usage-etl doctor\` shows what it responded.`;
     steps.push({ kind: "load", text, commands: [load] });
   } else if (has(own, "failed")) {
     const text = `Load what failed${of}: \`${load}\`. \`usage-etl status\` shows why it failed.`;
@@ -127,7 +127,7 @@ function loadSteps(own: readonly OpenDay[], meter: Meter, asked: AskedClose): St
   const provisional = own.filter(({ reason }) => reason === "provisional");
   if (provisional.length > 0) {
     const end = Math.max(...provisional.map(({ day }) => day)) + DAY_MS;
-    const until = finalFrom(end, meter, asked.settleAfterMs);
+    const until = finalFrom(end, meter, requested.settleAfterMs);
     const text = `Wait until ${until}, and load again what is provisional${of}: \`${load}\``;
     steps.push({ kind: "wait", text, commands: [load] });
   }
@@ -142,7 +142,7 @@ function finalFrom(end: number, meter: Meter, settleAfterMs: number): string {
     : `${final} (USAGE_SETTLE_AFTER)`;
 }
 
-function proofSteps(readable: readonly OpenDay[], { month, sourceFlags = "" }: AskedClose): Step[] {
+function proofSteps(readable: readonly OpenDay[], { month, sourceFlags = "" }: CloseRequest): Step[] {
   const reconcile = `usage-etl reconcile --from ${month.start} --to ${month.end}${sourceFlags}`;
   const steps: Step[] = [];
   if (has(readable, "open")) {
@@ -161,13 +161,13 @@ function proofSteps(readable: readonly OpenDay[], { month, sourceFlags = "" }: A
   return steps;
 }
 
-function workspaceSteps(open: readonly OpenDay[], asked: AskedClose): Step[] {
+function workspaceSteps(open: readonly OpenDay[], requested: CloseRequest): Step[] {
   const unread = new Map(open.filter((one) => !isReadable(one)).map((one) => [one.workspaceId, one.access]));
   return [...unread].map(([workspaceId, access]) => {
     const [problem, remedy] = WAYS_OUT[access];
     const own = open.filter((one) => one.workspaceId === workspaceId);
     const meters = METERS.filter((meter) => own.some((one) => one.meter === meter));
-    const commands = meters.map((meter) => loadCommand(asked, meter));
+    const commands = meters.map((meter) => loadCommand(requested, meter));
     return {
       kind: "workspace",
       text: `Workspace ${workspaceId} ${problem}. ${remedy} and load it: ${commands.map((one) => `\`${one}\``).join(", ")}`,
@@ -177,7 +177,7 @@ function workspaceSteps(open: readonly OpenDay[], asked: AskedClose): Step[] {
 }
 
 /** The digests keep days that open after this list from being accepted unseen. */
-function acceptSteps(open: readonly OpenDay[], asked: AskedClose): Step[] {
+function acceptSteps(open: readonly OpenDay[], requested: CloseRequest): Step[] {
   // The steps before this one make the other days known and proved.
   if (!open.some((one) => !isReadable(one) || !REPAIRABLE.includes(one.reason))) return [];
   const without = workspacesLeftOut(open);
@@ -187,18 +187,18 @@ function acceptSteps(open: readonly OpenDay[], asked: AskedClose): Step[] {
     ...(without.length === 0 ? [] : [`a close without ${without.join(", ")}`]),
   ];
   const what = `Accept ${parts.join(", and ")}`;
-  if (asked.digests === undefined) return [{ kind: "accept", text: what, commands: [] }];
+  if (requested.digests === undefined) return [{ kind: "accept", text: what, commands: [] }];
   // No workspace would be left.
-  if (asked.digests.length === 0) return [];
-  const accept = closeCommand(asked);
+  if (requested.digests.length === 0) return [];
+  const accept = closeCommand(requested);
   return [{ kind: "accept", text: `${what}: \`${accept}\``, commands: [accept] }];
 }
 
-function priceStep(asked: AskedClose): Step {
-  const costless = closeCommand({ ...asked, digests: [], withoutCosts: true });
+function priceStep(requested: CloseRequest): Step {
+  const costless = closeCommand({ ...requested, digests: [], withoutCosts: true });
   return {
     kind: "prices",
-    text: `No price is valid in ${asked.month.name}: import prices with \`usage-etl prices import FILE\`, or close without costs: \`${costless}\``,
+    text: `No price is valid in ${requested.month.name}: import prices with \`usage-etl prices import FILE\`, or close without costs: \`${costless}\``,
     commands: [costless],
   };
 }
@@ -276,7 +276,7 @@ export const OPEN_WORDS: Readonly<Record<OpenReason, string>> = {
   provisional: "provisional",
   open: "differs from the export",
   not_reconciled: "not reconciled with the export",
-  platform_disagrees: "the platform's answers and its export differ",
+  platform_disagrees: "the platform's responses and its export differ",
   total_differs: "the platform's totals differ",
   tiers_differ: "the retention tiers do not add up",
   provider_differs: "the billing provider's total differs",

@@ -28,7 +28,7 @@ import { digestOfClose } from "./close-digest.store.ts";
 import type { MonthLook } from "./close-preview.ts";
 import { acceptanceOf } from "./open-days.store.ts";
 import {
-  type AskedClose,
+  type CloseRequest,
   DISAGREEMENTS,
   OPEN_WORDS,
   type OpenDay,
@@ -42,18 +42,18 @@ import { totalsToClose } from "./totals-to-close.store.ts";
 interface OpenMonth {
   readonly look: MonthLook;
   readonly source: ListedSource;
-  readonly asked: AskedClose;
+  readonly requested: CloseRequest;
   readonly mayClose: boolean;
 }
 
-export function openPage({ look, source, asked, mayClose }: OpenMonth): Html {
+export function openPage({ look, source, requested, mayClose }: OpenMonth): Html {
   const { month, open } = look;
   const close = mayClose
     ? html`<p><a class="button" href="${address(`/months/${month.name}/close`, { source: source.source })}">Close ${monthTitle(month)} …</a></p>`
     : html`<p>An operator can close it.</p>`;
   return open.length > 0
     ? html`${notice("warn", html`<p>${monthTitle(month)} is open: ${count(open.length)} daily figures keep it so.</p>`)}
-        ${openDaysList(open, asked, source.source, providerBehind(look))}`
+        ${openDaysList(open, requested, source.source, providerBehind(look))}`
     : html`${notice("good", html`<p>${monthTitle(month)} is open, and nothing keeps it open: every day is loaded, final and reconciled.</p>`)}${close}`;
 }
 
@@ -139,12 +139,12 @@ export function providerBehind({ open, provider }: Pick<MonthLook, "open" | "pro
 
 export function openDaysList(
   open: readonly OpenDay[],
-  asked: AskedClose,
+  requested: CloseRequest,
   source: string,
   behind: number,
 ): Html {
   const points = openPointsOf(open);
-  const { name, start, end } = asked.month;
+  const { name, start, end } = requested.month;
   const rows = points.map((point) => {
     const { reason, meter, groupBy, days, first, last } = point;
     const [glyph, status] = SIGNS[reason];
@@ -177,9 +177,9 @@ export function openDaysList(
   });
   if (behind > 0) rows.push(providerRow(behind, source));
   return html`${table({
-    label: `What keeps ${monthTitle(asked.month)} open`,
+    label: `What keeps ${monthTitle(requested.month)} open`,
     kind: "cards",
-    caption: `What keeps ${monthTitle(asked.month)} open, by dimension. A day with several reasons stands with the first of them.`,
+    caption: `What keeps ${monthTitle(requested.month)} open, by dimension. A day with several reasons stands with the first of them.`,
     heads: [
       "What is open",
       "Dimension",
@@ -191,7 +191,7 @@ export function openDaysList(
     rows,
   })}
     <div class="to-do"><h2>What to do</h2>
-    <ul class="steps">${stepsOf(open, asked).map(
+    <ul class="steps">${stepsOf(open, requested).map(
       ({ text, kind }) =>
         html`<li>${prose(text)}
           ${kind === "accept" && html`<a href="${address(`/months/${name}/close`, { source })}">Look at what that closes</a>`}</li>`,

@@ -24,9 +24,9 @@ const DIGEST_OF_TOTALS = sql<string>`md5(coalesce(string_agg(series_id || ' ' ||
 
 export async function totalsToClose(
   db: Database,
-  asked: { sourceId: number; period: Period; workspaces: readonly number[] },
+  requested: { sourceId: number; period: Period; workspaces: readonly number[] },
 ): Promise<TotalsToClose> {
-  const { sourceId, period, workspaces } = asked;
+  const { sourceId, period, workspaces } = requested;
   const { start, end } = period;
   // Loads keep the totals of calendar months up to date.
   const traces = isMonth(period)
@@ -63,7 +63,7 @@ export async function totalsToClose(
                group by k.currency
              ) x
            ), '[]') as costs,
-           (select ${DIGEST_OF_TOTALS} from total) as totals, ${findingsDigest(asked)} as findings
+           (select ${DIGEST_OF_TOTALS} from total) as totals, ${findingsDigest(requested)} as findings
   `;
 }
 

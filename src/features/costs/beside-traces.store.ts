@@ -6,7 +6,7 @@ import { inOrder, type OtherUsage, otherUsageIn } from "./other-usage.store.ts";
 import { lacksPriceIn } from "./prices.store.ts";
 import { providerMonthIn } from "./provider-month.store.ts";
 
-export interface BesideTraces {
+export interface OtherTraces {
   readonly provider: ProviderMonth;
   readonly others: readonly OtherUsage[];
   /** True if the month has traces and no valid price: then it has no costs to close. */
@@ -14,14 +14,14 @@ export interface BesideTraces {
 }
 
 /** One statement, since pages share few connections. */
-export async function besideTraces(
+export async function otherTraces(
   db: Database,
-  asked: { sourceId: number; monthStart: string; range: Interval },
-): Promise<BesideTraces> {
+  requested: { sourceId: number; monthStart: string; range: Interval },
+): Promise<OtherTraces> {
   const rows = await query<{ provider: ProviderMonth; others: OtherUsage[]; lacksPrice: boolean }>(db)`
-    select (select to_json(p) from (${providerMonthIn(asked)}) p) as provider,
-           (select coalesce(json_agg(o), '[]') from (${otherUsageIn(asked)}) o) as others,
-           ${lacksPriceIn(sql`${asked.sourceId}::integer`, sql`${asked.monthStart}`)} as "lacksPrice"
+    select (select to_json(p) from (${providerMonthIn(requested)}) p) as provider,
+           (select coalesce(json_agg(o), '[]') from (${otherUsageIn(requested)}) o) as others,
+           ${lacksPriceIn(sql`${requested.sourceId}::integer`, sql`${requested.monthStart}`)} as "lacksPrice"
   `;
   const [{ provider, others, lacksPrice }] = rows as [(typeof rows)[number]];
   return { provider, others: inOrder(others), lacksPrice };

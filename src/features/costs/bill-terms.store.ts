@@ -59,7 +59,7 @@ const BILL_PARTS = ["provider_totals", "usage_limits", "billing_period", "resour
 export type BillPart = (typeof BILL_PARTS)[number];
 
 /** `refusal`: of the server; null: it responds. */
-export interface LearnedBillPart extends Row<"usage.bill_part", "part" | "refusal" | "askedAt"> {
+export interface LearnedBillPart extends Row<"usage.bill_part", "part" | "refusal" | "requestedAt"> {
   /** Whether it may be requested automatically. A command requests it at any time. */
   readonly isDue: boolean;
 }
@@ -68,7 +68,7 @@ export async function noteBillPart(
   db: Database,
   { sourceId, part, refusal }: { sourceId: number; part: BillPart; refusal: string | null },
 ): Promise<void> {
-  const response = { refusal, asked_at: NOW };
+  const response = { refusal, requested_at: NOW };
   await db
     .insertInto("usage.bill_part")
     .values({ source_id: sourceId, part, ...response })
@@ -79,7 +79,7 @@ export async function noteBillPart(
 /** A refused part is due after a day, a little early because nightly runs vary. */
 export async function billPartsOf(db: Database, sourceId: number): Promise<LearnedBillPart[]> {
   return query<LearnedBillPart>(db)`
-    select part, refusal, asked_at as "askedAt", refusal is null or asked_at < now() - interval '23 hours' as "isDue"
+    select part, refusal, requested_at as "requestedAt", refusal is null or requested_at < now() - interval '23 hours' as "isDue"
     from usage.bill_part where source_id = ${sourceId}
     order by array_position(${BILL_PARTS}::text[], part)
   `;

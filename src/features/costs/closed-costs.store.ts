@@ -17,9 +17,9 @@ export interface ClosedCost extends Row<"usage.closed_charge", "sku" | "unitPric
  */
 export async function closedCosts(
   db: Database,
-  asked: { closeId: number; sourceId: number; monthStart: string; most: number },
+  requested: { closeId: number; sourceId: number; monthStart: string; most: number },
 ): Promise<{ rows: ClosedCost[]; total: number }> {
-  const { closeId, sourceId, monthStart, most } = asked;
+  const { closeId, sourceId, monthStart, most } = requested;
   const rows = await query<ClosedCost & { total: number }>(db)`
     select w.dimension_id as "workspaceId", w.dimension_name as "workspaceName", p.sku, p.currency,
            trim_scale(p.unit_price)::text as "unitPrice", trim_scale(p.closed)::text as "closedCost",

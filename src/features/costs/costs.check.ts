@@ -38,8 +38,8 @@ const BILL_WORDS: Readonly<Record<BillPart, string>> = {
 };
 
 /** Usage does not need the bill, so a refusal is no failure. */
-function describeBillPart({ part, refusal, askedAt }: LearnedBillPart): string {
-  const when = askedAt.toISOString().slice(0, 10);
+function describeBillPart({ part, refusal, requestedAt }: LearnedBillPart): string {
+  const when = requestedAt.toISOString().slice(0, 10);
   if (refusal === null) return `${BILL_WORDS[part]}: read, last on ${when}`;
   return `${BILL_WORDS[part]}: not read; the server refused this key on ${when} and is asked again daily (${refusal})`;
 }

@@ -138,8 +138,8 @@ export async function changedMonths(
     workspace,
   }: { sourceId: number; from: string; to: string; workspace?: number | undefined },
 ): Promise<ChangedMonth[]> {
-  const isAsked = isIfGiven("workspace_id", workspace);
-  const asked = sql`
+  const isRequested = isIfGiven("workspace_id", workspace);
+  const requested = sql`
     select close_id from usage.close
     where source_id = ${sourceId} and month_start < ${to}::date and period_end > ${from}::date`;
   return query<ChangedMonth>(db)`
@@ -147,10 +147,10 @@ export async function changedMonths(
            m.costs_closed_at is not null as "hasCosts", (
              select coalesce(sum(t.traces), 0)::bigint
              from usage.closed_total t join usage.series s using (series_id) join usage.trace_scope c using (scope_id)
-             where t.close_id = m.close_id and c.group_by = 'workspace' and ${isAsked}
+             where t.close_id = m.close_id and c.group_by = 'workspace' and ${isRequested}
            ) as "closedTraces"
     from (
-      select close_id, sum(current - closed) as net from (${adjustedSeries(asked)}) x where group_by = 'workspace' and ${isAsked} group by close_id
+      select close_id, sum(current - closed) as net from (${adjustedSeries(requested)}) x where group_by = 'workspace' and ${isRequested} group by close_id
     ) a
     join usage.close m using (close_id)
     where a.net <> 0

@@ -8,14 +8,14 @@ export type OtherUsage = KnownUsage;
 
 const OTHERS = METERS.filter((meter) => meter !== "traces");
 
-interface Asked {
+interface Requested {
   readonly sourceId: number;
   readonly range: Interval;
 }
 
 /** Other meters that the source wants, or of which any of these days is loaded. */
-export async function otherUsage(db: Database, asked: Asked): Promise<OtherUsage[]> {
-  const { rows } = await otherUsageIn(asked).execute(db);
+export async function otherUsage(db: Database, requested: Requested): Promise<OtherUsage[]> {
+  const { rows } = await otherUsageIn(requested).execute(db);
   return inOrder(rows);
 }
 
@@ -23,7 +23,7 @@ export function inOrder(rows: readonly OtherUsage[]): OtherUsage[] {
   return OTHERS.flatMap((meter) => rows.filter((row) => row.meter === meter));
 }
 
-export function otherUsageIn({ sourceId, range }: Asked): RawBuilder<OtherUsage> {
+export function otherUsageIn({ sourceId, range }: Requested): RawBuilder<OtherUsage> {
   const [from, to] = [sql`${new Date(range.start)}::timestamptz`, sql`${new Date(range.end)}::timestamptz`];
   const seconds = sql`extract(epoch from least(t.period_end, ${to}) - greatest(t.period_start, ${from}))`;
   const overlaps = sql`t.scope_id = c.scope_id and t.period_start < ${to} and t.period_end > ${from}`;

@@ -42,7 +42,7 @@ export function describeAbsent(known: readonly KnownUsage[]): string[] {
     ([state, some]) => `${sentence(some.map(({ meter }) => METER_NAME[meter]).join(", "))}: ${CLOSE[state]}.`,
   );
   const isRefused = absent.some(({ evidence }) => evidence !== null);
-  return isRefused ? [...sentences, "`usage-etl doctor` shows what the server answered."] : sentences;
+  return isRefused ? [...sentences, "`usage-etl doctor` shows what the server responded."] : sentences;
 }
 
 export function describeOtherUsage(known: readonly KnownUsage[]): string {

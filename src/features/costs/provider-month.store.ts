@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from "kysely";
 import type { ProviderMonth } from "../../core/domain/months/provider.ts";
 import { iso } from "../../core/store/db/expressions.ts";
 
-interface Asked {
+interface Requested {
   readonly sourceId: number;
   readonly monthStart: string;
 }
@@ -11,7 +11,7 @@ interface Asked {
  * One row: the kept totals of a month. The outcomes include totals that nothing could be compared with. Without totals of any
  * workspace, the reason is given.
  */
-export function providerMonthIn({ sourceId, monthStart }: Asked): RawBuilder<ProviderMonth> {
+export function providerMonthIn({ sourceId, monthStart }: Requested): RawBuilder<ProviderMonth> {
   return sql<ProviderMonth>`
     with kept as (
       select * from usage.provider_total where source_id = ${sourceId} and month_start = ${monthStart}::date and meter is not null

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { FetchStamp } from "../../core/domain/coverage/finality.ts";
+import type { FetchToken } from "../../core/domain/coverage/finality.ts";
 import type { CalendarMonth } from "../../core/domain/months/month.ts";
 import type { ProviderMeter, ProviderOutcome, ProviderTotal } from "../../core/domain/months/provider.ts";
 import { isConfigured } from "../../core/store/access/workspaces.ts";
@@ -17,15 +17,15 @@ export interface ComparedTotal extends ProviderTotal {
   readonly scopeId: number | null;
 }
 
-interface Asked {
+interface Requested {
   readonly sourceId: number;
   readonly month: CalendarMonth;
   readonly totals: readonly ProviderTotal[];
 }
 
-export async function compareProvider(db: Database, asked: Asked): Promise<ComparedTotal[]> {
-  const stored = await storedMonths(db, asked);
-  return asked.totals.map((total): ComparedTotal => {
+export async function compareProvider(db: Database, requested: Requested): Promise<ComparedTotal[]> {
+  const stored = await storedMonths(db, requested);
+  return requested.totals.map((total): ComparedTotal => {
     const { meter, workspaceId, unusable, value } = total;
     const own = stored.find((one) => one.meter === meter && one.workspaceId === workspaceId);
     const scopeId = own?.scopeId ?? null;
@@ -46,20 +46,20 @@ export async function compareProvider(db: Database, asked: Asked): Promise<Compa
  */
 export async function keepProviderTotals(
   store: Store,
-  asked: Asked & { readonly stamp: FetchStamp },
+  requested: Requested & { readonly fetchToken: FetchToken },
 ): Promise<ComparedTotal[]> {
-  const { sourceId, month, stamp } = asked;
+  const { sourceId, month, fetchToken } = requested;
   return store.transaction(async ({ db }) => {
-    const scopes = (await storedMonths(db, asked)).flatMap(({ scopeId }) => scopeId ?? []);
+    const scopes = (await storedMonths(db, requested)).flatMap(({ scopeId }) => scopeId ?? []);
     // Loads of these scopes wait, so sums and coverage belong to one moment. Other readings of this month wait too.
     await lockScopes(db, scopes);
     await lockSource(db, sourceId);
-    const compared = await compareProvider(db, asked);
+    const compared = await compareProvider(db, requested);
     const stored = db.selectFrom("usage.provider_total").where("source_id", "=", sourceId);
     const ofMonth = stored.select("fetch_number").where("month_start", "=", month.start);
-    const newer = await ofMonth.where("fetch_number", ">", stamp.fetchNumber).executeTakeFirst();
+    const newer = await ofMonth.where("fetch_number", ">", fetchToken.fetchNumber).executeTakeFirst();
     if (newer !== undefined) return compared;
-    await replaceTotals(db, { sourceId, month, stamp, compared });
+    await replaceTotals(db, { sourceId, month, fetchToken, compared });
     const period = { start: Date.parse(month.start), end: Date.parse(month.end) };
     const withScope = compared.filter((one) => one.storedTraces !== null && one.scopeId !== null);
     await writeFindings(
@@ -67,7 +67,7 @@ export async function keepProviderTotals(
       {
         kind: "provider_total",
         compared: withScope.map(({ scopeId }) => ({ scopeId: scopeId as number, period })),
-        fetchNumber: stamp.fetchNumber,
+        fetchNumber: fetchToken.fetchNumber,
       },
       withScope
         .filter(({ outcome }) => outcome === "differs")
@@ -93,11 +93,11 @@ async function replaceTotals(
   given: {
     sourceId: number;
     month: CalendarMonth;
-    stamp: FetchStamp;
+    fetchToken: FetchToken;
     compared: readonly ComparedTotal[];
   },
 ): Promise<void> {
-  const { sourceId, month, stamp, compared } = given;
+  const { sourceId, month, fetchToken, compared } = given;
   const stored = db.deleteFrom("usage.provider_total").where("source_id", "=", sourceId);
   await stored.where("month_start", "=", month.start).execute();
   const rows = compared.map((one) => ({
@@ -110,8 +110,8 @@ async function replaceTotals(
     value: one.value,
     outcome: one.outcome,
     stored_traces: one.storedTraces,
-    fetch_number: stamp.fetchNumber,
-    read_at: new Date(stamp.fetchedAt),
+    fetch_number: fetchToken.fetchNumber,
+    read_at: new Date(fetchToken.fetchedAt),
   }));
   // JSON, because a statement has at most 65,535 parameters, and some organizations have more workspaces x metrics.
   await sql`
@@ -131,7 +131,7 @@ interface StoredMonth {
 
 async function storedMonths(
   db: Database,
-  { sourceId, month }: Pick<Asked, "sourceId" | "month">,
+  { sourceId, month }: Pick<Requested, "sourceId" | "month">,
 ): Promise<StoredMonth[]> {
   const [from, to] = [sql`${month.start}::date`, sql`${month.end}::date`];
   return query<StoredMonth>(db)`

@@ -12,7 +12,7 @@ import { type OpenSource, statesOf } from "../../core/pipeline/source/source.ts"
 import { configuredWorkspaces } from "../../core/store/access/workspaces.ts";
 import { knownFindings, type NamedFinding } from "../../core/store/proof/control-findings.ts";
 import { endUnread } from "../../core/store/proof/end-differences.ts";
-import { drawStamp, storeNow } from "../../core/store/work/fetch-ledger.ts";
+import { drawFetchToken, storeNow } from "../../core/store/work/fetch-ledger.ts";
 import { type BillPart, billPartsOf, noteBillPart } from "./bill-terms.store.ts";
 import {
   type ComparedTotal,
@@ -21,12 +21,12 @@ import {
   monthsToRead,
 } from "./provider-totals.store.ts";
 import {
-  askBill,
   type ReadPart,
   readBillingPeriod,
   readResourceTags,
   readUsageLimits,
   refusalOf,
+  requestBill,
 } from "./read-terms.ts";
 
 interface FailedPart {
@@ -178,16 +178,16 @@ async function checkMonth(
 async function readMonth(source: OpenSource, month: CalendarMonth) {
   const { store, sourceId, billing, signal } = source;
   const period = intervalOf(daysOfMonth(month));
-  const asked = await askBill(source, async () => ({
-    stamp: await drawStamp(store.db),
+  const requested = await requestBill(source, async () => ({
+    fetchToken: await drawFetchToken(store.db),
     readings: await billing.providerUsage({ ...period, signal }),
   }));
-  await noteBillPart(store.db, { sourceId, part: "provider_totals", refusal: refusalOf(asked) });
-  if ("refusal" in asked) return asked;
-  const { stamp, readings } = asked.answer;
+  await noteBillPart(store.db, { sourceId, part: "provider_totals", refusal: refusalOf(requested) });
+  if ("refusal" in requested) return requested;
+  const { fetchToken, readings } = requested.response;
   const known = await configuredWorkspaces(store.db, sourceId);
   return {
-    stamp,
+    fetchToken,
     totals: totalsOfMonth(readings, { month: period, known }),
   };
 }

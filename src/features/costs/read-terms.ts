@@ -17,16 +17,17 @@ export interface ReadPart {
 export async function readUsageLimits(source: OpenSource): Promise<ReadPart> {
   const { billing, sourceId, signal, store, workspaceIds } = source;
   const limits = createLimits();
-  const ofAll = await askBill(source, () => billing.organizationLimits({ signal }));
-  if ("answer" in ofAll) limits.add(ofAll.answer, "");
+  const ofAll = await requestBill(source, () => billing.organizationLimits({ signal }));
+  if ("response" in ofAll) limits.add(ofAll.response, "");
   let refusal = refusalOf(ofAll);
   for (const workspaceId of workspaceIds) {
     const about = { workspaceId, signal };
-    const own = "answer" in ofAll ? ofAll : await askBill(source, () => billing.workspaceLimits(about));
-    if ("answer" in own && own !== ofAll) limits.add(own.answer, workspaceId);
-    const rejection = await askBill(source, () => billing.workspaceRejection(about));
-    if ("answer" in rejection && rejection.answer.isRejecting) limits.reject(workspaceId, rejection.answer);
-    if ("answer" in own || "answer" in rejection) refusal = null;
+    const own = "response" in ofAll ? ofAll : await requestBill(source, () => billing.workspaceLimits(about));
+    if ("response" in own && own !== ofAll) limits.add(own.response, workspaceId);
+    const rejection = await requestBill(source, () => billing.workspaceRejection(about));
+    if ("response" in rejection && rejection.response.isRejecting)
+      limits.reject(workspaceId, rejection.response);
+    if ("response" in own || "response" in rejection) refusal = null;
     // A server without these routes has them for no workspace.
     else if (refusal !== null) break;
   }
@@ -73,10 +74,10 @@ function createLimits() {
 
 export async function readBillingPeriod(source: OpenSource): Promise<ReadPart> {
   const { billing, sourceId, signal, store } = source;
-  const asked = await askBill(source, () => billing.billingPeriod({ signal }));
-  await noteBillPart(store.db, { sourceId, part: "billing_period", refusal: refusalOf(asked) });
-  if ("refusal" in asked) return { read: 0, refusal: asked.refusal };
-  const { endsAt, ...plan } = asked.answer;
+  const requested = await requestBill(source, () => billing.billingPeriod({ signal }));
+  await noteBillPart(store.db, { sourceId, part: "billing_period", refusal: refusalOf(requested) });
+  if ("refusal" in requested) return { read: 0, refusal: requested.refusal };
+  const { endsAt, ...plan } = requested.response;
   if (endsAt === null) return { read: 0, refusal: null };
   await keepBillingPeriod(store.db, { sourceId, endsAt, ...plan });
   return { read: 1, refusal: null };
@@ -90,17 +91,17 @@ export async function readResourceTags(source: OpenSource): Promise<ReadPart> {
   const { billing, sourceId, signal, store, workspaceIds, log } = source;
   let read = 0;
   let refusal: string | null = null;
-  let isAnswered = false;
+  let hasResponse = false;
   for (const workspaceId of workspaceIds) {
-    const asked = await askBill(source, () => billing.workspaceTags({ workspaceId, signal }));
-    if ("refusal" in asked) {
-      if (isAnswered) continue;
+    const requested = await requestBill(source, () => billing.workspaceTags({ workspaceId, signal }));
+    if ("refusal" in requested) {
+      if (hasResponse) continue;
       // A plan without tags has them for no workspace.
-      refusal = asked.refusal;
+      refusal = requested.refusal;
       break;
     }
-    isAnswered = true;
-    const { refused } = asked.answer;
+    hasResponse = true;
+    const { refused } = requested.response;
     if (refused.length > 0) {
       const about = { code: "tag_refused", workspaceId, refused: refused.length };
       log.warn(
@@ -108,14 +109,14 @@ export async function readResourceTags(source: OpenSource): Promise<ReadPart> {
         `What is no tag of a resource was left out, such as ${refused[0]}. No tag of the workspace was taken away.`,
       );
     }
-    await keepWorkspaceTags(store, { sourceId, workspaceId, ...asked.answer });
-    read += asked.answer.tags.length;
+    await keepWorkspaceTags(store, { sourceId, workspaceId, ...requested.response });
+    read += requested.response.tags.length;
   }
   await noteBillPart(store.db, { sourceId, part: "resource_tags", refusal });
   return { read, refusal };
 }
 
-type BillAnswer<T> = { readonly answer: T } | { readonly refusal: string };
+type BillResponse<T> = { readonly response: T } | { readonly refusal: string };
 
 /** The bill may need more permission than usage, and a server may be without it. */
 const REFUSALS = [401, 403, 404, 405];
@@ -124,15 +125,15 @@ const REFUSALS = [401, 403, 404, 405];
  * Requests a part of the bill. A refusal says nothing about the key's right to read usage; every other error
  * is thrown.
  */
-export async function askBill<T>(source: OpenSource, send: () => Promise<T>): Promise<BillAnswer<T>> {
+export async function requestBill<T>(source: OpenSource, send: () => Promise<T>): Promise<BillResponse<T>> {
   try {
-    return { answer: await sendAside(source, send) };
+    return { response: await sendAside(source, send) };
   } catch (error) {
     if (!(error instanceof PlatformError) || !REFUSALS.includes(error.status ?? 0)) throw error;
     return { refusal: error.message };
   }
 }
 
-export function refusalOf(asked: BillAnswer<unknown>): string | null {
-  return "refusal" in asked ? asked.refusal : null;
+export function refusalOf(requested: BillResponse<unknown>): string | null {
+  return "refusal" in requested ? requested.refusal : null;
 }

@@ -12,7 +12,7 @@ interface Part extends Row<"usage.scope", "groupBy" | "stride"> {
   readonly to: string;
 }
 
-export interface StandingAnswer extends Part, Row<"usage.coverage", "fetchNumber"> {
+export interface CurrentResponse extends Part, Row<"usage.coverage", "fetchNumber"> {
   readonly isFinal: boolean;
   readonly fetchedAt: string;
   /** When a response by workspace last confirmed the sum of each of these days, if later. Null: hours and final days. */
@@ -37,15 +37,15 @@ export interface CellProof extends Part {
 type CellTask = Part & Row<"usage.fetch_task", "state" | "backfillId">;
 
 export interface CellFacts {
-  readonly answers: readonly StandingAnswer[];
+  readonly responses: readonly CurrentResponse[];
   readonly failures: readonly CellFailure[];
   readonly proofs: readonly CellProof[];
   readonly tasks: readonly CellTask[];
-  readonly withdrawn: readonly (Part & { readonly withdrawnAt: string })[];
+  readonly withdrawn: readonly (Part & { readonly invalidatedAt: string })[];
   readonly traces: readonly (Row<"usage.scope", "groupBy" | "stride"> & { readonly traces: number })[];
 }
 
-interface Asked {
+interface Requested {
   readonly source: string;
   readonly workspaceId: string;
   readonly scopeIds: readonly number[];
@@ -54,7 +54,7 @@ interface Asked {
 
 export async function cellFacts(
   db: Database,
-  { source, workspaceId, scopeIds, range }: Asked,
+  { source, workspaceId, scopeIds, range }: Requested,
 ): Promise<CellFacts> {
   const [start, end] = [sql`${new Date(range.start)}::timestamptz`, sql`${new Date(range.end)}::timestamptz`];
   const overlaps = (row: string) => sql`
@@ -87,7 +87,7 @@ export async function cellFacts(
         ) confirmed on true
         where ${overlaps("v")}
         order by usage.dimension_position(c.group_by), v.period_start limit ${MOST}
-      `)} as answers,
+      `)} as responses,
       ${listOf(sql`
         select ${part("f")}, f.state, f.code, f.message, f.attempts, ${iso("f.failed_at")} as "failedAt",
                ${iso("f.retry_at")} as "retryAt", f.fetch_number as "fetchNumber"
@@ -113,9 +113,9 @@ export async function cellFacts(
         order by w.task_id limit ${MOST}
       `)} as tasks,
       ${listOf(sql`
-        select ${part("w")}, ${iso("w.withdrawn_at")} as "withdrawnAt"
+        select ${part("w")}, ${iso("w.invalidated_at")} as "invalidatedAt"
         from usage.withdrawal w join usage.trace_scope c using (scope_id) where ${overlaps("w")}
-        order by w.withdrawn_at desc, w.period_start limit ${MOST}
+        order by w.invalidated_at desc, w.period_start limit ${MOST}
       `)} as withdrawn,
       ${listOf(sql`
         select c.group_by as "groupBy", c.stride, coalesce(sum(r.traces), 0)::bigint as traces

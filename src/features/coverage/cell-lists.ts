@@ -7,8 +7,8 @@ import {
   type CellFacts,
   type CellFailure,
   type CellProof,
+  type CurrentResponse,
   MOST,
-  type StandingAnswer,
 } from "./cell-facts.store.ts";
 import { stepAbout } from "./failure-steps.ts";
 
@@ -26,7 +26,7 @@ function list(
 
 export function failureList(
   failures: readonly CellFailure[],
-  { masked, isAsked }: { masked: boolean; isAsked: boolean },
+  { masked, isRequested }: { masked: boolean; isRequested: boolean },
 ): Html {
   if (failures.length === 0) return html`<p class="quiet">There is no failure.</p>`;
   return html`${failures.map((one) =>
@@ -35,17 +35,17 @@ export function failureList(
       html`<p><strong>${span(one)}</strong> by ${one.stride}, dimension ${dimensionTitle(one.groupBy)}: ${one.state} with code <code>${one.code}</code>.</p>
       ${said(one.message, masked)}
       <p><strong>What to do:</strong> ${prose(stepAbout(one.code))}</p>
-      <p>Attempts: ${count(one.attempts)}. Last: ${instant(one.failedAt)}, fetch ${count(one.fetchNumber)}. Next: ${isAsked ? html`with the first sync after ${instant(one.retryAt)}` : "none, because no sync asks for it"}.</p>`,
+      <p>Attempts: ${count(one.attempts)}. Last: ${instant(one.failedAt)}, fetch ${count(one.fetchNumber)}. Next: ${isRequested ? html`with the first sync after ${instant(one.retryAt)}` : "none, because no sync asks for it"}.</p>`,
     ),
   )}`;
 }
 
 function said(message: string, masked: boolean): Html {
   const [, request = "", status = "", body = ""] =
-    /^([A-Z]+ \S+) answered (\d{3}): (\{.*\})$/s.exec(message) ?? [];
+    /^([A-Z]+ \S+) responded with (\d{3}): (\{.*\})$/s.exec(message) ?? [];
   const detail = detailOf(body);
   if (detail === undefined) return html`<p>${shown(message, masked)}</p>`;
-  return html`<p>The platform answered ${status}: <q>${shown(detail, masked)}</q></p>
+  return html`<p>The platform responded with ${status}: <q>${shown(detail, masked)}</q></p>
       <details><summary>The request</summary><code>${shown(request, masked)}</code></details>`;
 }
 
@@ -63,10 +63,10 @@ function shown(message: string, masked: boolean): string {
   return masked ? withoutAddresses(text) : text;
 }
 
-export function answerList(answers: readonly StandingAnswer[]): Html {
+export function responseList(responses: readonly CurrentResponse[]): Html {
   return list("Responses in force", ["Part", "Dimension", "By", "State", "Fetch", "Requested", "Request"], {
     none: "Nothing is loaded here.",
-    rows: answers.map((one) => [
+    rows: responses.map((one) => [
       span(one),
       dimensionTitle(one.groupBy),
       one.stride,
@@ -80,7 +80,7 @@ export function answerList(answers: readonly StandingAnswer[]): Html {
   });
 }
 
-function requestOf({ request }: StandingAnswer): Html {
+function requestOf({ request }: CurrentResponse): Html {
   if (request === null) return html`<span class="quiet">no longer in the ledger of requests</span>`;
   const { groupBy, stride, workspaces, records, traces, runId } = request;
   return html`${span(request)} by ${dimensionTitle(groupBy)} and ${stride}, ${counted(workspaces, "workspace")}: ${count(records)} records, ${count(traces)} traces${runId !== null && html`; run ${count(runId)}`}`;
@@ -115,6 +115,6 @@ export function taskList({ tasks, withdrawn }: Pick<CellFacts, "tasks" | "withdr
   )}
   ${withdrawn.map(
     (one) =>
-      html`<p>A zero of ${span(one)} by ${one.stride}, dimension ${dimensionTitle(one.groupBy)}, was withdrawn ${instant(one.withdrawnAt)}: access to the workspace was not proven.</p>`,
+      html`<p>A zero of ${span(one)} by ${one.stride}, dimension ${dimensionTitle(one.groupBy)}, was withdrawn ${instant(one.invalidatedAt)}: access to the workspace was not proven.</p>`,
   )}`;
 }

@@ -35,7 +35,7 @@ import {
 } from "../../web/query.ts";
 import type { Context, Web } from "../../web/routes.ts";
 import { type CellFacts, cellFacts } from "./cell-facts.store.ts";
-import { answerList, failureList, proofList, taskList } from "./cell-lists.ts";
+import { failureList, proofList, responseList, taskList } from "./cell-lists.ts";
 import { type CoverageCell, type SourceCoverage, sourceCoverage } from "./coverage-cells.store.ts";
 import { described, signOf } from "./coverage-table.ts";
 
@@ -100,7 +100,7 @@ async function show({ db, query, masked }: Context<Query>): Promise<Page> {
     title: `Coverage of ${rangeText(range)}`,
     body: html`${about(shown, query)}
     <h2>State</h2>${stateTable(shown)}
-    <h2>Failures</h2>${failureList(facts.failures, { masked, isAsked: refusal === undefined })}
+    <h2>Failures</h2>${failureList(facts.failures, { masked, isRequested: refusal === undefined })}
     ${taskList(facts)}
     <h2>Load again</h2>${loadAgain(
       { source, stride, range, groupBy, workspaceId },
@@ -110,7 +110,7 @@ async function show({ db, query, masked }: Context<Query>): Promise<Page> {
     <p><a href="${differences}">Differences and restatements of these days</a></p>
     <h2>Where it comes from</h2>
     <details><summary>Answers of the platform, and what they were compared with</summary>
-    <h3>Answers</h3>${answerList(facts.answers)}
+    <h3>Answers</h3>${responseList(facts.responses)}
     <h3>Proof</h3>${proofList(facts.proofs)}</details>`,
   };
 }
@@ -118,7 +118,7 @@ async function show({ db, query, masked }: Context<Query>): Promise<Page> {
 function refusalOf({ isUnavailable, stride }: SourceCoverage, { access }: CoverageCell): string | undefined {
   if (access === "unlisted") return "the workspace left the listing";
   if (access === "not_configured") return "the workspace is not configured any more";
-  return isUnavailable ? `the platform does not answer by ${stride} for this source` : undefined;
+  return isUnavailable ? `the platform does not respond by ${stride} for this source` : undefined;
 }
 
 function rangeOf({ from, to, stride = "day" }: Query): Interval {

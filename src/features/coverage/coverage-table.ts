@@ -106,7 +106,7 @@ interface Row {
 
 const PAGE = 25;
 
-interface RowsAsked {
+interface RequestedRows {
   readonly length: ColumnLength;
   readonly columns: readonly Interval[];
   readonly cells: readonly CellParts<CoverageCell>[];
@@ -124,12 +124,12 @@ export interface Rows {
   readonly last: number;
 }
 
-export function rowsOf(asked: RowsAsked): Rows {
-  const { length, columns, open } = asked;
-  const groups = [...Map.groupBy(asked.cells, ({ cell }) => cell.workspaceId).values()];
-  const chosen = asked.onlyGaps ? groups.filter((group) => hasGap(group, columns)) : groups;
+export function rowsOf(requested: RequestedRows): Rows {
+  const { length, columns, open } = requested;
+  const groups = [...Map.groupBy(requested.cells, ({ cell }) => cell.workspaceId).values()];
+  const chosen = requested.onlyGaps ? groups.filter((group) => hasGap(group, columns)) : groups;
   const pages = Math.max(1, Math.ceil(chosen.length / PAGE));
-  const page = Math.min(asked.page, pages);
+  const page = Math.min(requested.page, pages);
   const shown = chosen.slice((page - 1) * PAGE, page * PAGE);
   const rows = shown.flatMap((group): Row[] => {
     const row = (some: typeof group, groupBy: GroupBy | undefined, isOpen = false): Row => {

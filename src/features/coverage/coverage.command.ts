@@ -3,10 +3,10 @@ import { METER_NAME } from "../../core/domain/usage/meter.ts";
 import { listSources } from "../../core/store/activity/overview.ts";
 import { EXIT } from "../../terminal/exit.ts";
 import {
-  askedMeter,
   type MeterOptions,
   type RangeOptions,
   rangeOf,
+  requestedMeter,
   withMeter,
   withRange,
 } from "../../terminal/options.ts";
@@ -39,12 +39,12 @@ async function run(session: Session, options: CoverageOptions): Promise<number> 
   const isWhole = options.from === undefined && options.to === undefined;
   const range = isWhole ? undefined : rangeOf(options, { start: 0, end: Date.now() });
   const { days: byDay = false } = options;
-  const asked = askedMeter(options);
+  const requested = requestedMeter(options);
   const { source } = options;
   if (source !== undefined) storedSources(await listSources(db), source);
-  const all = await coverageLines(db, { range, byDay, meter: asked ?? "traces" });
+  const all = await coverageLines(db, { range, byDay, meter: requested ?? "traces" });
   // A person who names no meter asks whether anything is missing.
-  const others = asked === undefined ? await otherGapLines(db, { range, byDay }) : [];
+  const others = requested === undefined ? await otherGapLines(db, { range, byDay }) : [];
   const isMeant = (line: CoverageLine) => source === undefined || line.source === source;
   const [lines, gaps] = [all.filter(isMeant), others.filter(isMeant)];
   session.output.data([...lines, ...gaps], () =>

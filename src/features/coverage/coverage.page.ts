@@ -112,7 +112,7 @@ async function show({ db, query, now }: Context<Query>): Promise<Page> {
     title,
     body: html`${filters}
     ${isUnloaded && notice("info", html`<p>Nothing is loaded yet${target.groupBy || target.workspaceId ? " of what is chosen" : ""}. ${prose("The next sync loads it; `usage-etl status` says when that is.")}</p>`)}
-    ${coverage.isUnavailable && notice("warn", `The platform does not answer by ${stride} for this source. It is asked again once a day.`)}
+    ${coverage.isUnavailable && notice("warn", `The platform does not respond by ${stride} for this source. It is asked again once a day.`)}
     ${isCalendar && html`<h2>Calendar</h2>${calendar(all, span)}${legend()}`}
     ${gaps(coverage, cellParts(cells), { target, shown: span })}
     ${isCalendar ? folded(rows, query, workspaces) : html`<h2 id="table">${rangeText(span)}</h2>${around(query, { coverage, target, span, length })}${workspaces}`}

@@ -4,10 +4,11 @@ const STEPS: Readonly<Record<string, string>> = {
   server_error: PASSING,
   network: PASSING,
   timeout: PASSING,
-  answer_cut: PASSING,
-  answer_too_large: "Raise USAGE_ANSWER_LIMIT if usage is really that large. Else report it to the platform.",
-  answer_invalid:
-    "Report a bad record to the platform: all other buckets are loaded. If the whole answer is foreign, look at USAGE_BASE_URL and proxies.",
+  response_cut: PASSING,
+  response_too_large:
+    "Raise USAGE_RESPONSE_LIMIT if usage is really that large. Else report it to the platform.",
+  response_invalid:
+    "Report a bad record to the platform: all other buckets are loaded. If the whole response is foreign, look at USAGE_BASE_URL and proxies.",
   request_refused: "Read the message: it holds the platform's own words. Then retry.",
   redirect_refused: "Set USAGE_BASE_URL to that host if it is right, then retry.",
   workspace_unverified:

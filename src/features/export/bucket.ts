@@ -10,7 +10,7 @@ import { type EtlError, UnreachableError, UsageError } from "../../core/base/err
 import { isCut } from "../../core/base/url.ts";
 
 const CONNECT_WITHIN_MS = 10_000;
-const ANSWER_WITHIN_MS = 120_000;
+const RESPONSE_WITHIN_MS = 120_000;
 const ATTEMPTS = 5;
 /** Limit of a request with all its attempts: a limit between two pieces would hold it for as long as some come. */
 const WHOLE_WITHIN_MS = 600_000;
@@ -111,10 +111,10 @@ function configuration(): S3ClientConfig {
     maxAttempts: ATTEMPTS,
     requestHandler: {
       connectionTimeout: CONNECT_WITHIN_MS,
-      requestTimeout: ANSWER_WITHIN_MS,
+      requestTimeout: RESPONSE_WITHIN_MS,
       // Without it the client only warns, and waits on.
       throwOnRequestTimeout: true,
-      socketTimeout: ANSWER_WITHIN_MS,
+      socketTimeout: RESPONSE_WITHIN_MS,
     },
     ...(region === undefined ? {} : { region }),
     ...(isElsewhere
@@ -139,7 +139,7 @@ function namedError(
   if (!isRefused) {
     return new UnreachableError({
       code: "files_place_away",
-      message: `${address} does not answer (${what}). The last manifest there stays true.`,
+      message: `${address} does not respond (${what}). The last manifest there stays true.`,
       next: "Nothing is lost: the next run writes what is missing. Check the network, and AWS_ENDPOINT_URL_S3 if it is set.",
       retryable: true,
       cause,

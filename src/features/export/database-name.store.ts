@@ -6,14 +6,14 @@ import { type Database, query } from "../../core/store/db/query.ts";
  * over or is restored in place, and changes with a rename, or when a dump or pg_upgrade moves it.
  */
 export async function nameOfDatabase(db: Database): Promise<string> {
-  const rows = await query<{ name: string; since: string; mayAsk: boolean }>(db)`
+  const rows = await query<{ name: string; since: string; mayRequest: boolean }>(db)`
     select current_database() as name,
            (select coalesce(min(created_at)::text, '') from usage.source) as since,
-           has_function_privilege('pg_catalog.pg_control_system()', 'execute') as "mayAsk"
+           has_function_privilege('pg_catalog.pg_control_system()', 'execute') as "mayRequest"
   `;
-  const { name = "", since = "", mayAsk = false } = rows[0] ?? {};
+  const { name = "", since = "", mayRequest = false } = rows[0] ?? {};
   // A managed Postgres may hide its identifier. A copy has the same first source, but that is better than the name alone.
-  const server = mayAsk ? await systemIdentifier(db) : since;
+  const server = mayRequest ? await systemIdentifier(db) : since;
   return createHash("sha256")
     .update(JSON.stringify([server, name]))
     .digest("hex")

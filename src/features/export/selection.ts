@@ -43,8 +43,8 @@ export async function selectionOf(db: Database, options: SelectionOptions): Prom
   };
 }
 
-async function viewOf(db: Database, asked: string): Promise<View> {
-  const name = asked.replace(/^reporting(_detail)?\./, "");
+async function viewOf(db: Database, requested: string): Promise<View> {
+  const name = requested.replace(/^reporting(_detail)?\./, "");
   const all = await listReporting(db);
   const found = all.find((view) => view.name === name);
   if (found?.isReadable === true) return found;
@@ -92,9 +92,9 @@ function checkRange(view: View, { from, to }: RangeOptions): void {
   if (from !== undefined && to !== undefined) rangeOf({ from, to });
 }
 
-function columnsOf(view: View, asked: string | undefined): readonly ViewColumn[] {
-  if (asked === undefined) return view.columns;
-  const names = asked.split(",").map((text) => text.trim());
+function columnsOf(view: View, requested: string | undefined): readonly ViewColumn[] {
+  if (requested === undefined) return view.columns;
+  const names = requested.split(",").map((text) => text.trim());
   const twice = names.find((name, at) => names.indexOf(name) !== at);
   if (twice !== undefined) {
     throw new UsageError({
@@ -134,9 +134,9 @@ async function conditionsOf(db: Database, view: View, where: readonly WhereOptio
 async function workspacesOf(
   db: Database,
   view: View,
-  asked: readonly string[] | undefined,
+  requested: readonly string[] | undefined,
 ): Promise<Condition[]> {
-  if (asked === undefined) return [];
+  if (requested === undefined) return [];
   const column = workspaceColumnOf(view);
   if (column === undefined) {
     throw new UsageError({
@@ -146,5 +146,5 @@ async function workspacesOf(
     });
   }
   const known = await namedWorkspaces(db);
-  return [{ column, values: asked.map((one) => workspaceNamed(known, one).id) }];
+  return [{ column, values: requested.map((one) => workspaceNamed(known, one).id) }];
 }

@@ -218,7 +218,7 @@ export function writeSourceFiles(
 
 /** Times of fetching and proving change every night for weeks, while the figures stay. The files still have `is_reconciled`. */
 const TIMES_OF_WORK = ["fetched_at", "proved_at", "reconciled_at", "totals_matched_at"];
-const BESIDE_FACTS = [
+const OTHER_FACTS = [
   "dim_workspace",
   "dim_project",
   "dim_user",
@@ -229,7 +229,7 @@ const BESIDE_FACTS = [
 
 /** The named views, or by default all daily facts with their dimensions, and the bill. */
 function datasetsOf(views: readonly View[], named: readonly string[]): Dataset[] {
-  const isDefault = ({ name }: View) => /^fct_.*_daily$/.test(name) || BESIDE_FACTS.includes(name);
+  const isDefault = ({ name }: View) => /^fct_.*_daily$/.test(name) || OTHER_FACTS.includes(name);
   if (named.length === 0) return views.filter(isDefault).flatMap((view) => datasetOf(view) ?? []);
   return named.map((name) => {
     const view = views.find((one) => one.name === name);

@@ -10,9 +10,9 @@ export function fileName(
   ending: "csv" | "xlsx",
   table: "ids" | "time" = "ids",
 ): string {
-  const { measure, by, asked } = question;
+  const { measure, by, requested } = question;
   const safe = question.source.slug.replace(/[^\w.-]/g, "_");
-  return `usage-${safe}-${measure}-by-${by}-${asked.from}-to-${asked.to}${table === "time" ? "-course" : ""}.${ending}`;
+  return `usage-${safe}-${measure}-by-${by}-${requested.from}-to-${requested.to}${table === "time" ? "-course" : ""}.${ending}`;
 }
 
 export function idLines(report: Report): Table {
@@ -50,7 +50,7 @@ export function idLines(report: Report): Table {
   };
 }
 
-export function courseLines(report: Report): Table {
+export function trendLines(report: Report): Table {
   const { question, lines, total, buckets } = report;
   return {
     header: ["source_id", question.per, "by", "id", "name", ...FIGURE(columnOf(report))],
@@ -60,7 +60,7 @@ export function courseLines(report: Report): Table {
         { at, per: question.per },
         question.by,
         ...namesOf(line, report),
-        ...cellsOf(line.course[n] as Figure),
+        ...cellsOf(line.trend[n] as Figure),
       ]),
     ),
   };

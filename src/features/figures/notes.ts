@@ -61,8 +61,8 @@ function info(text: string, link?: Note["link"]): Note {
   return { kind: "info", text, ...(link && { link }) };
 }
 
-function beginning({ asked, source, measure }: Question): Note | undefined {
-  if (asked.from >= source.dataStart) return undefined;
+function beginning({ requested, source, measure }: Question): Note | undefined {
+  if (requested.from >= source.dataStart) return undefined;
   const what = measure === "cost" || measure === "traces" ? "Usage" : capital(COUNTED_WORDS[measure]);
   return info(`${what} of ${source.slug} begins on ${source.dataStart}. Earlier usage is not shown.`);
 }

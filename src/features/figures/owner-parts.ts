@@ -7,10 +7,10 @@ import {
   capital,
   type Html,
   html,
-  idBeside,
   money,
   name,
   numberHead,
+  otherId,
   plainName,
   table,
   twin,
@@ -78,5 +78,5 @@ function whatIs({ dimension, id, name: called }: OwnedPart, { masked }: { masked
   const word = capital(DIMENSIONS[dimension satisfies OwnedDimension].title);
   return shown === null || shown === id
     ? html`${word} ${name(id)}`
-    : html`${word} ${name(shown)} ${idBeside(id)}`;
+    : html`${word} ${name(shown)} ${otherId(id)}`;
 }

@@ -35,7 +35,7 @@ import { noteShown, notesOf } from "./notes.ts";
 import { partsTable } from "./owner-parts.ts";
 import { sourceOf } from "./question.ts";
 import { monthReports } from "./statement.ts";
-import { course, headline, idTable } from "./tables.ts";
+import { headline, idTable, trend } from "./tables.ts";
 import { downloads } from "./usage.page.ts";
 
 const QUERY = z.object({
@@ -86,7 +86,7 @@ async function show({ db, query, now, masked }: Context<Query>): Promise<Page> {
   const body = html`${form}${withoutCost(bill)}
     <dl class="facts">${[main, ...beside].map((one) => headline(one))}</dl>
     ${notes}
-    ${course(main)}
+    ${trend(main)}
     ${idTable(main, beside)}
     <p class="quiet">Who pays for ${daysText(range)}: traces are divided by ${DIMENSIONS[applied.divideBy].title}, by the owner file that was applied on ${dayOf(applied.appliedAt.getTime())} (${counted(applied.rules, "rule")}). All rows add up to the total of ${source.slug}, but for rounding to cents.</p>
     ${budgetTable(budgets, month)}

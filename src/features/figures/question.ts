@@ -75,7 +75,7 @@ export interface Question {
   readonly source: UsageSource;
   readonly workspace: UsageWorkspace | undefined;
   readonly by: Divider;
-  readonly asked: Days;
+  readonly requested: Days;
   /** Days of `asked` since the data start, up to today. May be empty. */
   readonly range: Days;
   /** The days that are compared with an earlier range: by day without today, which would be compared with a whole day. */
@@ -100,10 +100,10 @@ export function questionOf(
   { source, now, isLoaded }: { source: UsageSource; now: number; isLoaded: boolean },
 ): Question {
   const today = dayOf(now);
-  const asked = rangeOf(query, today);
-  const shown = shownOf(asked, { dataStart: source.dataStart, today });
+  const requested = rangeOf(query, today);
+  const shown = shownOf(requested, { dataStart: source.dataStart, today });
   const { measure = "traces", by = "workspace" } = query;
-  const bucket = bucketOf({ asked: query.per, days: Math.max(0, daysBetween(shown)), measure, by });
+  const bucket = bucketOf({ requested: query.per, days: Math.max(0, daysBetween(shown)), measure, by });
   const hasToday = bucket.per === "day" && shown.from < today && today < shown.to;
   const ended = hasToday ? { from: shown.from, to: today } : shown;
   // A list sorted by growth shows the days whose growth it compares.
@@ -112,7 +112,7 @@ export function questionOf(
     source,
     workspace: found("workspace", query.workspace, source.workspaces, ({ id }) => id),
     by,
-    asked,
+    requested,
     range,
     ended,
     ...bucket,
@@ -139,25 +139,25 @@ export function rowsOf({ range, per }: Pick<Question, "range" | "per">): readonl
 }
 
 export function sourceOf(
-  asked: string | undefined,
+  requested: string | undefined,
   sources: readonly UsageSource[],
 ): UsageSource | undefined {
-  return asked === undefined ? sources[0] : found("source", asked, sources, ({ slug }) => slug);
+  return requested === undefined ? sources[0] : found("source", requested, sources, ({ slug }) => slug);
 }
 
 function found<T>(
   what: "source" | "workspace",
-  asked: string | undefined,
+  requested: string | undefined,
   all: readonly T[],
   idOf: (one: T) => string,
 ): T | undefined {
-  if (asked === undefined) return undefined;
-  const one = all.find((each) => idOf(each) === asked);
+  if (requested === undefined) return undefined;
+  const one = all.find((each) => idOf(each) === requested);
   if (one !== undefined) return one;
   throw unknownName({
     code: `${what}_unknown`,
     what: `known ${what}`,
-    name: asked,
+    name: requested,
     known: all.map(idOf),
     next:
       what === "source" ? "`usage-etl source list` lists them." : "`usage-etl workspace list` lists them.",
@@ -197,26 +197,26 @@ function shownOf({ from, to }: Days, { dataStart, today }: { dataStart: string; 
 }
 
 function bucketOf(given: {
-  asked: Per | undefined;
+  requested: Per | undefined;
   days: number;
   measure: Measured;
   by: Divider;
 }): Pick<Question, "per" | "perNote"> {
-  const { asked, days, measure, by } = given;
+  const { requested, days, measure, by } = given;
   const fitting = days <= MOST_DAYS.day ? "day" : "month";
   const hasHours = measure === "traces" && by !== "owner";
-  if (asked === undefined) return { per: days <= 2 && hasHours ? "hour" : fitting, perNote: undefined };
-  if (asked === "hour" && !hasHours)
+  if (requested === undefined) return { per: days <= 2 && hasHours ? "hour" : fitting, perNote: undefined };
+  if (requested === "hour" && !hasHours)
     return {
       per: fitting,
       perNote: `Only traces by workspace, project, user and API key are kept by hour. So ${fitting}s are shown in place of hours.`,
     };
-  const byUser = asked === "hour" && by === "user";
-  const most = byUser ? MOST_DAYS.hourOfUsers : { ...MOST_DAYS, month: days }[asked];
-  if (days <= most) return { per: asked, perNote: undefined };
+  const byUser = requested === "hour" && by === "user";
+  const most = byUser ? MOST_DAYS.hourOfUsers : { ...MOST_DAYS, month: days }[requested];
+  if (days <= most) return { per: requested, perNote: undefined };
   return {
     per: fitting,
-    perNote: `${asked === "hour" ? "Hours" : "Days"}${byUser ? " by user" : ""} are shown for at most ${most} days, and this range has ${days.toLocaleString("en-US")}. So ${fitting}s are shown.`,
+    perNote: `${requested === "hour" ? "Hours" : "Days"}${byUser ? " by user" : ""} are shown for at most ${most} days, and this range has ${days.toLocaleString("en-US")}. So ${fitting}s are shown.`,
   };
 }
 
@@ -230,11 +230,14 @@ export function refusalOf({ measure, by, range }: Question): string | undefined 
   return `Costs by ${idWord({ by, measure })} are shown for at most ${MOST_DAYS.day} days, and this range has ${days.toLocaleString("en-US")}. Choose a shorter one, or costs by workspace.`;
 }
 
-function presetsOf(asked: Days, today: string): readonly { readonly name: string; readonly range: Days }[] {
+function presetsOf(
+  requested: Days,
+  today: string,
+): readonly { readonly name: string; readonly range: Days }[] {
   const thisMonth = monthStart(today);
-  const later = rangeFrom(asked.to, asked);
+  const later = rangeFrom(requested.to, requested);
   return [
-    { name: "← Earlier", range: rangeBefore(asked) },
+    { name: "← Earlier", range: rangeBefore(requested) },
     ...(later.from > today ? [] : [{ name: "Later →", range: later }]),
     { name: "Last 30 days", range: { from: addDays(today, -DEFAULT_DAYS), to: today } },
     { name: "This month", range: { from: thisMonth, to: addMonths(thisMonth, 1) } },
@@ -243,8 +246,8 @@ function presetsOf(asked: Days, today: string): readonly { readonly name: string
   ];
 }
 
-export function whyEmpty({ asked, source, today }: Question): string {
-  return asked.to <= source.dataStart
+export function whyEmpty({ requested, source, today }: Question): string {
+  return requested.to <= source.dataStart
     ? `Usage of ${source.slug} begins on ${source.dataStart}.`
     : `Today is ${today}: the range lies in the future.`;
 }
@@ -283,11 +286,11 @@ export function addressOf(
 }
 
 function fieldsOf(question: Question): Fields {
-  const { source, by, asked, per, measure, currency, workspace, against, find, rows, sort } = question;
+  const { source, by, requested, per, measure, currency, workspace, against, find, rows, sort } = question;
   return {
     source: source.slug,
     by,
-    ...asked,
+    ...requested,
     per,
     measure,
     currency: measure === "cost" ? currency : undefined,
@@ -303,7 +306,7 @@ export function questionForm(
   question: Question,
   { sources, currencies }: { sources: readonly UsageSource[]; currencies: readonly string[] },
 ): Html {
-  const { source, by, asked, range, per, measure, currency, workspace, against, sort, today } = question;
+  const { source, by, requested, range, per, measure, currency, workspace, against, sort, today } = question;
   const { slug, workspaces } = source;
   const dimensions = DIVIDERS.map((value) => ({ value, text: idWord({ by: value, measure }) }));
   const measures = MEASURED.map((value) => ({
@@ -311,7 +314,7 @@ export function questionForm(
     text: value === "cost" ? "cost" : COUNTED_WORDS[value],
   }));
   const named = [ALL, ...workspaces.map(({ id, name }) => ({ value: id, text: plainName(name ?? id) }))];
-  const ranges = presetsOf(asked, today);
+  const ranges = presetsOf(requested, today);
   return html`<form class="row" method="get" action="/usage">
       ${sourceField(
         sources.map((one) => one.slug),
@@ -321,15 +324,15 @@ export function questionForm(
       ${measure === "cost" && currencies.length > 1 && choice("Currency", "currency", currencies, currency)}
       ${choice("By", "by", dimensions, by)}
       ${workspaces.length > 1 && choice("Workspace", "workspace", named, workspace?.id ?? "")}
-      ${dayField("From", "from", asked.from)}
-      ${lastDayField(sort === "growth" && range.from < range.to ? range.to : asked.to)}
+      ${dayField("From", "from", requested.from)}
+      ${lastDayField(sort === "growth" && range.from < range.to ? range.to : requested.to)}
       ${choice("Per", "per", ["hour", "day", "month"], per)}
       ${dayField("Compare with days from", "against", against)}
       ${sort === "growth" && hidden({ sort })}
       <button>Show</button>
     </form>
     <nav class="presets" aria-label="Ranges"><ul>${ranges.map(({ name, range }) => {
-      const isHere = range.from === asked.from && range.to === asked.to;
+      const isHere = range.from === requested.from && range.to === requested.to;
       const to = addressOf(question, { ...range, per: undefined, against: undefined });
       return html`<li><a href="${to}" ${isHere && html`aria-current="true"`}>${name}</a></li>`;
     })}</ul></nav>`;

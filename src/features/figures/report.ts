@@ -45,7 +45,7 @@ export interface Line extends Named {
   readonly change: number | null;
   readonly before: Figure;
   readonly isComparable: boolean;
-  readonly course: readonly Figure[];
+  readonly trend: readonly Figure[];
 }
 
 export interface Report {
@@ -53,7 +53,7 @@ export interface Report {
   readonly buckets: readonly Bucket[];
   readonly lines: readonly Line[];
   readonly total: Line;
-  readonly courseBefore: readonly (Figure & { readonly at: string })[];
+  readonly trendBefore: readonly (Figure & { readonly at: string })[];
   /** Buckets in which a count changed after it was final. Not known for costs. */
   readonly restated: ReadonlySet<string>;
   readonly unusual: ReadonlyMap<string, string>;
@@ -83,10 +83,11 @@ export async function reportOf(
   const of = cellsOf(question);
   const loaded = await timesOf(db, of, { question, now });
   const { parts, time, ofWorkspace } = loaded;
-  const asked = { question, masked, byHours: parts.some((part) => part.byHours) };
+  const requested = { question, masked, byHours: parts.some((part) => part.byHours) };
   const isOfView = measure === "cost" || question.by === "owner";
-  const read = range.from === range.to ? NOTHING : await (isOfView ? viewSumsOf : tracesOf)(db, of, asked);
-  const { sums, open, courseBefore, restated = [] } = read;
+  const read =
+    range.from === range.to ? NOTHING : await (isOfView ? viewSumsOf : tracesOf)(db, of, requested);
+  const { sums, open, trendBefore, restated = [] } = read;
   const buckets = bucketsOf(range, per);
   const unpriced = await unpricedOf(db, question);
   const total = { ...totalOf(sums, buckets), ...read.total };
@@ -97,10 +98,10 @@ export async function reportOf(
     buckets,
     restated: new Set(restated),
     unusual: measure === "traces" && per === "day" ? await unusualOf(db, question) : new Map(),
-    courseBefore: bucketsOf(before, per).map((bucket) => {
+    trendBefore: bucketsOf(before, per).map((bucket) => {
       const { isComplete, ...state } = time.stateOf(bucket);
       const isWhole = isComplete && !hasDayIn(unpriced.days, bucket);
-      return { at: bucket.at, amount: courseBefore.get(bucket.at) ?? 0n, ...state, isComplete: isWhole };
+      return { at: bucket.at, amount: trendBefore.get(bucket.at) ?? 0n, ...state, isComplete: isWhole };
     }),
     workspaces: parts.length,
     unpriced: unpriced.all.filter(({ day }) => day >= range.from),
@@ -244,7 +245,7 @@ function lineOf(sum: Sum, facts: Facts): Line {
     share: percentOf(sum.amount, total.amount),
     compared,
     change: isComparable ? percentOf(compared - sum.before, sum.before) : null,
-    course: buckets.map((bucket) => ({
+    trend: buckets.map((bucket) => ({
       amount: sum.byBucket.get(bucket.at) ?? 0n,
       ...state(bucket, { isOpen: open.has(bucket.at), elsewhere: unloaded?.byBucket.get(bucket.at) }),
     })),
@@ -295,7 +296,7 @@ function loadedOf(db: Database, of: UsageCells, { per, span }: { per: Question["
   return per === "hour" ? loadedHours(db, of, span) : loadedDays(db, of, span);
 }
 
-interface Asked {
+interface Requested {
   readonly question: Question;
   readonly masked: boolean;
   readonly byHours: boolean;
@@ -306,16 +307,16 @@ interface Sums {
   /** The exact totals, where the sums are cut after some digits. */
   readonly total?: Pick<Sum, "amount" | "before" | "byBucket">;
   readonly open: ReadonlySet<string>;
-  readonly courseBefore: ReadonlyMap<string, Amount>;
+  readonly trendBefore: ReadonlyMap<string, Amount>;
   readonly restated?: readonly string[];
 }
 
-const NOTHING: Sums = { sums: [], open: new Set(), courseBefore: new Map() };
+const NOTHING: Sums = { sums: [], open: new Set(), trendBefore: new Map() };
 
 async function tracesOf(
   db: Database,
   cells: UsageCells,
-  { question, masked, byHours }: Asked,
+  { question, masked, byHours }: Requested,
 ): Promise<Sums> {
   const { per, before, rows: top, find, sort } = question;
   const { measure: counted } = seriesTermsOf(cells.counted ?? "traces");
@@ -346,11 +347,11 @@ async function tracesOf(
       byBucket: new Map(own.map(([bucket, traces]) => [bucket, amountOfStored(counted, traces)])),
     };
   });
-  const courseBefore = new Map(early.map(({ bucket, traces }) => [bucket, amountOfStored(counted, traces)]));
-  return { sums, open: new Set(), courseBefore, restated };
+  const trendBefore = new Map(early.map(({ bucket, traces }) => [bucket, amountOfStored(counted, traces)]));
+  return { sums, open: new Set(), trendBefore, restated };
 }
 
-async function viewSumsOf(db: Database, of: UsageCells, { question, masked }: Asked): Promise<Sums> {
+async function viewSumsOf(db: Database, of: UsageCells, { question, masked }: Requested): Promise<Sums> {
   const { by, range, before, per, measure, currency, rows: top, find, sort } = question;
   const isCost = measure === "cost";
   if ((isCost && currency === undefined) || per === "hour") return NOTHING;
@@ -383,7 +384,7 @@ async function viewSumsOf(db: Database, of: UsageCells, { question, masked }: As
     return [{ kind: whole.kind as Sum["kind"], id, name, ids: whole.ids, ...amountsOf(own) }];
   });
   const open = isCost ? await openCosts(db, of, wanted) : new Set<string>();
-  return { sums, open, courseBefore: byBucketOf(early), ...(all && { total: amountsOf(all) }) };
+  return { sums, open, trendBefore: byBucketOf(early), ...(all && { total: amountsOf(all) }) };
 }
 
 function ownerOf({ id }: ViewLine): Pick<Sum, "id" | "name"> {

@@ -6,8 +6,8 @@ import { address, type Cell, type Html, html } from "../../web/parts.ts";
 import { noteShown, notesOf } from "./notes.ts";
 import { addressOf, type Question, sourceOf } from "./question.ts";
 import { type Figure, type Report, reportOf } from "./report.ts";
-import { changeSince, course, figureShown, headline, idTable, stateBadge } from "./tables.ts";
-import { askedOf } from "./usage.page.ts";
+import { changeSince, figureShown, headline, idTable, stateBadge, trend } from "./tables.ts";
+import { requestedOf } from "./usage.page.ts";
 
 interface Statement {
   readonly sums: Html;
@@ -32,18 +32,18 @@ export async function figuresByMonth(
   if (source === undefined) return none;
   const { from, to, now } = given;
   const query = { source: source.slug, from, to, per: "month" as const };
-  const { question } = await askedOf(db, query, { source, now });
+  const { question } = await requestedOf(db, query, { source, now });
   if (question.range.from === question.range.to) return none;
   // Each month is compared with the one before it, and none with the year before.
-  const read = (asked: Question) => {
-    const { from: start } = asked.range;
-    return reportOf(db, { ...asked, before: { from: start, to: start } }, { now, masked: true });
+  const read = (requested: Question) => {
+    const { from: start } = requested.range;
+    return reportOf(db, { ...requested, before: { from: start, to: start } }, { now, masked: true });
   };
   const traces = await read(question);
-  const costs = await askedOf(db, { ...query, measure: "cost" }, { source, now });
+  const costs = await requestedOf(db, { ...query, measure: "cost" }, { source, now });
   const priced: Report[] = [];
   for (const currency of costs.currencies) priced.push(await read({ ...costs.question, currency }));
-  const months = traces.total.course;
+  const months = traces.total.trend;
   const cells = traces.buckets.map(({ at }, n): [string, Cell[]] => {
     const figure = months[n] as Figure;
     const before = traces.buckets[n - 1];
@@ -55,7 +55,7 @@ export async function figuresByMonth(
         ["Traces", figureShown(figure, traces), "number"],
         ["Change", changeSince(whole, figure), "number"],
         ...priced.map((report, of): Cell => {
-          const shown = figureShown(report.total.course[n] as Figure, report);
+          const shown = figureShown(report.total.trend[n] as Figure, report);
           return [costColumn(costs.currencies[of] ?? ""), shown, "number"];
         }),
         ["State of traces", stateBadge(figure)],
@@ -84,9 +84,9 @@ export async function monthReports(
   // cost is found beside its traces.
   const query = { source: source.slug, month, by, per: "day" as const };
   const all = { ...query, rows: "500" };
-  const { question } = await askedOf(db, by === "owner" ? all : query, { source, now: given.now });
+  const { question } = await requestedOf(db, by === "owner" ? all : query, { source, now: given.now });
   if (question.range.from === question.range.to) return undefined;
-  const costs = await askedOf(db, { ...all, measure: "cost" }, { source, now: given.now });
+  const costs = await requestedOf(db, { ...all, measure: "cost" }, { source, now: given.now });
   const priced: Report[] = [];
   for (const currency of costs.currencies)
     priced.push(await reportOf(db, { ...costs.question, currency }, given));
@@ -103,8 +103,8 @@ export async function statementOf(
   if (reports === undefined) return undefined;
   const { traces, priced } = reports;
   const { question } = traces;
-  const { asked, range } = question;
-  const [closed] = await closedMonths(db, { sourceId: source.sourceId, from: asked.from, to: range.to });
+  const { requested, range } = question;
+  const [closed] = await closedMonths(db, { sourceId: source.sourceId, from: requested.from, to: range.to });
   // A workspace that the close left out has today's costs.
   const asClosed = closed !== undefined && closed.costsClosedAt !== null && closed.without.length === 0;
   const others = (["project", "user", "api_key"] as const).map(
@@ -113,7 +113,7 @@ export async function statementOf(
   return {
     sums: html`<dl class="facts">${headline(traces)}${priced.map((one) => headline(one, { asClosed }))}</dl>
       ${(await notesOf(db, traces)).map(noteShown)}`,
-    parts: html`<h2>Traces</h2>${course(traces)}${idTable(traces, priced.slice(0, 1), { asClosed })}
+    parts: html`<h2>Traces</h2>${trend(traces)}${idTable(traces, priced.slice(0, 1), { asClosed })}
       <nav class="presets" aria-label="The same month"><ul>${others}
         <li><a href="${address("/owners", { source: source.slug, month: given.month })}">by owner</a></li>
         ${priced.slice(0, 1).map((one) => html`<li><a href="${addressOf(one.question, { rows: undefined })}">its costs</a></li>`)}

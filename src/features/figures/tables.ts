@@ -12,11 +12,11 @@ import {
   fact,
   type Html,
   html,
-  idBeside,
   money,
   name,
   notice,
   numberHead,
+  otherId,
   percent,
   plainName,
   scroll,
@@ -106,12 +106,12 @@ function idRow(
 ): Html {
   const colour = n === undefined ? "" : html`<span class="swatch ${colourOf(line, n)}"></span> `;
   const figure = html`${numberCell(line.sum, report)}${!isAlike && html`<td>${stateBadge(line.sum)}</td>`}`;
-  return html`<tr><th scope="row">${colour}${titleOf(line, report)}</th>${figure}${beside.map((one) => html`<td class="number">${besideShown(line, report, one)}</td>`)}<td class="number spare">${percent(line.share)}</td><td class="number">${growthOf(line, report)}${changeOf(line)}</td>
-    <td class="course">${sparkline(pointsOf(line.course, report))}</td></tr>`;
+  return html`<tr><th scope="row">${colour}${titleOf(line, report)}</th>${figure}${beside.map((one) => html`<td class="number">${othersShown(line, report, one)}</td>`)}<td class="number spare">${percent(line.share)}</td><td class="number">${growthOf(line, report)}${changeOf(line)}</td>
+    <td class="course">${sparkline(pointsOf(line.trend, report))}</td></tr>`;
 }
 
 /** The figure of another report for the ids of a line; for the rest, its total without its other lines. */
-function besideShown(line: Line, { lines }: Report, other: Report): Html {
+function othersShown(line: Line, { lines }: Report, other: Report): Html {
   if (line.kind === "total") return figureShown(other.total.sum, other);
   const figureOf = ({ kind, id, name }: Line) =>
     other.lines.find((one) => one.kind === kind && one.id === id && (kind !== "id" || one.name === name))
@@ -139,11 +139,11 @@ function titleOf(line: Line, report: Report): Html {
   }
   if (line.kind !== "id" || line.id === null) return html`${lineTitle(line, question)}`;
   const shown = name(line.name ?? line.id);
-  const id = line.name === null || line.name === line.id ? "" : html` ${idBeside(line.id)}`;
+  const id = line.name === null || line.name === line.id ? "" : html` ${otherId(line.id)}`;
   if (question.by === "owner") {
     const to = address("/owners", {
       source: question.source.slug,
-      month: question.asked.from.slice(0, 7),
+      month: question.requested.from.slice(0, 7),
       owner: line.id,
     });
     // The name is the cost centre.
@@ -189,8 +189,8 @@ export function stateBadge(figure: Figure): Html {
   return html`<span class="status ${kind}" title="${about}"><span aria-hidden="true">${glyph}</span> <span class="word">${word}</span></span>`;
 }
 
-function pointsOf(course: readonly Figure[], { buckets }: Pick<Report, "buckets">): ChartPoint[] {
-  return buckets.map(({ at }, n) => pointOf(at, course[n] as Figure));
+function pointsOf(trend: readonly Figure[], { buckets }: Pick<Report, "buckets">): ChartPoint[] {
+  return buckets.map(({ at }, n) => pointOf(at, trend[n] as Figure));
 }
 
 function pointOf(at: string, figure: Figure): ChartPoint {
@@ -200,8 +200,8 @@ function pointOf(at: string, figure: Figure): ChartPoint {
     : { at, value: null, atLeast: drawn, isFinal: false };
 }
 
-export function course(report: Report): Html {
-  const { question, lines, total, buckets, courseBefore, restated, unusual } = report;
+export function trend(report: Report): Html {
+  const { question, lines, total, buckets, trendBefore, restated, unusual } = report;
   const { range, before } = question;
   const unit = unitOf(report);
   const label = `${capital(unit)} per ${question.per}, ${daysText(range)}`;
@@ -210,32 +210,32 @@ export function course(report: Report): Html {
     const name = line.kind === "id" ? plainName(line.name ?? line.id ?? "") : lineTitle(line, question);
     return kind === "rest"
       ? []
-      : [{ kind, name, values: line.course.map(({ amount }) => amountDrawn(amount)) }];
+      : [{ kind, name, values: line.trend.map(({ amount }) => amountDrawn(amount)) }];
   });
   const isWeeks = question.per === "day" && buckets.length >= 2 * WEEK;
   const shift = isWeeks ? toSameWeekday(before.from, range.from) : 0;
-  const isOpen = total.course.some(({ isComplete, isFinal }) => isComplete && !isFinal);
+  const isOpen = total.trend.some(({ isComplete, isFinal }) => isComplete && !isFinal);
   const notes = [
     isOpen && html`<li><span class="swatch s1 open"></span> hatched: provisional, it may still change</li>`,
-    total.course.some(({ isComplete, amount }) => !isComplete && amount !== 0n) &&
+    total.trend.some(({ isComplete, amount }) => !isComplete && amount !== 0n) &&
       html`<li><span aria-hidden="true">▵</span> at least: a part is not loaded</li>`,
     lines.some((line, n) => colourOf(line, n) === "rest" && line.sum.amount !== 0n) &&
       html`<li><span class="swatch rest"></span> all others</li>`,
     restated.size > 0 &&
       html`<li><span class="restated" aria-hidden="true">▾</span> a count of it changed when it was final (<a href="${address("/differences", { source: question.source.slug, says: "restatement" })}">which</a>)</li>`,
     buckets.some(({ at }) => unusual.has(at)) && UNUSUAL_NOTE,
-    courseBefore.length > 0 &&
+    trendBefore.length > 0 &&
       html`<li><span class="swatch ghost"></span> grey line: ${daysText(before)}${shift !== 0 && `, moved by ${counted(Math.abs(shift), "day")} so that weekdays match`}</li>`,
   ].filter((note) => note !== false);
   const chart = timeChart({
-    points: pointsOf(total.course, report).map((point) => ({
+    points: pointsOf(total.trend, report).map((point) => ({
       ...point,
       isRestated: restated.has(point.at),
       unusual: unusual.get(point.at),
     })),
     parts: parts.length > 1 ? parts : [],
     before: buckets.map((_, n) => {
-      const figure = courseBefore[n + shift];
+      const figure = trendBefore[n + shift];
       return figure === undefined ? { at: "", value: null, isFinal: true } : pointOf(figure.at, figure);
     }),
     zoom: addressOf(question, { from: undefined, to: undefined, per: undefined, against: undefined }),
@@ -254,7 +254,7 @@ export function course(report: Report): Html {
       caption: label,
       heads: [capital(question.per), numberHead(capital(unit)), "State"],
       rows: buckets.map(({ at }, n) => {
-        const figure = total.course[n] as Figure;
+        const figure = total.trend[n] as Figure;
         return html`<tr><th scope="row">${bucketShown(at, question.per)}</th>${numberCell(figure, report)}<td>${stateBadge(figure)}</td></tr>`;
       }),
     })}</details>

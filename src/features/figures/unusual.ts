@@ -7,9 +7,9 @@ import type { Database } from "../../core/store/db/database.ts";
 import { storeNow } from "../../core/store/work/fetch-ledger.ts";
 import { ownersOfParts } from "../owners/owners.store.ts";
 import {
-  type DayAsked,
   type DayPart,
   partsOfDays,
+  type RequestedDay,
   usageVersion,
   type WorkspaceDays,
   workspaceDays,
@@ -84,7 +84,7 @@ async function findUnusual(db: Database): Promise<UnusualOfWorkspace[]> {
   found.sort((a, b) => Date.parse(b.day) - Date.parse(a.day) || differenceOf(b) - differenceOf(a));
   const parts = await partsOfDays(
     db,
-    found.slice(0, MOST.explained).map(({ others, ...one }) => askedOf(one, others)),
+    found.slice(0, MOST.explained).map(({ others, ...one }) => requestedOf(one, others)),
   );
   const explained = found.map(({ others, ...one }, n) => ({
     ...one,
@@ -118,10 +118,10 @@ function sameWeekdays(days: readonly DayAmount[], day: string): DayAmount[] {
 }
 
 /** The expected amount of a part is its mean on the other days, raised or lowered as that of its workspace. */
-function askedOf(
+function requestedOf(
   { source, workspaceId, day, amount, expected }: UnusualOfWorkspace,
   others: readonly DayAmount[],
-): DayAsked {
+): RequestedDay {
   const sum = others.reduce((all, one) => all + (one.amount ?? 0), 0);
   return {
     source,

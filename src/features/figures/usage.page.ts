@@ -13,7 +13,7 @@ import { withoutCost } from "../costs/bill-table.ts";
 import { currenciesOf } from "../costs/costs.store.ts";
 import type { MonthBill } from "../costs/month-bill.ts";
 import { asCsv } from "../export/table-file.ts";
-import { courseLines, fileName, idLines } from "./files.ts";
+import { fileName, idLines, trendLines } from "./files.ts";
 import { noteShown, notesOf } from "./notes.ts";
 import {
   addressOf,
@@ -29,7 +29,7 @@ import {
   whyEmpty,
 } from "./question.ts";
 import { type Report, reportOf } from "./report.ts";
-import { course, headline, idTable } from "./tables.ts";
+import { headline, idTable, trend } from "./tables.ts";
 import { workbookOf } from "./workbook.ts";
 
 export function addUsage(web: Web): void {
@@ -42,7 +42,7 @@ export function addUsage(web: Web): void {
         .type("text/csv; charset=utf-8")
         .header("content-disposition", `attachment; filename="${fileName(report, "csv", table)}"`)
         // Excel reads UTF-8 only after a byte order mark.
-        .send(`\uFEFF${asCsv(table === "ids" ? idLines(report) : courseLines(report))}`)
+        .send(`\uFEFF${asCsv(table === "ids" ? idLines(report) : trendLines(report))}`)
     );
   });
   web.file("/usage.xlsx", { query: USAGE_QUERY }, async (context) => {
@@ -63,15 +63,15 @@ export function addUsage(web: Web): void {
 /** `db`: a snapshot. Errors: those of `questionOf`, `usage_missing`, `usage_range_long`. */
 async function reportForFile({ db, query, now, masked }: Context<UsageQuery>): Promise<Report> {
   const source = sourceOf(query.source, await usageSources(db));
-  const asked = source && (await askedOf(db, query, { source, now }));
-  if (asked === undefined || isUnpriced(asked.question) || !asked.question.isLoaded) {
+  const requested = source && (await requestedOf(db, query, { source, now }));
+  if (requested === undefined || isUnpriced(requested.question) || !requested.question.isLoaded) {
     throw new UsageError({
       code: "usage_missing",
-      message: "There is no source, no price, or no usage of this measure, so there is no answer.",
+      message: "There is no source, no price, or no usage of this measure, so there is no response.",
       next: "`usage-etl status` says what is stored. `usage-etl prices import FILE` enters prices.",
     });
   }
-  const message = refusalOf(asked.question);
+  const message = refusalOf(requested.question);
   if (message !== undefined) {
     throw new UsageError({
       code: "usage_range_long",
@@ -79,16 +79,17 @@ async function reportForFile({ db, query, now, masked }: Context<UsageQuery>): P
       next: "`usage-etl export --view fct_cost_by_id_daily --where group_by=user` writes any range.",
     });
   }
-  return reportOf(db, asked.question, { now, masked });
+  return reportOf(db, requested.question, { now, masked });
 }
 
 async function billOf(db: Database, question: Question): Promise<MonthBill | undefined> {
-  const { asked, range, measure, workspace, source } = question;
+  const { requested, range, measure, workspace, source } = question;
   if (range.from === range.to) return undefined;
-  const isMonth = asked.from === monthStart(asked.from) && asked.to === addMonths(asked.from, 1);
+  const isMonth =
+    requested.from === monthStart(requested.from) && requested.to === addMonths(requested.from, 1);
   if (!isMonth || workspace !== undefined || (measure !== "traces" && measure !== "cost")) return undefined;
-  const lines = await monthBill(db, { source: source.slug, monthStart: asked.from });
-  return { source: source.slug, month: { start: asked.from }, lines };
+  const lines = await monthBill(db, { source: source.slug, monthStart: requested.from });
+  return { source: source.slug, month: { start: requested.from }, lines };
 }
 
 async function show({ db, query, now, masked }: Context<UsageQuery>): Promise<Page> {
@@ -99,7 +100,7 @@ async function show({ db, query, now, masked }: Context<UsageQuery>): Promise<Pa
       title: "Usage",
       body: said("No source is stored yet. `usage-etl sync --inline` loads the first usage."),
     };
-  const { question, currencies } = await askedOf(db, query, { source, now });
+  const { question, currencies } = await requestedOf(db, query, { source, now });
   const title = titleOf(question);
   const form = questionForm(question, { sources, currencies });
   if (question.range.from === question.range.to)
@@ -114,7 +115,7 @@ async function show({ db, query, now, masked }: Context<UsageQuery>): Promise<Pa
       <dl class="facts">${headline(report)}</dl>
       ${(await notesOf(db, report)).map(noteShown)}
       ${measure === "cost" && withoutCost((await billOf(db, question))?.lines ?? [])}
-      ${course(report)}
+      ${trend(report)}
       ${idTable(report)}
       ${downloads(question)}`;
   return { title, body };
@@ -130,7 +131,7 @@ function isUnpriced({ measure, currency }: Question): boolean {
   return measure === "cost" && currency === undefined;
 }
 
-export async function askedOf(
+export async function requestedOf(
   db: Database,
   query: UsageQuery,
   { source, now }: { source: UsageSource; now: number },
@@ -149,15 +150,15 @@ export async function askedOf(
   const found = questionOf(query, about);
   const isOfHours = query.per === undefined && found.per === "hour";
   const hasHours = !isOfHours || (await isLoadedByHour(db, source.sourceId, found.range));
-  const asked = hasHours ? found : questionOf({ ...query, per: "day" }, about);
-  if (measure !== "cost") return { question: asked, currencies: [] };
+  const requested = hasHours ? found : questionOf({ ...query, per: "day" }, about);
+  if (measure !== "cost") return { question: requested, currencies: [] };
   const currencies = await currenciesOf(db, source.sourceId);
-  return { question: { ...asked, currency: currencyOf(asked.currency, currencies) }, currencies };
+  return { question: { ...requested, currency: currencyOf(requested.currency, currencies) }, currencies };
 }
 
 /** A currency without prices is not an error: the first one is shown, and the form names it. */
-function currencyOf(asked: string | undefined, currencies: readonly string[]): string | undefined {
-  return currencies.find((one) => one === asked) ?? currencies[0];
+function currencyOf(requested: string | undefined, currencies: readonly string[]): string | undefined {
+  return currencies.find((one) => one === requested) ?? currencies[0];
 }
 
 const NO_PRICE = "No price is stored, so nothing is estimated. `usage-etl prices import FILE` enters prices.";

@@ -3,7 +3,7 @@ import { loadOptional } from "../../core/base/optional.ts";
 import { addDays } from "../../core/domain/time/days.ts";
 import { billTable, type MonthBill } from "../costs/month-bill.ts";
 import { type Cell, dayCell, type Table } from "../export/table-file.ts";
-import { cellsOf, courseLines, idLines } from "./files.ts";
+import { cellsOf, idLines, trendLines } from "./files.ts";
 import type { Note } from "./notes.ts";
 import { idWord, titleOf } from "./question.ts";
 import type { Report } from "./report.ts";
@@ -21,7 +21,7 @@ export async function workbookOf(
 ): Promise<Buffer> {
   const tables = [
     { sheet: titleOf(report.question), table: idLines(report) },
-    { sheet: "Course", table: courseLines(report) },
+    { sheet: "Course", table: trendLines(report) },
     ...(bill === undefined ? [] : [{ sheet: "Bill", table: billTable([bill]) }]),
     { sheet: "About", table: aboutLines(report, notes, { now, masked }) },
   ];

@@ -62,7 +62,7 @@ export interface DayPart {
   readonly more: number;
 }
 
-export interface DayAsked {
+export interface RequestedDay {
   readonly source: string;
   readonly workspaceId: string;
   readonly day: string;
@@ -74,12 +74,12 @@ export interface DayAsked {
 }
 
 /** One part of each day and dimension, unless the dimension is not loaded on one of the days. */
-export async function partsOfDays(db: Database, asked: readonly DayAsked[]): Promise<DayPart[][]> {
-  if (asked.length === 0) return [];
+export async function partsOfDays(db: Database, requested: readonly RequestedDay[]): Promise<DayPart[][]> {
+  if (requested.length === 0) return [];
   const rows = await query<DayPart & { readonly n: number }>(db)`
     with asked as materialized (
       select a.n, c.group_by, c.day_scope_id, a.day, t.days, a.factor, a.sign
-      from json_to_recordset(${JSON.stringify(asked.map((one, n) => ({ n, ...one })))}::json) as
+      from json_to_recordset(${JSON.stringify(requested.map((one, n) => ({ n, ...one })))}::json) as
              a (n integer, source text, "workspaceId" text, day date, others date[], factor float8, sign integer)
       cross join lateral (select a.others || a.day as days) t
       join usage.trace_cell c on c.slug = a.source and c.workspace_id = a."workspaceId" and c.group_by <> 'workspace'
@@ -118,5 +118,5 @@ export async function partsOfDays(db: Database, asked: readonly DayAsked[]): Pro
     order by f.n, usage.dimension_position(f.group_by)
   `;
   const found = Map.groupBy(rows, ({ n }) => n);
-  return asked.map((_, n) => (found.get(n) ?? []).map(({ n: _n, ...part }) => part));
+  return requested.map((_, n) => (found.get(n) ?? []).map(({ n: _n, ...part }) => part));
 }

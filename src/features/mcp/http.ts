@@ -101,13 +101,13 @@ function toWebRequest(request: FastifyRequest, reply: FastifyReply): Parameters<
   const isPost = request.method === "POST";
   const body = isPost ? JSON.stringify(request.body ?? null) : null;
   // Only its path is read. The Host header comes from outside.
-  const asked = new Request(`http://127.0.0.1${PATH}`, {
+  const requested = new Request(`http://127.0.0.1${PATH}`, {
     method: request.method,
     headers,
     body,
     signal: left.signal,
   });
-  return isPost ? [asked, { parsedBody: request.body }] : [asked];
+  return isPost ? [requested, { parsedBody: request.body }] : [requested];
 }
 
 function sendOn(reply: FastifyReply, { status, headers, body }: Response): FastifyReply {

@@ -34,7 +34,7 @@ async function run(session: Session, { masked = false }: { masked?: boolean }): 
   const reader = masked ? "usage_reader_masked" : "usage_reader";
   const from = { config, store, db: store.db, reader } as const;
   const served = serveStdio(() => mcpServer(from, log), { onerror, maxSubscriptions: 0 });
-  // A person who types the command should not wait for an answer.
+  // A person who types the command should not wait for a response.
   if (process.stdin.isTTY)
     output.note("An AI client starts this command, and asks it over stdin. Ctrl-C ends it.");
   if (!signal.aborted) await ended;

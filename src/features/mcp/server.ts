@@ -24,19 +24,19 @@ export function mcpServer(from: Sources, log: Logger): McpServer {
     const { about, input } = tool;
     const annotations = { readOnlyHint: true, idempotentHint: true, openWorldHint: false };
     server.registerTool(name, { description: about, inputSchema: input, annotations }, (args) =>
-      answered(tool, { from, args, log }),
+      responded(tool, { from, args, log }),
     );
   }
   return server;
 }
 
 /** Each statement has its own deadline. This one includes the wait for a turn. */
-const ANSWER_WITHIN_MS = 30_000;
+const RESPONSE_WITHIN_MS = 30_000;
 /** Half of the pages' connections, so that pages never wait for a client that sends many requests at once. */
 const turns = new PQueue({ concurrency: PAGES_POOL.maxConnections / 2 });
 const MOST_WAITING = 20;
 
-async function answered(
+async function responded(
   tool: Tool,
   { from, args, log }: { from: Sources; args: Record<string, unknown>; log: Logger },
 ) {
@@ -50,13 +50,13 @@ async function answered(
     }
     // The signal ends the wait only: a turn ends with its statements, since they hold a connection.
     const waits = new AbortController();
-    const tooLate = setTimeout(() => waits.abort(new LateError("no turn came in time")), ANSWER_WITHIN_MS);
+    const tooLate = setTimeout(() => waits.abort(new LateError("no turn came in time")), RESPONSE_WITHIN_MS);
     const turn = () => {
       clearTimeout(tooLate);
-      return tool.answer(from, args);
+      return tool.response(from, args);
     };
-    const answer = await within(turns.add(turn, { signal: waits.signal }), ANSWER_WITHIN_MS);
-    return { content: [textOf(typeof answer === "string" ? answer : JSON.stringify(answer))] };
+    const response = await within(turns.add(turn, { signal: waits.signal }), RESPONSE_WITHIN_MS);
+    return { content: [textOf(typeof response === "string" ? response : JSON.stringify(response))] };
   } catch (error) {
     return { content: [textOf(describeError(error, log))], isError: true };
   }

@@ -35,7 +35,7 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   /** Refuses an unknown field: a misspelt filter would change the question. */
   readonly input: Input;
   /** A text is sent as it is, anything else as JSON. */
-  readonly answer: (from: Sources, input: z.output<Input>) => Promise<unknown>;
+  readonly response: (from: Sources, input: z.output<Input>) => Promise<unknown>;
 }
 
 function tool<Input extends z.ZodObject>(definition: Tool<Input>): Tool {
@@ -52,14 +52,14 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
   list_views: tool({
     about: "The views that a query may read, each with its grain, its key and what it says.",
     input: z.strictObject({}),
-    answer: async (from) =>
+    response: async (from) =>
       (await readableViews(from)).map((view) => ({ view: nameOf(view), about: view.comment })),
   }),
 
   describe_view: tool({
     about: "The columns of a view, each with its type and its meaning. Read it before you query the view.",
     input: z.strictObject({ view: z.string().describe("Its name, with or without its schema.") }),
-    answer: async (from, input) => {
+    response: async (from, input) => {
       const views = await readableViews(from);
       const name = input.view.replace(/^.*\.|\(.*$/g, "");
       const view = views.find((one) => one.name === name);
@@ -84,14 +84,14 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
   query: tool({
     about: `Runs one SELECT of Postgres over the views and returns its columns and rows. It stops after ${QUERY_LIMITS.rows} rows or ${QUERY_LIMITS.bytes / 1000} kB and then says is_cut: aggregate or filter in SQL. A statement has ${QUERY_LIMITS.statementMs / 1000} s.`,
     input: z.strictObject({ sql: z.string().min(1).max(20_000).describe("One SELECT.") }),
-    answer: ({ store, reader }, { sql }) => queryAsReader(store, reader, sql, QUERY_LIMITS),
+    response: ({ store, reader }, { sql }) => queryAsReader(store, reader, sql, QUERY_LIMITS),
   }),
 
   bill: tool({
     about:
       "What a calendar month is charged, line by line, with its total: an estimate from the imported prices, not an invoice. A cost of null is unknown, which is not zero.",
     input: z.strictObject({ source: SOURCE, month: z.string().describe("Such as 2026-03. It has begun.") }),
-    answer: ({ db: pool }, input) =>
+    response: ({ db: pool }, input) =>
       inSnapshot(pool, async (db) => {
         const { slug, dataStart } = sourceNamed(await usageSources(db), input.source);
         const month = begunMonth(input.month, await storeNow(db));
@@ -114,7 +114,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
       to: day.describe("Day after the last one (UTC)."),
       workspace_id: z.string().optional().describe("Only changes of this workspace."),
     }),
-    answer: ({ db: pool, reader }, { source, from, to, workspace_id }) =>
+    response: ({ db: pool, reader }, { source, from, to, workspace_id }) =>
       inSnapshot(pool, async (db) => {
         const { slug, sourceId, workspaces } = sourceNamed(await usageSources(db), source);
         const workspace = workspaces.find(({ id }) => id === workspace_id);
@@ -157,7 +157,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
     about:
       "How far each source is loaded, final, proved and closed, which alerts fire, and what an operator should do next.",
     input: z.strictObject({}),
-    answer: async ({ config, db, reader }) => {
+    response: async ({ config, db, reader }) => {
       const now = await storeNow(db);
       const masked = reader === "usage_reader_masked";
       const reports = await reportOnSources(db, { config, now, queues: { problem: null }, masked });

@@ -5,7 +5,7 @@ import { COVERAGE_VERSION } from "../../core/store/figures/loaded.ts";
 import type { BudgetDay } from "./budget.ts";
 import { type Budget, UNALLOCATED } from "./owner.ts";
 
-export interface BudgetCourse extends Budget {
+export interface BudgetTrend extends Budget {
   readonly name: string | null;
   readonly days: readonly BudgetDay[];
   /** Whether a price in its currency exists, or it is in traces. */
@@ -16,7 +16,7 @@ export interface BudgetCourse extends Budget {
 
 interface BudgetRow
   extends Row<"usage.budget", "line" | "source" | "per" | "currency" | "amount" | "warnAt">,
-    Pick<BudgetCourse, "of" | "name" | "isPriced" | "mayBeLess"> {
+    Pick<BudgetTrend, "of" | "name" | "isPriced" | "mayBeLess"> {
   readonly days: readonly (Omit<BudgetDay, "amount"> & { readonly amount: string })[];
 }
 
@@ -60,7 +60,7 @@ export async function billingPeriodsOn(db: Database, day: string): Promise<Reado
  * All budgets, in the order of the file, with the amount of each day in all sources. A day is loaded once it is in each of
  * them.
  */
-export async function budgetCourses(db: Database, { from, to }: Days): Promise<BudgetCourse[]> {
+export async function budgetTrends(db: Database, { from, to }: Days): Promise<BudgetTrend[]> {
   const rows = await query<BudgetRow>(db)`
     with day as materialized (
       select budget_number, usage_date as day, round(coalesce(sum(spent), 0), 10)::text as amount, bool_and(is_complete) as "isLoaded",

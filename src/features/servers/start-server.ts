@@ -75,7 +75,7 @@ export function missing(code: string, reason: string, cause?: unknown): Unreacha
   });
 }
 
-/** Waits until the server answers on a free port of 127.0.0.1. Error: `*_start_failed`, with the end of its log. */
+/** Waits until the server responds on a free port of 127.0.0.1. Error: `*_start_failed`, with the end of its log. */
 export async function startServer({ name, user, signal, at, ping, stopMs }: ServerInput): Promise<Service> {
   const dir = mkdtempSync(join(temporaryBase(user), `usage-etl-${name.toLowerCase()}-`));
   const remove = () => rmSync(dir, { recursive: true, force: true, maxRetries: 3 });
@@ -86,7 +86,7 @@ export async function startServer({ name, user, signal, at, ping, stopMs }: Serv
     writeFileSync(secretFile, secrets, { mode: 0o600 });
     if (user !== undefined) for (const path of [dir, secretFile]) chownSync(path, user.uid, user.gid);
     const shell = watch([signal, dir, ...command], user);
-    if (await answers(shell, () => ping(url))) {
+    if (await responses(shell, () => ping(url))) {
       // This process may end without `close`.
       for (const handle of [shell, pipeOf(shell)]) handle.unref();
       return { url, origin: "local", close: () => stop(shell, stopMs).finally(remove) };
@@ -111,7 +111,7 @@ function temporaryBase(user: ServerInput["user"]): string {
   return user === undefined ? tmpdir() : "/tmp";
 }
 
-async function answers(shell: ChildProcess, ping: () => Promise<void>): Promise<boolean> {
+async function responses(shell: ChildProcess, ping: () => Promise<void>): Promise<boolean> {
   const deadline = AbortSignal.timeout(READY_MS);
   while (isRunning(shell) && !deadline.aborted) {
     const isUp = ping().then(() => true);

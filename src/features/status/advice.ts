@@ -48,7 +48,7 @@ export interface SourceReport {
   readonly advice: Advice;
 }
 
-interface Asked {
+interface Requested {
   readonly config: Pick<Config, "sources" | "settleAfterMs" | "hourlyForMs" | "syncEveryMs" | "meters">;
   /** Postgres's clock, epoch ms. */
   readonly now: number;
@@ -60,7 +60,7 @@ interface Asked {
 /** Reads every source that was ever opened as of one instant: a few statements, however many there are. */
 export async function reportOnSources(
   db: Database,
-  { config, now, queues, masked }: Asked,
+  { config, now, queues, masked }: Requested,
 ): Promise<SourceReport[]> {
   const { statuses, progresses, trusts, runs, firing, lost, unread, putOffs } = await inSnapshot(
     db,
@@ -124,7 +124,7 @@ export async function reportOnSources(
 
 function budgetOf(
   trust: SourceTrust,
-  { config, now, putOff }: Pick<Asked, "config" | "now"> & Pick<Syncing, "putOff">,
+  { config, now, putOff }: Pick<Requested, "config" | "now"> & Pick<Syncing, "putOff">,
 ): SyncBudget | null {
   const { source, dataStart, workspaceIds, capabilities, meters } = trust;
   const configured = config.sources.find(({ slug }) => slug === source);
@@ -193,7 +193,7 @@ function onService(at: Situation): Advice | undefined {
     return { ...correct, alerts: said("refused") };
   }
   if (at.redis !== null) {
-    return advice("bad", "Redis does not answer, so nothing is fetched. Start it.", `usage-etl doctor`);
+    return advice("bad", "Redis does not respond, so nothing is fetched. Start it.", `usage-etl doctor`);
   }
   if (at.workers === 0) {
     return advice("bad", "No process fetches. Start the service with a worker.", `usage-etl serve`);
@@ -220,7 +220,7 @@ function onDays(at: Situation): Advice | undefined {
   const { source, sourceFlags, trust } = at;
   const where = whereOf(at);
   if (trust.capabilities.includes("no_day")) {
-    const none = "The server does not answer in days, so days cannot be loaded.";
+    const none = "The server does not support days, so days cannot be loaded.";
     return advice("warn", none, `usage-etl doctor`, `/coverage?${where}`);
   }
   if (at.unread.length > 0) {
@@ -263,7 +263,7 @@ function onDays(at: Situation): Advice | undefined {
     const command = `usage-etl backfill --from ${firstIdle} --to ${dayAfter(lastIdle)}${tierFlags}${sourceFlags}`;
     return advice("warn", load, command);
   }
-  const others = trust.otherGaps.reduce((sum, { askedDays }) => sum + askedDays, 0);
+  const others = trust.otherGaps.reduce((sum, { requestedDays }) => sum + requestedDays, 0);
   if (underWay === 0 && others > 0) {
     const wait = `${described(others, "other usage than traces")} being loaded. Wait for them.`;
     return advice("info", wait, `usage-etl status`);
@@ -285,8 +285,8 @@ function onFigures(at: Situation): Advice | undefined {
     return advice("warn", repair, command, `/differences?${where}`);
   }
   if (trust.disagreements > 0) {
-    const ask = `The platform contradicts itself on ${counted(trust.disagreements, "count")}. Ask its support, or accept ${them(trust.disagreements)} when you close.`;
-    return { ...advice("warn", ask, undefined, `/differences?${where}`), alerts: CONTRADICTIONS };
+    const request = `The platform contradicts itself on ${counted(trust.disagreements, "count")}. Ask its support, or accept ${them(trust.disagreements)} when you close.`;
+    return { ...advice("warn", request, undefined, `/differences?${where}`), alerts: CONTRADICTIONS };
   }
   if (at.unpriced) {
     const price = "Some usage has no price, so costs leave it out. Import prices for it.";
@@ -312,8 +312,8 @@ function onFigures(at: Situation): Advice | undefined {
   }
   if (trust.disagreementsSince > 0) {
     const many = counted(trust.disagreementsSince, "count");
-    const ask = `The platform contradicts itself on ${many} of closed months, found since they were closed. Ask its support.`;
-    return { ...advice("warn", ask, undefined, `/differences?${where}`), alerts: CONTRADICTIONS };
+    const request = `The platform contradicts itself on ${many} of closed months, found since they were closed. Ask its support.`;
+    return { ...advice("warn", request, undefined, `/differences?${where}`), alerts: CONTRADICTIONS };
   }
   // With a schedule, the service compares them at night.
   const command = commandToProve(trust, sourceFlags);

@@ -44,9 +44,9 @@ export function addOverview(web: Web): void {
   web.live("/overview/live", { oneInstant: true, everyMs: 15_000 }, overview);
 }
 
-type Asked = Context;
+type Requested = Context;
 
-async function overview(context: Asked): Promise<Html> {
+async function overview(context: Requested): Promise<Html> {
   const { db, config, now } = context;
   const looking = seeQueues(context);
   const recent = await recentUsage(db, { days: FORECAST_DAYS, top: MOST_PARTS });

@@ -209,9 +209,9 @@ function describeProved({
   return `by day until ${addDays(provedUntil, -1)}, by the export or by totals (all dimensions)${more}`;
 }
 
-function describeOtherGaps({ meter, idleDays, askedDays }: SourceTrust["otherGaps"][number]): string {
-  const loading = askedDays === 0 ? "" : `, ${count(askedDays)} of them being loaded`;
-  return `${count(idleDays + askedDays)} daily figures of ${METER_NAME[meter]} not loaded${loading}`;
+function describeOtherGaps({ meter, idleDays, requestedDays }: SourceTrust["otherGaps"][number]): string {
+  const loading = requestedDays === 0 ? "" : `, ${count(requestedDays)} of them being loaded`;
+  return `${count(idleDays + requestedDays)} daily figures of ${METER_NAME[meter]} not loaded${loading}`;
 }
 
 function describeDays(days: StrideDays): string {
@@ -254,16 +254,16 @@ function describeFailures({
   parts,
   byHour,
   due,
-  notAsked,
+  notRequested,
   nextRetry,
 }: ShownStatus["failures"][number]) {
-  const later = parts - due - notAsked;
+  const later = parts - due - notRequested;
   return [
     `${counted(parts, "range")}${byHour === 0 || byHour === parts ? "" : `, ${byHour} of them by hour,`} ${parts === 1 ? "is" : "are"} ${state} with ${code}.`,
     due > 0 && `${due} of them are fetched again with the next sync.`,
     later > 0 && `${later} of them wait for ${due > 0 ? "their retry time" : nextRetry}.`,
-    notAsked > 0 &&
-      `${notAsked} of them are not fetched again: the server does not answer in their stride, or the configuration no longer names their workspace.`,
+    notRequested > 0 &&
+      `${notRequested} of them are not fetched again: the server does not support their stride, or the configuration no longer names their workspace.`,
   ]
     .filter((sentence) => sentence !== false)
     .join(" ");

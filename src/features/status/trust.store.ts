@@ -47,7 +47,7 @@ export interface SourceTrust {
     readonly idleDays: number;
     readonly firstIdle: string | null;
     readonly lastIdle: string | null;
-    readonly askedDays: number;
+    readonly requestedDays: number;
   }[];
   /** Wanted meters of which it is not known whether the server counts them. */
   readonly unknownMeters: readonly UnknownMeter[];
@@ -159,7 +159,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
     cross join lateral ${countOf("(k.open - k.asked) * k.left_out")} l
     cross join lateral (
       select coalesce(json_agg(json_build_object('meter', g.meter, 'idleDays', i.days, 'firstIdle', i.first, 'lastIdle', i.last,
-               'askedDays', a.days) order by g.meter desc) filter (where i.days + a.days > 0), '[]') as gaps
+               'requestedDays', a.days) order by g.meter desc) filter (where i.days + a.days > 0), '[]') as gaps
       from (select distinct meter from other where source_id = s.source_id) g
       cross join lateral ${countOf("k.gaps - k.asked - k.never_read", "(select * from other o where o.meter = g.meter)")} i
       cross join lateral ${countOf("k.gaps * k.asked - k.never_read", "(select * from other o where o.meter = g.meter)")} a

@@ -2,10 +2,10 @@ import type { FaultName } from "../../../src/features/standin/engine/faults.ts";
 import { createAuthority } from "../../support/certificates.ts";
 import { now } from "../../support/clock.ts";
 import { all, type FaultOf } from "../world/fault.ts";
-import type { HostileAnswer } from "../world/platform.ts";
+import type { HostileResponse } from "../world/platform.ts";
 import type { World } from "../world/world.ts";
 
-/** Every fault that the stand-in knows hits this share of its answers. */
+/** Every fault that the stand-in knows hits this share of its responses. */
 function rates(share: number, ...names: FaultName[]) {
   return async ({ standin, dice }: World) => {
     const each = Object.fromEntries(names.map((name) => [name, share / names.length]));
@@ -14,9 +14,9 @@ function rates(share: number, ...names: FaultName[]) {
   };
 }
 
-function answers(answer: HostileAnswer, every: number) {
+function responses(response: HostileResponse, every: number) {
   return async ({ platform }: World) => {
-    platform.hostile = { answer, every };
+    platform.hostile = { response, every };
     return async () => {
       platform.hostile = undefined;
     };
@@ -123,7 +123,7 @@ export const PLATFORM_FAULTS: readonly FaultOf[] = [
     },
   },
   {
-    name: "platform: half of the answers are cut, in every framing",
+    name: "platform: half of the responses are cut, in every framing",
     allowed: { failures: true },
     forS: 30,
     withinS: 90,
@@ -135,24 +135,24 @@ export const PLATFORM_FAULTS: readonly FaultOf[] = [
     allowed: { failures: true },
     forS: 30,
     withinS: 180,
-    begin: answers("drip", 1),
+    begin: responses("drip", 1),
   },
   {
     name: "platform: answers never end",
     allowed: { failures: true },
     forS: 20,
     withinS: 120,
-    options: { environment: { USAGE_ANSWER_LIMIT: "1" } },
-    begin: answers("endless", 1),
+    options: { environment: { USAGE_RESPONSE_LIMIT: "1" } },
+    begin: responses("endless", 1),
   },
   {
     name: "platform: HTML with status 200",
     allowed: { failures: true },
     forS: 15,
     withinS: 45,
-    named: ["answer_invalid"],
+    named: ["response_invalid"],
     isRandom: true,
-    begin: answers("html", 2),
+    begin: responses("html", 2),
   },
   {
     name: "platform: empty bodies with status 200",
@@ -160,7 +160,7 @@ export const PLATFORM_FAULTS: readonly FaultOf[] = [
     forS: 15,
     withinS: 90,
     isRandom: true,
-    begin: answers("empty", 2),
+    begin: responses("empty", 2),
   },
   {
     name: "platform: every record doubled",
@@ -170,7 +170,7 @@ export const PLATFORM_FAULTS: readonly FaultOf[] = [
     // Final days would keep what the platform said, until a reconciliation.
     withoutBackfill: true,
     withoutHistory: true,
-    begin: answers("doubled", 2),
+    begin: responses("doubled", 2),
   },
   {
     name: "platform: the key loses a workspace",

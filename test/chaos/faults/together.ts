@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { usageEtl } from "../../support/cli.ts";
 import { nextRelease } from "../../support/release.ts";
 import { type FaultOf, repeatedly, worker } from "../world/fault.ts";
-import { health, untilQuiet } from "../world/oracle.ts";
+import { health, untilIdle } from "../world/oracle.ts";
 import { clockOff, createPostgres, moveClocks } from "../world/servers.ts";
 import type { World } from "../world/world.ts";
 
@@ -23,7 +23,7 @@ function joinsWithClockOff(seconds: number) {
     await stopChanging();
     if ((await health(joined, "/readyz")) === undefined) throw new Error("it says that it is ready");
     world.change();
-    await untilQuiet(world, 45);
+    await untilIdle(world, 45);
     return async () => {
       joined.running.process.kill("SIGTERM");
       await joined.running.ended;
@@ -32,12 +32,12 @@ function joinsWithClockOff(seconds: number) {
 }
 
 /** Backfills ask again for what syncs are loading; syncs leave out what is under way. */
-function askedTwice(world: World): () => Promise<void> {
-  return repeatedly(3_000, () => world.enterBackfill());
+function requestedTwice(world: World): () => Promise<void> {
+  return repeatedly(3_000, () => world.createBackfill());
 }
 
 /** Loads by hand ask for what syncs load, whatever is under way. */
-function besideTheService(world: World, lines: Parameters<World["loadByHand"]>[0]): () => Promise<void> {
+function alongsideService(world: World, lines: Parameters<World["loadByHand"]>[0]): () => Promise<void> {
   return repeatedly(100, () => world.loadByHand(lines));
 }
 
@@ -80,13 +80,13 @@ export const TOGETHER: readonly FaultOf[] = [
     isShort: true,
     isRandom: true,
     begin: async (world) => {
-      await Promise.all([world.enterBackfill(), world.enterBackfill()]);
-      const ends = [askedTwice(world), besideTheService(world, { postgresMs: 150 })];
+      await Promise.all([world.createBackfill(), world.createBackfill()]);
+      const ends = [requestedTwice(world), alongsideService(world, { postgresMs: 150 })];
       return async () => void (await Promise.all(ends.map((end) => end())));
     },
   },
   {
-    name: "together: older answers arrive late",
+    name: "together: older responses arrive late",
     forS: 30,
     withinS: 60,
     mustHappen: "EXISTS (SELECT FROM usage.fetch WHERE outcome = 'discarded')",
@@ -94,7 +94,7 @@ export const TOGETHER: readonly FaultOf[] = [
     begin: async (world) => {
       const late = worker(world);
       late.platform.delayMs = 9_000;
-      const ends = [askedTwice(world), besideTheService(world, { platformMs: 9_000 })];
+      const ends = [requestedTwice(world), alongsideService(world, { platformMs: 9_000 })];
       return async () => {
         await Promise.all(ends.map((end) => end()));
         late.platform.delayMs = 40;

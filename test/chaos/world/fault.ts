@@ -5,7 +5,7 @@ import type { Worker, World, WorldOptions } from "./world.ts";
 
 /** What may be left of a fault once everything is quiet again. */
 export interface Allowed {
-  /** The platform's answers may be kept as failures, which end fetch tasks and jobs; they are asked again by themselves. */
+  /** The platform's responses may be kept as failures, which end fetch tasks and jobs; they are asked again by themselves. */
   readonly failures?: boolean;
 }
 

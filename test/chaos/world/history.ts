@@ -4,12 +4,12 @@ import type { Standin } from "../../../src/features/standin/server.ts";
 import { inLedger } from "../../support/tables.ts";
 import type { World } from "./world.ts";
 
-/** What the platform could answer and what Postgres showed, in order, and a checker of both. */
+/** What the platform could respond and what Postgres showed, in order, and a checker of both. */
 
 export type Event =
-  /** From then on, the platform answers with this figure. */
+  /** From then on, the platform responds with this figure. */
   | { readonly at: number; readonly kind: "answerable"; readonly key: string; readonly traces: number }
-  /** Postgres shows this figure, by an answer that was asked for under this number at that time. Null: nothing. */
+  /** Postgres shows this figure, by a response that was asked for under this number at that time. Null: nothing. */
   | {
       readonly at: number;
       readonly kind: "shown";
@@ -38,9 +38,9 @@ const SLACK_MS = 50;
 
 /**
  * What no history may hold:
- * - a figure that no whole answer had between the request for it and now ("nothing shown that was never answered");
+ * - a figure that no whole response had between the request for it and now ("nothing shown that was never answered");
  * - a figure without the coverage that says where it is from;
- * - a figure of an answer that was asked for before the one that was shown ("the newest whole answer wins");
+ * - a figure of a response that was asked for before the one that was shown ("the newest whole response wins");
  * - a command that said more than the tables held.
  */
 export function violationsOf(events: readonly Event[]): string[] {
@@ -74,9 +74,9 @@ export function violationsOf(events: readonly Event[]): string[] {
     );
     // A figure that the platform never had is zero.
     if (!wasAnswerable && !(known.length === 0 && (traces ?? 0) === 0)) {
-      const asked = new Date(fetchedAt).toISOString();
+      const requested = new Date(fetchedAt).toISOString();
       found.push(
-        `${told}, asked at ${asked}; the platform had ${known.map(({ traces }) => traces).join(", ")}`,
+        `${told}, asked at ${requested}; the platform had ${known.map(({ traces }) => traces).join(", ")}`,
       );
     }
   }
@@ -101,7 +101,7 @@ const LOOK_EVERY_MS = 700;
 /** Notes each change of the world, and looks at the figures of days that are not final again and again: each time one snapshot of Postgres. */
 export function record(world: World, file?: string): Recorder {
   const events: Event[] = [];
-  const answered = new Map<string, number>();
+  const responded = new Map<string, number>();
   const shown = new Map<string, Shown>();
   let isOver = false;
   const note = (event: Event) => {
@@ -112,24 +112,24 @@ export function record(world: World, file?: string): Recorder {
     const figures = figuresOf(world.truth, world);
     const at = world.now();
     for (const [key, traces] of figures) {
-      if (answered.get(key) === traces) continue;
-      answered.set(key, traces);
+      if (responded.get(key) === traces) continue;
+      responded.set(key, traces);
       note({ at, kind: "answerable", key, traces });
     }
   };
   const look = async () => {
     const snapshot = await snapshotOf(world);
     if (snapshot === undefined) return;
-    for (const key of new Set([...snapshot.figures.keys(), ...answered.keys()])) {
+    for (const key of new Set([...snapshot.figures.keys(), ...responded.keys()])) {
       const now = snapshot.figures.get(key) ?? snapshot.zero(key);
       const before = shown.get(key);
       shown.set(key, now);
-      // A newer answer with the same figure is no news, if the figure can be the platform's.
-      const isAnswered = (now.traces ?? 0) === (answered.get(key) ?? 0);
+      // A newer response with the same figure is no news, if the figure can be the platform's.
+      const hasResponse = (now.traces ?? 0) === (responded.get(key) ?? 0);
       const isNewer = before !== undefined && now.fetchNumber !== before.fetchNumber;
-      const isNews = before === undefined || before.traces !== now.traces || (isNewer && !isAnswered);
+      const isNews = before === undefined || before.traces !== now.traces || (isNewer && !hasResponse);
       const isOlder = before !== undefined && (now.fetchNumber ?? 0) < (before.fetchNumber ?? 0);
-      // The answer before it was perhaps no news, and then nobody has noted its number.
+      // The response before it was perhaps no news, and then nobody has noted its number.
       if (isOlder) note({ at: snapshot.at, kind: "shown", key, ...before });
       else if (!isNews) continue;
       note({ at: snapshot.at, kind: "shown", key, ...now });

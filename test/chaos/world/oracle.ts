@@ -34,25 +34,27 @@ async function whatIsLeft(world: World): Promise<string[]> {
              AS "days that are not loaded"`);
   for (const [what, count] of Object.entries(stored ?? {})) if (count > 0) left.push(`${count} ${what}`);
   for (const worker of all(world)) {
-    const answers = await Promise.all(["/livez", "/readyz", "/metrics"].map((path) => health(worker, path)));
-    left.push(...answers.filter((answer) => answer !== undefined));
+    const responses = await Promise.all(
+      ["/livez", "/readyz", "/metrics"].map((path) => health(worker, path)),
+    );
+    left.push(...responses.filter((response) => response !== undefined));
   }
   return left;
 }
 
-/** Undefined if it answers 200 within 5 s. */
+/** Undefined if it responds with 200 within 5 s. */
 export async function health(worker: Worker, path: string): Promise<string | undefined> {
   try {
-    const answer = await fetch(urlOf(worker.running) + path, { signal: AbortSignal.timeout(5_000) });
-    const text = await answer.text();
-    return answer.ok ? undefined : `${path} ${answer.status} ${text}`;
+    const response = await fetch(urlOf(worker.running) + path, { signal: AbortSignal.timeout(5_000) });
+    const text = await response.text();
+    return response.ok ? undefined : `${path} ${response.status} ${text}`;
   } catch (error) {
     return `${path} ${(error as Error).message}`;
   }
 }
 
 /** Resolves to how long it took until nothing was left, seconds. */
-export async function untilQuiet(world: World, withinS: number): Promise<number> {
+export async function untilIdle(world: World, withinS: number): Promise<number> {
   const since = performance.now();
   const limit = process.env.CHAOS_PATIENCE === undefined ? withinS : Number(process.env.CHAOS_PATIENCE);
   let left: string[] = [];

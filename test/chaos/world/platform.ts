@@ -7,12 +7,12 @@ import type { Certificate } from "../../support/certificates.ts";
 import { listen } from "../../support/listen.ts";
 
 /** What the stand-in cannot send: answers that never end, and whole ones that are wrong. */
-export type HostileAnswer = "drip" | "endless" | "html" | "empty" | "doubled";
+export type HostileResponse = "drip" | "endless" | "html" | "empty" | "doubled";
 
 export interface HostilePlatform {
   readonly port: number;
   /** What usage answers are replaced with; `every`: each so many-th. */
-  hostile: { readonly answer: HostileAnswer; readonly every: number } | undefined;
+  hostile: { readonly response: HostileResponse; readonly every: number } | undefined;
   /** Usage requests so far. */
   readonly requests: number;
   /** Called with each usage request before it is passed on. */
@@ -22,13 +22,13 @@ export interface HostilePlatform {
   close(): Promise<void>;
 }
 
-/** A proxy in front of the stand-in. It keeps the framing of answers, cut or whole. */
+/** A proxy in front of the stand-in. It keeps the framing of responses, cut or whole. */
 export async function openPlatform(target: string, certificate?: Certificate): Promise<HostilePlatform> {
   let requests = 0;
   const isHit = (url: URL) => {
     const { hostile } = platform;
     const isUsage = url.pathname.endsWith("/granular-usage");
-    return isUsage && hostile !== undefined && requests % hostile.every === 0 ? hostile.answer : undefined;
+    return isUsage && hostile !== undefined && requests % hostile.every === 0 ? hostile.response : undefined;
   };
   const pass = (request: IncomingMessage, response: ServerResponse) => {
     const url = new URL(request.url ?? "/", target);
@@ -40,7 +40,7 @@ export async function openPlatform(target: string, certificate?: Certificate): P
     if (hit !== undefined && hit !== "doubled") return send(response, hit);
     const headers =
       hit === undefined ? request.headers : { ...request.headers, "accept-encoding": "identity" };
-    // The stand-in may reset the connection, or cut its answer.
+    // The stand-in may reset the connection, or cut its response.
     const fail = () => response.destroy();
     const upstream = forward(url, { headers, method: request.method }, (received) => {
       const { statusCode = 500, headers } = received;
@@ -79,7 +79,7 @@ function filesOf({ cert, key }: Certificate) {
   return { cert: readFileSync(cert), key: readFileSync(key) };
 }
 
-function send(response: ServerResponse, kind: Exclude<HostileAnswer, "doubled">): void {
+function send(response: ServerResponse, kind: Exclude<HostileResponse, "doubled">): void {
   if (kind === "html") {
     response.writeHead(200, { "content-type": "text/html" }).end("<html><body>Maintenance</body></html>");
     return;

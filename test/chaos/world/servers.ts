@@ -73,7 +73,7 @@ function serverOf({ dir, port, url, command, user, ping }: ServerInput): Server 
     const children = childrenOf(child.pid as number);
     child.kill("SIGKILL");
     await gone;
-    // A process of Postgres that is at work may still answer a moment after it.
+    // A process of Postgres that is at work may still respond a moment after it.
     await poll(() => !children.some(isAlive), { deadlineMs: 30_000 });
   };
   onTestFinished(async () => {

@@ -48,7 +48,7 @@ export interface World {
   /** Called after each change. */
   onChange: () => void;
   /** Fetches hours of the last days again, final or not, in the background: dozens of fetch tasks. */
-  enterBackfill(): Promise<number>;
+  createBackfill(): Promise<number>;
   /** Runs a command past all wires. */
   command(...args: string[]): Promise<Ended>;
   /** Fetches the last days in a process of its own, without the queue, over lines that are so slow (milliseconds a piece). */
@@ -164,7 +164,7 @@ export async function makeWorld(options: WorldOptions = {}): Promise<World> {
       }
       world.onChange();
     },
-    enterBackfill: async () => {
+    createBackfill: async () => {
       const days = ["--from", day(now - 5 * DAY_MS), "--to", day(now + DAY_MS), "--stride", "hour"];
       const args = ["backfill", ...days, "--reprocess", "all", "--detach", "--json"];
       const { code, stdout, stderr } = await world.command(...args);
@@ -244,7 +244,7 @@ interface WorkerOptions {
   readonly output?: string;
 }
 
-/** Milliseconds that an answer of the platform takes: as long as a short one does over the internet. */
+/** Milliseconds that a response of the platform takes: as long as a short one does over the internet. */
 const PLATFORM_DELAY_MS = 40;
 
 /** Exit code of a process whose server is out of reach (docs/cli.md). */

@@ -22,7 +22,7 @@ interface Requested {
   readonly to: string;
   readonly stride: "day" | "hour";
   readonly dimensions: readonly string[];
-  /** The hours from this day on were asked for too, but for those that the server does not answer. */
+  /** The hours from this day on were asked for too, but for those that the server does not respond. */
   readonly hoursFrom?: string;
 }
 
@@ -33,17 +33,18 @@ const STOPPED = [1, 2, 5, 6];
 export async function checkLoad(
   world: World,
   ended: Ended & { said: unknown },
-  asked: Requested,
+  requested: Requested,
 ): Promise<void> {
   if (STOPPED.includes(ended.code ?? 1)) return;
-  const shown = await statuses(world, asked);
-  const hours = asked.hoursFrom === undefined ? new Map() : await hourStatuses(world, asked.hoursFrom);
+  const shown = await statuses(world, requested);
+  const hours =
+    requested.hoursFrom === undefined ? new Map() : await hourStatuses(world, requested.hoursFrom);
   const open = [...shown, ...hours].filter(([status]) => !["final", "provisional"].includes(status));
   const explained = `${world.story.at(-1)}: ${JSON.stringify([...shown, ...hours])}`;
   const [{ range, unknown }] = ended.said as [{ range: RangeLine[]; unknown: unknown[] }];
   const isWhole = open.length === 0 && unknown.length === 0;
   expect([explained, ended.code]).toEqual([explained, isWhole ? 0 : 3]);
-  if (asked.stride !== "day") return;
+  if (requested.stride !== "day") return;
   const said = new Map<string, number>();
   for (const { stride, status, buckets } of range) {
     if (stride === "day") said.set(status, (said.get(status) ?? 0) + buckets);

@@ -22,7 +22,7 @@ export interface World {
   readonly story: string[];
 }
 
-/** Workspaces that the key may lose. The others always answer. */
+/** Workspaces that the key may lose. The others always respond. */
 export const WORKSPACES = 3;
 
 /** All of the month before this one has usage, and the days since. */

@@ -58,11 +58,11 @@ async function inPostgres(url: string, text: string): Promise<unknown[]> {
   return rows;
 }
 
-async function inRedis<T>(url: string, ask: (redis: Redis) => Promise<T>): Promise<T> {
+async function inRedis<T>(url: string, request: (redis: Redis) => Promise<T>): Promise<T> {
   const redis = new Redis(url, { retryStrategy: null });
-  const answer = await ask(redis);
+  const response = await request(redis);
   await redis.quit();
-  return answer;
+  return response;
 }
 
 /** Both ports refuse. */
@@ -73,9 +73,9 @@ async function gone(owned: Owned): Promise<void> {
 }
 
 function refuses(port: number): Promise<boolean> {
-  return new Promise((answer) => {
+  return new Promise((response) => {
     const socket = connect(port, "127.0.0.1");
-    socket.once("connect", () => answer(false)).once("error", () => answer(true));
+    socket.once("connect", () => response(false)).once("error", () => response(true));
     socket.once("connect", () => socket.destroy());
   });
 }

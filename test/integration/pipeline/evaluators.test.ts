@@ -3,7 +3,7 @@ import { DAY_MS, HOUR_MS } from "../../../src/core/domain/time/stride.ts";
 import { checkTotals } from "../../../src/core/pipeline/proof/check-totals.ts";
 import type { EvaluatorDay } from "../../../src/features/standin/engine/evaluators.ts";
 import type { FaultStep } from "../../../src/features/standin/engine/faults.ts";
-import { enterPrices } from "../../support/charges.ts";
+import { createPrices } from "../../support/charges.ts";
 import { setupPages } from "../../support/pages.ts";
 import { type Bench, setup } from "../../support/source.ts";
 
@@ -133,10 +133,10 @@ test.each(["negative", "not-a-number", "other-day", "day-twice", "group-twice", 
   "what cannot be (%s) is refused; nothing is doubled, and all is loaded afterwards",
   async (wrong) => {
     const bench = await setupEvaluators({ workspaces: [0] });
-    // After the answer from which it is learned that the server tells it.
+    // After the response from which it is learned that the server tells it.
     bench.standin.faults.script({ ...fault(wrong, 1000), skip: 1 });
     const { run } = await bench.sync(ALL);
-    expect(new Set(run.failures.map(({ code }) => code))).toEqual(new Set(["answer_invalid"]));
+    expect(new Set(run.failures.map(({ code }) => code))).toEqual(new Set(["response_invalid"]));
     expect(await inViews(bench, "run_rule")).toEqual([]);
     bench.standin.faults.clear();
     await bench.passTime();
@@ -186,7 +186,7 @@ test("the bill names the spend, with no cost: no invoice has it, and it changes 
       "SELECT sum(estimated_cost)::text AS cost FROM reporting.usage_bill_monthly WHERE currency = 'EUR'",
     );
   await bench.sync({ settings: { meters: ["traces"] } });
-  await enterPrices(bench.store, prices);
+  await createPrices(bench.store, prices);
   const before = await costs();
   await bench.sync(ALL);
   expect(await costs()).toEqual(before);
@@ -214,11 +214,11 @@ test("the bill names the spend, with no cost: no invoice has it, and it changes 
 test("a server without evaluators is asked once; one whose address is the other documented one is read", async () => {
   const without = await setupEvaluators({ standin: { evaluators: "off" } });
   await without.sync(ALL);
-  const asked = () => without.standin.requests.recent.filter(({ url }) => url.includes(PATH)).length;
-  const first = asked();
+  const requested = () => without.standin.requests.recent.filter(({ url }) => url.includes(PATH)).length;
+  const first = requested();
   expect(first).toBeGreaterThan(0);
   await without.sync(ALL);
-  expect(asked()).toBe(first);
+  expect(requested()).toBe(first);
 
   const other = await setupEvaluators();
   other.standin.faults.script({ fault: { kind: "status", status: 404 }, match: { path: PATH }, times: 1 });

@@ -12,8 +12,8 @@ import { type Manner, openReceivers } from "../../support/receivers.ts";
 import { setupStore } from "../store/setup.ts";
 
 /**
- * Whatever dies, runs twice or does not answer: every incident reaches every route that takes it, every beginning has its end, and no
- * message reaches a receiver that answered twice, unless the process died before it could store the answer. A route that fails is sent
+ * Whatever dies, runs twice or does not respond: every incident reaches every route that takes it, every beginning has its end, and no
+ * message reaches a receiver that responded twice, unless the process died before it could store the response. A route that fails is sent
  * nothing before its wait is over.
  */
 
@@ -77,10 +77,10 @@ interface Heard {
   /** The number of the change. Null: the incident is over. */
   readonly news: number | null;
   readonly step: number;
-  readonly isAnswered: boolean;
+  readonly hasResponse: boolean;
 }
 
-test(`every incident arrives, and at most once at a receiver that answered (SEED=${SEED})`, async () => {
+test(`every incident arrives, and at most once at a receiver that responded (SEED=${SEED})`, async () => {
   const { next: random, pick } = dice(SEED);
   const { store, reader } = await setupStore();
   await reader.query(
@@ -96,11 +96,11 @@ test(`every incident arrives, and at most once at a receiver that answered (SEED
   const receivers = await openReceivers(({ path, body }) => {
     const name = NAME_OF[path] as string;
     const manner = manners.get(name) as Manner;
-    // Whatever the body of a webhook's answer says, its status counts. One that cuts has read it, and nobody knows.
-    const isAnswered = manner === "well" || (manner === "lies" && path === "/webhook");
-    failed.set(name, isAnswered ? 0 : (failed.get(name) ?? 0) + 1);
-    if (isAnswered || manner === "cuts")
-      heard.push(...newsIn(body).map((news) => ({ ...news, route: name, step, isAnswered })));
+    // Whatever the body of a webhook's response says, its status counts. One that cuts has read it, and nobody knows.
+    const hasResponse = manner === "well" || (manner === "lies" && path === "/webhook");
+    failed.set(name, hasResponse ? 0 : (failed.get(name) ?? 0) + 1);
+    if (hasResponse || manner === "cuts")
+      heard.push(...newsIn(body).map((news) => ({ ...news, route: name, step, hasResponse })));
     return manner;
   });
   onTestFinished(receivers.close);
@@ -230,24 +230,24 @@ test(`every incident arrives, and at most once at a receiver that answered (SEED
   }
 });
 
-/** A message that a receiver answered is sent again only where a process died or was ended in that step. Ends follow beginnings. */
+/** A message that a receiver responded is sent again only where a process died or was ended in that step. Ends follow beginnings. */
 function expectNothingTwice(heard: readonly Heard[], violent: ReadonlySet<number>): void {
   for (const [of, all] of Map.groupBy(heard, ({ route, key }) => `${route}: ${key}`)) {
     const sentIn = new Map<number | null, number>();
     let [hasBegun, lastEnd] = [false, 0];
-    for (const { news, step, isAnswered } of all) {
+    for (const { news, step, hasResponse } of all) {
       // A process that was ended does not know whether its beginning arrived, so the end is sent all the same.
       if (news === null && !hasBegun && ![...violent].some((one) => one >= lastEnd - 1 && one <= step))
         expect.fail(`${of} was sent an end without a beginning in step ${step}`);
-      if (news === null && isAnswered) lastEnd = step;
-      hasBegun = news !== null || (hasBegun && !isAnswered);
+      if (news === null && hasResponse) lastEnd = step;
+      hasBegun = news !== null || (hasBegun && !hasResponse);
       const before = sentIn.get(news);
       // A process that died before a beginning arrived leaves an end that is sent all the same.
       const until = news === null ? step : before;
       // What was sent before the end of a process may be read in the step after it.
       if (before !== undefined && ![...violent].some((one) => one >= before - 1 && one <= Number(until)))
         expect.fail(`${of} was sent twice: ${news ?? "the end"}, in steps ${before} and ${step}`);
-      if (isAnswered) sentIn.set(news, step);
+      if (hasResponse) sentIn.set(news, step);
       // Each incident has an end.
       if (news !== null) sentIn.delete(null);
     }

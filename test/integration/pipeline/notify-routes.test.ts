@@ -124,6 +124,6 @@ test("an error while conditions were read hides no failure of a route", async ()
   manner = "refuses";
   await expect(notify({ failure: new Error("Budgets are gone.") })).rejects.toMatchObject({
     code: "route_failed",
-    message: "Budgets are gone. Route one answered 503.",
+    message: "Budgets are gone. Route one responded with 503.",
   });
 });

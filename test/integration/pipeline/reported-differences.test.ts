@@ -112,7 +112,7 @@ test("status, alerts, metrics, pages and advice tell of a difference of every me
   if (trust === undefined) throw new Error("no source");
   expect(trust.disagreements).toBe(contradicted);
   const now = { source: "default", trust, refused: null, workers: null, redis: null, stale: null };
-  const asked = {
+  const requested = {
     ...now,
     sourceFlags: "",
     unread: [],
@@ -121,8 +121,8 @@ test("status, alerts, metrics, pages and advice tell of a difference of every me
     unpriced: false,
     nextSync: null,
   };
-  expect(adviseOn({ ...asked, openDifferences: status?.openDifferences ?? 0 }).command).toMatch(
+  expect(adviseOn({ ...requested, openDifferences: status?.openDifferences ?? 0 }).command).toMatch(
     /^usage-etl reconcile --from .* --repair$/,
   );
-  expect(adviseOn({ ...asked, openDifferences: 0 }).sentence).toContain(`on ${contradicted} counts`);
+  expect(adviseOn({ ...requested, openDifferences: 0 }).sentence).toContain(`on ${contradicted} counts`);
 });

@@ -9,7 +9,7 @@ import type { Sandbox } from "../../../src/features/standin/engine/organisation.
 import { metricFacts } from "../../../src/web/metric-facts.ts";
 import { usageEtl } from "../../support/cli.ts";
 import { now } from "../../support/clock.ts";
-import { answer, overHttp } from "../../support/mcp.ts";
+import { overHttp, response } from "../../support/mcp.ts";
 import { setupMeters } from "../../support/meters.ts";
 import { setupPages } from "../../support/pages.ts";
 import { type Bench, senderOn } from "../../support/source.ts";
@@ -140,10 +140,10 @@ test("a final figure of any meter that changes is in the view, status, pages, al
   expect(adjusted.others).toMatchObject(counts.slice(1));
 
   const mcp = await overHttp(pages.url);
-  const [told] = await answer(mcp, "status");
+  const [told] = await response(mcp, "status");
   expect(told.restatements).toMatchObject(counts);
   const day = (at: number) => new Date(at).toISOString().slice(0, 10);
-  const why = await answer(mcp, "why_changed", { from: day(bench.dataStart), to: day(now()) });
+  const why = await response(mcp, "why_changed", { from: day(bench.dataStart), to: day(now()) });
   expect(why.restatements).toMatchObject(counts);
   expect(why.restatements_and_differences.map(nameOf)).toEqual(expect.arrayContaining(CHANGES.map(nameOf)));
 });

@@ -47,11 +47,11 @@ test("a sync is running while its fetch tasks are left; at their end their reque
       source,
       "sync",
       async (runId) => planSync({ ...source, runId }),
-      ({ entered }) => ({ outcome: "done", tasks: entered }),
+      ({ created }) => ({ outcome: "done", tasks: created }),
     );
-  const { entered } = await sync();
+  const { created } = await sync();
   expect(await listRuns(db, { most: 5 })).toMatchObject([
-    { kind: "sync", outcome: "running", left: entered, finishedAt: null, requests: null },
+    { kind: "sync", outcome: "running", left: created, finishedAt: null, requests: null },
   ]);
 
   const match = { path: "granular-usage", query: { group_by: "user" } };
@@ -123,8 +123,8 @@ test("a run whose process was not at it for five minutes is lost, also with fetc
   const source = await bench.open();
   const { db } = source.store;
   const runId = await beginRun(db, { sourceId: source.sourceId, kind: "sync" });
-  const { entered } = await planSync({ ...source, runId });
-  expect(entered).toBeGreaterThan(0);
+  const { created } = await planSync({ ...source, runId });
+  expect(created).toBeGreaterThan(0);
   const after = async (startedAgo: string, seenAgo: string) => {
     await bench.sql(
       "UPDATE usage.run SET started_at = now() - $1::interval, seen_at = now() - $2::interval WHERE run_id = $3",
@@ -133,9 +133,9 @@ test("a run whose process was not at it for five minutes is lost, also with fetc
     const [run] = await listRuns(db, { most: 1 });
     return [run?.outcome, run?.left, run?.finishedAt !== null];
   };
-  expect(await after("2 hours", "4 min 50 s")).toEqual(["running", entered, false]);
-  expect(await after("2 hours", "5 min 1 s")).toEqual(["lost", entered, true]);
-  expect(await after("6 min", "6 min")).toEqual(["lost", entered, true]);
+  expect(await after("2 hours", "4 min 50 s")).toEqual(["running", created, false]);
+  expect(await after("2 hours", "5 min 1 s")).toEqual(["lost", created, true]);
+  expect(await after("6 min", "6 min")).toEqual(["lost", created, true]);
 
   // It is seen again as soon as its process says so.
   const stop = keepSeen(db, runId, { everyMs: 5 });

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { ALL, fault, inLedger, inViews, setupSandboxes } from "../../support/sandboxes.ts";
 import type { Bench } from "../../support/source.ts";
 
-/** Answers about sandboxes that cannot be: nothing of them is stored, and all is there once they are right. */
+/** Responses about sandboxes that cannot be: nothing of them is stored, and all is there once they are right. */
 
 test.each(["repeated-page", "endless", "cursor-expired", "no-cursor"] as const)(
   "pages that cannot be (%s) are refused; nothing is doubled, and the rest is loaded",
@@ -18,7 +18,7 @@ test.each(["repeated-page", "endless", "cursor-expired", "no-cursor"] as const)(
   },
 );
 
-test("records that cannot be are refused with all of their answer, and loaded once they can", async () => {
+test("records that cannot be are refused with all of their response, and loaded once they can", async () => {
   const bench = await setupSandboxes({ workspaces: [0], days: 12 });
   for (const wrong of ["null", "negative", "many-digits", "off-hour"] as const)
     expect([wrong, await syncWith(bench, wrong, 1000)]).toEqual([wrong, []]);
@@ -26,7 +26,7 @@ test("records that cannot be are refused with all of their answer, and loaded on
   await expectAll(bench);
 });
 
-/** A sync while so many answers are wrong: what is stored of sandboxes then, all of it right. */
+/** A sync while so many responses are wrong: what is stored of sandboxes then, all of it right. */
 async function syncWith(bench: Bench, wrong: Parameters<typeof fault>[0], times: number): Promise<string[]> {
   bench.standin.faults.script(fault(wrong, times));
   await bench.sync(ALL);

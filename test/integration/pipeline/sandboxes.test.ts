@@ -6,7 +6,7 @@ import { amountOf } from "../../../src/core/domain/usage/amount.ts";
 import { checkTotals } from "../../../src/core/pipeline/proof/check-totals.ts";
 import { closeSources } from "../../../src/features/close/close.ts";
 import type { SandboxHour } from "../../../src/features/standin/engine/sandboxes.ts";
-import { enterPrices } from "../../support/charges.ts";
+import { createPrices } from "../../support/charges.ts";
 import { now } from "../../support/clock.ts";
 import { ALL, fault, hoursOf, inLedger, inViews, PATH, setupSandboxes } from "../../support/sandboxes.ts";
 
@@ -106,11 +106,11 @@ test("a close names what its costs leave out, before and after an import", async
   // Of no price at all something else is said, and of a close without costs nothing is asked.
   expect(await leftOut()).toEqual([["open", []]]);
   const lcu = { sku: "sandbox-lcu", measure: "lcu", unitPrice: "1.5", from: "2020-01-01" } as const;
-  await enterPrices(bench.store, [lcu]);
+  await createPrices(bench.store, [lcu]);
   expect(await leftOut()).toEqual([["open", ["Traces", "Storage units (LSU) of sandboxes"]]]);
   expect(await leftOut(true)).toEqual([["open", []]]);
   const all = { sku: "all", unitPrice: "1", from: "2020-01-01" };
-  await enterPrices(bench.store, [lcu, all, { ...lcu, sku: "sandbox-lsu", measure: "lsu" }]);
+  await createPrices(bench.store, [lcu, all, { ...lcu, sku: "sandbox-lsu", measure: "lsu" }]);
   expect(await leftOut()).toEqual([["open", []]]);
 });
 
@@ -118,7 +118,7 @@ test("compute and storage units are charged to the last digit, by workspace, san
   const bench = await setupSandboxes();
   await bench.sync(ALL);
   const lcu = { sku: "sandbox-lcu", measure: "lcu", countedOver: "workspace", from: "2020-01-01" } as const;
-  await enterPrices(bench.store, [
+  await createPrices(bench.store, [
     { ...lcu, unitPrice: "1.5" },
     { ...lcu, unitPrice: "1.25", fromQuantity: 2 },
     { sku: "sandbox-lsu", measure: "lsu", unitPrice: "0.0625", from: "2020-01-01" },
@@ -159,14 +159,14 @@ test.each([
     const bench = await setupSandboxes({ workspaces: [0], standin: { sandboxPages } });
     if (how === "named") {
       const detail = [{ loc: ["query", "page_size"], msg: "at most 10", type: "value_error" }];
-      const answer = { status: 422, body: JSON.stringify({ detail }), content_type: "application/json" };
+      const response = { status: 422, body: JSON.stringify({ detail }), content_type: "application/json" };
       const match = { path: PATH, query: { page_size: "100" } };
-      bench.standin.faults.script({ fault: { kind: "status", ...answer }, match, times: 1000 });
+      bench.standin.faults.script({ fault: { kind: "status", ...response }, match, times: 1000 });
     }
     await bench.sync(ALL);
-    const asked = bench.standin.requests.recent.filter(({ url }) => url.includes(PATH));
-    expect(asked.filter(({ url }) => url.includes("page_size="))).toHaveLength(1);
-    expect(asked.length).toBeGreaterThan(10);
+    const requested = bench.standin.requests.recent.filter(({ url }) => url.includes(PATH));
+    expect(requested.filter(({ url }) => url.includes("page_size="))).toHaveLength(1);
+    expect(requested.length).toBeGreaterThan(10);
     expect(await inViews(bench, "sandbox")).toEqual(inLedger(bench, "sandbox"));
   },
 );
@@ -187,15 +187,15 @@ test("a first look for sandboxes that broke off is made again over all time", as
 test("a server without sandboxes is asked once about each workspace, and one whose workspaces have none is told so", async () => {
   const bench = await setupSandboxes({ standin: { sandboxes: "off" } });
   await bench.sync(ALL);
-  const asked = () => bench.standin.requests.recent.filter(({ url }) => url.includes(PATH)).length;
-  expect(asked()).toBe(bench.workspaceIds.length);
+  const requested = () => bench.standin.requests.recent.filter(({ url }) => url.includes(PATH)).length;
+  expect(requested()).toBe(bench.workspaceIds.length);
   await bench.sync(ALL);
-  expect(asked()).toBe(bench.workspaceIds.length);
+  expect(requested()).toBe(bench.workspaceIds.length);
 
   const empty = await setupSandboxes({ workspaces: [4] });
   await empty.sync(ALL);
   const [learned] = await empty.sql<{ state: string; evidence: string }>(
     "SELECT state, evidence FROM usage.source_meter WHERE meter = 'sandboxes'",
   );
-  expect(learned).toEqual({ state: "not_counted", evidence: "it answers no sandbox usage" });
+  expect(learned).toEqual({ state: "not_counted", evidence: "it responds no sandbox usage" });
 });

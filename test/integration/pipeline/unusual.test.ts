@@ -2,14 +2,14 @@ import { sql } from "kysely";
 import { expect, test } from "vitest";
 import { addDays, dayOf } from "../../../src/core/domain/time/days.ts";
 import { DAY_MS, HOUR_MS } from "../../../src/core/domain/time/stride.ts";
-import type { EnteredSource } from "../../../src/core/pipeline/source/source.ts";
+import type { CreatedSource } from "../../../src/core/pipeline/source/source.ts";
 import { sendAlerts } from "../../../src/features/alerts/send-alerts.ts";
 import { describeUnusual, unusualLately } from "../../../src/features/figures/unusual.ts";
 import { alertSettings, startWebhook } from "../../support/alerts.ts";
 import { setupPages } from "../../support/pages.ts";
 import { addSource, WORKSPACES } from "../../support/reporting.ts";
 import { senderOn, setup } from "../../support/source.ts";
-import { type AnswerRow, loadRows, setupMigrated, windowOf } from "../../support/store.ts";
+import { loadRows, type ResponseRow, setupMigrated, windowOf } from "../../support/store.ts";
 
 const [WORKSPACE] = WORKSPACES;
 const PROJECTS = [1, 2].map((n) => `00000000-0000-4000-8000-0000000000a${n}`) as [string, string];
@@ -103,7 +103,7 @@ async function flat(given: Readonly<Record<number, readonly [a: number, b: numbe
       groupBy,
       workspaceId: WORKSPACE,
       window: windowOf("day", addDays(today, -from), addDays(today, -to)),
-      rows: days.flatMap((ago): AnswerRow[] => {
+      rows: days.flatMap((ago): ResponseRow[] => {
         const [a, b] = used(ago);
         const day = addDays(today, -ago);
         if (groupBy === "workspace") return [[day, WORKSPACE, a + b, "Research"]];
@@ -143,7 +143,7 @@ test("an alert ends when no day of the last two weeks is unusual, names five day
   const { store, sourceId, load } = await flat(spikes);
   await load("project", 100, 0);
   const { secrets, heard } = await startWebhook();
-  const raise = () => sendAlerts({ store, sourceId } as EnteredSource, alertSettings(secrets));
+  const raise = () => sendAlerts({ store, sourceId } as CreatedSource, alertSettings(secrets));
   expect(await raise()).toEqual({ notified: 1, ended: 0 });
   expect(heard[0]?.text.match(/about 1,000 were expected/g)).toHaveLength(5);
   expect(heard[0]?.text).toContain("And 2 more.");

@@ -60,7 +60,7 @@ test("two workers share a backfill of 1,200 tasks, and Redis holds 1,000 at most
 
 test("several processes that enqueue at once keep to 1,000 messages together", async () => {
   const bench = await setupService({ days: 90 });
-  await bench.enterBackfill("--from", daysAgo(86), "--to", daysAgo(5), "--stride", "hour");
+  await bench.createBackfill("--from", daysAgo(86), "--to", daysAgo(5), "--stride", "hour");
   const queue = await bench.openQueue("fetch");
   const sourceId = await bench.value<number>("SELECT source_id FROM usage.source");
   await Promise.all(
@@ -74,8 +74,8 @@ test("waiting for a backfill ends with 5 if the platform refuses the key, and th
   const bench = await setupService({ days: 20, workspaces: 1 });
   const args = ["backfill", "--from", daysAgo(20), "--to", daysAgo(0), "--wait"];
   const waiting = start(args, bench.environment);
-  const entered = "SELECT count(*) FROM usage.fetch_task WHERE backfill_id IS NOT NULL";
-  await poll(async () => (await bench.count(entered)) > 0, { deadlineMs: 30_000, everyMs: 50 });
+  const created = "SELECT count(*) FROM usage.fetch_task WHERE backfill_id IS NOT NULL";
+  await poll(async () => (await bench.count(created)) > 0, { deadlineMs: 30_000, everyMs: 50 });
   bench.standin.access.revoked = true;
   await bench.serve();
   const { code, stderr } = await waiting.ended;
@@ -94,7 +94,7 @@ test("a paused backfill stops, a resumed one goes on, a cancelled one stays canc
   const bench = await setupService({ days: 40, workspaces: 2, environment });
   const service = await bench.serve();
   const range = ["--from", daysAgo(38), "--to", daysAgo(5), "--stride", "hour"];
-  const id = String(await bench.enterBackfill(...range));
+  const id = String(await bench.createBackfill(...range));
   const done = () =>
     bench.count(`SELECT count(*) FROM usage.fetch_task WHERE backfill_id = ${id} AND state = 'done'`);
   const grownBeyond = (before: number) =>

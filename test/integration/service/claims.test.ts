@@ -4,9 +4,9 @@ import { end, type ServiceBench, setupService } from "../../support/service.ts";
 
 /** Which claims of fetch tasks stay open when their worker stops: what poison is counted by. */
 
-/** A service each of whose four places waits for an answer that does not come. */
+/** A service each of whose four places waits for a response that does not come. */
 async function serveHanging() {
-  // Four windows by workspace: what they lead to waits for their answers.
+  // Four windows by workspace: what they lead to waits for their responses.
   const bench = await setupService({ days: 5, workspaces: 1, environment: { USAGE_HOURLY_FOR: "P5D" } });
   // All of them: a process that ends may still take a task, and give it back.
   bench.standin.faults.script({ fault: { kind: "hang" }, times: 1_000, match: { stride: "hour" } });
@@ -18,7 +18,7 @@ async function serveHanging() {
 async function openClaims(bench: ServiceBench, count: number): Promise<void> {
   const claims = async () =>
     Number(await bench.count("SELECT coalesce(sum(open_claims), 0) FROM usage.fetch_task"));
-  // Those by hour wait for an answer. Others may be at work before them.
+  // Those by hour wait for a response. Others may be at work before them.
   const running = () =>
     bench.count("SELECT count(*) FROM usage.fetch WHERE outcome = 'running' AND stride = 'hour'");
   await poll(async () => (await claims()) === count && (await running()) >= 4, {
@@ -61,8 +61,8 @@ test("a process that stood still until its locks were lost leaves its claims ope
 test("a process that lost its locks through Redis alone hands its claims back", async () => {
   const { bench, service } = await serveHanging();
   await loseLocks(bench);
-  const asked = () => bench.count("SELECT count(*) FROM usage.fetch");
-  await poll(async () => (await asked()) >= 8, { deadlineMs: 90_000, everyMs: 50 });
+  const requested = () => bench.count("SELECT count(*) FROM usage.fetch");
+  await poll(async () => (await requested()) >= 8, { deadlineMs: 90_000, everyMs: 50 });
   await openClaims(bench, 4);
   await end(service, "SIGKILL");
 });

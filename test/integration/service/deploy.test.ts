@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { usageEtl } from "../../support/cli.ts";
 import { poll } from "../../support/poll.ts";
 import { nextRelease } from "../../support/release.ts";
-import { ask, daysAgo, logOf, setupService } from "../../support/service.ts";
+import { daysAgo, logOf, request, setupService } from "../../support/service.ts";
 
 /** Two releases on one database, as in a rolling deploy and in a rollback: this one, and the next with one more migration. */
 
@@ -42,7 +42,7 @@ test("this release goes on loading while the next one migrates, both run on the 
   expect(early.stderr).toContain("schema_outdated");
   expect(early.stderr).toContain(NEXT.migration);
 
-  await bench.enterBackfill("--from", daysAgo(28), "--to", daysAgo(4), "--stride", "hour");
+  await bench.createBackfill("--from", daysAgo(28), "--to", daysAgo(4), "--stride", "hour");
   const done = () => bench.count("SELECT count(*) FROM usage.fetch_task WHERE state = 'done'");
   await poll(async () => (await done()) > 20, { deadlineMs: 60_000, everyMs: 50 });
   const migrated = await usageEtl(["migrate", "--json"], bench.environment, { release });
@@ -65,7 +65,7 @@ test("this release goes on loading while the next one migrates, both run on the 
   expect(await bench.value("SELECT count(*) FROM usage.failure")).toBe(0);
   expect(await bench.count("SELECT count(*) FROM public.of_a_customer WHERE is_final")).toBeGreaterThan(0);
   expect(logOf(previous).filter((line) => line.msg === "job failed")).toEqual([]);
-  expect(await (await ask(previous, "/readyz")).json()).toMatchObject({ ok: true });
+  expect(await (await request(previous, "/readyz")).json()).toMatchObject({ ok: true });
 
   // A rollback runs this release's migrate.
   const back = await usageEtl(["migrate", "--json"], bench.environment);

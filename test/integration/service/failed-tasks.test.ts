@@ -24,7 +24,7 @@ interface Shown {
 /** Runs a backfill of five days by project and hour to its end, through the queue. */
 async function backfill(bench: ServiceBench): Promise<{ code: number | null; said: Shown }> {
   const range = ["--from", daysAgo(20), "--to", daysAgo(15), "--stride", "hour", "--group-by", "project"];
-  const backfillId = await bench.enterBackfill(...range);
+  const backfillId = await bench.createBackfill(...range);
   const state = `SELECT state FROM usage.backfill WHERE backfill_id = ${backfillId}`;
   const queue = await bench.openQueue("control");
   await poll(
@@ -40,7 +40,7 @@ async function backfill(bench: ServiceBench): Promise<{ code: number | null; sai
   return { code, said: (JSON.parse(stdout) as [Shown])[0] };
 }
 
-test("a window that is always answered with 500 fails after eight requests, and every other task is loaded", async () => {
+test("a window that is always responded with 500 fails after eight requests, and every other task is loaded", async () => {
   // `retry_after: 0` saves the pauses, which test/unit/core/pipeline/source/retries.test.ts checks.
   const fault = { kind: "status", status: 500, retry_after: 0 } as const;
   const bench = await setupService(OPTIONS);
@@ -51,7 +51,7 @@ test("a window that is always answered with 500 fails after eight requests, and 
   const workspaces = await bench.count("SELECT count(*) FROM usage.workspace");
   expect(code).toBe(3);
   expect(said).toMatchObject({ failed: workspaces, done: said.total - workspaces });
-  const message = expect.stringContaining("answered 500");
+  const message = expect.stringContaining("responded with 500");
   const failed = { groupBy: "project", from: FROM, code: "server_error", message };
   expect(said.failedTasks).toEqual(Array(workspaces).fill(expect.objectContaining(failed)));
   const sent = `SELECT count(*) FROM usage.fetch WHERE group_by = 'project' AND period_start = '${FROM}' AND status = 500`;

@@ -28,7 +28,7 @@ async function setup() {
   const store = openStore({
     url: toPostgres.through(url),
     // Silent connections stay until the store closes.
-    limits: { lookEveryMs: 60_000, connectMs: 4_000, answerMs: 500, longestMs: 60_000 },
+    limits: { lookEveryMs: 60_000, connectMs: 4_000, responseMs: 500, longestMs: 60_000 },
   });
   onTestFinished(() => store.close());
   const queues = await openQueues({
@@ -88,7 +88,7 @@ test("a process is not ready while Redis takes no write: it says why, and is rea
   await isReady();
 });
 
-test.each(["Postgres", "Redis"])("health and metrics answer while %s is silent", async (silent) => {
+test.each(["Postgres", "Redis"])("health and metrics respond while %s is silent", async (silent) => {
   const { toPostgres, toRedis, store, queues, ready } = await setup();
   const metrics = createMetrics(store.db, queues.count, async () => {
     await sql`select * from usage.source`.execute(store.db);
@@ -99,7 +99,7 @@ test.each(["Postgres", "Redis"])("health and metrics answer while %s is silent",
   const [health, text] = await Promise.all([ready(), metrics.text()]);
   expect(performance.now() - before).toBeLessThan(30_000);
   expect(health.ok).toBe(false);
-  expect(health.checks[silent.toLowerCase()]).toBe("no answer within 3000 ms");
+  expect(health.checks[silent.toLowerCase()]).toBe("no response within 3000 ms");
   expect(text).toContain(`usage_etl_database_up ${silent === "Redis" ? 1 : 0}`);
 });
 
@@ -122,7 +122,7 @@ const ignore = () => {};
 function work(
   queues: Awaited<ReturnType<typeof openQueues>>,
   context: JobContext,
-  { onAnswer = ignore, limiter = { max: 1, duration: 1 } } = {},
+  { onResponse = ignore, limiter = { max: 1, duration: 1 } } = {},
 ): void {
   const close = startWorkers({
     jobs: jobsOf([]),
@@ -134,7 +134,7 @@ function work(
     prefix: queues.prefix,
     telemetry: {},
     warn: ignore,
-    watcher: { onAnswer, onTaken: ignore, onDone: ignore, onFailed: ignore, onWork: () => ignore },
+    watcher: { onResponse, onTaken: ignore, onDone: ignore, onFailed: ignore, onWork: () => ignore },
   });
   onTestFinished(close);
 }
@@ -151,10 +151,10 @@ const contextOf = (source: object) =>
 
 test("a worker that gets no job is known to be alive", async () => {
   const { queues } = await setup();
-  let answers = 0;
+  let responses = 0;
   const context = { log: { warn: ignore }, gate: createHold() } as unknown as JobContext;
-  work(queues, context, { onAnswer: () => void answers++ });
-  await poll(() => answers >= 3, { deadlineMs: 40_000 });
+  work(queues, context, { onResponse: () => void responses++ });
+  await poll(() => responses >= 3, { deadlineMs: 40_000 });
 });
 
 test("fetch jobs that send no request take no place of the limit", async () => {
@@ -191,9 +191,9 @@ test("jobs of one kind that never end leave places to jobs of other kinds", asyn
   const { control } = queues.of("default");
   const held = Promise.withResolvers<never>();
   held.promise.catch(ignore);
-  let asked = 0;
+  let requested = 0;
   // The first two are held from outside.
-  const known = () => (++asked > 2 ? Promise.reject(new Error("over")) : held.promise);
+  const known = () => (++requested > 2 ? Promise.reject(new Error("over")) : held.promise);
   const context = contextOf({ known });
   await control.addBulk(Array.from({ length: 6 }, () => ({ name: "requeue", data: {} })));
   work(queues, context);

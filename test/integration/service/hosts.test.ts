@@ -41,7 +41,7 @@ test.skipIf(reason !== undefined)(
     );
     if (gone === undefined || other === undefined) throw new Error("two workers");
     const range = ["--from", daysAgo(22), "--to", daysAgo(8), "--stride", "hour"];
-    await bench.enterBackfill(...range);
+    await bench.createBackfill(...range);
     const count = (states: string) =>
       bench.count(
         `SELECT count(*) FROM usage.fetch_task WHERE backfill_id IS NOT NULL AND state IN (${states})`,
@@ -89,7 +89,7 @@ test.skipIf(reason !== undefined)(
     lost.reconnect();
     // Alone: at some hours of the day syncs have too little to do for two hosts.
     other.process.kill("SIGTERM");
-    await bench.enterBackfill("--from", daysAgo(7), "--to", daysAgo(3), "--stride", "hour");
+    await bench.createBackfill("--from", daysAgo(7), "--to", daysAgo(3), "--stride", "hour");
     const ended = "SELECT bool_and(state = 'done') FROM usage.backfill";
     await poll(async () => jobsOf(gone) > early + 5 && (await bench.value(ended)), {
       deadlineMs: 120_000,

@@ -5,7 +5,7 @@ import { fetchQueueOf, PREFIX, queueName, workerConnection } from "../../../jobs
 import { redisServerOf } from "../../../src/core/base/redis-server.ts";
 import { enqueueTasks, requeueLost } from "../../../src/core/pipeline/sync/enqueue.ts";
 import { steerBackfill } from "../../../src/core/store/work/backfills.ts";
-import { enterTasks } from "../../../src/core/store/work/tasks.ts";
+import { createTasks } from "../../../src/core/store/work/tasks.ts";
 import { now } from "../../support/clock.ts";
 import { daysAgo, setupService } from "../../support/service.ts";
 
@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000;
 async function setupBackfill() {
   const bench = await setupService({ days: 130 });
   const range = ["--from", daysAgo(125), "--to", daysAgo(5), "--stride", "hour"];
-  const backfillId = await bench.enterBackfill(...range);
+  const backfillId = await bench.createBackfill(...range);
   const bullQueue = await bench.openQueue("fetch");
   const sourceId = await bench.value<number>("SELECT source_id FROM usage.source");
   const queue = fetchQueueOf(bullQueue);
@@ -88,7 +88,7 @@ test("messages of running and routine tasks stay in the queue, and so do foreign
   await steer("cancel");
   const day = Math.floor(now() / DAY_MS - 2) * DAY_MS;
   const window = { stride: "day", start: day, end: day + DAY_MS } as const;
-  await enterTasks(store.db, {
+  await createTasks(store.db, {
     sourceId,
     tasks: [{ meter: "traces", groupBy: "workspace", window, members: [{ scopeId: 1, workspaceId: "w" }] }],
   });

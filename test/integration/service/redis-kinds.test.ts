@@ -10,10 +10,10 @@ import { usageEtl } from "../../support/cli.ts";
 import { poll } from "../../support/poll.ts";
 import { type RedisKind, startCluster, startSentinel } from "../../support/redis-kinds.ts";
 import {
-  ask,
   daysAgo,
   lateUsageArrives,
   logOf,
+  request,
   setupService,
   startRedis,
   syncsGoOn,
@@ -43,7 +43,7 @@ test.each([
       deadlineMs: 60_000,
     });
     await redis.killPrimary(PREFIX);
-    await poll(async () => (await ask(service, "/readyz")).status === 200, {
+    await poll(async () => (await request(service, "/readyz")).status === 200, {
       deadlineMs: 45_000,
       everyMs: 100,
     });
@@ -156,7 +156,7 @@ async function namesWrongSettings({ environment, otherCa }: RedisKind, kind: str
     const [, ...nodes] = (environment.REDIS_URL ?? "").replace("rediss://", "").split(",");
     const found = await Promise.all(nodes.map((node) => problemWith({ REDIS_URL: `rediss://${node}` })));
     const isCluster = ["redis_is_cluster", expect.stringMatching(/node of a cluster.*redis\+cluster:/)];
-    // The node that holds the keys of the prefix answers as a single server does.
+    // The node that holds the keys of the prefix responds as a single server does.
     expect(found.filter(([code]) => code !== "none")).toEqual([isCluster, isCluster]);
     // One address is enough where it is named as a cluster's.
     expect(await problemWith({ REDIS_URL: `rediss+cluster://${nodes[0]}` })).toEqual(["none", " "]);

@@ -12,9 +12,9 @@ import { type ServiceBench, setupService } from "../../support/service.ts";
 
 const DEAD_REDIS = "redis://127.0.0.1:1";
 
-/** Answers 404 to everything, as a host that is not the platform does. */
+/** Responds with 404 to everything, as a host that is not the platform does. */
 async function startNobody(): Promise<string> {
-  const server = createServer((_, answer) => void answer.writeHead(404).end());
+  const server = createServer((_, response) => void response.writeHead(404).end());
   return `http://127.0.0.1:${await listenInTest(server)}`;
 }
 
@@ -70,8 +70,8 @@ test("doctor and status show a healthy service, one without workers, and which o
   ]);
   expect(Date.parse(seen.one.nextSync ?? "")).toBeGreaterThan(now() - 60_000);
 
-  const asked = await usageEtl(["sync"], bench.environment);
-  expect([asked.code, asked.stderr]).toEqual([0, ""]);
+  const requested = await usageEtl(["sync"], bench.environment);
+  expect([requested.code, requested.stderr]).toEqual([0, ""]);
 
   service.process.kill("SIGKILL");
   await service.ended;
@@ -98,7 +98,7 @@ test("doctor and status show a healthy service, one without workers, and which o
 
   const outage = await usageEtl(["status"], { ...bench.environment, REDIS_URL: DEAD_REDIS });
   expect([outage.code, widest(outage.stdout) <= 80]).toEqual([6, true]);
-  expect(outage.stdout).toMatch(/^service +Redis at 127\.0\.0\.1:1 does not answer/m);
+  expect(outage.stdout).toMatch(/^service +Redis at 127\.0\.0\.1:1 does not respond/m);
   expect(outage.stdout).toMatch(/^last sync +\d{4}-.* ago: /m);
   expect(outage.stdout).toMatch(/^days +0 missing/m);
 

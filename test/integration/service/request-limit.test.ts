@@ -100,7 +100,7 @@ test("a 429 of a control job stops the fetch queue as well", async () => {
   await bench.loaded();
 });
 
-test("a platform that answers 429 for a while costs no fetch task, and the log says so without a flood", async () => {
+test("a platform that responds with 429 for a while costs no fetch task, and the log says so without a flood", async () => {
   const bench = await setupService({ days: 2, workspaces: 1 });
   bench.standin.faults.script({
     fault: { kind: "status", status: 429, retry_after: 0 },

@@ -6,7 +6,7 @@ import { now } from "../../support/clock.ts";
 import { pastPooler } from "../../support/database.ts";
 import { poll } from "../../support/poll.ts";
 import { secretFolder } from "../../support/secret-folder.ts";
-import { ask, daysAgo, logOf, setupService } from "../../support/service.ts";
+import { daysAgo, logOf, request, setupService } from "../../support/service.ts";
 
 /** Passwords and keys in files, which others renew while the service works. */
 
@@ -65,7 +65,7 @@ test("rotated passwords, users and keys stop the service only until their files 
       USAGE_API_KEY_FILE: secrets.path("key"),
     },
   });
-  await bench.enterBackfill("--from", daysAgo(39), "--to", daysAgo(5), "--stride", "hour");
+  await bench.createBackfill("--from", daysAgo(39), "--to", daysAgo(5), "--stride", "hour");
   const loads = () => bench.count("SELECT count(*) FROM usage.fetch WHERE outcome = 'loaded'");
   // With work of its own: a fast machine may have done the rest.
   const again = ["--from", daysAgo(8), "--to", daysAgo(5), "--reprocess", "all", "--detach"];
@@ -83,11 +83,11 @@ test("rotated passwords, users and keys stop the service only until their files 
   await login.endSessions();
   await poll(() => said("postgres_login_refused") > 0, { deadlineMs: 30_000 });
   const isAway = async (why: string) => {
-    const away = await ask(service, "/readyz");
+    const away = await request(service, "/readyz");
     expect([away.status, await away.text()]).toEqual([503, expect.stringContaining(why)]);
   };
   const isBack = () =>
-    poll(async () => (await ask(service, "/readyz")).status === 200, { deadlineMs: 30_000 });
+    poll(async () => (await request(service, "/readyz")).status === 200, { deadlineMs: 30_000 });
   await isAway("password authentication");
   secrets.put("url", login.urlWith("second-password"));
   await goesOn();
@@ -107,7 +107,7 @@ test("rotated passwords, users and keys stop the service only until their files 
   const refused = "SELECT count(*) FROM usage.source WHERE refused_at IS NOT NULL";
   await poll(async () => (await bench.count(refused)) > 0, { deadlineMs: 30_000 });
   secrets.put("key", "rotated-key-1234567890");
-  // Answers that came before may still be loaded meanwhile.
+  // Responses that came before may still be loaded meanwhile.
   await poll(async () => (await bench.count(refused)) === 0, { deadlineMs: 30_000 });
   await goesOn();
 
@@ -116,7 +116,7 @@ test("rotated passwords, users and keys stop the service only until their files 
   rmSync(secrets.path("url"));
   await poll(() => said("secret_unreadable") === 2, { deadlineMs: 20_000 });
   await goesOn();
-  expect((await ask(service, "/readyz")).status).toBe(200);
+  expect((await request(service, "/readyz")).status).toBe(200);
 
   expect(await bench.count("SELECT count(*) FROM usage.failure")).toBe(0);
   expect(await bench.count("SELECT count(*) FROM usage.fetch_task WHERE state = 'failed'")).toBe(0);

@@ -33,7 +33,7 @@ function loaded(bench: ServiceBench, source: string): Promise<unknown> {
 }
 
 test.each([
-  ["never answers for usage", { kind: "hang" }, "granular-usage"],
+  ["never responds for usage", { kind: "hang" }, "granular-usage"],
   ["answers slowly", { kind: "slow", ms: 20_000 }, "granular-usage"],
   ["is broken altogether", { kind: "status", status: 500 }, ""],
   ["limits every request", { kind: "status", status: 429, retry_after: 300 }, ""],

@@ -6,7 +6,7 @@ import { type Running, start } from "../../support/cli.ts";
 import { listenInTest } from "../../support/listen.ts";
 import { poll } from "../../support/poll.ts";
 import { openRelay, type Relay } from "../../support/relay.ts";
-import { ask, end, logOf, setupService } from "../../support/service.ts";
+import { end, logOf, request, setupService } from "../../support/service.ts";
 
 /** A process of the service always ends: when it cannot start, and when a server is silent. */
 
@@ -54,7 +54,7 @@ test("a route that waits after failures is tried again after a restart, which ma
   await end(service, "SIGTERM");
   const waiting = await bench.count(
     `WITH waits AS (INSERT INTO usage.route_state (source_id, route, problem, failures, next_try_at)
-                    SELECT source_id, 'default', 'answered 503', 9, now() + interval '1 hour' FROM usage.source RETURNING 1)
+                    SELECT source_id, 'default', 'responded with 503', 9, now() + interval '1 hour' FROM usage.source RETURNING 1)
      SELECT count(*) FROM waits`,
   );
   expect(waiting).toBe(1);
@@ -76,16 +76,16 @@ test("serve ends within 25 s of SIGTERM although Postgres is silent, waited for,
   const held = await bench.serve({ role: "http", environment: { NODE_OPTIONS: HELD_OPEN } });
   proxy.silence({ newOnes: true });
   const waiting = start(["serve"], environment);
-  await poll(async () => (await ask(working, "/readyz")).status === 503, {
+  await poll(async () => (await request(working, "/readyz")).status === 503, {
     deadlineMs: 30_000,
     everyMs: 100,
   });
-  const asked = performance.now();
-  const answers = await Promise.all([ask(working, "/metrics"), ask(working, "/readyz")]);
-  const texts = await Promise.all(answers.map((answer) => answer.text()));
-  expect(performance.now() - asked).toBeLessThan(30_000);
+  const requested = performance.now();
+  const responses = await Promise.all([request(working, "/metrics"), request(working, "/readyz")]);
+  const texts = await Promise.all(responses.map((response) => response.text()));
+  expect(performance.now() - requested).toBeLessThan(30_000);
   expect(texts[0]).toContain("usage_etl_database_up 0");
-  expect(texts[1]).toContain("no answer within 3000 ms");
+  expect(texts[1]).toContain("no response within 3000 ms");
   const ended = await Promise.all([working, waiting, held].map((one) => end(one, "SIGTERM")));
   for (const { ms } of ended) expect(ms).toBeLessThan(45_000);
   expect(ended[2]?.code).toBe(1);
@@ -112,7 +112,7 @@ test.each([
     // Requests for usage: what a sync asks before it enters fetch tasks does not count.
     await poll(() => bench.standin.faults.fired > 2, { deadlineMs: 30_000 });
     lose(proxy);
-    // The answers come and cannot be acknowledged; the next attempt to reach Redis is seconds away. How many were under way differs.
+    // The responses come and cannot be acknowledged; the next attempt to reach Redis is seconds away. How many were under way differs.
     const ended = (running: Running) => logOf(running).filter(({ name }) => name === "extract").length;
     const before = ended(atRest) + ended(fetching);
     await poll(() => ended(atRest) + ended(fetching) > before, { deadlineMs: 30_000 });

@@ -4,11 +4,11 @@ import { now } from "../../support/clock.ts";
 import { pastPooler } from "../../support/database.ts";
 import { poll } from "../../support/poll.ts";
 import { openRelay } from "../../support/relay.ts";
-import { ask, daysAgo, logOf, setupService } from "../../support/service.ts";
+import { daysAgo, logOf, request, setupService } from "../../support/service.ts";
 
-/** A Postgres that cannot keep an answer: it cannot be reached, or is read-only. A full disk is a fault of `npm run chaos`. */
+/** A Postgres that cannot keep a response: it cannot be reached, or is read-only. A full disk is a fault of `npm run chaos`. */
 
-test("while Postgres cannot keep an answer the platform is not asked, and work goes on within 30 s afterwards", async () => {
+test("while Postgres cannot keep a response the platform is not asked, and work goes on within 30 s afterwards", async () => {
   const bench = await setupService({
     days: 90,
     workspaces: 2,
@@ -23,7 +23,7 @@ test("while Postgres cannot keep an answer the platform is not asked, and work g
   await admin.connect();
   onTestFinished(() => admin.end());
   const service = await bench.serve({ environment: { DATABASE_URL: proxy.through(bench.databaseUrl) } });
-  await bench.enterBackfill("--from", daysAgo(88), "--to", daysAgo(5), "--stride", "hour");
+  await bench.createBackfill("--from", daysAgo(88), "--to", daysAgo(5), "--stride", "hour");
 
   const said = (of: Record<string, string>) =>
     logOf(service).filter((line) => Object.entries(of).every(([key, value]) => line[key] === value)).length;
@@ -41,13 +41,13 @@ test("while Postgres cannot keep an answer the platform is not asked, and work g
     await goesOn(60_000);
     await begin();
     await poll(() => said({ code }) > 0, { deadlineMs: 30_000, everyMs: 50 });
-    // One answer for each place of the worker may be under way.
+    // One response for each place of the worker may be under way.
     const before = bench.standin.requests.count;
     // It comes every ten seconds, and fails or not.
     const sweeps = said({ name: "requeue" });
     await poll(() => said({ name: "requeue" }) >= sweeps + 2, { deadlineMs: 60_000, everyMs: 50 });
     expect(bench.standin.requests.count - before).toBeLessThanOrEqual(4);
-    const health = await ask(service, "/readyz");
+    const health = await request(service, "/readyz");
     expect([health.status, await health.json()]).toMatchObject([
       503,
       { checks: { store: expect.stringContaining("Postgres") } },
@@ -57,7 +57,7 @@ test("while Postgres cannot keep an answer the platform is not asked, and work g
     await goesOn(60_000);
     expect(performance.now() - since).toBeLessThan(30_000);
     await poll(() => said({ fault: code, msg: "store writes again" }) > 0);
-    await poll(async () => (await ask(service, "/readyz")).status === 200, { deadlineMs: 10_000 });
+    await poll(async () => (await request(service, "/readyz")).status === 200, { deadlineMs: 10_000 });
   };
 
   await sitThrough(

@@ -7,7 +7,7 @@ import { loadRows, windowOf } from "../../support/store.ts";
 import { intercepted } from "./model/statements.ts";
 import { type StoreBundle, setupSource } from "./setup.ts";
 
-// Which instants an as-of query answers: all but those that a load may still stamp. An answer never changes afterwards.
+// Which instants an as-of query answers: all but those that a load may still stamp. A response never changes afterwards.
 
 const WORKSPACE = "00000000-0000-4000-8000-000000000001";
 const window = windowOf("day", "2026-03-01", "2026-03-02");
@@ -57,7 +57,7 @@ const asOf = (at: string, { client = reader, shift = "0 s" } = {}): Promise<numb
 const REFUSED = /running loads may still change this instant/;
 const refusal = (at: string, client = reader): Promise<pg.DatabaseError> =>
   asOf(at, { client }).then(
-    (traces) => Promise.reject(new Error(`answered with ${traces}`)),
+    (traces) => Promise.reject(new Error(`responded with ${traces}`)),
     (error: pg.DatabaseError) => error,
   );
 
@@ -66,12 +66,12 @@ async function standing(traces: number) {
   const gate = Promise.withResolvers<void>();
   const reached = Promise.withResolvers<number>();
   onTestFinished(() => gate.resolve());
-  let isStamped = false;
+  let hasFetchToken = false;
   const done = intercepted(
     {
       async before({ text, backend }) {
-        if (/insert into usage\.(became_final|restatement)/i.test(text)) isStamped = true;
-        if (text !== "COMMIT" || !isStamped) return;
+        if (/insert into usage\.(became_final|restatement)/i.test(text)) hasFetchToken = true;
+        if (text !== "COMMIT" || !hasFetchToken) return;
         reached.resolve(backend);
         await gate.promise;
       },
@@ -80,12 +80,12 @@ async function standing(traces: number) {
   );
   void done.catch(reached.reject);
   const backend = await reached.promise;
-  const stamp = await clock();
+  const fetchToken = await clock();
   const commit = async () => {
     gate.resolve();
     return done;
   };
-  return { backend, stamp, commit };
+  return { backend, fetchToken, commit };
 }
 
 test("while nothing is loaded, an instant of a second ago is answered", async () => {
@@ -106,13 +106,13 @@ describe("while a load runs", () => {
     await load(5);
     const before = await clock();
     await secondAfter(before);
-    const { stamp, commit } = await standing(6);
-    await secondAfter(stamp);
-    const { message, hint = "", code } = await refusal(stamp);
+    const { fetchToken, commit } = await standing(6);
+    await secondAfter(fetchToken);
+    const { message, hint = "", code } = await refusal(fetchToken);
     expect(message).toMatch(REFUSED);
     expect(code).toBe("22023");
     const limit = /Instants before (.*) can be answered\.$/.exec(message)?.[1] ?? "";
-    const [from, to] = [before, stamp].map(Date.parse) as [number, number];
+    const [from, to] = [before, fetchToken].map(Date.parse) as [number, number];
     expect(Date.parse(limit)).toBeGreaterThanOrEqual(Math.floor(from / 1000) * 1000);
     expect(Date.parse(limit)).toBeLessThanOrEqual(to);
     const again = /ask again at (\S+ \S+)\. If a load that started before then/.exec(hint)?.[1] ?? "";
@@ -122,35 +122,35 @@ describe("while a load runs", () => {
     expect(await asOf(limit, { shift: "-1 microsecond" })).toBe(5);
 
     expect(await commit()).toMatchObject({ outcome: "loaded", restated: 1 });
-    expect(await asOf(stamp)).toBe(6);
+    expect(await asOf(fetchToken)).toBe(6);
     expect(await asOf(limit, { shift: "-1 microsecond" })).toBe(5);
   });
 
   test("the oldest of several loads sets the limit, whichever ends first", async () => {
     await load(5);
     const old = await standing(6);
-    await secondAfter(old.stamp);
+    await secondAfter(old.fetchToken);
     const other = await connect("-c usage.load_instant=");
     await other.query("BEGIN; SELECT usage.load_instant()");
-    const { message } = await refusal(old.stamp);
+    const { message } = await refusal(old.fetchToken);
     await other.query("COMMIT");
-    expect((await refusal(old.stamp)).message).toBe(message);
+    expect((await refusal(old.fetchToken)).message).toBe(message);
     await other.query("BEGIN; SELECT usage.load_instant()");
     await old.commit();
-    expect(await asOf(old.stamp)).toBe(6);
+    expect(await asOf(old.fetchToken)).toBe(6);
     await other.query("ROLLBACK");
   });
 
   test("a load whose backend is killed refuses nothing any more", async () => {
     await load(5);
-    const { backend, stamp, commit } = await standing(6);
-    await secondAfter(stamp);
-    await expect(asOf(stamp)).rejects.toThrow(REFUSED);
+    const { backend, fetchToken, commit } = await standing(6);
+    await secondAfter(fetchToken);
+    await expect(asOf(fetchToken)).rejects.toThrow(REFUSED);
     await bundle.reader.query("SELECT pg_terminate_backend($1, 5000)", [backend]);
-    expect(await asOf(stamp)).toBe(5);
+    expect(await asOf(fetchToken)).toBe(5);
     // The store repeats the load on another connection.
     expect(await commit()).toMatchObject({ outcome: "loaded" });
-    expect(await asOf(stamp)).toBe(5);
+    expect(await asOf(fetchToken)).toBe(5);
   });
 
   test("loads of another database set no limit", async () => {
@@ -184,25 +184,25 @@ test("a load takes its lock before it draws its instant", async () => {
 });
 
 describe("a load that ends while a query runs", () => {
-  test("is part of the answer, although the query began before its end", async () => {
+  test("is part of the response, although the query began before its end", async () => {
     await load(5);
-    const { stamp, commit } = await standing(6);
-    await secondAfter(stamp);
+    const { fetchToken, commit } = await standing(6);
+    await secondAfter(fetchToken);
     await bundle.reader.query("SELECT pg_advisory_lock(1)");
     const query = reader.query(
       `SELECT f.traces::integer FROM (SELECT pg_advisory_xact_lock(1)::text AS got OFFSET 0) w
        CROSS JOIN LATERAL reporting_detail.usage_daily_as_of(($1 || w.got)::timestamptz, 'project') f`,
-      [stamp],
+      [fetchToken],
     );
     await poll(() => one(bundle.reader, "SELECT count(*) > 0 FROM pg_locks WHERE objid = 1 AND NOT granted"));
     await commit();
     await bundle.reader.query("SELECT pg_advisory_unlock(1)");
     expect((await query).rows).toEqual([{ traces: 6 }]);
-    expect(await asOf(stamp)).toBe(6);
+    expect(await asOf(fetchToken)).toBe(6);
   });
 
   test.each(["REPEATABLE READ", "SERIALIZABLE"])(
-    "is not missing from a %s transaction: it answers up to the latest request that it sees",
+    "is not missing from a %s transaction: it responds up to the latest request that it sees",
     async (level) => {
       const begin = `BEGIN ISOLATION LEVEL ${level} READ ONLY; SELECT count(*) FROM reporting.dim_date`;
       await load(5);
@@ -217,25 +217,25 @@ describe("a load that ends while a query runs", () => {
       const { db } = bundle.store;
       const { sourceId } = bundle;
       const what = { meter: "traces", purpose: "load", groupBy: "project" } as const;
-      const asked = { ...what, sourceId, window, workspaces: 1 };
-      const stamp = await beginFetch(db, asked);
-      await finishFetch(db, stamp, { outcome: "loaded" });
-      await beginFetch(db, asked);
+      const requested = { ...what, sourceId, window, workspaces: 1 };
+      const fetchToken = await beginFetch(db, requested);
+      await finishFetch(db, fetchToken, { outcome: "loaded" });
+      await beginFetch(db, requested);
       const load6 = await standing(6);
-      await secondAfter(load6.stamp);
+      await secondAfter(load6.fetchToken);
       await reader.query(begin);
       await load6.commit();
       expect(await asOf(first)).toBe(5);
       // The load is not in this snapshot, and no lock tells of it any more.
-      await expect(asOf(load6.stamp)).rejects.toThrow(REFUSED);
+      await expect(asOf(load6.fetchToken)).rejects.toThrow(REFUSED);
       await reader.query("ROLLBACK");
-      expect(await asOf(load6.stamp)).toBe(6);
+      expect(await asOf(load6.fetchToken)).toBe(6);
     },
   );
 });
 
 test.each(["project", "workspace"])(
-  "an answer by %s is refused if its history is pruned while it is read",
+  "a response by %s is refused if its history is pruned while it is read",
   async (by) => {
     await load(5);
     const at = await clock();

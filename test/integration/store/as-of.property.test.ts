@@ -80,7 +80,7 @@ test("a load counts from its very instant on, and not a microsecond before", asy
     for (const traces of [5, 7, 9]) await load(groupBy, traces);
   }
   // As if that was an hour ago: only the past is answered.
-  const stamps = await rowsOf(`
+  const fetchTokens = await rowsOf(`
     WITH final AS (UPDATE usage.became_final SET final_at = final_at - interval '1 hour' RETURNING scope_id, final_at AS at),
          restated AS (
            UPDATE usage.restatement SET restated_at = restated_at - interval '1 hour'
@@ -93,14 +93,14 @@ test("a load counts from its very instant on, and not a microsecond before", asy
       SELECT scope_id, at, old_traces, new_traces FROM restated JOIN usage.series USING (series_id)
     ) s
     JOIN usage.trace_scope USING (scope_id) ORDER BY group_by, new`);
-  expect(stamps.map((stamp) => [stamp.group_by, stamp.old, stamp.new])).toEqual([
+  expect(fetchTokens.map((fetchToken) => [fetchToken.group_by, fetchToken.old, fetchToken.new])).toEqual([
     ...["project", "workspace"].flatMap((by) => [
       [by, null, 5],
       [by, 5, 7],
       [by, 7, 9],
     ]),
   ]);
-  for (const { group_by, at, old, new: changed } of stamps) {
+  for (const { group_by, at, old, new: changed } of fetchTokens) {
     const [exactly, before] = await Promise.all(
       ["0", "1 microsecond"].map((shift) =>
         rowsOf(

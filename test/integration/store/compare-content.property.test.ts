@@ -4,7 +4,7 @@ import { STRIDE_MS } from "../../../src/core/domain/time/stride.ts";
 import type { ExportRow } from "../../../src/core/domain/usage/export.ts";
 import { scopesOf } from "../../../src/core/store/catalog/scopes.ts";
 import { compareExport } from "../../../src/core/store/proof/compare-export.ts";
-import { drawStamp } from "../../../src/core/store/work/fetch-ledger.ts";
+import { drawFetchToken } from "../../../src/core/store/work/fetch-ledger.ts";
 import { times } from "../../support/drawn.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
@@ -184,7 +184,7 @@ test.each(["day", "hour"] as const)(
           workspaceIds: [WORKSPACE],
           scopeIds,
           whole: true,
-          stamp: await drawStamp(store.db),
+          fetchToken: await drawFetchToken(store.db),
           rows: async function* () {
             read++;
             for (let from = 0; from < exported.length; from += 300) yield exported.slice(from, from + 300);

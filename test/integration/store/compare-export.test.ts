@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
-import type { FetchStamp } from "../../../src/core/domain/coverage/finality.ts";
+import type { FetchToken } from "../../../src/core/domain/coverage/finality.ts";
 import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
 import type { Window } from "../../../src/core/domain/time/window.ts";
 import type { ExportRow } from "../../../src/core/domain/usage/export.ts";
 import type { GroupBy } from "../../../src/core/domain/usage/record.ts";
 import { scopesOf } from "../../../src/core/store/catalog/scopes.ts";
 import { compareExport } from "../../../src/core/store/proof/compare-export.ts";
-import { drawStamp } from "../../../src/core/store/work/fetch-ledger.ts";
-import { type AnswerRow, loadRows, windowOf } from "../../support/store.ts";
+import { drawFetchToken } from "../../../src/core/store/work/fetch-ledger.ts";
+import { loadRows, type ResponseRow, windowOf } from "../../support/store.ts";
 import { type StoreBundle, setupSource } from "./setup.ts";
 
 // Exports with more keys and rows than one batch takes.
@@ -17,7 +17,7 @@ const OTHER = "0b7c7f3e-0000-4000-8000-000000000002";
 const window = windowOf("day", "2026-02-01T00:00:00Z", "2026-02-11T00:00:00Z");
 const bucket = (day: number) => new Date(window.start + day * DAY_MS).toISOString();
 
-async function loaded(rows: readonly AnswerRow[]) {
+async function loaded(rows: readonly ResponseRow[]) {
   const dataStart = Date.parse("2026-01-05T00:00:00Z");
   const { sourceId, ...bundle } = await setupSource(
     { workspaceIds: [WORKSPACE, OTHER], dataStart },
@@ -34,14 +34,14 @@ async function compare(
   sourceId: number,
   batches: () => Iterable<readonly Given[]>,
   given: {
-    stamp?: FetchStamp;
+    fetchToken?: FetchToken;
     groupBy?: GroupBy;
     mostKeys?: number;
     bucketMs?: number;
     window?: Window;
   } = {},
 ) {
-  const { stamp, groupBy = "project", bucketMs = DAY_MS, window: within = window, ...most } = given;
+  const { fetchToken, groupBy = "project", bucketMs = DAY_MS, window: within = window, ...most } = given;
   const workspaceIds = groupBy === "workspace" ? [WORKSPACE, OTHER] : [WORKSPACE];
   const { store } = bundle;
   const comparison = await compareExport(store, {
@@ -51,7 +51,7 @@ async function compare(
     window: within,
     workspaceIds,
     scopeIds: await scopesOf(store.db, { sourceId, groupBy, stride: within.stride, workspaceIds }),
-    stamp: stamp ?? (await drawStamp(store.db)),
+    fetchToken: fetchToken ?? (await drawFetchToken(store.db)),
     whole: true,
     withNames: true,
     rows: async function* () {
@@ -87,7 +87,7 @@ const kept = ({ reader }: StoreBundle) =>
 const IDS = Array.from({ length: 2_500 }, (_, i) => `project ${i}, "with" \\a\ttab`);
 
 describe("an export of thousands of keys", () => {
-  const stored = IDS.flatMap((id, i): AnswerRow[] =>
+  const stored = IDS.flatMap((id, i): ResponseRow[] =>
     [0, 1].map((day) => [bucket(day), id, i + day + 1, `Name ${i}`]),
   );
   const same = () => [0, 1].map((day) => IDS.map((id, i): Given => [day, id, i + day + 1, `Name ${i}`]));
@@ -171,7 +171,7 @@ test.each([1, 5_000])(
       groupBy: "project",
       workspaceId: WORKSPACE,
       window: week,
-      rows: ids.map((id): AnswerRow => ["2026-02-05T00:00:00Z", id, 2]),
+      rows: ids.map((id): ResponseRow => ["2026-02-05T00:00:00Z", id, 2]),
     });
     const batches = function* () {
       for (let from = 0; from < many; from += 500)
@@ -231,13 +231,13 @@ test("an export that a load overtook in one day of one of its workspaces is outd
     });
   await load(WORKSPACE, 5);
   await load(OTHER, 7);
-  const stamp = await drawStamp(store.db);
+  const fetchToken = await drawFetchToken(store.db);
   await load(OTHER, 9, windowOf("day", "2026-02-03T00:00:00Z", "2026-02-04T00:00:00Z"));
   const old: Given[] = [
     [2, WORKSPACE, 5],
     [2, OTHER, 7],
   ];
-  const options = { stamp, groupBy: "workspace" } as const;
+  const options = { fetchToken, groupBy: "workspace" } as const;
   expect(await compare(bundle, sourceId, () => [old], options)).toMatchObject({
     outcome: "outdated",
     open: 0,

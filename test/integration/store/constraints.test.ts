@@ -9,7 +9,7 @@ const WHOLE = `
   INSERT INTO usage.source (slug, base_url, data_start, hourly_hours, configuration_digest)
     VALUES ('default', 'http://platform.test', '2026-01-05', 24, 'digest');
   INSERT INTO usage.configuration_change (source_id, setting, old_value, new_value) VALUES (1, 'base_url', 'http://a', 'http://b');
-  INSERT INTO usage.source_meter (source_id, meter, state, evidence, ask_again_at)
+  INSERT INTO usage.source_meter (source_id, meter, state, evidence, request_again_at)
     VALUES (1, 'longlived', 'counted', 'test', now());
   INSERT INTO usage.source_fact (source_id, fact, evidence) VALUES (1, 'no_hour', 'test');
   INSERT INTO usage.entity (source_id, dimension, external_id) VALUES (1, 'workspace', 'w1'), (1, 'project', 'p1');
@@ -55,7 +55,7 @@ const WHOLE = `
   SELECT usage.charges_due(1::smallint, NULL);
   INSERT INTO usage.closed_correction VALUES (1, '2026-01-05', 1, 'sku', 'traces', 1, 0, 0, 0.5, 'USD', -2, -1);
   INSERT INTO usage.route VALUES ('mail', 1, 'email', 'USAGE_ROUTE_SMTP', 'a@example.com', '{b@example.com}', NULL, NULL, NULL);
-  INSERT INTO usage.route_state VALUES (1, 'mail', 'one', now(), now(), 1, 'it answered 500', now());
+  INSERT INTO usage.route_state VALUES (1, 'mail', 'one', now(), now(), 1, 'it responded with 500', now());
   INSERT INTO usage.notification VALUES (1, 'mail', 'stale', '', 1, 0, now(), now(), NULL);
   INSERT INTO usage.ended_session VALUES ('00000000-0000-4000-8000-000000000001', now());
   INSERT INTO usage.difference (scope_id, compared_with, kind, period_start, period_end, external_id, fetch_number)

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { FetchStamp } from "../../../src/core/domain/coverage/finality.ts";
+import type { FetchToken } from "../../../src/core/domain/coverage/finality.ts";
 import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
 import type { GroupBy } from "../../../src/core/domain/usage/record.ts";
 import { scopesOf } from "../../../src/core/store/catalog/scopes.ts";
@@ -8,7 +8,7 @@ import {
   compareGroupings,
   compareTotals,
 } from "../../../src/core/store/proof/control-totals.ts";
-import { drawStamp } from "../../../src/core/store/work/fetch-ledger.ts";
+import { drawFetchToken } from "../../../src/core/store/work/fetch-ledger.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
 
@@ -80,12 +80,12 @@ test("totals are compared with the days of their part by id, and parts that agre
     ],
   );
   await load(OTHER, [0, 6], [[0, "a", 5]]);
-  const compare = async (totals: readonly ControlTotal[], stamp?: FetchStamp) =>
+  const compare = async (totals: readonly ControlTotal[], fetchToken?: FetchToken) =>
     compareTotals(store, {
       scopeIds: [other, one],
       parts: PARTS,
       totals,
-      stamp: stamp ?? (await drawStamp(store.db)),
+      fetchToken: fetchToken ?? (await drawFetchToken(store.db)),
     });
   const equal = [
     total(one, 0, "a", 3),
@@ -97,14 +97,14 @@ test("totals are compared with the days of their part by id, and parts that agre
     total(other, 0, "a", 3),
     total(other, 1, "x", 0),
   ];
-  const first = await drawStamp(store.db);
+  const first = await drawFetchToken(store.db);
   expect(await compare(equal, first)).toEqual({ compared: [one, other], differences: [] });
   const n = first.fetchNumber;
   const all = [one, other].flatMap((id) => [`${id} 0-3 by ${n}`, `${id} 3-6 by ${n}`]);
   expect(await matched()).toEqual(all);
 
-  const older = await drawStamp(store.db);
-  const second = await drawStamp(store.db);
+  const older = await drawFetchToken(store.db);
+  const second = await drawFetchToken(store.db);
   const wrong = await compare(
     [total(one, 0, "a", 3), total(one, 0, "b", 4), total(one, 1, "a", 9), total(other, 0, "a", 5)],
     second,
@@ -132,12 +132,12 @@ test("totals are compared with the days of their part by id, and parts that agre
 test("a scope is compared only if it is final over all parts, and not loaded since", async () => {
   const { store, scopes, load, matched } = await setupTotals();
   const [one, other] = await scopes("project");
-  const compare = async (stamp?: FetchStamp) =>
+  const compare = async (fetchToken?: FetchToken) =>
     compareTotals(store, {
       scopeIds: [one, other],
       parts: PARTS,
       totals: [total(one, 0, "a", 7)],
-      stamp: stamp ?? (await drawStamp(store.db)),
+      fetchToken: fetchToken ?? (await drawFetchToken(store.db)),
     });
   const differs = { compared: [one], differences: [{ ...PARTS[0], storedTraces: null, controlTraces: 7 }] };
   await load(ONE, [1, 6], []);
@@ -147,7 +147,7 @@ test("a scope is compared only if it is final over all parts, and not loaded sin
   expect(await compare()).toMatchObject({ compared: [] });
   await load(ONE, [0, 2], []);
   expect(await compare()).toMatchObject(differs);
-  const before = await drawStamp(store.db);
+  const before = await drawFetchToken(store.db);
   await load(ONE, [3, 4], []);
   expect(await compare(before)).toEqual({ compared: [], differences: [] });
   expect(await compare()).toMatchObject(differs);

@@ -1,28 +1,28 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
-import { AnswerCollector } from "../../../src/core/domain/usage/answer.ts";
+import { ResponseCollector } from "../../../src/core/domain/usage/response.ts";
 import { scopesOf } from "../../../src/core/store/catalog/scopes.ts";
-import { type Load, type LoadResult, loadAnswer } from "../../../src/core/store/load/load.ts";
+import { type Load, type LoadResult, loadResponse } from "../../../src/core/store/load/load.ts";
 import { compactCoverage } from "../../../src/core/store/retention/compact.ts";
-import { drawStamp } from "../../../src/core/store/work/fetch-ledger.ts";
+import { drawFetchToken } from "../../../src/core/store/work/fetch-ledger.ts";
 import { times } from "../../support/drawn.ts";
 import { expectTrueDigests } from "./digests.ts";
 import { intercepted } from "./model/statements.ts";
-import { enterSource, FIRST_DAY, type StoreBundle, setupSource } from "./setup.ts";
+import { createSource, FIRST_DAY, type StoreBundle, setupSource } from "./setup.ts";
 
 const WORKSPACES = ["11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"];
 const DAYS = 5;
 /** A table of counts: day, workspace, project. */
 type Truth = number[][][];
-interface Asked {
+interface Requested {
   readonly from: number;
   readonly days: number;
   readonly workspaces: readonly number[];
 }
-const ALL: Asked = { from: 0, days: DAYS, workspaces: [0, 1] };
+const ALL: Requested = { from: 0, days: DAYS, workspaces: [0, 1] };
 
-/** Every workspace and day has a count, so that no answer seems to delete a window. */
+/** Every workspace and day has a count, so that no response seems to delete a window. */
 function truthOf(seed: number): Truth {
   return Array.from({ length: DAYS }, (_, day) =>
     WORKSPACES.map((_, workspace) =>
@@ -40,7 +40,7 @@ class Loads {
     this.#bundle = bundle;
   }
 
-  async load({ from, days, workspaces }: Asked, options: Partial<Load> = {}): Promise<LoadResult> {
+  async load({ from, days, workspaces }: Requested, options: Partial<Load> = {}): Promise<LoadResult> {
     const { store, sourceId } = this.#bundle;
     const window = {
       stride: "day" as const,
@@ -48,10 +48,10 @@ class Loads {
       end: FIRST_DAY + (from + days) * DAY_MS,
     };
     const workspaceIds = workspaces.map((one) => WORKSPACES[one] as string);
-    const answer = new AnswerCollector({ window, groupBy: "project", workspaceIds });
+    const response = new ResponseCollector({ window, groupBy: "project", workspaceIds });
     for (let day = from; day < from + days; day++) {
       for (const workspace of workspaces) {
-        answer.add(
+        response.add(
           (this.truth[day]?.[workspace] ?? []).flatMap((traces, project) =>
             traces < 0
               ? []
@@ -74,15 +74,15 @@ class Loads {
       meter: "traces" as const,
       groupBy: "project" as const,
       window,
-      answer,
+      response,
       settleAfterMs: 0,
-      stamp: await drawStamp(store.db),
+      fetchToken: await drawFetchToken(store.db),
       scopeIds: await scopesOf(store.db, scopes),
       ...options,
     };
     this.statements = [];
     const before = async ({ text }: { text: string }) => void this.statements.push(text);
-    return intercepted({ before }, () => loadAnswer(store, whole));
+    return intercepted({ before }, () => loadResponse(store, whole));
   }
 
   /** What is stored of a part, in the form of `truth`. */
@@ -116,7 +116,7 @@ async function setup() {
   return { ...bundle, loads: new Loads(bundle), reader: bundle.reader };
 }
 
-describe("an answer that is known by its digest", () => {
+describe("a response that is known by its digest", () => {
   test("is not compared with what is stored, and counts as unchanged and read again", async () => {
     const { loads, reader } = await setup();
     await loads.load(ALL);
@@ -153,27 +153,27 @@ describe("an answer that is known by its digest", () => {
       WORKSPACES.map(() => Array(DAYS).fill(false)),
     ];
     const notFinal = { settleAfterMs: 100 * 365 * DAY_MS };
-    for (const [nth, { asked, more = {} }] of [
-      { asked: ALL, more: notFinal },
-      { asked: { ...ALL, from: 2, days: 3 }, more: notFinal },
-      { asked: ALL, more: notFinal },
-      { asked: ALL },
-      { asked: { ...ALL, from: 1, days: 4 } },
-      { asked: { ...ALL, from: 0, days: 4 } },
-      { asked: { from: 0, days: 5, workspaces: [1] } },
+    for (const [nth, { requested, more = {} }] of [
+      { requested: ALL, more: notFinal },
+      { requested: { ...ALL, from: 2, days: 3 }, more: notFinal },
+      { requested: ALL, more: notFinal },
+      { requested: ALL },
+      { requested: { ...ALL, from: 1, days: 4 } },
+      { requested: { ...ALL, from: 0, days: 4 } },
+      { requested: { from: 0, days: 5, workspaces: [1] } },
       // Final days stay final.
-      { asked: { from: 1, days: 3, workspaces: [0] }, more: notFinal },
-      { asked: ALL },
-      { asked: { ...ALL, from: 0, days: 3 } },
-      { asked: ALL },
+      { requested: { from: 1, days: 3, workspaces: [0] }, more: notFinal },
+      { requested: ALL },
+      { requested: { ...ALL, from: 0, days: 3 } },
+      { requested: ALL },
       // Of one workspace it is the stored interval, of the other one a part of it.
-      { asked: { from: 0, days: 4, workspaces: [0] } },
-      { asked: { ...ALL, from: 0, days: 4 } },
+      { requested: { from: 0, days: 4, workspaces: [0] } },
+      { requested: { ...ALL, from: 0, days: 4 } },
     ].entries()) {
-      expect(await loads.load(asked, more)).toMatchObject({ outcome: "loaded", updated: 0 });
+      expect(await loads.load(requested, more)).toMatchObject({ outcome: "loaded", updated: 0 });
       expect(loads.compares(), `load ${nth}`).toBe(false);
-      for (const workspace of asked.workspaces) {
-        for (let day = asked.from; day < asked.from + asked.days; day++) {
+      for (const workspace of requested.workspaces) {
+        for (let day = requested.from; day < requested.from + requested.days; day++) {
           (fetches[workspace] as number[])[day] = nth + 1;
           if (more !== notFinal) (final[workspace] as boolean[])[day] = true;
         }
@@ -193,13 +193,13 @@ describe("an answer that is known by its digest", () => {
   });
 });
 
-const asked = fc
+const requested = fc
   .record({
     from: fc.nat(DAYS - 1),
     days: fc.integer({ min: 1, max: DAYS }),
     workspaces: fc.constantFrom([0], [1], [0, 1]),
   })
-  .map((one): Asked => ({ ...one, days: Math.min(one.days, DAYS - one.from) }));
+  .map((one): Requested => ({ ...one, days: Math.min(one.days, DAYS - one.from) }));
 /** As somebody else would change records. */
 const TAMPERINGS = [
   "UPDATE usage.dated_record SET traces = 99 WHERE bucket_start = $day",
@@ -208,7 +208,7 @@ const TAMPERINGS = [
   "TRUNCATE usage.dated_record",
 ];
 const step = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ do: fc.constant("load" as const), asked }) },
+  { weight: 6, arbitrary: fc.record({ do: fc.constant("load" as const), requested }) },
   {
     weight: 4,
     arbitrary: fc.record({
@@ -236,7 +236,7 @@ test("no order of loads, changes and merged intervals leaves a digest that lies"
   const bundle = await setup();
   let known = 0;
   const holds = async (steps: Step[]) => {
-    const sourceId = await enterSource(bundle, { workspaceIds: WORKSPACES, dataStart: FIRST_DAY });
+    const sourceId = await createSource(bundle, { workspaceIds: WORKSPACES, dataStart: FIRST_DAY });
     const loads = new Loads({ ...bundle, sourceId });
     await loads.load(ALL);
     for (const one of steps) {
@@ -250,10 +250,10 @@ test("no order of loads, changes and merged intervals leaves a digest that lies"
       } else if (one.do === "compact") {
         await compactCoverage(bundle.store, { sourceId, olderThanDays: 0 });
       } else {
-        expect(await loads.load(one.asked)).toMatchObject({ outcome: "loaded" });
+        expect(await loads.load(one.requested)).toMatchObject({ outcome: "loaded" });
         if (!loads.compares()) known++;
         const stored = await loads.stored();
-        const { from, days, workspaces } = one.asked;
+        const { from, days, workspaces } = one.requested;
         for (let day = from; day < from + days; day++) {
           for (const workspace of workspaces)
             expect(stored[day]?.[workspace]).toEqual(loads.truth[day]?.[workspace]);
@@ -265,12 +265,12 @@ test("no order of loads, changes and merged intervals leaves a digest that lies"
     await loads.load(ALL);
     expect(await loads.stored()).toEqual(loads.truth);
   };
-  const load = { do: "load" as const, asked: ALL };
+  const load = { do: "load" as const, requested: ALL };
   const examples = TAMPERINGS.map((how): [Step[]] => [[load, { do: "tamper", day: 1, how }]]);
   await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 14 }), holds), {
     numRuns: times(12) + examples.length,
     examples,
   });
-  // The property is about something: some answers were known by their digest.
+  // The property is about something: some responses were known by their digest.
   expect(known).toBeGreaterThan(5);
 });

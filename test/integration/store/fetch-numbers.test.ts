@@ -3,18 +3,18 @@ import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
 import { failScopes, retryNow } from "../../../src/core/store/catalog/failures.ts";
 import {
   beginFetch,
-  drawStamp,
+  drawFetchToken,
   finishFetch,
   liftFetchNumbers,
   storeNow,
 } from "../../../src/core/store/work/fetch-ledger.ts";
 import { poll } from "../../support/poll.ts";
-import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
+import { createSource, FIRST_DAY, setupStore } from "./setup.ts";
 
 test("fetch numbers are lifted above restored data, even if several processes start at once", async () => {
   const bundle = await setupStore();
   const { store, reader } = bundle;
-  await enterSource(bundle, { workspaceIds: ["w1"], dataStart: FIRST_DAY });
+  await createSource(bundle, { workspaceIds: ["w1"], dataStart: FIRST_DAY });
   for (let round = 1; round <= 10; round++) {
     const newest = round * 1_000;
     await reader.query("DELETE FROM usage.coverage");
@@ -27,10 +27,10 @@ test("fetch numbers are lifted above restored data, even if several processes st
     await reader.query("SELECT setval('usage.fetch_number', $1, false)", [round % 2 === 0 ? newest : 1]);
     const start = async () => {
       await liftFetchNumbers(store);
-      return [await drawStamp(store.db), await drawStamp(store.db)];
+      return [await drawFetchToken(store.db), await drawFetchToken(store.db)];
     };
-    const stamps = (await Promise.all(Array.from({ length: 8 }, start))).flat();
-    const numbers = stamps.map((stamp) => stamp.fetchNumber);
+    const fetchTokens = (await Promise.all(Array.from({ length: 8 }, start))).flat();
+    const numbers = fetchTokens.map((fetchToken) => fetchToken.fetchNumber);
     expect(Math.min(...numbers)).toBeGreaterThan(newest);
     expect(new Set(numbers).size).toBe(numbers.length);
   }
@@ -44,16 +44,16 @@ test("fetch numbers are lifted above restored data, even if several processes st
                    WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted`;
     await poll(async () => (await reader.query(waits)).rows.length === 1, { deadlineMs: 20_000 });
     await client.query("SELECT setval('usage.fetch_number', 20000)");
-    return { stamp: await drawStamp(db), waiting };
+    return { fetchToken: await drawFetchToken(db), waiting };
   });
   await drawn.waiting;
-  expect((await drawStamp(store.db)).fetchNumber).toBeGreaterThan(drawn.stamp.fetchNumber);
+  expect((await drawFetchToken(store.db)).fetchNumber).toBeGreaterThan(drawn.fetchToken.fetchNumber);
 });
 
 test("where sequences are behind the data, a new epoch of digests begins; else it stays", async () => {
   const bundle = await setupStore();
   const { store, reader } = bundle;
-  await enterSource(bundle, { workspaceIds: ["w1"], dataStart: FIRST_DAY });
+  await createSource(bundle, { workspaceIds: ["w1"], dataStart: FIRST_DAY });
   const epoch = async () =>
     Number((await reader.query("SELECT last_value FROM usage.digest_epoch")).rows[0].last_value);
   const restore = async (fetchNumber: number, digestEpoch: number) => {
@@ -76,13 +76,18 @@ test("where sequences are behind the data, a new epoch of digests begins; else i
 test("a request is kept as it was asked, and as it ended", async () => {
   const bundle = await setupStore();
   const { store, reader } = bundle;
-  const sourceId = await enterSource(bundle, { workspaceIds: ["w1"], dataStart: FIRST_DAY });
+  const sourceId = await createSource(bundle, { workspaceIds: ["w1"], dataStart: FIRST_DAY });
   const window = { stride: "day" as const, start: FIRST_DAY, end: FIRST_DAY + 2 * DAY_MS };
   const before = await storeNow(store.db);
-  const asked = { sourceId, groupBy: "project" as const, window };
-  const first = await beginFetch(store.db, { ...asked, purpose: "load", meter: "longlived", workspaces: 3 });
+  const requested = { sourceId, groupBy: "project" as const, window };
+  const first = await beginFetch(store.db, {
+    ...requested,
+    purpose: "load",
+    meter: "longlived",
+    workspaces: 3,
+  });
   const second = await beginFetch(store.db, {
-    ...asked,
+    ...requested,
     purpose: "reconcile",
     meter: "deployments",
     workspaces: 1,
@@ -117,7 +122,7 @@ test("a request is kept as it was asked, and as it ended", async () => {
 test("whoever asks by hand makes all failures of the source due, and none of another one", async () => {
   const bundle = await setupStore();
   const { store, reader } = bundle;
-  const sourceId = await enterSource(bundle, { workspaceIds: ["w1"], dataStart: FIRST_DAY });
+  const sourceId = await createSource(bundle, { workspaceIds: ["w1"], dataStart: FIRST_DAY });
   const { rows: scopes } = await reader.query<{ scope_id: number }>(
     "SELECT scope_id FROM usage.scope ORDER BY scope_id LIMIT 2",
   );
@@ -128,10 +133,10 @@ test("whoever asks by hand makes all failures of the source due, and none of ano
     scopeIds: scopes.map((one) => one.scope_id),
   };
   const dayAt = (day: number) => ({ start: FIRST_DAY + day * DAY_MS, end: FIRST_DAY + (day + 1) * DAY_MS });
-  await failScopes(store, { ...failure, period: dayAt(0), stamp: await drawStamp(store.db) });
+  await failScopes(store, { ...failure, period: dayAt(0), fetchToken: await drawFetchToken(store.db) });
   // One whose time has come keeps it.
   await reader.query("UPDATE usage.failure SET retry_at = '2020-01-01Z'");
-  await failScopes(store, { ...failure, period: dayAt(2), stamp: await drawStamp(store.db) });
+  await failScopes(store, { ...failure, period: dayAt(2), fetchToken: await drawFetchToken(store.db) });
   const due = async () =>
     (
       await reader.query(

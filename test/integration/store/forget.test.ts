@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import { failScopes } from "../../../src/core/store/catalog/failures.ts";
 import { scopesOf } from "../../../src/core/store/catalog/scopes.ts";
-import { enterWorkspaces } from "../../../src/core/store/catalog/write-workspaces.ts";
+import { createWorkspaces } from "../../../src/core/store/catalog/write-workspaces.ts";
 import { createBackfill } from "../../../src/core/store/work/backfills.ts";
-import { drawStamp } from "../../../src/core/store/work/fetch-ledger.ts";
-import { enterTasks } from "../../../src/core/store/work/tasks.ts";
+import { drawFetchToken } from "../../../src/core/store/work/fetch-ledger.ts";
+import { createTasks } from "../../../src/core/store/work/tasks.ts";
 import { forgetSource, forgetWorkspace } from "../../../src/features/catalog/forget.store.ts";
 import { loadRows, untilLockWaits, windowOf } from "../../support/store.ts";
-import { enterSource, type StoreBundle, setupStore } from "./setup.ts";
+import { createSource, type StoreBundle, setupStore } from "./setup.ts";
 
 /** Forgetting leaves nothing behind, changes nothing else, and neither overtakes nor is overtaken by a load. */
 
@@ -32,7 +32,7 @@ async function rowCounts({ reader }: StoreBundle): Promise<Record<string, number
 
 async function setup() {
   const bundle = await setupStore();
-  const sourceId = await enterSource(bundle, { workspaceIds: [A], dataStart: START });
+  const sourceId = await createSource(bundle, { workspaceIds: [A], dataStart: START });
   await prove(bundle, sourceId, [A]);
   await load(bundle, sourceId, A);
   return { ...bundle, sourceId };
@@ -58,9 +58,9 @@ async function load({ store }: StoreBundle, sourceId: number, workspaceId: strin
 }
 
 /** Everything that may depend on workspace B: the same as of A, restatements, failures, fetch tasks, a price, a left-out close. */
-async function enterSecond(bundle: StoreBundle, sourceId: number) {
+async function createSecond(bundle: StoreBundle, sourceId: number) {
   const { store, reader } = bundle;
-  await enterWorkspaces(store.db, { sourceId, workspaceIds: [B] });
+  await createWorkspaces(store.db, { sourceId, workspaceIds: [B] });
   await prove(bundle, sourceId, [B]);
   await load(bundle, sourceId, B);
   const [scopeA = 0, scopeB = 0] = await scopesOf(store.db, {
@@ -76,9 +76,16 @@ async function enterSecond(bundle: StoreBundle, sourceId: number) {
     window: DAYS,
     rows: [["2026-03-01", B, 6]],
   });
-  const stamp = await drawStamp(store.db);
+  const fetchToken = await drawFetchToken(store.db);
   const period = windowOf("day", "2026-03-10", "2026-03-12");
-  await failScopes(store, { scopeIds: [scopeB], period, stamp, state: "failed", code: "x", message: "x" });
+  await failScopes(store, {
+    scopeIds: [scopeB],
+    period,
+    fetchToken,
+    state: "failed",
+    code: "x",
+    message: "x",
+  });
   const both = [
     { workspaceId: A, scopeId: scopeA },
     { workspaceId: B, scopeId: scopeB },
@@ -89,7 +96,7 @@ async function enterSecond(bundle: StoreBundle, sourceId: number) {
     window: period,
     members,
   }));
-  await enterTasks(store.db, { sourceId, tasks });
+  await createTasks(store.db, { sourceId, tasks });
   const range = { start: period.start, end: period.end };
   const backfill = await createBackfill(store, {
     sourceId,
@@ -122,7 +129,7 @@ test("a workspace goes with all that depends on it and nothing else", async () =
   const bundle = await setup();
   const { store, sourceId, reader } = bundle;
   const before = await rowCounts(bundle);
-  const { backfill } = await enterSecond(bundle, sourceId);
+  const { backfill } = await createSecond(bundle, sourceId);
   const full = await rowCounts(bundle);
   const forget = (how: object) => forgetWorkspace(store, { sourceId, workspaceId: B, ...HOW, ...how });
 
@@ -148,8 +155,8 @@ test("a workspace goes with all that depends on it and nothing else", async () =
   // named go after an hour.
   const { rows } = await reader.query("SELECT workspace_ids, scope_ids FROM usage.fetch_task");
   expect(rows).toEqual([{ workspace_ids: [A], scope_ids: [expect.any(Number)] }]);
-  const asked = await reader.query("SELECT backfill_id, workspace_ids FROM usage.backfill");
-  expect(asked.rows).toEqual([{ backfill_id: backfill, workspace_ids: [A] }]);
+  const requested = await reader.query("SELECT backfill_id, workspace_ids FROM usage.backfill");
+  expect(requested.rows).toEqual([{ backfill_id: backfill, workspace_ids: [A] }]);
   const { scope: _, recent_naming: _named, ...counts } = await rowCounts(bundle);
   const { scope: __, recent_naming: __named, ...expected } = before;
   expect(counts).toEqual({
@@ -165,7 +172,7 @@ test("a workspace goes with all that depends on it and nothing else", async () =
 test("a workspace of a closed month stays; one that was only left out, and never held a record, goes", async () => {
   const bundle = await setup();
   const { store, sourceId, reader } = bundle;
-  await enterWorkspaces(store.db, { sourceId, workspaceIds: [B] });
+  await createWorkspaces(store.db, { sourceId, workspaceIds: [B] });
   await reader.query(
     `WITH closed AS (
        INSERT INTO usage.close (source_id, period_start, period_end, settle_after_seconds, accepted_disagreements) VALUES ($1, '2026-03-01', '2026-04-01', 0, 0) RETURNING close_id
@@ -204,7 +211,7 @@ test("a load that was on its way stores nothing for a workspace that was forgott
     stride: "day",
     workspaceIds: [A],
   });
-  const stamp = await drawStamp(store.db);
+  const fetchToken = await drawFetchToken(store.db);
   // The load waits for the scopes, behind the one that forgets them.
   await reader.query("BEGIN");
   await reader.query("SELECT FROM usage.trace_scope WHERE scope_id = ANY ($1) FOR UPDATE", [scopeIds]);
@@ -220,7 +227,7 @@ test("a load that was on its way stores nothing for a workspace that was forgott
     sourceId,
     groupBy: "workspace",
     workspaceId: A,
-    stamp,
+    fetchToken,
     window: DAYS,
     rows: [["2026-03-02", A, 7]],
   });
@@ -228,14 +235,14 @@ test("a load that was on its way stores nothing for a workspace that was forgott
   await reader.query("COMMIT");
   expect(await forgetting).toMatchObject({ forgotten: true });
   expect(await loading).toMatchObject({ outcome: "discarded" });
-  await failScopes(store, { scopeIds, period: DAYS, stamp, state: "failed", code: "x", message: "x" });
+  await failScopes(store, { scopeIds, period: DAYS, fetchToken, state: "failed", code: "x", message: "x" });
   const counts = await rowCounts(bundle);
   expect([counts.dated_record, counts.monthly_total, counts.coverage, counts.failure]).toEqual([0, 0, 0, 0]);
 });
 
 test("a source goes with all that depends on it, and not while a process loads it", async () => {
   const bundle = await setupStore();
-  const first = await enterSource(bundle, { workspaceIds: [A], dataStart: START });
+  const first = await createSource(bundle, { workspaceIds: [A], dataStart: START });
   await prove(bundle, first, [A]);
   await load(bundle, first, A);
   const before = await rowCounts(bundle);
@@ -245,10 +252,10 @@ test("a source goes with all that depends on it, and not while a process loads i
      VALUES ('gone', 'http://x', '2026-03-01', 1, '') RETURNING source_id`,
   );
   const sourceId = rows[0]?.source_id ?? 0;
-  await enterWorkspaces(store.db, { sourceId, workspaceIds: [A] });
+  await createWorkspaces(store.db, { sourceId, workspaceIds: [A] });
   await prove(bundle, sourceId, [A]);
   await load(bundle, sourceId, A);
-  await enterSecond(bundle, sourceId);
+  await createSecond(bundle, sourceId);
   await reader.query("INSERT INTO usage.route_state (source_id, route) VALUES ($1, 'default')", [sourceId]);
   await reader.query(
     "INSERT INTO usage.notification VALUES ($1, 'default', 'stale', '', 1, 1, now(), now())",

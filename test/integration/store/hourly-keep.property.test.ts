@@ -8,9 +8,9 @@ import { dropOldHours } from "../../../src/core/store/retention/prune.ts";
 import { now } from "../../support/clock.ts";
 import { times } from "../../support/drawn.ts";
 import { connect } from "../../support/reporting.ts";
-import { type AnswerRow, loadRows, proveAccess } from "../../support/store.ts";
+import { loadRows, proveAccess, type ResponseRow } from "../../support/store.ts";
 import { monthsBy } from "../../support/views.ts";
-import { enterSource, setupStore } from "./setup.ts";
+import { createSource, setupStore } from "./setup.ts";
 
 const DAYS = 10;
 const START = floorToGrid(now(), DAY_MS) - (DAYS + 1) * DAY_MS;
@@ -24,7 +24,7 @@ const load = fc.record({
   gap: fc.integer({ min: 1, max: 5 }),
   traces: fc.nat(3),
   groupBy: fc.constantFrom("user" as const, "workspace" as const),
-  /** Fetched recently, so that an older answer may still arrive. */
+  /** Fetched recently, so that an older response may still arrive. */
   isFresh: fc.boolean(),
 });
 
@@ -70,7 +70,7 @@ test("old hours are removed with their coverage if their day is loaded, and no f
     loads: readonly (typeof load extends fc.Arbitrary<infer L> ? L : never)[],
     keepDays: number,
   ) => {
-    const sourceId = await enterSource(bundle, { workspaceIds: [WORKSPACE], dataStart: START });
+    const sourceId = await createSource(bundle, { workspaceIds: [WORKSPACE], dataStart: START });
     await proveAccess(store, { sourceId, workspaceIds: [WORKSPACE] });
     for (const { stride, at, length, gap, traces, groupBy, isFresh } of loads) {
       const [unit, size] = stride === "hour" ? [6 * HOUR_MS, HOUR_MS] : [DAY_MS, DAY_MS];
@@ -79,7 +79,7 @@ test("old hours are removed with their coverage if their day is loaded, and no f
       const id = groupBy === "workspace" ? WORKSPACE : "u1";
       const rows = Array.from({ length: (length * unit) / size }, (_, i) => i)
         .filter((i) => i % gap === 0)
-        .map((i): AnswerRow => [new Date(start + i * size).toISOString(), id, traces]);
+        .map((i): ResponseRow => [new Date(start + i * size).toISOString(), id, traces]);
       await loadRows(store, { sourceId, groupBy, workspaceId: WORKSPACE, window, rows });
       if (isFresh) continue;
       await query(

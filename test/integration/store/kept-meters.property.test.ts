@@ -13,7 +13,7 @@ import {
   type OpenDay,
   type OpenReason,
 } from "../../../src/features/close/open-days.ts";
-import { besideTraces } from "../../../src/features/costs/beside-traces.store.ts";
+import { otherTraces } from "../../../src/features/costs/beside-traces.store.ts";
 import { otherUsage } from "../../../src/features/costs/other-usage.store.ts";
 import { trustOfSources } from "../../../src/features/status/trust.store.ts";
 import { KEEP_PROOF } from "../../support/by-hand.ts";
@@ -38,7 +38,7 @@ const DATA_START = "2026-03-03";
 const DAYS = 31;
 const dayOf = (nth: number) => new Date(Date.parse(MONTH) + nth * DAY_MS).toISOString().slice(0, 10);
 
-const FLAWS = {
+const PROBLEMS = {
   gap: "missing",
   provisional: "provisional",
   failed: "failed",
@@ -48,10 +48,10 @@ const FLAWS = {
   total: "total_differs",
   tiers: "tiers_differ",
 } as const satisfies Record<string, OpenReason>;
-type Flaw = keyof typeof FLAWS;
+type Problem = keyof typeof PROBLEMS;
 
 interface Flawed {
-  readonly flaw: Flaw;
+  readonly problem: Problem;
   readonly meter: Kept;
   readonly workspace: string;
   readonly groupBy: GroupBy;
@@ -59,9 +59,9 @@ interface Flawed {
   readonly days: number;
 }
 
-const flaw: fc.Arbitrary<Flawed> = fc
+const problem: fc.Arbitrary<Flawed> = fc
   .record({
-    flaw: fc.constantFrom<Flaw>(...(Object.keys(FLAWS) as Flaw[])),
+    problem: fc.constantFrom<Problem>(...(Object.keys(PROBLEMS) as Problem[])),
     meter: fc.constantFrom<Kept>(...KEPT),
     workspace: fc.constantFrom(...WORKSPACES),
     groupBy: fc.constantFrom(...GROUPINGS),
@@ -69,7 +69,7 @@ const flaw: fc.Arbitrary<Flawed> = fc
     days: fc.integer({ min: 1, max: 3 }),
   })
   .map((one) =>
-    one.flaw === "tiers" && one.meter !== "longlived" ? { ...one, flaw: "total" as const } : one,
+    one.problem === "tiers" && one.meter !== "longlived" ? { ...one, problem: "total" as const } : one,
   )
   // Not every meter is split by every dimension.
   .map((one) =>
@@ -77,7 +77,7 @@ const flaw: fc.Arbitrary<Flawed> = fc
   );
 
 interface Scenario {
-  readonly flaws: readonly Flawed[];
+  readonly problems: readonly Flawed[];
   readonly wanted: readonly Meter[];
   readonly available: readonly Kept[];
   /** Of the others: those of which it is not known. */
@@ -89,7 +89,7 @@ interface Scenario {
 
 const scenario: fc.Arbitrary<Scenario> = fc.record({
   // Most months have none or few flaws: only then a close has something to decide.
-  flaws: fc.oneof(fc.constant([]), fc.array(flaw, { minLength: 1, maxLength: 4 })),
+  problems: fc.oneof(fc.constant([]), fc.array(problem, { minLength: 1, maxLength: 4 })),
   wanted: fc.subarray<Meter>([...KEPT]),
   available: fc.subarray<Kept>([...OTHERS]),
   unknown: fc.subarray<Kept>([...OTHERS]),
@@ -97,8 +97,8 @@ const scenario: fc.Arbitrary<Scenario> = fc.record({
   accepts: fc.boolean(),
 });
 
-const scenarioOf = (...flaws: Omit<Flawed, "workspace" | "groupBy">[]): Scenario => ({
-  flaws: flaws.map((one) => ({ ...one, workspace: WORKSPACES[0] as string, groupBy: "workspace" })),
+const scenarioOf = (...problems: Omit<Flawed, "workspace" | "groupBy">[]): Scenario => ({
+  problems: problems.map((one) => ({ ...one, workspace: WORKSPACES[0] as string, groupBy: "workspace" })),
   wanted: KEPT,
   available: [...OTHERS],
   unknown: [],
@@ -108,26 +108,26 @@ const scenarioOf = (...flaws: Omit<Flawed, "workspace" | "groupBy">[]): Scenario
 /** Those that chance may leave out. */
 const EXAMPLES: readonly Scenario[] = [
   // Deployment usage from before the data start, in the first half of the month alone.
-  scenarioOf({ flaw: "gap", meter: "deployments", first: 0, days: 2 }),
-  scenarioOf({ flaw: "gap", meter: "longlived", first: 3, days: 1 }),
+  scenarioOf({ problem: "gap", meter: "deployments", first: 0, days: 2 }),
+  scenarioOf({ problem: "gap", meter: "longlived", first: 3, days: 1 }),
   // Several reasons on one day, of which the first that applies is named.
   scenarioOf(
-    { flaw: "tiers", meter: "longlived", first: 5, days: 1 },
-    { flaw: "total", meter: "longlived", first: 5, days: 1 },
+    { problem: "tiers", meter: "longlived", first: 5, days: 1 },
+    { problem: "total", meter: "longlived", first: 5, days: 1 },
   ),
   scenarioOf(
-    { flaw: "total", meter: "deployments", first: 5, days: 2 },
-    { flaw: "open", meter: "deployments", first: 5, days: 1 },
-    { flaw: "provisional", meter: "deployments", first: 6, days: 1 },
-    { flaw: "failed", meter: "traces", first: 5, days: 1 },
+    { problem: "total", meter: "deployments", first: 5, days: 2 },
+    { problem: "open", meter: "deployments", first: 5, days: 1 },
+    { problem: "provisional", meter: "deployments", first: 6, days: 1 },
+    { problem: "failed", meter: "traces", first: 5, days: 1 },
   ),
   // Disagreements are accepted, and nothing else is.
   {
     ...scenarioOf(
-      { flaw: "total", meter: "traces", first: 4, days: 1 },
-      { flaw: "provisional", meter: "traces", first: 5, days: 1 },
-      { flaw: "failed", meter: "traces", first: 6, days: 1 },
-      { flaw: "gap", meter: "traces", first: 7, days: 1 },
+      { problem: "total", meter: "traces", first: 4, days: 1 },
+      { problem: "provisional", meter: "traces", first: 5, days: 1 },
+      { problem: "failed", meter: "traces", first: 6, days: 1 },
+      { problem: "gap", meter: "traces", first: 7, days: 1 },
     ),
     accepts: true,
   },
@@ -143,12 +143,12 @@ const isKept = (given: Scenario, meter: Kept) =>
 /** The first reason of each day that keeps the month open: `reason meter dimension workspace day`. */
 function expected(given: Scenario): string[] {
   const found = new Map<string, OpenReason>();
-  for (const { flaw: what, meter, workspace, groupBy, first, days } of given.flaws) {
+  for (const { problem: what, meter, workspace, groupBy, first, days } of given.problems) {
     const start = meter === "traces" ? 2 : 0;
     const isUnknown = meter !== "traces" && stateOf(given, meter) === "not_known";
     const begins = Math.max(start, meter === "deployments" && !isUnknown ? given.startsOn : 2);
     for (let nth = first; nth < Math.min(first + days, DAYS); nth++) {
-      const reason = isUnknown && what === "gap" ? "not_known" : FLAWS[what];
+      const reason = isUnknown && what === "gap" ? "not_known" : PROBLEMS[what];
       const isGap = (
         ["not_known", "missing", "provisional", "failed", "unverified"] as OpenReason[]
       ).includes(reason);
@@ -163,15 +163,15 @@ function expected(given: Scenario): string[] {
 }
 
 /** Loaded intervals of every cell: the whole month of others than traces, but for gaps, and where it is provisional. */
-function coverageOf(flaws: readonly Flawed[]) {
+function coverageOf(problems: readonly Flawed[]) {
   return KEPT.flatMap((meter) =>
     METER[meter].groupings.flatMap((groupBy) =>
       WORKSPACES.flatMap((workspace) => {
-        const own = flaws.filter(
+        const own = problems.filter(
           (one) => one.meter === meter && one.groupBy === groupBy && one.workspace === workspace,
         );
-        const has = (what: Flaw, nth: number) =>
-          own.some((one) => one.flaw === what && nth >= one.first && nth < one.first + one.days);
+        const has = (what: Problem, nth: number) =>
+          own.some((one) => one.problem === what && nth >= one.first && nth < one.first + one.days);
         const days = Array.from({ length: DAYS }, (_, nth) => nth)
           .filter((nth) => (meter !== "traces" || dayOf(nth) >= DATA_START) && !has("gap", nth))
           .map((nth) => ({ nth, final: !has("provisional", nth) }));
@@ -230,13 +230,13 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
     for (const meter of OTHERS) {
       const state = stateOf(given, meter);
       const startsOn = meter === "deployments" && state === "counted" ? dayOf(given.startsOn) : null;
-      await sql`insert into usage.source_meter (source_id, meter, state, evidence, starts_on, ask_again_at)
+      await sql`insert into usage.source_meter (source_id, meter, state, evidence, starts_on, request_again_at)
         values (${sourceId}, ${meter}, ${state}, 'test', ${startsOn}::date, now())`.execute(db);
     }
     await sql`
       insert into usage.coverage (scope_id, period_start, period_end, final, fetch_number, fetched_at, traced)
       select c.scope_id, x."from"::timestamp at time zone 'UTC', x."to"::timestamp at time zone 'UTC', x.final, 1, now(), '{}'
-      from json_to_recordset(${JSON.stringify(coverageOf(given.flaws))}::json)
+      from json_to_recordset(${JSON.stringify(coverageOf(given.problems))}::json)
         x (kind text, tier text, "groupBy" text, workspace text, "from" text, "to" text, final boolean)
       join usage.entity w on w.external_id = x.workspace
       join usage.scope c
@@ -247,7 +247,7 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
       insert into usage.reconciled (scope_id, period_start, period_end, fetch_number, reconciled_at)
       select scope_id, ${DATA_START}::timestamp at time zone 'UTC', ${dayOf(DAYS)}::timestamp at time zone 'UTC', 1, now()
       from usage.trace_scope`.execute(db);
-    for (const one of given.flaws) {
+    for (const one of given.problems) {
       const { kind, tier, measures } = METER[one.meter];
       const scope = sql`(select scope_id from usage.scope join usage.entity w on w.entity_id = workspace_id
         where kind = ${kind} and trace_tier = ${tier} and group_by = ${one.groupBy} and w.external_id = ${one.workspace})`;
@@ -256,17 +256,17 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
         (day) => sql`${day}::timestamp at time zone 'UTC'`,
       );
       const measure = measures[0] ?? "traces";
-      if (one.flaw === "gap" || one.flaw === "provisional") continue;
-      if (one.flaw === "failed" || one.flaw === "unverified") {
+      if (one.problem === "gap" || one.problem === "provisional") continue;
+      if (one.problem === "failed" || one.problem === "unverified") {
         await sql`
           insert into usage.failure (scope_id, period_start, period_end, state, code, message, fetch_number, attempts, failed_at, retry_at)
-          select ${scope}, day, day + interval '24 hours', ${one.flaw}, 'x', 'x', 2, 1, now(), now()
+          select ${scope}, day, day + interval '24 hours', ${one.problem}, 'x', 'x', 2, 1, now(), now()
           from generate_series(${from}, ${to} - interval '1 hour', interval '24 hours') day
           where not exists (select from usage.failure f where f.scope_id = ${scope} and f.period_start = day)`.execute(
           db,
         );
-      } else if (one.flaw === "open" || one.flaw === "contradicted") {
-        const state = FLAWS[one.flaw];
+      } else if (one.problem === "open" || one.problem === "contradicted") {
+        const state = PROBLEMS[one.problem];
         await sql`
           insert into usage.difference
             (scope_id, compared_with, external_id, period_start, period_end, measure, kind, stored_traces, other_traces, state, fetch_number)
@@ -274,7 +274,7 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
           from generate_series(${from}, ${to} - interval '1 hour', interval '24 hours') day
           on conflict do nothing`.execute(db);
       } else {
-        const found = one.flaw === "tiers" ? "tier_total" : "stride_total";
+        const found = one.problem === "tiers" ? "tier_total" : "stride_total";
         await sql`
           insert into usage.difference
             (scope_id, compared_with, kind, period_start, period_end, external_id, measure, stored_traces, other_traces, state, fetch_number)
@@ -298,9 +298,11 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
   const states = { closed: 0, open: 0 };
   await fc.assert(
     fc.asyncProperty(scenario, async (given) => {
-      const failures = given.flaws.filter(({ flaw: what }) => what === "failed" || what === "unverified");
+      const failures = given.problems.filter(
+        ({ problem: what }) => what === "failed" || what === "unverified",
+      );
       // One failure a day is kept, so two of them would be about the order in which they came.
-      fc.pre(new Set(failures.map(({ flaw: what }) => what)).size < 2);
+      fc.pre(new Set(failures.map(({ problem: what }) => what)).size < 2);
       await plant(given);
       const reasons = expected(given);
       const [trust] = await trustOfSources(db);
@@ -315,8 +317,8 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
       const ranges = [
         { start: Date.parse(DATA_START), end: Date.parse("2026-04-01"), othersStart: Date.parse(MONTH) },
       ];
-      const asked = { sourceId, ranges };
-      const [check] = await openDaysOf(db, asked);
+      const requested = { sourceId, ranges };
+      const [check] = await openDaysOf(db, requested);
       expect(check?.open.length).toBe(reasons.length);
       // By day, then by meter, dimension and workspace.
       const orderOf = ({ day, meter, groupBy, workspaceId }: OpenDay) =>
@@ -329,7 +331,7 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
         { ...range, end: middle },
         { start: middle, end: range.end },
       ]);
-      const parts = await openDaysOf(db, { ...asked, ranges: halves });
+      const parts = await openDaysOf(db, { ...requested, ranges: halves });
       expect(parts.flatMap(({ open }) => open)).toEqual(check?.open);
       // Closing takes a second, for it reads the charges: a few times are enough.
       if (blocking.length === 0 && closes++ >= MOST_CLOSES) return;
@@ -351,7 +353,7 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
       const range = { start: Date.parse(MONTH), end: Date.parse("2026-04-01") };
       const said = await otherUsage(db, { sourceId, range });
       // The page of a month reads the same by one statement.
-      expect((await besideTraces(db, { sourceId, monthStart: MONTH, range })).others).toEqual(said);
+      expect((await otherTraces(db, { sourceId, monthStart: MONTH, range })).others).toEqual(said);
       expect(said.map(({ meter, state }) => `${meter} ${state}`)).toEqual(
         METERS.flatMap((meter) => {
           if (meter === "traces" || meter === "shortlived") return [];

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { expect, test } from "vitest";
 import { monthAt } from "../../../src/core/domain/months/month.ts";
-import { drawStamp } from "../../../src/core/store/work/fetch-ledger.ts";
+import { drawFetchToken } from "../../../src/core/store/work/fetch-ledger.ts";
 import { keepUsageLimits } from "../../../src/features/costs/bill-terms.store.ts";
 import { keepProviderTotals } from "../../../src/features/costs/provider-totals.store.ts";
 import { setupSource } from "../../support/reporting.ts";
@@ -24,7 +24,7 @@ test("limits and provider totals of any number of workspaces are stored", async 
   await keepProviderTotals(store, {
     sourceId,
     month: monthAt(Date.parse("2026-03-01")),
-    stamp: await drawStamp(store.db),
+    fetchToken: await drawFetchToken(store.db),
     totals: ids.map((workspaceId) => ({ ...total, workspaceId })),
   });
   const { rows } = await sql`

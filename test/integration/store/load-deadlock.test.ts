@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
 import { WORKSPACES_PER_REQUEST } from "../../../src/core/domain/planning/request.ts";
 import { DAY_MS, HOUR_MS, type Stride } from "../../../src/core/domain/time/stride.ts";
-import { AnswerCollector } from "../../../src/core/domain/usage/answer.ts";
 import type { GroupBy } from "../../../src/core/domain/usage/record.ts";
+import { ResponseCollector } from "../../../src/core/domain/usage/response.ts";
 import { noteAccess } from "../../../src/core/store/access/workspace-access.ts";
 import { applyListing } from "../../../src/core/store/access/workspaces.ts";
 import { scopesOf } from "../../../src/core/store/catalog/scopes.ts";
-import { loadAnswer } from "../../../src/core/store/load/load.ts";
-import { drawStamp } from "../../../src/core/store/work/fetch-ledger.ts";
+import { loadResponse } from "../../../src/core/store/load/load.ts";
+import { drawFetchToken } from "../../../src/core/store/work/fetch-ledger.ts";
 import { intercepted } from "./model/statements.ts";
-import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
+import { createSource, FIRST_DAY, setupStore } from "./setup.ts";
 
 // Scopes of several strides and dimensions share their workspaces, projects and names, and a listing touches all of them.
 // With enough rows, query plans read them in different orders. Without one lock order, a quarter of these loads deadlock.
@@ -20,7 +20,7 @@ test("loads of full batches and listings never wait for each other in a circle",
   const bundle = await setupStore({ maxConnections: 6 });
   const { store, reader } = bundle;
   const all = Array.from({ length: 300 }, (_, i) => `w${(i * 7919) % 300}`);
-  const sourceId = await enterSource(bundle, { workspaceIds: all, dataStart: FIRST_DAY });
+  const sourceId = await createSource(bundle, { workspaceIds: all, dataStart: FIRST_DAY });
   await reader.query("ANALYZE");
   // Each batch and its order differ, but every test run has the same ones.
   let turn = 0;
@@ -39,8 +39,8 @@ test("loads of full batches and listings never wait for each other in a circle",
         start: FIRST_DAY,
         end: FIRST_DAY + (stride === "hour" ? 12 * HOUR_MS : DAY_MS),
       };
-      const answer = new AnswerCollector({ window, groupBy, workspaceIds });
-      answer.add(
+      const response = new ResponseCollector({ window, groupBy, workspaceIds });
+      response.add(
         workspaceIds.map((workspaceId, i) => ({
           bucketStart: FIRST_DAY,
           workspaceId,
@@ -49,15 +49,15 @@ test("loads of full batches and listings never wait for each other in a circle",
           traces: 1,
         })),
       );
-      const stamp = await drawStamp(store.db);
-      await loadAnswer(store, {
+      const fetchToken = await drawFetchToken(store.db);
+      await loadResponse(store, {
         meter: "traces",
         sourceId,
         groupBy,
         window,
-        stamp,
+        fetchToken,
         scopeIds,
-        answer,
+        response,
         settleAfterMs: DAY_MS,
       });
     }
@@ -69,9 +69,9 @@ test("loads of full batches and listings never wait for each other in a circle",
         name: name(),
         isDeleted: false,
       }));
-      await applyListing(store, { sourceId, workspaces, stamp: await drawStamp(store.db) });
+      await applyListing(store, { sourceId, workspaces, fetchToken: await drawFetchToken(store.db) });
       const named = some(100);
-      await noteAccess(store, { sourceId, asked: named, named, at: FIRST_DAY + round });
+      await noteAccess(store, { sourceId, requested: named, named, at: FIRST_DAY + round });
     }
   };
 

@@ -8,7 +8,7 @@ import { poll } from "../../support/poll.ts";
 import { lockWaits } from "../../support/store.ts";
 import { NAMES, type Question, type Row, WORKSPACES } from "./model/commands.ts";
 import { History } from "./model/history.ts";
-import type { ModelAnswer } from "./model/model.ts";
+import type { ModelResponse } from "./model/model.ts";
 import { intercepted, pausedAt } from "./model/statements.ts";
 import { type StoreBundle, setupStore } from "./setup.ts";
 
@@ -16,7 +16,7 @@ import { type StoreBundle, setupStore } from "./setup.ts";
 
 const question: Question = { groupBy: "project", stride: "day", at: 0, length: 2, workspaces: 0b001 };
 
-describe.each(["loaded before", "not loaded before"])("of two answers to one question, %s", (before) => {
+describe.each(["loaded before", "not loaded before"])("of two responses to one question, %s", (before) => {
   test.each(["older", "newer"])("the newer one wins if the %s one pauses at any statement", async (first) => {
     const bundle = await setupStore();
     for (let at = 1, stopped = true; stopped; at++) {
@@ -65,11 +65,11 @@ test("a load that pauses at any statement blocks no other dimension of its works
 test("the newer of two racing answers always wins", async () => {
   const { past, withBase } = await begin(await setupStore());
   for (let round = 0; round < 40; round++) {
-    const asked = { ...question, at: round % 3, length: round % 2 };
-    const answers = [await withBase(asked, 2 * round), await withBase(asked, 2 * round + 1)];
-    if (round % 4 < 2) answers.reverse();
-    const results = await Promise.all(answers.map((answer) => past.load(answer)));
-    settleAll(past, answers, results);
+    const requested = { ...question, at: round % 3, length: round % 2 };
+    const responses = [await withBase(requested, 2 * round), await withBase(requested, 2 * round + 1)];
+    if (round % 4 < 2) responses.reverse();
+    const results = await Promise.all(responses.map((response) => past.load(response)));
+    settleAll(past, responses, results);
     await past.check();
   }
 });
@@ -89,12 +89,12 @@ test("four connections load overlapping batches correctly while workspaces are l
   const errors: unknown[] = [];
   const holds = async (questions: [Question, number][]) => {
     const { past, withBase } = await begin(bundle);
-    const asked: { answer: ModelAnswer; place: number }[] = [];
+    const requested: { response: ModelResponse; place: number }[] = [];
     for (const [question, place] of questions) {
-      asked.push({ answer: await withBase(question, asked.length), place });
+      requested.push({ response: await withBase(question, requested.length), place });
     }
-    const waiting = asked.toSorted((a, b) => a.place - b.place).map(({ answer }) => answer);
-    const results = new Map<ModelAnswer, LoadResult>();
+    const waiting = requested.toSorted((a, b) => a.place - b.place).map(({ response }) => response);
+    const results = new Map<ModelResponse, LoadResult>();
     const work = async () => {
       for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
         results.set(next, await past.load(next));
@@ -140,19 +140,19 @@ test("two processes that contact a new source at once do not deadlock", async ()
   expect(failed).toEqual([]);
 });
 
-/** Answers that never cause a full-window deletion: each names the same project in every bucket. */
+/** Responses that never cause a full-window deletion: each names the same project in every bucket. */
 async function begin(bundle: StoreBundle) {
   const past = await History.begin(bundle);
   await past.list(listed(0), 0);
   await past.name(WORKSPACES, 0);
-  const withBase = (asked: Question, n: number) => {
+  const withBase = (requested: Question, n: number) => {
     const rows = WORKSPACES.flatMap((_, workspace) =>
       Array.from({ length: 18 }, (__, bucket): Row[] => [
         { workspace, bucket, id: "base", name: NAMES[n % NAMES.length] ?? null, traces: n + 1 },
         { workspace, bucket, id: `p${(n * 7 + bucket) % 5}`, name: null, traces: bucket },
       ]).flat(),
     );
-    return past.ask(asked, rows, 1_000);
+    return past.request(requested, rows, 1_000);
   };
   return { past, withBase };
 }
@@ -161,15 +161,15 @@ function listed(n: number): { id: string; name: string; isDeleted: boolean }[] {
   return WORKSPACES.map((id, i) => ({ id, name: `Workspace ${(n + i) % 4}`, isDeleted: false }));
 }
 
-async function settle(past: History, answer: ModelAnswer): Promise<void> {
-  past.happened(answer, await past.load(answer));
+async function settle(past: History, response: ModelResponse): Promise<void> {
+  past.happened(response, await past.load(response));
 }
 
-/** Applies to the model the answers that were loaded, in order of their numbers: overlapping loads have that order. */
-function settleAll(past: History, answers: readonly ModelAnswer[], results: readonly LoadResult[]): void {
-  const both = answers.map((answer, i) => ({ answer, result: results[i] as LoadResult }));
-  both.sort((a, b) => a.answer.fetchNumber - b.answer.fetchNumber);
-  for (const { answer, result } of both) if (result.outcome === "loaded") past.happened(answer, result);
+/** Applies to the model the responses that were loaded, in order of their numbers: overlapping loads have that order. */
+function settleAll(past: History, responses: readonly ModelResponse[], results: readonly LoadResult[]): void {
+  const both = responses.map((response, i) => ({ response, result: results[i] as LoadResult }));
+  both.sort((a, b) => a.response.fetchNumber - b.response.fetchNumber);
+  for (const { response, result } of both) if (result.outcome === "loaded") past.happened(response, result);
   // A discarded answer has met a newer one.
-  for (const { answer, result } of both) if (result.outcome !== "loaded") past.happened(answer, result);
+  for (const { response, result } of both) if (result.outcome !== "loaded") past.happened(response, result);
 }

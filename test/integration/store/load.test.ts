@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../src/core/domain/time/stride.ts";
 import { keepFindings } from "../../../src/core/store/proof/control-findings.ts";
 import { compareTotals } from "../../../src/core/store/proof/control-totals.ts";
-import { drawStamp } from "../../../src/core/store/work/fetch-ledger.ts";
+import { drawFetchToken } from "../../../src/core/store/work/fetch-ledger.ts";
 import { moveDataStart } from "../../../src/features/catalog/move-data-start.store.ts";
 import { KEEP_PROOF } from "../../support/by-hand.ts";
 import { loadRows } from "../../support/store.ts";
@@ -22,7 +22,7 @@ beforeEach(async () => {
 const iso = (day: number) => new Date(FIRST_DAY + day * DAY_MS).toISOString();
 const rowsOf = async (text: string, values: unknown[] = []) => (await bundle.reader.query(text, values)).rows;
 /** The first three days, of which one has traces. */
-const answer = (day: number) => ({
+const response = (day: number) => ({
   sourceId: bundle.sourceId,
   groupBy: "project" as const,
   workspaceId: WORKSPACE,
@@ -30,13 +30,13 @@ const answer = (day: number) => ({
   rows: [[iso(day), "p", 5]] as const,
 });
 
-test("an answer from before the data start moved is discarded", async () => {
+test("a response from before the data start moved is discarded", async () => {
   const { store } = bundle;
   await rowsOf("UPDATE usage.source SET data_start = $1", [iso(1).slice(0, 10)]);
-  expect(await loadRows(store, answer(0))).toMatchObject({ outcome: "discarded", inserted: 0 });
+  expect(await loadRows(store, response(0))).toMatchObject({ outcome: "discarded", inserted: 0 });
   expect(await rowsOf("SELECT FROM usage.coverage UNION ALL SELECT FROM usage.dated_record")).toEqual([]);
   const window = { stride: "day" as const, start: FIRST_DAY + DAY_MS, end: FIRST_DAY + 3 * DAY_MS };
-  expect((await loadRows(store, { ...answer(1), window })).outcome).toBe("loaded");
+  expect((await loadRows(store, { ...response(1), window })).outcome).toBe("loaded");
 });
 
 test("each load is added to its calendar months, across the ends of years and leap days", async () => {
@@ -44,7 +44,7 @@ test("each load is added to its calendar months, across the ends of years and le
   bundle = await setupSource({ workspaceIds: [WORKSPACE], dataStart });
   const load = (from: string, to: string, rows: readonly (readonly [string, string, number])[]) =>
     loadRows(bundle.store, {
-      ...answer(0),
+      ...response(0),
       sourceId: bundle.sourceId,
       window: { stride: "day", start: Date.parse(from), end: Date.parse(to) },
       rows: rows.map(([day, id, traces]) => [`${day}T00:00:00Z`, id, traces]),
@@ -83,12 +83,12 @@ test("the proof and the differences of days end when the data start moves past t
     start: FIRST_DAY + from * DAY_MS,
     end: FIRST_DAY + to * DAY_MS,
   });
-  await loadRows(store, { ...answer(4), window: { stride: "day", ...days(0, 5) } });
+  await loadRows(store, { ...response(4), window: { stride: "day", ...days(0, 5) } });
   const [{ scope_id: scopeId }] = await rowsOf("SELECT scope_id FROM usage.coverage");
   const total = { scopeId, part: 0, dimensionId: "p", measure: "traces", traces: 5 } as const;
-  const stamp = await drawStamp(store.db);
-  await compareTotals(store, { scopeIds: [scopeId], parts: [days(0, 5)], totals: [total], stamp });
-  const about = { kind: "grouping_total", fetchNumber: stamp.fetchNumber, compared: [] } as const;
+  const fetchToken = await drawFetchToken(store.db);
+  await compareTotals(store, { scopeIds: [scopeId], parts: [days(0, 5)], totals: [total], fetchToken });
+  const about = { kind: "grouping_total", fetchNumber: fetchToken.fetchNumber, compared: [] } as const;
   const found = { storedTraces: 5, controlTraces: 6, state: "platform_disagrees", ...days(0, 1) } as const;
   await keepFindings(store, about, [{ ...total, ...found, kind: about.kind }]);
   await rowsOf(
@@ -116,14 +116,14 @@ test("a day is noted as final by the first load in which it is, and no hour is",
   const noted = () =>
     rowsOf("SELECT period_start AS day, final_at::text AS at FROM usage.became_final ORDER BY period_start");
   const hours = { stride: "hour" as const, start: FIRST_DAY, end: FIRST_DAY + 3 * HOUR_MS };
-  await loadRows(store, { ...answer(0), window: hours });
-  await loadRows(store, { ...answer(0), settleAfterMs: 30 * DAY_MS });
+  await loadRows(store, { ...response(0), window: hours });
+  await loadRows(store, { ...response(0), settleAfterMs: 30 * DAY_MS });
   expect(await noted()).toEqual([]);
   // Fetched as the seventh day begins, so the first day ended five days before.
-  const stamp = { ...(await drawStamp(store.db)), fetchedAt: FIRST_DAY + 6 * DAY_MS };
-  await loadRows(store, { ...answer(0), stamp, settleAfterMs: 5 * DAY_MS });
+  const fetchToken = { ...(await drawFetchToken(store.db)), fetchedAt: FIRST_DAY + 6 * DAY_MS };
+  await loadRows(store, { ...response(0), fetchToken, settleAfterMs: 5 * DAY_MS });
   const first = await noted();
   expect(first).toEqual([{ day: new Date(FIRST_DAY), at: expect.any(String) }]);
-  await loadRows(store, answer(0));
+  await loadRows(store, response(0));
   expect(await noted()).toEqual([...first, { day: new Date(FIRST_DAY + DAY_MS), at: expect.any(String) }]);
 });

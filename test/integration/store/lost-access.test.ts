@@ -7,10 +7,10 @@ import {
 } from "../../../src/core/store/access/withdrawn-zeros.ts";
 import { noteAccess } from "../../../src/core/store/access/workspace-access.ts";
 import { applyListing } from "../../../src/core/store/access/workspaces.ts";
-import { beginFetch, drawStamp, finishFetch } from "../../../src/core/store/work/fetch-ledger.ts";
+import { beginFetch, drawFetchToken, finishFetch } from "../../../src/core/store/work/fetch-ledger.ts";
 import { KEEP_PROOF } from "../../support/by-hand.ts";
 import { poll } from "../../support/poll.ts";
-import { type AnswerRow, loadDeploymentRows, loadRows } from "../../support/store.ts";
+import { loadDeploymentRows, loadRows, type ResponseRow } from "../../support/store.ts";
 import { intercepted } from "./model/statements.ts";
 import { FIRST_DAY, type StoreBundle, setupSource } from "./setup.ts";
 
@@ -26,7 +26,7 @@ beforeEach(async () => {
   bundle = await setupSource({ workspaceIds: [WORKSPACE, OTHER], dataStart: FIRST_DAY });
 });
 
-const load = (rows: readonly AnswerRow[], groupBy: "workspace" | "project" = "workspace") =>
+const load = (rows: readonly ResponseRow[], groupBy: "workspace" | "project" = "workspace") =>
   loadRows(bundle.store, {
     sourceId: bundle.sourceId,
     groupBy,
@@ -38,18 +38,18 @@ const list = async (ids: readonly string[]) =>
   applyListing(bundle.store, {
     sourceId: bundle.sourceId,
     workspaces: ids.map((workspaceId) => ({ workspaceId, name: null, isDeleted: false })),
-    stamp: await drawStamp(bundle.store.db),
+    fetchToken: await drawFetchToken(bundle.store.db),
   });
-/** An answer over all of time, or the statistics of each, that names these of all that were asked for. */
+/** A response over all of time, or the statistics of each, that names these of all that were asked for. */
 const name = async (named: readonly string[], isStatistics = false) =>
   noteAccess(bundle.store, {
     sourceId: bundle.sourceId,
-    asked: [WORKSPACE, OTHER],
+    requested: [WORKSPACE, OTHER],
     named,
     isStatistics,
-    at: (await drawStamp(bundle.store.db)).fetchedAt,
+    at: (await drawFetchToken(bundle.store.db)).fetchedAt,
   });
-/** As if no answer had ever named or listed any workspace. */
+/** As if no response had ever named or listed any workspace. */
 const forget = () =>
   rowsOf("UPDATE usage.workspace SET used_before = NULL, readable_at = NULL, readable_since = NULL");
 const rowsOf = async (text: string, values: unknown[] = []) => (await bundle.reader.query(text, values)).rows;
@@ -105,19 +105,19 @@ test("a listing withdraws the zero of a load that has read the proof and is not 
   expect(await shown()).toEqual(UNVERIFIED);
 });
 
-test("a proof that was asked for before an answer had come does not confirm its zeros", async () => {
+test("a proof that was asked for before a response had come does not confirm its zeros", async () => {
   const { sourceId, store } = bundle;
   const window = { stride: "day" as const, start: FIRST_DAY, end: FIRST_DAY + 2 * DAY_MS };
-  const asked = { sourceId, purpose: "load" as const, window, workspaces: 1 };
-  const empty = await beginFetch(store.db, { meter: "traces", ...asked, groupBy: "workspace" });
-  const named = await beginFetch(store.db, { meter: "traces", ...asked, groupBy: "project" });
+  const requested = { sourceId, purpose: "load" as const, window, workspaces: 1 };
+  const empty = await beginFetch(store.db, { meter: "traces", ...requested, groupBy: "workspace" });
+  const named = await beginFetch(store.db, { meter: "traces", ...requested, groupBy: "project" });
   await name([WORKSPACE, OTHER]);
   const given = { sourceId, workspaceId: WORKSPACE, window };
-  await loadRows(store, { ...given, groupBy: "workspace", rows: [], stamp: empty });
+  await loadRows(store, { ...given, groupBy: "workspace", rows: [], fetchToken: empty });
   // It names the workspace, so its empty day is a zero.
-  const rows: AnswerRow[] = [[new Date(FIRST_DAY + DAY_MS).toISOString(), "p", 5]];
-  await loadRows(store, { ...given, groupBy: "project", rows, stamp: named });
-  for (const stamp of [empty, named]) await finishFetch(store.db, stamp, { outcome: "loaded" });
+  const rows: ResponseRow[] = [[new Date(FIRST_DAY + DAY_MS).toISOString(), "p", 5]];
+  await loadRows(store, { ...given, groupBy: "project", rows, fetchToken: named });
+  for (const fetchToken of [empty, named]) await finishFetch(store.db, fetchToken, { outcome: "loaded" });
   expect(await list([OTHER])).toEqual([{ workspaceId: WORKSPACE, isNewlyUnlisted: true, zeros: 2 }]);
   expect(await shown()).toEqual(UNVERIFIED);
   const left = await rowsOf(

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { type Actor, recordAction } from "../../../src/core/store/work/operator-actions.ts";
 import { forgetSource } from "../../../src/features/catalog/forget.store.ts";
 import { listActions } from "../../support/actions.ts";
-import { enterSource, setupStore } from "./setup.ts";
+import { createSource, setupStore } from "./setup.ts";
 
 /** Who did what, whatever becomes of the source. */
 
@@ -12,7 +12,7 @@ const BOB: Actor = { name: null, role: "operator", via: "command" };
 test("actions are recorded with who gave them and how they ended, and outlive their source", async () => {
   const bundle = await setupStore();
   const { store } = bundle;
-  const sourceId = await enterSource(bundle, { workspaceIds: [], dataStart: Date.parse("2026-03-01") });
+  const sourceId = await createSource(bundle, { workspaceIds: [], dataStart: Date.parse("2026-03-01") });
   await recordAction(store.db, ADA, { sourceId, action: "backfill.start", detail: "backfill 1" });
   await recordAction(store.db, BOB, { sourceId: null, action: "prices.import", detail: "prices.csv" });
   await recordAction(store.db, ADA, {

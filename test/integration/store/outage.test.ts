@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { retryAfterOutage } from "../../../src/core/store/catalog/failures.ts";
-import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
+import { createSource, FIRST_DAY, setupStore } from "./setup.ts";
 
 // The tests write the ledger of fetches by hand. Times are in minutes before now.
 
@@ -11,7 +11,7 @@ let sourceId: number;
 
 beforeEach(async () => {
   bundle = await setupStore();
-  sourceId = await enterSource(bundle, { workspaceIds: WORKSPACES, dataStart: FIRST_DAY });
+  sourceId = await createSource(bundle, { workspaceIds: WORKSPACES, dataStart: FIRST_DAY });
 });
 
 /** A request of the first day by project, one minute long. */
@@ -35,7 +35,7 @@ async function gaveUp(
   await bundle.reader.query(
     `INSERT INTO usage.failure (scope_id, period_start, period_end, state, code, message, attempts, fetch_number,
        failed_at, retry_at)
-     SELECT c.scope_id, d, d + interval '1 day', 'failed', $2, 'no answer', $7,
+     SELECT c.scope_id, d, d + interval '1 day', 'failed', $2, 'no response', $7,
             (SELECT max(fetch_number) FROM usage.fetch), now() - make_interval(mins => $3), now() + interval '1 hour'
      FROM usage.trace_scope c JOIN usage.entity e ON e.entity_id = c.workspace_id,
           (SELECT to_timestamp($5) + make_interval(days => $6) AS d) x
@@ -59,9 +59,9 @@ describe("after an outage", () => {
     "server_error",
     "network",
     "timeout",
-    "answer_cut",
-    "answer_too_large",
-    "answer_invalid",
+    "response_cut",
+    "response_too_large",
+    "response_invalid",
     "redirect_refused",
   ])("failures with %s are due at once", async (code) => {
     await fetched(60, "loaded");
@@ -73,7 +73,7 @@ describe("after an outage", () => {
   });
 
   test.each(["loaded", "discarded", "unconfirmed", "unverified", "refused", "compared"])(
-    "an answer with outcome %s ends it",
+    "a response with outcome %s ends it",
     async (outcome) => {
       for (const workspace of WORKSPACES) await gaveUp(30, { workspace });
       await fetched(5, outcome);
@@ -81,14 +81,14 @@ describe("after an outage", () => {
     },
   );
 
-  test("a refused request is an answer as well", async () => {
+  test("a refused request is a response as well", async () => {
     for (const workspace of WORKSPACES) await gaveUp(30, { workspace });
     await fetched(5, "failed", "request_refused");
     expect(await retryAfterOutage(bundle.store.db, sourceId)).toBe(3);
   });
 });
 
-test.each(["answer_invalid", "redirect_refused"])(
+test.each(["response_invalid", "redirect_refused"])(
   "the first three times %s are due once another request was answered, even one before it",
   async (code) => {
     await gaveUp(30, { code, attempts: 1, times: 3 });
@@ -101,7 +101,7 @@ test.each(["answer_invalid", "redirect_refused"])(
 test("as long as nothing is answered, only the newest failure is retried", async () => {
   for (const day of [0, 2, 1]) await gaveUp(30, { day });
   await fetched(5, "failed", "server_error");
-  await fetched(4, "failed", "answer_invalid");
+  await fetched(4, "failed", "response_invalid");
   await fetched(4, "running");
   expect(await retryAfterOutage(bundle.store.db, sourceId)).toBe(1);
   const { rows } = await bundle.reader.query(
@@ -113,8 +113,8 @@ test("as long as nothing is answered, only the newest failure is retried", async
 describe("a failure keeps its retry time", () => {
   test.each([
     ["request_refused", "failed"],
-    // About a record of an answer.
-    ["answer_invalid", "refused"],
+    // About a record of a response.
+    ["response_invalid", "refused"],
     ["rate_limited", "failed"],
     ["task_poisoned", "failed"],
   ])("if its code is %s and the request was %s", async (code, outcome) => {
@@ -125,10 +125,10 @@ describe("a failure keeps its retry time", () => {
 
   // The attempts were 32, 31 and 30 minutes ago. A request is answered one minute after it was sent.
   test.each([
-    { answered: "before the first attempt", minutesAgo: 34, released: 1 },
-    { answered: "after the first attempt, though sent before", minutesAgo: 33, released: 0 },
-    { answered: "between them", minutesAgo: 31, released: 0 },
-    { answered: "after the last one", minutesAgo: 29, released: 1 },
+    { responded: "before the first attempt", minutesAgo: 34, released: 1 },
+    { responded: "after the first attempt, though sent before", minutesAgo: 33, released: 0 },
+    { responded: "between them", minutesAgo: 31, released: 0 },
+    { responded: "after the last one", minutesAgo: 29, released: 1 },
   ])("if another request was answered $answered: $released released", async ({ minutesAgo, released }) => {
     await gaveUp(30);
     await fetched(minutesAgo, "loaded", undefined, 3);
@@ -136,7 +136,7 @@ describe("a failure keeps its retry time", () => {
     expect(await retryAfterOutage(bundle.store.db, sourceId)).toBe(released);
   });
 
-  test.each(["answer_invalid", "redirect_refused"])(
+  test.each(["response_invalid", "redirect_refused"])(
     "if it had %s four times, and another request was answered shortly before",
     async (code) => {
       await gaveUp(30, { code, times: 4, attempts: 1 });

@@ -8,7 +8,7 @@ import { migrate } from "../../../src/core/store/migrate.ts";
 import { createTestDatabase } from "../../support/database.ts";
 import { hasPgBouncer, startPgBouncer } from "../../support/pgbouncer.ts";
 import { loadRows, proveAccess } from "../../support/store.ts";
-import { enterSource, FIRST_DAY } from "./setup.ts";
+import { createSource, FIRST_DAY } from "./setup.ts";
 
 /** All tests of the store run through it with `npm run test:pgbouncer`. */
 
@@ -42,7 +42,7 @@ test("three migrations at once, a load and a page's limit work through PgBouncer
   const [store = page] = stores;
   const workspaceId = "00000000-0000-4000-8000-000000000001";
   const source = { workspaceIds: [workspaceId], dataStart: FIRST_DAY };
-  const sourceId = await enterSource({ url, store, reader: direct }, source);
+  const sourceId = await createSource({ url, store, reader: direct }, source);
   await proveAccess(store, { sourceId, workspaceIds: [workspaceId] });
   const load = (traces: number) =>
     loadRows(store, {

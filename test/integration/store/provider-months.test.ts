@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { monthNamed } from "../../../src/core/domain/months/month.ts";
 import { describeProviderMonth, type ProviderTotal } from "../../../src/core/domain/months/provider.ts";
-import { drawStamp } from "../../../src/core/store/work/fetch-ledger.ts";
-import { besideTraces } from "../../../src/features/costs/beside-traces.store.ts";
+import { drawFetchToken } from "../../../src/core/store/work/fetch-ledger.ts";
+import { otherTraces } from "../../../src/features/costs/beside-traces.store.ts";
 import { keepProviderTotals, monthsToRead } from "../../../src/features/costs/provider-totals.store.ts";
 import { FIRST_DAY, setupSource } from "./setup.ts";
 
@@ -23,7 +23,7 @@ test("a month of the billing provider is read again until it was compared to the
   await keep("2026-01", "unknown_workspace", null);
   await keep("2026-03", "not_loaded", null);
   const range = { start: Date.parse("2026-01-01"), end: Date.parse("2026-02-01") };
-  const { provider } = await besideTraces(store.db, { sourceId, monthStart: "2026-01-01", range });
+  const { provider } = await otherTraces(store.db, { sourceId, monthStart: "2026-01-01", range });
   expect(describeProviderMonth(provider)).toBe(
     "compared with the billing provider on 2026-04-10: traces of 1 workspace not compared (the workspace is not loaded here, and the provider counts 5 traces there).",
   );
@@ -70,7 +70,7 @@ test("a month of the billing provider is read again until it was compared to the
   expect(await due()).toEqual(["2026-02"]);
 });
 
-test("a whole answer replaces what was kept of its month, an older one nothing, and absent metrics are kept by meter", async () => {
+test("a whole response replaces what was kept of its month, an older one nothing, and absent metrics are kept by meter", async () => {
   const { store, reader, sourceId } = await setupSource({ workspaceIds: ["w1"], dataStart: FIRST_DAY });
   const [month, next] = ["2026-01", "2026-02"].flatMap((name) => monthNamed(name) ?? []);
   if (month === undefined || next === undefined) throw new Error("no month");
@@ -79,15 +79,15 @@ test("a whole answer replaces what was kept of its month, an older one nothing, 
     return { ...about, meter, unusable: "no_metric" };
   };
   const named = { ...absent("traces"), metricId: "m", metricName: "Traces", value: 7 };
-  const older = await drawStamp(store.db);
+  const older = await drawFetchToken(store.db);
   const kept = async () => {
     const { rows } = await reader.query<{ of: string }>(
       `SELECT concat_ws(', ', month_start, metric_id, workspace, value, outcome) AS of FROM usage.provider_total ORDER BY 1`,
     );
     return rows.map((row) => row.of);
   };
-  const keep = async (totals: readonly ProviderTotal[], of = month, stamp = drawStamp(store.db)) =>
-    keepProviderTotals(store, { sourceId, month: of, totals, stamp: await stamp });
+  const keep = async (totals: readonly ProviderTotal[], of = month, fetchToken = drawFetchToken(store.db)) =>
+    keepProviderTotals(store, { sourceId, month: of, totals, fetchToken: await fetchToken });
   const outcomes = await keep([absent("traces"), absent("longlived")]);
   expect(outcomes).toMatchObject([
     { meter: "traces", outcome: "no_metric", scopeId: null, storedTraces: null },
@@ -97,7 +97,7 @@ test("a whole answer replaces what was kept of its month, an older one nothing, 
   expect(await kept()).toEqual(both);
   expect(await keep([absent("traces")], month, Promise.resolve(older))).toHaveLength(1);
   expect(await kept()).toEqual(both);
-  // An older answer of another month replaces nothing of this one.
+  // An older response of another month replaces nothing of this one.
   await keep([named], next, Promise.resolve(older));
   expect(await kept()).toEqual([...both, "2026-02-01, m, , 7, no_metric"]);
   await keep([named]);

@@ -5,7 +5,7 @@ import { DAY_MS, HOUR_MS, STRIDES, type Stride } from "../../../src/core/domain/
 import { ensureScopes, scopesOf } from "../../../src/core/store/catalog/scopes.ts";
 import { rangeStatus } from "../../../src/core/store/coverage/range-status.ts";
 import { seed } from "../../support/drawn.ts";
-import { enterSource, type StoreBundle, setupStore } from "./setup.ts";
+import { createSource, type StoreBundle, setupStore } from "./setup.ts";
 
 /** What the tables say of a requested range, against a model that looks at each day by itself. */
 
@@ -44,14 +44,14 @@ const at = (n: number, unit: number) => new Date(DATA_START + n * unit);
 async function setupCells(cells: readonly Known[]) {
   const bundle = await setupStore();
   const workspaceIds = cells.map((_, n) => `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`);
-  const sourceId = await enterSource(bundle, { workspaceIds, dataStart: DATA_START });
+  const sourceId = await createSource(bundle, { workspaceIds, dataStart: DATA_START });
   await ensureScopes(bundle.store.db, { sourceId, groupings: ["user"], strides: STRIDES });
   const scopes = async (stride: Stride) =>
     scopesOf(bundle.store.db, { sourceId, groupBy: "user", stride, workspaceIds });
   const [hours, days] = [await scopes("hour"), await scopes("day")];
   for (const [n, known] of cells.entries()) {
-    await enter(bundle, hours[n] as number, known.hours ?? [], known.failedHours ?? [], HOUR_MS);
-    await enter(bundle, days[n] as number, known.days ?? [], known.failedDays ?? [], DAY_MS);
+    await create(bundle, hours[n] as number, known.hours ?? [], known.failedHours ?? [], HOUR_MS);
+    await create(bundle, days[n] as number, known.days ?? [], known.failedDays ?? [], DAY_MS);
   }
   const statusOf = (
     workspaces: readonly string[],
@@ -69,7 +69,7 @@ async function setupCells(cells: readonly Known[]) {
   return { bundle, workspaceIds, scopes, statusOf };
 }
 
-async function enter(
+async function create(
   { reader }: StoreBundle,
   scopeId: number,
   states: readonly State[],

@@ -57,7 +57,7 @@ describe("pruning", () => {
       [START, START + 7 * DAY_MS],
       [START + 8 * DAY_MS, START + 20 * DAY_MS],
     ]);
-    // The newest number fences off older answers, and the merged interval is at least as fresh as its oldest part.
+    // The newest number fences off older responses, and the merged interval is at least as fresh as its oldest part.
     expect(after[0].fetch_number).toBe(before.coverage[6].fetch_number);
     expect(after[0].fetched_at).toEqual(before.coverage[0].fetched_at);
     expect(await figures()).toEqual(before.figures);

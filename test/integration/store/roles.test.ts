@@ -25,7 +25,7 @@ async function startServer(mayCreateRoles: boolean) {
 
 test("migrate prints what a superuser must run if its role may not create roles, and goes on", async () => {
   const { superuser, url } = await startServer(false);
-  // As managed servers limit sessions. Migrations go past the pooler, which here does not answer.
+  // As managed servers limit sessions. Migrations go past the pooler, which here does not respond.
   await superuser.query("ALTER DATABASE usage SET idle_in_transaction_session_timeout = '1s'");
   const environment = { DATABASE_URL: "postgres://loader@127.0.0.1:1/usage", DATABASE_MIGRATE_URL: url.href };
 

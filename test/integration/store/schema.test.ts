@@ -62,7 +62,7 @@ test("a login of a migrated database compiles no queries, unless somebody has se
   const { url, drop } = await createTestDatabase();
   onTestFinished(drop);
   const name = new URL(url).pathname.slice(1);
-  const ask = async (text: string) => {
+  const request = async (text: string) => {
     const client = new pg.Client(url);
     await client.connect();
     const { rows } = await client.query(text);
@@ -71,10 +71,10 @@ test("a login of a migrated database compiles no queries, unless somebody has se
   };
   const store = openStore({ url, maxConnections: 2 });
   onTestFinished(() => store.close());
-  await ask(`ALTER DATABASE ${name} SET jit = on`);
+  await request(`ALTER DATABASE ${name} SET jit = on`);
   await migrate(store);
-  expect(await ask("SHOW jit")).toEqual([{ jit: "on" }]);
-  await ask(`ALTER DATABASE ${name} RESET jit`);
+  expect(await request("SHOW jit")).toEqual([{ jit: "on" }]);
+  await request(`ALTER DATABASE ${name} RESET jit`);
   await migrate(store);
-  expect(await ask("SHOW jit")).toEqual([{ jit: "off" }]);
+  expect(await request("SHOW jit")).toEqual([{ jit: "off" }]);
 });

@@ -3,7 +3,7 @@ import { DAY_MS, HOUR_MS } from "../../../src/core/domain/time/stride.ts";
 import type { Store } from "../../../src/core/store/db/database.ts";
 import { pruneHistory } from "../../../src/core/store/retention/prune.ts";
 import { now } from "../../support/clock.ts";
-import { type AnswerRow, loadRows, windowOf } from "../../support/store.ts";
+import { loadRows, type ResponseRow, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
 
 const WORKSPACE = "00000000-0000-4000-8000-000000000001";
@@ -22,7 +22,7 @@ beforeEach(async () => {
 const rows = (text: string, values: unknown[] = []) =>
   store.transaction(async ({ client }) => (await client.query(text, values)).rows);
 
-const load = (from: string, to: string, given: readonly AnswerRow[], settleAfterMs = 0) =>
+const load = (from: string, to: string, given: readonly ResponseRow[], settleAfterMs = 0) =>
   loadRows(store, {
     sourceId,
     groupBy: "project",
@@ -123,7 +123,7 @@ describe("late changes", () => {
     rows(
       "SELECT stride, was_final, age_hours, changes, traces_moved FROM usage.late_change ORDER BY was_final, age_hours",
     );
-  /** Days that ended so many hours ago, in the answer at hand. */
+  /** Days that ended so many hours ago, in the response at hand. */
   const today = Math.floor(now() / DAY_MS) * DAY_MS;
   const day = (ago: number) => iso(today - ago * DAY_MS).slice(0, 10);
 

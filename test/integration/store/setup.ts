@@ -57,9 +57,9 @@ export async function setupSource(
   options: { isStateTrue?: boolean } = {},
 ): Promise<StoreBundle & { sourceId: number }> {
   const bundle = await setupStore(options);
-  const sourceId = await enterSource(bundle, source);
-  const { workspaceIds: asked } = source;
-  await proveAccess(bundle.store, { sourceId, workspaceIds: asked });
+  const sourceId = await createSource(bundle, source);
+  const { workspaceIds: requested } = source;
+  await proveAccess(bundle.store, { sourceId, workspaceIds: requested });
   return { ...bundle, sourceId };
 }
 
@@ -81,7 +81,7 @@ const types: pg.CustomTypesConfig = {
 };
 
 /** Empties every table and enters one source with its workspaces and scopes. Returns the source's id. */
-export async function enterSource(
+export async function createSource(
   { store, reader }: StoreBundle,
   source: { workspaceIds: readonly string[]; dataStart: number },
 ): Promise<number> {

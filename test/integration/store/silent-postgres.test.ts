@@ -8,7 +8,7 @@ import { setupMigrated } from "../../support/store.ts";
 
 /** A connection that is open and says nothing, as behind a dead load balancer. No test may wait for the system's own limits. */
 
-const QUICK = { lookEveryMs: 200, connectMs: 5_000, answerMs: 1_000, longestMs: 60_000 };
+const QUICK = { lookEveryMs: 200, connectMs: 5_000, responseMs: 1_000, longestMs: 60_000 };
 const SILENT = { code: "postgres_silent", retryable: true };
 
 async function setup({ limits = QUICK, maxConnections = 3 } = {}) {
@@ -44,8 +44,8 @@ test("statements on connections that fell silent fail, and the pool goes on with
   await fillPool(store, 3);
   expect(proxy.open.size).toBeGreaterThanOrEqual(3);
   proxy.silence();
-  const asked = await Promise.allSettled([1, 2, 3].map(() => sql`select 1`.execute(store.db)));
-  for (const one of asked) expect(one).toMatchObject({ status: "rejected", reason: SILENT });
+  const requested = await Promise.allSettled([1, 2, 3].map(() => sql`select 1`.execute(store.db)));
+  for (const one of requested) expect(one).toMatchObject({ status: "rejected", reason: SILENT });
   await sql`select 1`.execute(store.db);
   expect(closed.reduce((sum, connections) => sum + connections, 0)).toBe(3);
 });
@@ -62,7 +62,7 @@ test("a transaction on a connection that falls silent between its statements is 
   expect({ runs, seen: await seen() }).toEqual({ runs: 2, seen: [2] });
 });
 
-test("a transaction is not repeated if the answer to its COMMIT is lost: its outcome is looked up", async () => {
+test("a transaction is not repeated if the response to its COMMIT is lost: its outcome is looked up", async () => {
   const { proxy, store, add, seen } = await setup();
   let runs = 0;
   let commits = 0;
@@ -147,7 +147,7 @@ test("a statement that Postgres works on for ever ends at the longest time", asy
 
 test("a store closes within the limit although Postgres is silent, with a statement under way and idle connections", async () => {
   const { proxy, url } = await setup();
-  const store = openStore({ url, limits: { ...QUICK, lookEveryMs: 60_000, answerMs: 200 } });
+  const store = openStore({ url, limits: { ...QUICK, lookEveryMs: 60_000, responseMs: 200 } });
   await fillPool(store, 2);
   const swallowed = new Promise<void>((resolve) => {
     proxy.decide = ({ data }) => {

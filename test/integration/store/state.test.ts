@@ -3,7 +3,7 @@ import { checkState } from "../../../src/app/doctor/check-state.ts";
 import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
 import { checkCharges, recomputeCharges } from "../../../src/core/store/months/charges.ts";
 import { loadRows } from "../../support/store.ts";
-import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
+import { createSource, FIRST_DAY, setupStore } from "./setup.ts";
 import { expectTrueState } from "./state.ts";
 
 /**
@@ -14,12 +14,12 @@ import { expectTrueState } from "./state.ts";
 test("a writer that leaves the state as it was is found, whatever it changes", async () => {
   const bundle = await setupStore({ isStateTrue: false });
   const { reader } = bundle;
-  const sourceId = await enterSource(bundle, {
+  const sourceId = await createSource(bundle, {
     workspaceIds: ["00000000-0000-4000-8000-000000000001"],
     dataStart: FIRST_DAY,
   });
   const at = (days: number) => new Date(FIRST_DAY + days * DAY_MS).toISOString();
-  const enter = async () => {
+  const create = async () => {
     await reader.query("DELETE FROM usage.coverage; DELETE FROM usage.failure");
     await reader.query(`
       INSERT INTO usage.coverage SELECT scope_id, '${at(0)}', '${at(4)}', true, 1, now(), '{}' FROM usage.scope;
@@ -36,7 +36,7 @@ test("a writer that leaves the state as it was is found, whatever it changes", a
     "UPDATE usage.failure SET state = 'unverified'",
     "DELETE FROM usage.failure",
   ]) {
-    await enter();
+    await create();
     await reader.query(
       "ALTER TABLE usage.coverage DISABLE TRIGGER USER; ALTER TABLE usage.failure DISABLE TRIGGER USER",
     );
@@ -50,7 +50,7 @@ test("a writer that leaves the state as it was is found, whatever it changes", a
     expect(first, change).toMatchObject({ stride: expect.any(String), at: expect.stringMatching(/Z$/) });
   }
   // The same statement, seen by the triggers.
-  await enter();
+  await create();
   await reader.query("UPDATE usage.coverage SET final = false");
   await expectTrueState(reader);
   expect(await checkState(bundle.store.db, sourceId)).toEqual({ scopes: 12, wrong: 0, first: undefined });
@@ -60,7 +60,7 @@ test("a charge that somebody changed by hand is found, and computing all anew me
   const bundle = await setupStore();
   const { reader, store } = bundle;
   const workspaceId = "00000000-0000-4000-8000-000000000001";
-  const sourceId = await enterSource(bundle, { workspaceIds: [workspaceId], dataStart: FIRST_DAY });
+  const sourceId = await createSource(bundle, { workspaceIds: [workspaceId], dataStart: FIRST_DAY });
   const window = { stride: "day" as const, start: FIRST_DAY, end: FIRST_DAY + 4 * DAY_MS };
   const day = new Date(FIRST_DAY).toISOString().slice(0, 10);
   await loadRows(store, {

@@ -2,10 +2,10 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
 import { beginFetch, finishFetch } from "../../../src/core/store/work/fetch-ledger.ts";
-import { claimTask, endTask, enterTasks, takeTasksToQueue } from "../../../src/core/store/work/tasks.ts";
+import { claimTask, createTasks, endTask, takeTasksToQueue } from "../../../src/core/store/work/tasks.ts";
 import { poll } from "../../support/poll.ts";
 import { untilLockWaits } from "../../support/store.ts";
-import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
+import { createSource, FIRST_DAY, setupStore } from "./setup.ts";
 
 // Fetch tasks as rows: which are taken for the queue, and that nobody ends what is not theirs.
 
@@ -18,7 +18,7 @@ const day = (at: number) => ({
 
 async function setup() {
   const bundle = await setupStore();
-  const sourceId = await enterSource(bundle, { workspaceIds: ["a"], dataStart: FIRST_DAY });
+  const sourceId = await createSource(bundle, { workspaceIds: ["a"], dataStart: FIRST_DAY });
   const { rows } = await bundle.reader.query<{ scope_id: number }>(
     "SELECT scope_id FROM usage.trace_scope WHERE group_by = 'project' AND stride = 'day'",
   );
@@ -45,7 +45,7 @@ interface Drawn {
   readonly of: "routine" | "running" | "other" | "paused";
   readonly groupBy: string;
   readonly stride: string;
-  readonly isQuiet: boolean;
+  readonly isIdle: boolean;
   readonly age: number;
   readonly from: number;
   readonly due: number | null;
@@ -56,7 +56,7 @@ const drawn: fc.Arbitrary<Drawn> = fc
     of: fc.constantFrom("routine", "routine", "running", "other", "paused"),
     groupBy: fc.constantFrom("workspace", "project", "user"),
     stride: fc.constantFrom("day", "hour"),
-    isQuiet: fc.boolean(),
+    isIdle: fc.boolean(),
     age: fc.nat(3),
     from: fc.nat(40),
     due: fc.option(fc.constantFrom(-3, -2, -1, 1)),
@@ -70,7 +70,7 @@ const AGES = { running: 2.5, other: 0.5, paused: 5 };
 const byRule = (a: Drawn, b: Drawn) =>
   Number(a.groupBy !== "workspace") - Number(b.groupBy !== "workspace") ||
   Number(a.stride === "hour") - Number(b.stride === "hour") ||
-  Number(a.isQuiet) - Number(b.isQuiet) ||
+  Number(a.isIdle) - Number(b.isIdle) ||
   b.from - a.from;
 
 /** Of the routine: by workspace, then what is due, and the rest. */
@@ -101,11 +101,11 @@ test("what is taken is the quarter that waited longest, the routine by workspace
         const { rows } = await reader.query<{ task_id: string; n: number }>(
           `WITH s AS (
            SELECT n, d.* FROM jsonb_array_elements($2::jsonb) WITH ORDINALITY e (one, n),
-             jsonb_to_record(one) d ("backfillId" integer, "groupBy" text, stride text, "isQuiet" boolean, age integer, "from" integer, due integer)
+             jsonb_to_record(one) d ("backfillId" integer, "groupBy" text, stride text, "isIdle" boolean, age integer, "from" integer, due integer)
          ), i AS (
            -- The scope tells them apart: a task of the routine is there once.
-           INSERT INTO usage.fetch_task (source_id, backfill_id, group_by, stride, is_quiet, period_start, period_end, scope_ids, workspace_ids, created_at, due_from)
-           SELECT $1, "backfillId", "groupBy", stride, "isQuiet", '2026-02-01Z'::timestamptz + "from" * interval '1 day',
+           INSERT INTO usage.fetch_task (source_id, backfill_id, group_by, stride, is_idle, period_start, period_end, scope_ids, workspace_ids, created_at, due_from)
+           SELECT $1, "backfillId", "groupBy", stride, "isIdle", '2026-02-01Z'::timestamptz + "from" * interval '1 day',
              '2026-02-02Z'::timestamptz + "from" * interval '1 day', ARRAY[n::integer], '{a}', '2026-06-01Z'::timestamptz - age * interval '1 day',
              now() + due * interval '1 day'
            FROM s ORDER BY n RETURNING task_id, scope_ids[1] AS n
@@ -134,8 +134,8 @@ test("what is taken is the quarter that waited longest, the routine by workspace
         const expected = [...oldest, ...rest, ...left].slice(0, 4 * fours);
         // Which of two alike comes first is nobody's business.
         const kindOf = (id: number) => {
-          const { of, groupBy, stride, isQuiet, from, due } = waiting.find((one) => one.id === id) ?? {};
-          const rest = (due ?? 0) < 0 ? due : `${isQuiet} ${from}`;
+          const { of, groupBy, stride, isIdle, from, due } = waiting.find((one) => one.id === id) ?? {};
+          const rest = (due ?? 0) < 0 ? due : `${isIdle} ${from}`;
           return `${of === "routine"} ${groupBy === "workspace"} ${stride} ${rest}`;
         };
         expect(taken.map(kindOf)).toEqual(expected.map(({ id }) => kindOf(id)));
@@ -155,25 +155,25 @@ test("whatever comes and however few places there are, nothing waits for ever, a
   const { reader, sourceId, backfill, take } = bundle;
   const running = await backfill("running", 0);
   let scope = 0;
-  const enter = async (tasks: readonly Drawn[], at: number) => {
+  const create = async (tasks: readonly Drawn[], at: number) => {
     const rows = tasks.map((one) => ({
       ...one,
       scope: ++scope,
       backfill: one.of === "running" ? running : null,
     }));
     await reader.query(
-      `INSERT INTO usage.fetch_task (source_id, backfill_id, group_by, stride, is_quiet, period_start, period_end, scope_ids, workspace_ids, created_at, due_from)
-       SELECT $1, backfill, "groupBy", stride, "isQuiet", '2026-02-01Z'::timestamptz + "from" * interval '1 day',
+      `INSERT INTO usage.fetch_task (source_id, backfill_id, group_by, stride, is_idle, period_start, period_end, scope_ids, workspace_ids, created_at, due_from)
+       SELECT $1, backfill, "groupBy", stride, "isIdle", '2026-02-01Z'::timestamptz + "from" * interval '1 day',
          '2026-02-02Z'::timestamptz + "from" * interval '1 day', ARRAY[scope], '{a}', '2026-06-01Z'::timestamptz + $3 * interval '15 minutes',
          now() + due * interval '1 day'
-       FROM jsonb_to_recordset($2) d (backfill integer, "groupBy" text, stride text, "isQuiet" boolean, "from" integer, due integer, scope integer)`,
+       FROM jsonb_to_recordset($2) d (backfill integer, "groupBy" text, stride text, "isIdle" boolean, "from" integer, due integer, scope integer)`,
       [sourceId, JSON.stringify(rows), at],
     );
   };
   const waiting = async () => {
     const { rows } = await reader.query<Drawn & { id: number; at: number }>(
       `SELECT task_id::integer AS id, CASE WHEN backfill_id IS NULL THEN 'routine' ELSE 'running' END AS of, t.group_by AS "groupBy", t.stride,
-         t.is_quiet AS "isQuiet", extract(epoch FROM t.period_start)::float8 AS "from", round(extract(epoch FROM t.due_from - now()) / 86400)::integer AS due,
+         t.is_idle AS "isIdle", extract(epoch FROM t.period_start)::float8 AS "from", round(extract(epoch FROM t.due_from - now()) / 86400)::integer AS due,
          extract(epoch FROM coalesce(b.created_at, t.created_at))::float8 AS at
        FROM usage.fetch_task t LEFT JOIN usage.backfill b USING (backfill_id) WHERE t.state = 'waiting'`,
     );
@@ -190,7 +190,7 @@ test("whatever comes and however few places there are, nothing waits for ever, a
       async (syncs, isRoutine) => {
         await reader.query("DELETE FROM usage.fetch_task");
         for (const [at, { load, fours }] of syncs.entries()) {
-          await enter(isRoutine ? load.filter(({ of }) => of !== "running") : load, at);
+          await create(isRoutine ? load.filter(({ of }) => of !== "running") : load, at);
           const before = await waiting();
           const taken = new Set((await take(4 * fours)).map(({ taskId }) => taskId));
           const after = await waiting();
@@ -232,7 +232,7 @@ test("a task is due from when its oldest provisional figure is too old; hours ar
       const window = { stride, start: day(0).start, end: day(2).end };
       return { meter: "traces", groupBy, window, members: [{ workspaceId: "a", scopeId: id }] } as const;
     });
-    await enterTasks(store.db, { sourceId, tasks, dueAfterMs });
+    await createTasks(store.db, { sourceId, tasks, dueAfterMs });
     const { rows } = await reader.query<{ of: string; ago: number | null }>(
       `DELETE FROM usage.fetch_task RETURNING group_by || ' ' || stride AS of,
          (extract(epoch FROM date_trunc('minute', now()) + interval '45 minutes' - due_from) / 60)::float8 AS ago`,
@@ -272,7 +272,7 @@ test("a task is due from when its oldest provisional figure is too old; hours ar
 test("nothing is taken of a source whose key is refused", async () => {
   const { store, reader, sourceId, members, take } = await setup();
   const tasks = [{ meter: "traces", groupBy: "project", window: day(0), members }] as const;
-  await enterTasks(store.db, { sourceId, tasks });
+  await createTasks(store.db, { sourceId, tasks });
   await reader.query(
     "UPDATE usage.source SET refused_at = now(), refused_code = 'unauthorized', refused_message = 'no'",
   );
@@ -313,7 +313,7 @@ test.each(["alone", "with its fetch"])(
   async (how) => {
     const { store, reader, sourceId, members, take } = await setup();
     const tasks = [{ meter: "traces", groupBy: "project", window: day(0), members }] as const;
-    await enterTasks(store.db, { sourceId, tasks });
+    await createTasks(store.db, { sourceId, tasks });
     const [message] = await take(1);
     const task = await claimTask(store.db, message as { taskId: number; generation: number });
     if (task === undefined) throw new Error("no task");
@@ -325,7 +325,7 @@ test.each(["alone", "with its fetch"])(
       window: day(0),
       workspaces: 1,
     } as const;
-    const stamp = await beginFetch(store.db, fetch);
+    const fetchToken = await beginFetch(store.db, fetch);
     const ending = { task, state: "done" } as const;
 
     await reader.query("BEGIN");
@@ -333,7 +333,7 @@ test.each(["alone", "with its fetch"])(
     const ended =
       how === "alone"
         ? endTask(store.db, ending)
-        : finishFetch(store.db, stamp, { outcome: "loaded", task: ending });
+        : finishFetch(store.db, fetchToken, { outcome: "loaded", task: ending });
     await untilLockWaits(store);
     await reader.query("COMMIT");
     await ended;

@@ -4,7 +4,7 @@ import type { Meter } from "../../../src/core/domain/usage/meter.ts";
 import { scopesOf } from "../../../src/core/store/catalog/scopes.ts";
 import type { ControlTotal } from "../../../src/core/store/proof/control-totals.ts";
 import { compareTiers, exceedingTiers, type TierPair } from "../../../src/core/store/proof/tier-totals.ts";
-import { drawStamp } from "../../../src/core/store/work/fetch-ledger.ts";
+import { drawFetchToken } from "../../../src/core/store/work/fetch-ledger.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
 
@@ -51,7 +51,7 @@ test("a total of short-lived traces is compared with what the long-lived ones le
     return { scopeId: pair.scopeId, part, dimensionId: pair.workspaceId, measure: "traces", traces };
   };
   const compare = async (totals: readonly ControlTotal[], of: readonly TierPair[] = pairs) =>
-    compareTiers(store, { pairs: of, parts, totals, stamp: await drawStamp(store.db) });
+    compareTiers(store, { pairs: of, parts, totals, fetchToken: await drawFetchToken(store.db) });
   // Of the other workspace, the second part is not loaded.
   const compared = [
     { scopeId: first.scopeId, period: parts[0] },
@@ -89,8 +89,8 @@ test("a total of short-lived traces is compared with what the long-lived ones le
 test("a pair is compared only while both sides are final and no newer than the total", async () => {
   const { store, pairs, first, load } = await setupTiers();
   const parts = [{ start: day(0), end: day(2) }];
-  const compared = async (stamp = drawStamp(store.db)) =>
-    (await compareTiers(store, { pairs, parts, totals: [], stamp: await stamp })).compared;
+  const compared = async (fetchToken = drawFetchToken(store.db)) =>
+    (await compareTiers(store, { pairs, parts, totals: [], fetchToken: await fetchToken })).compared;
   const both = [{ scopeId: first.scopeId, period: parts[0] }];
   await load(ONE, "traces", [5, 5]);
   expect(await compared()).toEqual([]);
@@ -99,7 +99,7 @@ test("a pair is compared only while both sides are final and no newer than the t
   await load(ONE, "longlived", [5, 5]);
   expect(await compared()).toEqual(both);
   for (const meter of ["traces", "longlived"] as const) {
-    const before = drawStamp(store.db);
+    const before = drawFetchToken(store.db);
     await before;
     await load(ONE, meter, [5, 6]);
     expect(await compared(before), meter).toEqual([]);

@@ -90,18 +90,18 @@ test("a wrong, empty, longer or repeated token opens nothing, and ten tries a mi
 test("right tokens are no guesses: people behind one proxy do not lock each other out, and a minute later guesses are answered again", async () => {
   let now = currentTime();
   const pages = await serve(TOKENS, { services: { clock: { ...systemClock, now: () => now } } });
-  const answers = async (token: string, times: number) => {
+  const responses = async (token: string, times: number) => {
     const all = Array.from({ length: times }, () => pages.post("/login", { token }));
     return [...new Set((await Promise.all(all)).map(({ status }) => status))];
   };
-  expect(await answers(OPERATOR, 30)).toEqual([303]);
-  expect(await answers("guess", 9)).toEqual([401]);
-  expect(await answers(VIEWER, 5)).toEqual([303]);
-  await answers("guess", 1);
-  expect(await answers("guess", 2)).toEqual([429]);
-  expect(await answers(OPERATOR, 2)).toEqual([303]);
+  expect(await responses(OPERATOR, 30)).toEqual([303]);
+  expect(await responses("guess", 9)).toEqual([401]);
+  expect(await responses(VIEWER, 5)).toEqual([303]);
+  await responses("guess", 1);
+  expect(await responses("guess", 2)).toEqual([429]);
+  expect(await responses(OPERATOR, 2)).toEqual([303]);
   now += 60_000;
-  expect(await answers("guess", 2)).toEqual([401]);
+  expect(await responses("guess", 2)).toEqual([401]);
 });
 
 /** The status of a token that is tried at a door, sent by a proxy with this X-Forwarded-For. */
@@ -151,8 +151,8 @@ test.each(["/login", "/mcp"])("at %s nobody else's X-Forwarded-For is believed",
 
 test("whoever has no valid cookie is led to the login page and back, never to another site", async () => {
   const pages = await serve(TOKENS);
-  const asked = await pages.get("/usage?by=project&from=2026-01-05");
-  expect([asked.status, asked.headers.location]).toEqual([
+  const requested = await pages.get("/usage?by=project&from=2026-01-05");
+  expect([requested.status, requested.headers.location]).toEqual([
     303,
     "/login?next=%2Fusage%3Fby%3Dproject%26from%3D2026-01-05",
   ]);
@@ -161,7 +161,7 @@ test("whoever has no valid cookie is led to the login page and back, never to an
   const program = { headers: { accept: "*/*" } };
   expect((await pages.post("/backfills/new", { from: "2026-01-05" }, program)).status).toBe(401);
 
-  const form = (await pages.get(asked.headers.location as string)).text;
+  const form = (await pages.get(requested.headers.location as string)).text;
   expect(form).toContain(`value="/usage?by=project&amp;from=2026-01-05"`);
   const nexts: [string, string][] = [
     ["/usage?by=project", "/usage?by=project"],
@@ -277,10 +277,10 @@ test("while nobody can say whether a session ended, nobody is let in, pages keep
     .store.db.transaction()
     .execute(async (lock) => {
       await sql`lock table usage.ended_session`.execute(lock);
-      const asked = [ended, stays, stays, stays, ended].map((session) => pages.get("/", session));
-      asked.push(pages.post("/backfills/new", { from: "2026-01-05" }, { headers: ended }));
+      const requested = [ended, stays, stays, stays, ended].map((session) => pages.get("/", session));
+      requested.push(pages.post("/backfills/new", { from: "2026-01-05" }, { headers: ended }));
       await sql`select 1`.execute(reader.db);
-      for (const { status, headers } of await Promise.all(asked))
+      for (const { status, headers } of await Promise.all(requested))
         expect([status, headers["retry-after"]]).toEqual([503, "2"]);
       const out = await pages.post("/logout", {}, { headers: leaves });
       expect([out.status, setCookies(out.headers)]).toEqual([503, []]);
@@ -338,10 +338,10 @@ test.each([300, 30_000, 500_000])(
     const call = `{"jsonrpc":"2.0","id":1,"method":"ping","params":${deep}}`;
     for (const path of ["/login", "/logout", "/mcp", "/backfills/new"])
       for (const body of [deep, call]) {
-        const answer = await request(`${pages.url}${path}`, { method: "POST", headers, body });
-        await answer.body.dump();
+        const response = await request(`${pages.url}${path}`, { method: "POST", headers, body });
+        await response.body.dump();
         const expected = body.length > LARGEST_BODY ? 413 : 400;
-        expect([path, body.slice(0, 12), answer.statusCode]).toEqual([path, body.slice(0, 12), expected]);
+        expect([path, body.slice(0, 12), response.statusCode]).toEqual([path, body.slice(0, 12), expected]);
       }
   },
 );
@@ -384,24 +384,24 @@ test("other methods, odd paths and long addresses get a page that leads on, and 
   ];
   const seen: [string, number][] = [];
   for (const [path] of paths) {
-    const answer = await pages.get(path);
-    seen.push([path, answer.status]);
-    expect(answer.text, path).toContain(`<a href="/">`);
-    expect(answer.headers["content-type"]).toBe("text/html; charset=utf-8");
+    const response = await pages.get(path);
+    seen.push([path, response.status]);
+    expect(response.text, path).toContain(`<a href="/">`);
+    expect(response.headers["content-type"]).toBe("text/html; charset=utf-8");
   }
   expect(seen).toEqual(paths);
   for (const method of ["PUT", "DELETE", "PATCH", "OPTIONS"]) {
-    const answer = await fetch(`${pages.url}/`, { method });
-    expect([method, answer.status]).toEqual([method, 404]);
+    const response = await fetch(`${pages.url}/`, { method });
+    expect([method, response.status]).toEqual([method, 404]);
   }
   const head = await fetch(`${pages.url}/`, { method: "HEAD" });
   expect([head.status, await head.text()]).toEqual([200, ""]);
 });
 
-test("every answer has the policy, and nothing of it is kept or read as another type", async () => {
+test("every response has the policy, and nothing of it is kept or read as another type", async () => {
   const pages = await serve(TOKENS);
   await pages.post("/login", { token: OPERATOR });
-  const answers = [
+  const responses = [
     ...(await Promise.all(["/", "/nowhere", "/login", "/?x=1"].map((path) => pages.get(path)))),
     await pages.post("/login", { token: "wrong" }),
     await pages.get("/", { cookie: "" }),
@@ -414,7 +414,7 @@ test("every answer has the policy, and nothing of it is kept or read as another 
     "form-action 'self'",
     "base-uri 'none'",
   ].join(";");
-  for (const { headers } of answers) {
+  for (const { headers } of responses) {
     expect(headers).toMatchObject({
       "content-security-policy": policy,
       "x-content-type-options": "nosniff",

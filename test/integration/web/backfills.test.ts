@@ -38,7 +38,7 @@ async function setupBackfills({ days, services = {} }: { days?: number; services
         task: task as NonNullable<typeof task>,
         state: "failed",
         code: "server_error",
-        message: "answered <b>500</b>",
+        message: "responded with <b>500</b>",
       });
     }
     await finishBackfills(bench.store);
@@ -47,7 +47,7 @@ async function setupBackfills({ days, services = {} }: { days?: number; services
     bench,
     pages,
     address,
-    asked: address(3),
+    requested: address(3),
     workAll,
     failAll,
     all: () => listBackfills(bench.store.db),
@@ -93,9 +93,9 @@ test("a form that makes no sense keeps its values and says why; nothing is start
 });
 
 test("the same form sent twice starts one backfill, and leads to it both times, also after it has ended", async () => {
-  const { bench, pages, asked, workAll, all } = await setupBackfills();
-  const fields = await startForm(pages, asked);
-  const send = () => start(pages, `${asked}&reprocess=all`, fields);
+  const { bench, pages, requested, workAll, all } = await setupBackfills();
+  const fields = await startForm(pages, requested);
+  const send = () => start(pages, `${requested}&reprocess=all`, fields);
   expect(await Promise.all([send(), send(), send()])).toEqual(Array(3).fill([303, "/backfills/1"]));
   await workAll();
   expect(await send()).toEqual([303, "/backfills/1"]);
@@ -108,18 +108,18 @@ test("the same form sent twice starts one backfill, and leads to it both times, 
   ]);
   expect((await pages.read("/backfills/1")).facts.Range).toContain(days);
   // What is not final is asked for again by who looks anew and wants so.
-  expect(await start(pages, `${asked}&reprocess=all`)).toEqual([303, "/backfills/2"]);
+  expect(await start(pages, `${requested}&reprocess=all`)).toEqual([303, "/backfills/2"]);
 });
 
 test("a plan that changed since it was shown is not started, and the page offers the new plan", async () => {
-  const { pages, address, asked, workAll, all } = await setupBackfills({ days: 10 });
+  const { pages, address, requested, workAll, all } = await setupBackfills({ days: 10 });
   const week = address(8);
   const fields = await startForm(pages, week);
   // Another person loads the first three days meanwhile. They are final.
-  await start(pages, asked);
+  await start(pages, requested);
   await workAll();
-  const answer = await pages.post("/backfills/new", fields, { from: week });
-  expect(answer.status).toBe(409);
+  const response = await pages.post("/backfills/new", fields, { from: week });
+  expect(response.status).toBe(409);
   expect(await all()).toHaveLength(1);
   expect(await start(pages, week)).toEqual([303, "/backfills/2"]);
   // A digest of its own making starts nothing either.
@@ -132,13 +132,13 @@ const order = (pages: PagesBench, id: number, action: string) =>
   pages.post(`/backfills/${id}/${action}`, {}, { from: `/backfills/${id}` });
 
 test("failed tasks are grouped by their code, and retried once by a button", async () => {
-  const { bench, pages, asked, workAll, failAll, all } = await setupBackfills();
-  await start(pages, asked);
+  const { bench, pages, requested, workAll, failAll, all } = await setupBackfills();
+  await start(pages, requested);
   await failAll();
   const failed = await pages.read("/backfills/1");
   expect(failed.facts.Failed).toBe("4");
   expect(failed.headings).toContain("server_error: 4");
-  expect(failed.text).toContain("answered <b>500</b>");
+  expect(failed.text).toContain("responded with <b>500</b>");
   expect(failed.table("Ranges that failed with server_error")).toHaveLength(4);
   const retried = await Promise.all([order(pages, 1, "retry"), order(pages, 1, "retry")]);
   expect(retried.map(({ status }) => status).sort()).toEqual([303, 409]);
@@ -150,8 +150,8 @@ test("failed tasks are grouped by their code, and retried once by a button", asy
 });
 
 test("a paused backfill offers to go on, and a cancelled one shows what was done of it", async () => {
-  const { pages, asked, all } = await setupBackfills();
-  await start(pages, asked);
+  const { pages, requested, all } = await setupBackfills();
+  await start(pages, requested);
   expect((await order(pages, 1, "pause")).status).toBe(303);
   expect((await pages.read("/backfills/1")).buttons).toContain("Resume");
   expect((await order(pages, 1, "resume")).status).toBe(303);
@@ -167,8 +167,8 @@ test("a backfill that is held up says why, and starts without Redis all the same
     if (workers === undefined) throw new Error("redis is away");
     return { schedulers: 1, sources: new Map([["default", { workers, nextSync: undefined }]]) };
   };
-  const { bench, pages, asked } = await setupBackfills({ services: { lookAtQueues } });
-  expect(await start(pages, asked)).toEqual([303, "/backfills/1"]);
+  const { bench, pages, requested } = await setupBackfills({ services: { lookAtQueues } });
+  expect(await start(pages, requested)).toEqual([303, "/backfills/1"]);
   const problems = async (path = "/backfills/1") =>
     (await pages.read(path)).notices.filter((one) => one.startsWith("Problem"));
   expect(await problems()).toEqual([expect.stringContaining("redis is away")]);
@@ -188,11 +188,11 @@ test("a backfill that is held up says why, and starts without Redis all the same
 });
 
 test("a viewer sees previews and backfills without a form, and is refused where one is sent", async () => {
-  const { bench, pages: operator, asked, all } = await setupBackfills();
+  const { bench, pages: operator, requested, all } = await setupBackfills();
   const pages = await setupViewer(bench, { environment: { USAGE_DATA_START: dayOf(bench.dataStart) } });
-  const page = await pages.read(asked);
+  const page = await pages.read(requested);
   expect([page.status, page.buttons.filter((one) => START.test(one))]).toEqual([200, []]);
-  const fields = await startForm(operator, asked);
-  expect((await pages.post("/backfills/new", fields, { from: asked })).status).toBe(403);
+  const fields = await startForm(operator, requested);
+  expect((await pages.post("/backfills/new", fields, { from: requested })).status).toBe(403);
   expect(await all()).toEqual([]);
 });

@@ -59,23 +59,23 @@ const password = (text: string) => ({
   authorization: `Basic ${Buffer.from(`any:${text}`).toString("base64")}`,
 });
 
-test("health and metrics answer the same without pages, and with pages that are open, off or behind a token", async () => {
+test("health and metrics respond the same without pages, and with pages that are open, off or behind a token", async () => {
   const serve = await setup();
-  const answersOf = async (ask: Awaited<ReturnType<typeof serve>>) => {
-    const answers = HEALTH.map(async (path) => {
+  const responsesOf = async (request: Awaited<ReturnType<typeof serve>>) => {
+    const responses = HEALTH.map(async (path) => {
       // A foreign name, no cookie and no token: as a prober or a scraper asks.
-      const { status, headers, ...answer } = await ask(path, { "x-forwarded-host": "etl.example" });
+      const { status, headers, ...response } = await request(path, { "x-forwarded-host": "etl.example" });
       const names = [...headers.keys()].filter((name) => name !== "content-length");
-      return { path, status, type: headers.get("content-type"), names, answer };
+      return { path, status, type: headers.get("content-type"), names, response };
     });
-    return Promise.all(answers);
+    return Promise.all(responses);
   };
-  const bare = await answersOf(await serve({}, false));
+  const bare = await responsesOf(await serve({}, false));
   expect(bare.map(({ status }) => status)).toEqual([200, 200, 200]);
   for (const settings of [{}, { HTTP_HOST: "0.0.0.0" }, { HTTP_HOST: "0.0.0.0", USAGE_WEB_TOKEN: WEB }]) {
-    const ask = await serve(settings);
-    expect([settings, await answersOf(ask)]).toEqual([settings, bare]);
-    const page = await ask("/", { accept: "text/html" });
+    const request = await serve(settings);
+    expect([settings, await responsesOf(request)]).toEqual([settings, bare]);
+    const page = await request("/", { accept: "text/html" });
     const expected = "USAGE_WEB_TOKEN" in settings ? 303 : "HTTP_HOST" in settings ? 403 : 200;
     expect([settings, page.status]).toEqual([settings, expected]);
     expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
@@ -84,12 +84,15 @@ test("health and metrics answer the same without pages, and with pages that are 
 
 test("the board of queues is served with the operators' token alone, asks no other host, and its password opens no page", async () => {
   const serve = await setup();
-  for (const ask of [await serve({ USAGE_WEB_TOKEN: WEB }), await serve({ USAGE_WEB_TOKEN: WEB }, false)]) {
+  for (const request of [
+    await serve({ USAGE_WEB_TOKEN: WEB }),
+    await serve({ USAGE_WEB_TOKEN: WEB }, false),
+  ]) {
     const statuses = [{}, password(""), password("guess"), password(WEB)].map(async (headers) => {
-      return (await ask("/queues/", headers)).status;
+      return (await request("/queues/", headers)).status;
     });
     expect(await Promise.all(statuses)).toEqual([401, 401, 401, 200]);
-    const { headers } = await ask("/queues/");
+    const { headers } = await request("/queues/");
     expect(headers.get("www-authenticate")).toContain("Basic");
     // Such as for the font of its pages.
     expect(headers.get("content-security-policy")).toMatch(/^default-src 'none'(?!.*\/\/)/);
@@ -101,8 +104,8 @@ test("the board of queues is served with the operators' token alone, asks no oth
 
 test("guesses of the board's password have a bound, and behind a trusted proxy count against whoever made them", async () => {
   const serve = await setup();
-  const ask = await serve({ USAGE_WEB_TOKEN: WEB });
-  const statusOf = async (headers: Record<string, string>) => (await ask("/queues/", headers)).status;
+  const request = await serve({ USAGE_WEB_TOKEN: WEB });
+  const statusOf = async (headers: Record<string, string>) => (await request("/queues/", headers)).status;
   // A browser that asks without a password before it asks the person makes none.
   for (let i = 0; i < 12; i++) expect(await statusOf({})).toBe(401);
   for (let i = 0; i < 12; i++) expect(await statusOf(password(WEB))).toBe(200);

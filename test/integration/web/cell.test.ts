@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { DAY_MS, floorToGrid } from "../../../src/core/domain/time/stride.ts";
 import { failScopes } from "../../../src/core/store/catalog/failures.ts";
 import { scopesOf } from "../../../src/core/store/catalog/scopes.ts";
-import { drawStamp } from "../../../src/core/store/work/fetch-ledger.ts";
+import { drawFetchToken } from "../../../src/core/store/work/fetch-ledger.ts";
 import type { Standin } from "../../../src/features/standin/server.ts";
 import { setupPages, setupViewer } from "../../support/pages.ts";
 import { addSource, connect } from "../../support/reporting.ts";
@@ -33,19 +33,19 @@ async function setupCell() {
     failScopes(store, {
       scopeIds,
       period: windowOf("day", day(n), day(n + 1)),
-      stamp: await drawStamp(store.db),
+      fetchToken: await drawFetchToken(store.db),
       state: "failed",
       code,
       message,
     });
-  await fail(-4, "answer_invalid", "The record of bob@example.com lacks <b>traces</b>.");
+  await fail(-4, "response_invalid", "The record of bob@example.com lacks <b>traces</b>.");
   await fail(
     -3,
     "request_refused",
-    `${REQUEST} answered 422: {"detail":"The day of <eve@example.com> is recomputed."}`,
+    `${REQUEST} responded with 422: {"detail":"The day of <eve@example.com> is recomputed."}`,
   );
-  await fail(-2, "request_refused", `${REQUEST} answered 422: {"detail":{"error":"odd"}}`);
-  await fail(-1, "request_refused", `${REQUEST} answered 422: {"detail":"Cut...`);
+  await fail(-2, "request_refused", `${REQUEST} responded with 422: {"detail":{"error":"odd"}}`);
+  await fail(-1, "request_refused", `${REQUEST} responded with 422: {"detail":"Cut...`);
   await (await connect(url)).query(
     `INSERT INTO usage.difference (scope_id, compared_with, external_id, period_start, period_end, kind, stored_traces, other_traces, state, fetch_number)
      VALUES ($1, 'export', 'u1', $2, $2::timestamptz + interval '1 day', 'traces_differ', 5678, 5600, 'platform_disagrees', 3)`,
@@ -77,8 +77,8 @@ test("a failure is shown with the platform's own words, which are text", async (
   expect(await said(-4)).toContain("The record of bob@example.com lacks <b>traces</b>.");
   expect(await said(-3)).toContain("The day of <eve@example.com> is recomputed.");
   // A body that says nothing in words, or is cut, is shown as it came.
-  expect(await said(-2)).toContain(`${REQUEST} answered 422: {"detail":{"error":"odd"}}`);
-  expect(await said(-1)).toContain(`${REQUEST} answered 422: {"detail":"Cut...`);
+  expect(await said(-2)).toContain(`${REQUEST} responded with 422: {"detail":{"error":"odd"}}`);
+  expect(await said(-1)).toContain(`${REQUEST} responded with 422: {"detail":"Cut...`);
   const states = (await pages.read(cell(-4))).table("State by dimension");
   expect(states.map((row) => `${row.Dimension} ${row.Status}`)).toEqual([
     "workspace missing",

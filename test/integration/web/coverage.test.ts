@@ -7,7 +7,7 @@ import { connect } from "../../support/reporting.ts";
 import { share } from "../../support/share.ts";
 import { farFromTheNextHour } from "../../support/source.ts";
 import { loadRows, setupMigrated, windowOf } from "../../support/store.ts";
-import { enterSource } from "../store/setup.ts";
+import { createSource } from "../store/setup.ts";
 
 const [A, B] = ["00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000000b"];
 const HOSTILE = `<script>alert(1)</script>"'\u202e`;
@@ -24,7 +24,7 @@ async function setupCoverage() {
   const bundle = await setupEmpty();
   const today = floorToGrid(await farFromTheNextHour(), DAY_MS);
   const day = (n: number) => new Date(today + n * DAY_MS).toISOString().slice(0, 10);
-  const sourceId = await enterSource(bundle, { workspaceIds: [A, B], dataStart: today - 40 * DAY_MS });
+  const sourceId = await createSource(bundle, { workspaceIds: [A, B], dataStart: today - 40 * DAY_MS });
   await bundle.reader.query(
     "INSERT INTO usage.entity_name SELECT entity_id, 1, now(), $1 FROM usage.entity WHERE external_id = $2",
     [HOSTILE, A],
@@ -63,7 +63,7 @@ test("before anything is loaded, the page has no table, and then one of what is 
   const bundle = await setupEmpty();
   const { pages } = bundle;
   expect((await pages.read("/coverage")).notices).toHaveLength(1);
-  await enterSource(bundle, { workspaceIds: [A], dataStart: Date.parse("2026-01-05") });
+  await createSource(bundle, { workspaceIds: [A], dataStart: Date.parse("2026-01-05") });
   const [, cell] = await cellsOf(pages, "/coverage", /./);
   expect(cell).toMatch(/^missing/);
 });

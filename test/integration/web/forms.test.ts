@@ -128,7 +128,7 @@ test("whoever sends a form after their login ended comes back to the page that i
   await pages.post("/login", { token: OPERATOR });
   const [, token = ""] = FIELD.exec((await pages.get(PAGE)).text) ?? [];
   await pages.post("/logout");
-  const asked = "from=2026-01-05&to=2026-01-07&stride=day&group_by=project&group_by=user";
+  const requested = "from=2026-01-05&to=2026-01-07&stride=day&group_by=project&group_by=user";
   const fields = {
     from: "2026-01-05",
     to: "2026-01-07",
@@ -141,8 +141,8 @@ test("whoever sends a form after their login ended comes back to the page that i
   };
   const address = (path: string) => `${pages.url}${path}`;
   const cases: [path: string, referer: string | undefined, page: string][] = [
-    ["/backfills/new", address(`/backfills/new?${asked}`), `/backfills/new?${asked}`],
-    // A page that a form answered with has no address of its own.
+    ["/backfills/new", address(`/backfills/new?${requested}`), `/backfills/new?${requested}`],
+    // A page that a form responded with has no address of its own.
     ["/backfills/new", address("/backfills/new"), "/"],
     ["/backfills/new", undefined, "/"],
     ["/backfills/new", "https://evil.example/backfills/new?from=2020-01-01", "/"],
@@ -153,11 +153,11 @@ test("whoever sends a form after their login ended comes back to the page that i
   ];
   for (const [path, referer, page] of cases) {
     const headers = referer === undefined ? {} : { referer };
-    const answer = await pages.post(path, fields, { headers });
-    const to = new URL(String(answer.headers.location), pages.url);
+    const response = await pages.post(path, fields, { headers });
+    const to = new URL(String(response.headers.location), pages.url);
     const next = to.searchParams.get("next") ?? "";
     const queryOf = (one: string) => [...new URL(one, pages.url).searchParams].sort();
-    expect([path, referer, answer.status, to.pathname, next.split("?")[0], queryOf(next)]).toEqual([
+    expect([path, referer, response.status, to.pathname, next.split("?")[0], queryOf(next)]).toEqual([
       path,
       referer,
       303,
@@ -165,7 +165,7 @@ test("whoever sends a form after their login ended comes back to the page that i
       page.split("?")[0],
       queryOf(page),
     ]);
-    expect(String(answer.headers.location)).not.toMatch(/_csrf|digest|windows/);
+    expect(String(response.headers.location)).not.toMatch(/_csrf|digest|windows/);
   }
   expect([await state(), await actions()]).toEqual(["running", []]);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { answer, overHttp, refusal } from "../../support/mcp.ts";
+import { overHttp, refusal, response } from "../../support/mcp.ts";
 import { setupPages, TOKENS } from "../../support/pages.ts";
 import { addSource, setupSource } from "../../support/reporting.ts";
 
@@ -8,18 +8,18 @@ test("of several sources one has to be named, and before the first sync there is
   const standin = { url: "http://127.0.0.1:9", apiKey: "platform-key" };
   const client = await overHttp((await setupPages({ databaseUrl: url, store, standin })).url);
   const bill = { month: "2026-03" };
-  expect(await answer(client, "bill", bill)).toMatchObject({ source: "default", totals: [] });
+  expect(await response(client, "bill", bill)).toMatchObject({ source: "default", totals: [] });
   await addSource(store, { slug: "other", workspaceIds: ["00000000-0000-4000-8000-000000000009"] });
   for (const [tool, args] of [
     ["bill", bill],
     ["why_changed", { from: "2026-03-01", to: "2026-04-01" }],
   ] as const)
     expect(await refusal(client, tool, args)).toContain("Name one: default, other. [source_unnamed]");
-  expect(await answer(client, "bill", { ...bill, source: "other" })).toMatchObject({ source: "other" });
+  expect(await response(client, "bill", { ...bill, source: "other" })).toMatchObject({ source: "other" });
   expect(await refusal(client, "bill", { ...bill, source: "othr" })).toContain("Did you mean other?");
   await store.transaction(({ client: owner }) => owner.query("TRUNCATE usage.source CASCADE"));
   expect(await refusal(client, "bill", bill)).toContain("There are 0 sources.");
-  expect(await answer(client, "status")).toEqual([]);
+  expect(await response(client, "status")).toEqual([]);
 });
 
 test("without a token, with a wrong one, and beside another site nothing is answered", async () => {

@@ -3,8 +3,8 @@ import { monthAt } from "../../../src/core/domain/months/month.ts";
 import { GROUPINGS } from "../../../src/core/domain/usage/record.ts";
 import { closePeriod } from "../../../src/features/close/close-period.store.ts";
 import { KEEP_PROOF } from "../../support/by-hand.ts";
-import { enterPrices } from "../../support/charges.ts";
-import { answer, overHttp } from "../../support/mcp.ts";
+import { createPrices } from "../../support/charges.ts";
+import { overHttp, response } from "../../support/mcp.ts";
 import { acceptOpen } from "../../support/month.ts";
 import { setupPages } from "../../support/pages.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../../support/reporting.ts";
@@ -41,7 +41,7 @@ async function setup() {
   const standin = { url: "http://127.0.0.1:9", apiKey: "platform-key" };
   const client = await overHttp((await setupPages({ databaseUrl: url, store, standin })).url);
   const changes = async (workspace_id?: string) => {
-    const said = await answer(client, "why_changed", { ...MARCH, workspace_id });
+    const said = await response(client, "why_changed", { ...MARCH, workspace_id });
     return { traces: said.closed_months_with_other_traces, costs: said.closed_months_with_other_costs };
   };
   return { store, sourceId, owner, loadTraces, close, changes };
@@ -49,7 +49,7 @@ async function setup() {
 
 test("a closed month's later costs are those of the workspace that was asked for", async () => {
   const { store, sourceId, loadTraces, close, changes } = await setup();
-  await enterPrices(store, [
+  await createPrices(store, [
     { sku: "base", unitPrice: "1" },
     { sku: "runs", unitPrice: "3", measure: "agent_runs" },
   ]);
@@ -71,7 +71,7 @@ test("a closed month's later costs are those of the workspace that was asked for
 
 test("a workspace that a close left out has no changes since it", async () => {
   const { store, owner, loadTraces, close, changes } = await setup();
-  await enterPrices(store, [{ sku: "base", unitPrice: "1" }]);
+  await createPrices(store, [{ sku: "base", unitPrice: "1" }]);
   await owner.query(
     `DELETE FROM usage.reconciled r USING usage.scope c JOIN usage.entity e ON e.entity_id = c.workspace_id
      WHERE c.scope_id = r.scope_id AND e.external_id = $1`,

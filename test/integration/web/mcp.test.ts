@@ -6,10 +6,10 @@ import pg from "pg";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { GROUPINGS } from "../../../src/core/domain/usage/record.ts";
 import { openStory } from "../../support/browser/site.ts";
-import { enterPrices } from "../../support/charges.ts";
+import { createPrices } from "../../support/charges.ts";
 import { environment, usageEtl } from "../../support/cli.ts";
 import { now } from "../../support/clock.ts";
-import { answer, call, connected, overHttp, refusal, rowsOf } from "../../support/mcp.ts";
+import { call, connected, overHttp, refusal, response, rowsOf } from "../../support/mcp.ts";
 import { TOKENS } from "../../support/pages.ts";
 import { poll } from "../../support/poll.ts";
 import { iso, storyOf } from "../../support/story.ts";
@@ -29,7 +29,7 @@ beforeAll(async () => {
     gap: iso(gap.start),
     today: iso(today),
   };
-  await enterPrices(site.store, [{ unitPrice: "0.0005", from: "2020-01-01" }]);
+  await createPrices(site.store, [{ unitPrice: "0.0005", from: "2020-01-01" }]);
   reader = new pg.Client({ connectionString: site.databaseUrl, options: "-c jit=off -c timezone=UTC" });
   await reader.connect();
 });
@@ -83,7 +83,7 @@ test("list_views and describe_view show what the role may read, with the comment
     [TOKENS.USAGE_WEB_READ_TOKEN, "usage_reader_masked"],
   ] as const) {
     const client = await overHttp(site.url, token);
-    const listed: { view: string; about: string }[] = await answer(client, "list_views");
+    const listed: { view: string; about: string }[] = await response(client, "list_views");
     const views = await sql(
       `SELECT c.oid::regclass::text AS view, obj_description(c.oid) AS about FROM pg_class c
        WHERE c.relkind = 'v' AND c.relnamespace::regnamespace::text IN ('reporting', 'reporting_detail')
@@ -99,7 +99,7 @@ test("list_views and describe_view show what the role may read, with the comment
          FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 ORDER BY attnum`,
         [view],
       );
-      expect(await answer(client, "describe_view", { view })).toEqual({ view, about, columns });
+      expect(await response(client, "describe_view", { view })).toEqual({ view, about, columns });
     }
   }
 });
@@ -107,7 +107,7 @@ test("list_views and describe_view show what the role may read, with the comment
 test("no tool shows an address to a read token, or to a client with --masked", async () => {
   const operator = await overHttp(site.url, TOKENS.USAGE_WEB_TOKEN);
   expect(JSON.stringify(await rowsOf(operator, "SELECT user_email FROM dim_user"))).toContain("example.com");
-  const listed: { view: string }[] = await answer(operator, "list_views");
+  const listed: { view: string }[] = await response(operator, "list_views");
   const views = listed.map(({ view }) => view).filter((view) => !view.includes("("));
   for (const [viewer, read] of [
     [await overHttp(site.url, TOKENS.USAGE_WEB_READ_TOKEN), views],
@@ -130,7 +130,7 @@ test("the bill is that of the view", async () => {
   const [{ month }] = await sql(
     "SELECT to_char(max(month_start), 'YYYY-MM') AS month FROM reporting.usage_bill_monthly",
   );
-  const billed = await answer(client, "bill", { month });
+  const billed = await response(client, "bill", { month });
   const lines = await sql(
     `SELECT trim_scale(quantity)::text AS quantity, trim_scale(estimated_cost)::text AS cost, is_final AS "isFinal",
        is_proved AS "isProved", is_closed AS "isClosed"
@@ -149,7 +149,7 @@ test("the bill is that of the view", async () => {
 test("why_changed names restatements, differences, and what a closed month has more now", async () => {
   const client = await overHttp(site.url, TOKENS.USAGE_WEB_READ_TOKEN);
   const range = { from: days.from, to: days.today };
-  const changes = await answer(client, "why_changed", range);
+  const changes = await response(client, "why_changed", range);
   const [view] = await sql(
     `SELECT sum(closed_traces)::float8 AS closed, sum(adjustment_traces)::float8 AS more
      FROM reporting_detail.fct_close WHERE group_by = 'workspace'`,
@@ -168,7 +168,7 @@ test("why_changed names restatements, differences, and what a closed month has m
     expect.arrayContaining(["prices", "close"]),
   );
   const [workspace_id = ""] = listed.map(({ workspaceId }) => workspaceId);
-  const ofOne = await answer(client, "why_changed", { ...range, workspace_id });
+  const ofOne = await response(client, "why_changed", { ...range, workspace_id });
   expect(ofOne.restatements_and_differences).toEqual(
     listed.filter(({ workspaceId }) => workspaceId === workspace_id),
   );
@@ -176,7 +176,7 @@ test("why_changed names restatements, differences, and what a closed month has m
 
 test("status says up to which day each source is final and proved", async () => {
   const client = await overHttp(site.url, TOKENS.USAGE_WEB_READ_TOKEN);
-  const [source] = await answer(client, "status");
+  const [source] = await response(client, "status");
   expect(source).toMatchObject({
     source: "default",
     final_up_to: days.gap,
@@ -251,7 +251,7 @@ test("a login that may read everything is enough, and one that reads views alone
     ["why_changed", { from: days.from, to: days.today }],
     ["list_views", {}],
   ] as const)
-    expect(await answer(client, tool, args), tool).toEqual(await answer(owner, tool, args));
+    expect(await response(client, tool, args), tool).toEqual(await response(owner, tool, args));
   const env = { DATABASE_URL: `${site.databaseUrl}?options=${encodeURIComponent("-c role=usage_reader")}` };
   const { code, stdout, stderr } = await usageEtl(["mcp"], env);
   expect([code, stdout]).toEqual([2, ""]);

@@ -6,7 +6,7 @@ import { dayOf } from "../../../src/core/domain/time/days.ts";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../../../src/core/domain/time/stride.ts";
 import { lockScopes } from "../../../src/core/store/catalog/scopes.ts";
 import { trustOfSources } from "../../../src/features/status/trust.store.ts";
-import { enterPrices } from "../../support/charges.ts";
+import { createPrices } from "../../support/charges.ts";
 import { usageEtl } from "../../support/cli.ts";
 import { numberIn } from "../../support/dom.ts";
 import { type PagesBench, setupPages, setupViewer } from "../../support/pages.ts";
@@ -191,7 +191,7 @@ test("what was looked at is not what would be closed: nothing is", async () => {
        (scope_id, compared_with, kind, period_start, period_end, external_id, stored_traces, other_traces, state, fetch_number)
      SELECT scope_id, kind, kind, period_start, period_end, 'q', 3, 4, state, 2 FROM usage.difference WHERE compared_with <> 'export'`);
   const costless = await refused("UPDATE usage.difference SET other_traces = 5 WHERE external_id = 'q'");
-  await enterPrices(bench.store, [{ unitPrice: "0.5", from: "2020-01-01" }]);
+  await createPrices(bench.store, [{ unitPrice: "0.5", from: "2020-01-01" }]);
   const priced = await refused("UPDATE usage.price SET unit_price = 0.7");
   expect([costless.costs, priced.costs]).toEqual(["none", undefined]);
   expect(priced.digest).not.toBe(costless.digest);
@@ -231,7 +231,7 @@ test("what was left out or accepted is looked at first and keeps no later month 
 test("a month begins with its traces and costs and what may be claimed of them, also while it is under way", async () => {
   await load({ start: bench.dataStart, end: bench.today + DAY_MS });
   await bench.reconcile({ range: month });
-  await enterPrices(bench.store, [{ unitPrice: "0.5", from: "2020-01-01" }]);
+  await createPrices(bench.store, [{ unitPrice: "0.5", from: "2020-01-01" }]);
   const now = dayOf(bench.now).slice(0, 7);
   for (const [name, from, to, state] of [
     [month.name, month.start, month.end, "final and proved"],

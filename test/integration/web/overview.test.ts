@@ -3,7 +3,7 @@ import { monthAt, monthBefore, monthTitle } from "../../../src/core/domain/month
 import { dayOf } from "../../../src/core/domain/time/days.ts";
 import { HOUR_MS } from "../../../src/core/domain/time/stride.ts";
 import { amountOf, centsShown } from "../../../src/core/domain/usage/amount.ts";
-import { enterPrices } from "../../support/charges.ts";
+import { createPrices } from "../../support/charges.ts";
 import { setupPages } from "../../support/pages.ts";
 import { setup } from "../../support/source.ts";
 
@@ -32,7 +32,7 @@ test("the overview begins with the months, at least what is loaded of them, what
   const bench = await setup({ days: 70, hourlyForMs: HOUR_MS });
   const { sql } = bench;
   await bench.sync();
-  await enterPrices(bench.store, [{ unitPrice: "0.0123", from: dayOf(bench.dataStart) }]);
+  await createPrices(bench.store, [{ unitPrice: "0.0123", from: dayOf(bench.dataStart) }]);
   const months = [monthAt(bench.now), monthBefore(monthAt(bench.now))] as const;
   const pages = await setupPages(bench);
   for (const check of ["loaded", "proved"]) {

@@ -2,7 +2,7 @@ import { parse } from "csv-parse/sync";
 import { expect, test } from "vitest";
 import { dayOf } from "../../../src/core/domain/time/days.ts";
 import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
-import { enterPrices } from "../../support/charges.ts";
+import { createPrices } from "../../support/charges.ts";
 import { numberIn } from "../../support/dom.ts";
 import { setOwners } from "../../support/owners.ts";
 import { type PagesBench, setupPages, setupViewer } from "../../support/pages.ts";
@@ -17,7 +17,7 @@ const FORTY = { days: 40, gapAgo: 8 };
 
 /** Two projects with owners, one of them shared, in a month of which one day of a workspace is not loaded. */
 const owned = shareUsage(FORTY, async ({ store, sql }) => {
-  await enterPrices(store, [{ unitPrice: "0.37" }]);
+  await createPrices(store, [{ unitPrice: "0.37" }]);
   const [{ ids }] = (await sql(
     "SELECT array_agg(DISTINCT project_id) AS ids FROM reporting.fct_usage_project_daily WHERE project_id <> '(none)'",
   )) as [{ ids: string[] }];

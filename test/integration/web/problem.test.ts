@@ -90,7 +90,7 @@ test.each([
   ["25006", "postgres_read_only"],
   ["55P03", "postgres_busy"],
   ["57P01", "postgres_unreachable"],
-])("an error %s of Postgres is named %s: only one that is away does not answer", async (state, code) => {
+])("an error %s of Postgres is named %s: only one that is away does not respond", async (state, code) => {
   const served = await withSource();
   const pages = await setupPages(served);
   await served.store.transaction(({ client }) =>
@@ -101,11 +101,9 @@ test.each([
       CREATE VIEW usage.backfill AS SELECT * FROM usage.refuse()`),
   );
   const { status, text } = await pages.get("/backfills?source=default");
-  expect([status, text.includes(`<code>${code}</code>`), text.includes("Postgres does not answer")]).toEqual([
-    503,
-    true,
-    code === "postgres_unreachable",
-  ]);
+  expect([status, text.includes(`<code>${code}</code>`), text.includes("Postgres does not respond")]).toEqual(
+    [503, true, code === "postgres_unreachable"],
+  );
 });
 
 test("who is not logged in sees no navigation, whatever went wrong", async () => {

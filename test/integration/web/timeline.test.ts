@@ -46,11 +46,11 @@ async function setupTimeline() {
     { name: null, role: "operator", via: "command" },
     { sourceId, action: "backfill.start", detail: "backfill 4711: <script>", outcome: "refused" },
   );
-  for (const [id, asked] of ["2026-10-14 to 2026-10-21", "2026-10-14T01:00Z to 2026-10-15"].entries())
+  for (const [id, requested] of ["2026-10-14 to 2026-10-21", "2026-10-14T01:00Z to 2026-10-15"].entries())
     await recordAction(bench.store.db, ADA, {
       sourceId,
       action: "backfill.start",
-      detail: `backfill ${id + 1}: ${asked} by hour, user`,
+      detail: `backfill ${id + 1}: ${requested} by hour, user`,
     });
   return { ...bench, sourceId, pages: await setupPages(bench) };
 }
@@ -128,7 +128,7 @@ test("neither a viewer nor a masked AI client sees an address in the platform's 
         "UPDATE usage.source SET refused_at = NULL, refused_code = NULL, refused_message = NULL",
       );
     for (const path of paths) expect((await viewer.get(path)).text, path).not.toContain("ada@");
-    const status = JSON.stringify(await TOOLS.status?.answer({ ...masked, config }, {}));
+    const status = JSON.stringify(await TOOLS.status?.response({ ...masked, config }, {}));
     expect(status).toContain(isRefused ? "refuses the key" : "Ask (address)");
     expect(status).not.toContain("ada@");
   }

@@ -6,7 +6,7 @@ import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
 import type { GroupBy } from "../../../src/core/domain/usage/record.ts";
 import { learnMeter } from "../../../src/core/store/catalog/source-meters.ts";
 import { DIMENSIONS } from "../../../src/core/store/db/dimensions.ts";
-import { enterPrices } from "../../support/charges.ts";
+import { createPrices } from "../../support/charges.ts";
 import { numberIn } from "../../support/dom.ts";
 import { close, load, month, bench as monthBench, setUpMonth } from "../../support/month.ts";
 import { type PagesBench, setupPages, setupViewer } from "../../support/pages.ts";
@@ -23,7 +23,7 @@ const ten = shareUsage({ days: DAYS, gapAgo: 4 });
 
 const priced = shareUsage({ days: DAYS, gapAgo: 4 }, async ({ store, today, dataStart }) => {
   const change = dayOf(today - 5 * DAY_MS);
-  await enterPrices(store, [
+  await createPrices(store, [
     { unitPrice: "0.0005", from: dayOf(dataStart + DAY_MS), to: change },
     { unitPrice: "0", from: change },
     { unitPrice: "0.0000000007", from: change, fromQuantity: 1_000 },
@@ -75,9 +75,9 @@ test.each(Object.entries(WORDS))(
     const file = await fileOf(pages, query);
     expect(file.map((line) => Number(line.traces_loaded))).toEqual([...shown, sum?.total]);
     expect(file.at(-1)).toMatchObject({ traces: "", state: "missing" });
-    const course = (await fileOf(pages, `${query}&table=time`)).filter(({ name }) => name === "Total");
-    expect(course.reduce((all, line) => all + Number(line.traces_loaded), 0)).toBe(sum?.total);
-    expect(course.find(({ day }) => day === bench.gap)?.traces).toBe("");
+    const trend = (await fileOf(pages, `${query}&table=time`)).filter(({ name }) => name === "Total");
+    expect(trend.reduce((all, line) => all + Number(line.traces_loaded), 0)).toBe(sum?.total);
+    expect(trend.find(({ day }) => day === bench.gap)?.traces).toBe("");
     expect(page.bars.find((bar) => bar.startsWith(bench.gap))).toContain("not fully loaded, at least");
   },
 );
@@ -273,20 +273,20 @@ async function loadMeasures(bench: UsageBench): Promise<void> {
   for (const groupBy of ["workspace", "project", "user"] as const) {
     for (const { id } of workspaces.slice(0, 2)) {
       const ids = groupBy === "workspace" ? [id] : [`${id.slice(0, -2)}0a`, ""];
-      const answer = { sourceId, groupBy, workspaceId: id };
+      const response = { sourceId, groupBy, workspaceId: id };
       const window = windowOf("day", from, to);
       // The view by user has long-lived traces beside traces.
       if (groupBy === "user") {
-        await loadRows(bench.store, { ...answer, window, rows: ids.map((one) => [start, one, 9]) });
+        await loadRows(bench.store, { ...response, window, rows: ids.map((one) => [start, one, 9]) });
       }
       await loadRows(bench.store, {
-        ...answer,
+        ...response,
         meter: "longlived",
         window,
         rows: ids.map((one, n) => [start, one, 3 + n, "ada"] as const),
       });
       await loadDeploymentRows(bench.store, {
-        ...answer,
+        ...response,
         window: windowOf("day", start, id === workspaces[0]?.id ? to : dayOf(bench.today - DAY_MS)),
         rows: ids.map((one, n) => [start, one, [5 + n, 7, 9_000], "ada"] as const),
       });
@@ -338,8 +338,8 @@ test("beside final stands whether it is proved, on the page and in the files", a
   const states = async (per: "day" | "hour") => {
     const query = `by=project&from=${dayOf(range.start)}&to=${dayOf(range.end)}&per=${per}`;
     const caption = (await pages.read(`/usage?${query}`)).caption("By project");
-    const course = await fileOf(pages, `${query}&table=time`);
-    return [/All of it: (.*)/.exec(caption)?.[1], ...new Set(course.map(({ state }) => state))];
+    const trend = await fileOf(pages, `${query}&table=time`);
+    return [/All of it: (.*)/.exec(caption)?.[1], ...new Set(trend.map(({ state }) => state))];
   };
   const [unproved, proved] = ["final, not proved", "final and proved"];
   expect([await states("day"), await states("hour")]).toEqual(Array(2).fill([unproved, unproved]));
@@ -365,7 +365,7 @@ test("one day is shown by hour where its hours are kept, and by day where they a
 test("a cost by project is proved where the traces of its workspace and those by project are", async () => {
   await setUpMonth([0]);
   await load();
-  await enterPrices(monthBench.store, [{ unitPrice: "0.5", from: "2020-01-01" }]);
+  await createPrices(monthBench.store, [{ unitPrice: "0.5", from: "2020-01-01" }]);
   const pages = await setupPages(monthBench);
   const query = `measure=cost&by=project&from=${dayOf(month.start)}&to=${dayOf(month.end)}`;
   const state = async () => (await fileOf(pages, query)).at(-1)?.state;
@@ -378,7 +378,7 @@ test("a cost by project is proved where the traces of its workspace and those by
 test("what came since a month was closed is named beside its traces and beside its costs", async () => {
   await setUpMonth([0]);
   await load();
-  await enterPrices(monthBench.store, [{ unitPrice: "0.5", from: "2020-01-01" }]);
+  await createPrices(monthBench.store, [{ unitPrice: "0.5", from: "2020-01-01" }]);
   await monthBench.reconcile({ range: month });
   const pages = await setupPages(monthBench);
   expect((await close({ withoutCosts: false })).state).toBe("closed");

@@ -4,7 +4,7 @@ import { request } from "undici";
 import { expect, test } from "vitest";
 import { addDays, dayOf } from "../../../src/core/domain/time/days.ts";
 import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
-import { enterPrices } from "../../support/charges.ts";
+import { createPrices } from "../../support/charges.ts";
 import { now } from "../../support/clock.ts";
 import { type PagesBench, refusalOf, setupPages, setupViewer } from "../../support/pages.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
@@ -34,12 +34,12 @@ const NAMES = [
 ];
 
 async function workbook(pages: PagesBench, query: string): Promise<Sheet[]> {
-  const answer = await request(`${pages.url}/usage.xlsx?${query}`);
-  expect(answer.statusCode).toBe(200);
-  expect(answer.headers["content-type"]).toBe(
+  const response = await request(`${pages.url}/usage.xlsx?${query}`);
+  expect(response.statusCode).toBe(200);
+  expect(response.headers["content-type"]).toBe(
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
   );
-  return readWorkbook(await answer.body.bytes());
+  return readWorkbook(await response.body.bytes());
 }
 
 const DATE_FORMATS: Readonly<Record<string, string>> = {
@@ -86,7 +86,7 @@ test("the workbook has the lines of both files, with numbers as numbers, times a
   const bench = await setupUsage({ days: DAYS, gapAgo: 3 });
   const pages = await setupPages(bench);
   const change = dayOf(bench.today - 2 * DAY_MS);
-  await enterPrices(bench.store, [
+  await createPrices(bench.store, [
     { unitPrice: "0.0000000007", from: bench.from, to: change },
     { unitPrice: "12345678.0123456789", from: change },
   ]);
@@ -187,10 +187,10 @@ test("a workbook masks users for those who only look, and refuses what the page 
   const bench = shared();
   const viewer = await setupViewer(bench);
   const cookie = (await viewer.post("/login", { token: "viewers-token-4712" })).headers["set-cookie"];
-  const answer = await request(`${viewer.url}/usage.xlsx?by=user`, {
+  const response = await request(`${viewer.url}/usage.xlsx?by=user`, {
     headers: { cookie: String(cookie).split(";")[0] ?? "" },
   });
-  const sheets = readWorkbook(await answer.body.bytes());
+  const sheets = readWorkbook(await response.body.bytes());
   const cells = sheets.flatMap(({ rows }) => rows.flat().map((cell) => cell?.value ?? ""));
   expect(cells.filter((value) => value.includes("@"))).toEqual([]);
   expect(cells.some((value) => /^user [0-9a-f]{8}/.test(value))).toBe(true);

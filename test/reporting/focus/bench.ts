@@ -3,11 +3,11 @@ import { monthAt } from "../../../src/core/domain/months/month.ts";
 import { GROUPINGS } from "../../../src/core/domain/usage/record.ts";
 import { closePeriod } from "../../../src/features/close/close-period.store.ts";
 import { KEEP_PROOF } from "../../support/by-hand.ts";
-import { enterPrices } from "../../support/charges.ts";
+import { createPrices } from "../../support/charges.ts";
 import type { FocusCheck } from "../../support/focus.ts";
 import { acceptOpen } from "../../support/month.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../../support/reporting.ts";
-import { type AnswerRow, loadRows, windowOf } from "../../support/store.ts";
+import { loadRows, type ResponseRow, windowOf } from "../../support/store.ts";
 
 const [WORKSPACE, OTHER] = WORKSPACES;
 const BY = { name: null, role: "operator", via: "command" } as const;
@@ -42,7 +42,7 @@ export async function loadMonth(
   bench: Bench,
   month: number,
   workspaceId: string,
-  rows: readonly AnswerRow[],
+  rows: readonly ResponseRow[],
 ) {
   const window = windowOf("day", MONTHS[month] ?? "", MONTHS[month + 1] ?? "");
   const { store, sourceId } = bench;
@@ -61,7 +61,7 @@ export async function loadDay(
   name?: string,
 ) {
   const next = new Date(Date.parse(day) + 86_400_000).toISOString().slice(0, 10);
-  const row: AnswerRow = name === undefined ? [day, workspaceId, traces] : [day, workspaceId, traces, name];
+  const row: ResponseRow = name === undefined ? [day, workspaceId, traces] : [day, workspaceId, traces, name];
   await loadRows(store, {
     sourceId,
     workspaceId,
@@ -97,7 +97,7 @@ export async function close(
 
 /** Prices with tiers and in two currencies, counts at the limit of floats, a free SKU, two months. */
 export async function fill(bench: Bench) {
-  await enterPrices(bench.store, [
+  await createPrices(bench.store, [
     { unitPrice: "99999999.9999999999" },
     { unitPrice: "0", sku: "free" },
     { unitPrice: "0.25", sku: "tiered", currency: "EUR" },

@@ -78,7 +78,7 @@ function compareLines(
   const removed = [...left].flatMap(([line, count]) => Array<string>(count).fill(line));
   if (added.length === 0 && (mayBeShorter || removed.length === 0)) return [];
   const shown = where.endsWith(".view")
-    ? rowsBeside(removed, added)
+    ? otherRows(removed, added)
     : [...listed("-", removed), ...listed("+", added)];
   return [[`${where}: ${removed.length} lines only before, ${added.length} only now`, ...shown].join("\n")];
 }
@@ -89,7 +89,7 @@ const listed = (sign: string, lines: readonly string[]) => [
 ];
 
 /** Each row beside the row of the other side that it shares most values with, and only the values that differ. */
-function rowsBeside(removed: readonly string[], added: readonly string[]): string[] {
+function otherRows(removed: readonly string[], added: readonly string[]): string[] {
   const left = added.slice(0, 500).map((line) => JSON.parse(line) as Record<string, unknown>);
   const shown: string[] = [];
   for (const line of removed.slice(0, MOST_SHOWN)) {

@@ -2,23 +2,23 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { PlatformHttp, SendRequest } from "../../../src/core/platform/http/http.ts";
 import { createA2aClient } from "../../../src/features/agents/a2a.ts";
-import type { TaskEvent } from "../../../src/features/agents/a2a-answers.ts";
-import { answerOf, anyJson, often, outcomeOf, SEED } from "./fuzz.ts";
+import type { TaskEvent } from "../../../src/features/agents/a2a-responses.ts";
+import { anyJson, often, outcomeOf, responseOf, SEED } from "./fuzz.ts";
 
-/** Answers of agent servers: the same in both versions of the protocol, and never a crash. */
+/** Responses of agent servers: the same in both versions of the protocol, and never a crash. */
 
 const MESSAGE = { assistantId: "agent", text: "hello" };
-const CODES = ["answer_invalid", "rpc_error", "answer_cut"];
-const noCard = () => answerOf(Buffer.from("{}"), 1);
+const CODES = ["response_invalid", "rpc_error", "response_cut"];
+const noCard = () => responseOf(Buffer.from("{}"), 1);
 
-/** The client of a server that answers with these responses, each an object without `jsonrpc` and `id`. */
+/** The client of a server that responds with these responses, each an object without `jsonrpc` and `id`. */
 function clientOf(responses: readonly object[], isStream = false) {
   const send = async ({ body }: SendRequest) => {
     const texts = responses.map((one) => {
       const text = JSON.stringify({ jsonrpc: "2.0", id: (body as { id: string }).id, ...one });
       return isStream ? `data: ${text}\n\n` : text;
     });
-    return answerOf(Buffer.from(texts.join("")), 500);
+    return responseOf(Buffer.from(texts.join("")), 500);
   };
   return createA2aClient({ send, get: async () => noCard() } as unknown as PlatformHttp);
 }
@@ -72,14 +72,14 @@ test(`a task reads the same in both versions and envelopes, sent and streamed (s
       for (const one of streamed) expect(one).toEqual(streamed[0]);
       const isUnderWay = ["submitted", "working"].includes(drawn.state);
       expect(streamed[0]).toEqual(
-        isUnderWay ? { code: "answer_cut" } : { value: [{ ...read[0], final: true }] },
+        isUnderWay ? { code: "response_cut" } : { value: [{ ...read[0], final: true }] },
       );
     }),
     often(30),
   );
 });
 
-/** What a server may put anywhere: mostly near to an answer. */
+/** What a server may put anywhere: mostly near to a response. */
 const near = fc.oneof(
   task.map((drawn) => wireOf(drawn, "1.0")),
   fc.dictionary(
@@ -113,7 +113,7 @@ const wrapped = fc.oneof(
   fc.tuple(near, near).map(([a, b]) => ({ task: a, message: b })),
 );
 
-test(`any answer is a task, or is refused by a code (seed ${SEED})`, async () => {
+test(`any response is a task, or is refused by a code (seed ${SEED})`, async () => {
   const response = fc.oneof(
     wrapped.map((result) => ({ result })),
     anyJson.map((error) => ({ error })),

@@ -46,7 +46,7 @@ test(`every command line ends with a known exit code and a sentence, never a sta
     if (args.includes("--json") && code !== 0) {
       const { length, [length - 1]: last = "" } = said.trimEnd().split("\n");
       const document = JSON.parse(last);
-      // Doctor's answer is a list of what it checked, also where a check failed.
+      // Doctor's response is a list of what it checked, also where a check failed.
       const isChecks = args[0] === "doctor" && Array.isArray(document);
       if (isChecks) expect(document).toContainEqual(expect.objectContaining({ status: "fail" }));
       else expect([args, Object.keys(document)]).toEqual([args, ["code", "message", "hint"]]);

@@ -5,8 +5,8 @@ import fc from "fast-check";
 import { expect } from "vitest";
 import { systemClock } from "../../../src/core/base/clock.ts";
 import { EtlError } from "../../../src/core/base/errors.ts";
-import { AnswerBody, Deadline } from "../../../src/core/platform/http/body.ts";
-import type { PlatformAnswer } from "../../../src/core/platform/http/http.ts";
+import { Deadline, ResponseBody } from "../../../src/core/platform/http/body.ts";
+import type { PlatformResponse } from "../../../src/core/platform/http/http.ts";
 import { createRedactor } from "../../../src/core/platform/http/redact.ts";
 import { seed, times } from "../../support/drawn.ts";
 
@@ -67,11 +67,11 @@ const CONTEXT = {
   variable: "USAGE_BASE_URL",
 } as const;
 
-/** An answer with status 200 and these bytes, cut into pieces of that length. */
-export function answerOf(bytes: Buffer, pieceLength: number, isEndProved = true): PlatformAnswer {
+/** A response with status 200 and these bytes, cut into pieces of that length. */
+export function responseOf(bytes: Buffer, pieceLength: number, isEndProved = true): PlatformResponse {
   const pieces: Buffer[] = [];
   for (let at = 0; at < bytes.length; at += pieceLength) pieces.push(bytes.subarray(at, at + pieceLength));
-  const body = new AnswerBody({
+  const body = new ResponseBody({
     stream: Readable.from(pieces, { objectMode: true }),
     status: 200,
     headers: isEndProved ? { "content-length": String(bytes.length) } : {},

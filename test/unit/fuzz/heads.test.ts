@@ -14,9 +14,9 @@ const CODES = [
   "server_error",
   "network",
   "timeout",
-  "answer_cut",
-  "answer_invalid",
-  "answer_too_large",
+  "response_cut",
+  "response_invalid",
+  "response_too_large",
   "redirect_refused",
 ];
 
@@ -77,7 +77,7 @@ const bodies = {
   html: Buffer.from(`<html>${KEY}</html>`),
 };
 
-test(`whatever head a server sends, the request ends with the answer or a code (seed ${SEED})`, async () => {
+test(`whatever head a server sends, the request ends with the response or a code (seed ${SEED})`, async () => {
   let bytes = Buffer.alloc(0);
   const server = await rawServer(() => ({ bytes, closing: "end" }));
   const client = clientOf(server.url, { apiKey: KEY, timeouts: { headersMs: 2000, bodyMs: 2000 } });

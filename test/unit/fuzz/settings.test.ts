@@ -59,7 +59,7 @@ test(`a file of sources is read, or all that is wrong is said (seed ${SEED})`, a
   const folder = temporaryFolder();
   const file = join(folder, "sources.json");
   const field = wordsOf(
-    "slug baseUrl apiKey organizationId workspaceIds dataStart rateLimit answerLimit workspaceId bearerToken bearerTokenFile x",
+    "slug baseUrl apiKey organizationId workspaceIds dataStart rateLimit responseLimit workspaceId bearerToken bearerTokenFile x",
   );
   const source = fc.dictionary(field, fc.oneof(text, anyJson), { maxKeys: 8 });
   const content = fc.oneof(

@@ -3,20 +3,20 @@ import { expect, onTestFinished, test } from "vitest";
 import { startClockGuard } from "../../../jobs/holds.ts";
 import { poll } from "../../support/poll.ts";
 
-/** A process with a clock of its own, beside a Redis whose clock is at 0, or that does not answer. */
-async function setupGuard({ offMs = 0, isAway = false, answerMs = 0 } = {}) {
+/** A process with a clock of its own, beside a Redis whose clock is at 0, or that does not respond. */
+async function setupGuard({ offMs = 0, isAway = false, responseMs = 0 } = {}) {
   const redis = { isAway };
   const own = { offMs };
   let now = 0;
-  const askedAt: number[] = [];
+  const requestedAt: number[] = [];
   const logs: Record<string, unknown>[] = [];
   const abort = new AbortController();
   onTestFinished(() => abort.abort());
   const hold = await startClockGuard({
     redisTime: async () => {
       if (redis.isAway) throw new Error("Connection is closed.");
-      askedAt.push(now);
-      now += answerMs;
+      requestedAt.push(now);
+      now += responseMs;
       return now;
     },
     elapsed: () => now,
@@ -31,7 +31,7 @@ async function setupGuard({ offMs = 0, isAway = false, answerMs = 0 } = {}) {
     log: pino({ level: "info", base: null }, { write: (line) => void logs.push(JSON.parse(line)) }),
     signal: abort.signal,
   });
-  return { hold, redis, own, logs, askedAt, time: () => now };
+  return { hold, redis, own, logs, requestedAt, time: () => now };
 }
 
 test.each([
@@ -72,17 +72,17 @@ test("a process that never saw Redis's clock takes no job, and one that no longe
   expect(hold.isHeld()).toBe(false);
 });
 
-test("an answer that takes long says nothing against the clock", async () => {
-  expect((await setupGuard({ answerMs: 4_000 })).hold.isHeld()).toBe(false);
+test("a response that takes long says nothing against the clock", async () => {
+  expect((await setupGuard({ responseMs: 4_000 })).hold.isHeld()).toBe(false);
 });
 
 test("Redis is asked every 10 s; once more within a second after somebody set the clock, and every second while it is off", async () => {
-  const { own, askedAt, time } = await setupGuard();
-  await poll(() => askedAt.length > 2);
-  expect(askedAt.slice(0, 3)).toEqual([0, 10_000, 20_000]);
+  const { own, requestedAt, time } = await setupGuard();
+  await poll(() => requestedAt.length > 2);
+  expect(requestedAt.slice(0, 3)).toEqual([0, 10_000, 20_000]);
   own.offMs = 3_600_000;
   const setAt = time();
-  const later = () => askedAt.filter((at) => at > setAt);
+  const later = () => requestedAt.filter((at) => at > setAt);
   await poll(() => later().length > 2);
   expect(later().slice(0, 3)).toEqual([setAt + 1000, setAt + 2000, setAt + 3000]);
 });

@@ -49,7 +49,7 @@ test("where nothing is configured, a command has the servers, sources and settin
   });
   // A second demo in the folder does not take the place of the first.
   expect(await announceDemo(dir, DEMO)).toBeUndefined();
-  announced?.withdraw();
+  announced?.invalidate();
   expect(readdirSync(dir)).toEqual(["demo.lock"]);
   expect(await commandEnvironment({}, dir)).toEqual({ environment: {}, demo: undefined });
 });
@@ -57,7 +57,7 @@ test("where nothing is configured, a command has the servers, sources and settin
 test("a demo never stands in for anything that is configured", async () => {
   const dir = temporaryFolder();
   const announced = await announceDemo(dir, DEMO);
-  onTestFinished(() => announced?.withdraw());
+  onTestFinished(() => announced?.invalidate());
   const envFile = join(dir, "usage-etl.env");
   writeFileSync(envFile, "USAGE_SYNC_EVERY=PT5M\n");
   writeFileSync(join(dir, "DATABASE_URL"), "postgres://there/usage");

@@ -99,7 +99,7 @@ test.each([
   first?.destroy();
   const status = () =>
     fetch(`${url}/page`).then(
-      (answer) => answer.status,
+      (response) => response.status,
       () => "refused",
     );
   await expect.poll(status).toBe(200);

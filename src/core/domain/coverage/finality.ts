@@ -10,7 +10,7 @@ export interface LoadedInterval extends Interval {
 }
 
 /** Number and time of a fetch, drawn together before its request. */
-export interface FetchStamp {
+export interface FetchToken {
   readonly fetchNumber: number;
   readonly fetchedAt: number;
 }
@@ -29,12 +29,12 @@ export function finalUntil(fetchedAt: number, settleAfterMs: number): number {
  */
 export function loadedIntervalsOf(
   window: Window,
-  stamp: FetchStamp,
+  fetchToken: FetchToken,
   { settleAfterMs, finalBefore }: { settleAfterMs: number; finalBefore: readonly Interval[] },
 ): LoadedInterval[] {
-  const cut = floorToGrid(finalUntil(stamp.fetchedAt, settleAfterMs), STRIDE_MS[window.stride]);
+  const cut = floorToGrid(finalUntil(fetchToken.fetchedAt, settleAfterMs), STRIDE_MS[window.stride]);
   const final = intersect(union([{ start: window.start, end: cut }], finalBefore), [window]);
-  const { fetchNumber, fetchedAt } = stamp;
+  const { fetchNumber, fetchedAt } = fetchToken;
   return [
     ...final.map((part) => ({ ...part, final: true, fetchNumber, fetchedAt })),
     ...subtract([window], final).map((part) => ({ ...part, final: false, fetchNumber, fetchedAt })),

@@ -41,9 +41,9 @@ export function rangeSentence(
   if (open.length === 0) return { sentence: `All of it is loaded: ${loaded} (${UNIT}).`, open };
   if (loaded !== "" && open.every(({ status }) => status === "not_available")) {
     const what = open.every(({ meter, stride }) => meter === "traces" && stride === "hour")
-      ? "This server does not answer in hours, as Cloud does not:"
+      ? "This server does not support hours, as Cloud does not:"
       : "Not available:";
-    return { sentence: `All that the server answers is loaded: ${loaded} (${UNIT}). ${what}`, open };
+    return { sentence: `All that the server responds is loaded: ${loaded} (${UNIT}). ${what}`, open };
   }
   return { sentence: notAll, open };
 }

@@ -1,6 +1,6 @@
 import { HOUR_MS, STRIDE_MS } from "../time/stride.ts";
 import type { Interval, Window } from "../time/window.ts";
-import type { NumberedRow } from "./answer-keys.ts";
+import type { NumberedRow } from "./response-keys.ts";
 
 export const DIGEST_BYTES = 16;
 const LANES = 4;

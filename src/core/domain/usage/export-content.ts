@@ -1,7 +1,7 @@
 import { HOUR_MS, STRIDE_MS } from "../time/stride.ts";
 import type { Window } from "../time/window.ts";
-import type { NumberedRow } from "./answer-keys.ts";
 import { rotated } from "./digest.ts";
+import type { NumberedRow } from "./response-keys.ts";
 
 interface BucketContent {
   readonly records: number;
@@ -55,7 +55,7 @@ export class ExportContent {
   add({ id, bucketHour, traces }: NumberedRow, keyOf: (id: number) => ContentKey): void {
     if (traces === 0) return;
     const seed = id * WORDS;
-    if ((this.#seeds[seed + 3] ?? 0) === 0) this.#enter(id, keyOf(id));
+    if ((this.#seeds[seed + 3] ?? 0) === 0) this.#create(id, keyOf(id));
     const seeds = this.#seeds;
     const bucket = (bucketHour - this.#window.start / HOUR_MS) / this.#bucketHours;
     const at = ((seeds[seed + 3] as number) - 1) * this.#buckets + bucket;
@@ -88,7 +88,7 @@ export class ExportContent {
     };
   }
 
-  #enter(id: number, { workspace, seed }: ContentKey): void {
+  #create(id: number, { workspace, seed }: ContentKey): void {
     if ((id + 1) * WORDS > this.#seeds.length) {
       const words = 2 * Math.max(this.#seeds.length, (id + 1) * WORDS);
       // `transfer` frees the old memory at once; a copy would leave it to a later collection.

@@ -1,12 +1,12 @@
 import { HOUR_MS, STRIDE_MS } from "../time/stride.ts";
+import type { UsageRecord } from "./record.ts";
 import {
-  type AnswerKey,
   KeyNumbering,
   type Misfit,
   type NumberedRow,
   type Requested,
-} from "./answer-keys.ts";
-import type { UsageRecord } from "./record.ts";
+  type ResponseKey,
+} from "./response-keys.ts";
 
 export interface ExportRow extends UsageRecord {
   /** Epoch milliseconds of the bucket's end. Null only if the row has no start either. */
@@ -17,9 +17,9 @@ export interface ExportRow extends UsageRecord {
 export const BUCKET_COLUMNS = { start: "Time Bucket Start", end: "Time Bucket End" } as const;
 
 /** An export whose rows are CSV but do not fit the request. It is refused whole. */
-export class ExportFlaw extends Error {
-  readonly code: Misfit["code"] | "stride_differs" | "answer_cut";
-  constructor(code: ExportFlaw["code"], message: string) {
+export class ExportError extends Error {
+  readonly code: Misfit["code"] | "stride_differs" | "response_cut";
+  constructor(code: ExportError["code"], message: string) {
     super(message);
     this.code = code;
   }
@@ -27,7 +27,7 @@ export class ExportFlaw extends Error {
 
 export interface ExportNotes {
   readonly first: number;
-  readonly keys: readonly AnswerKey[];
+  readonly keys: readonly ResponseKey[];
   /** Buckets whose end (epoch milliseconds) is not their start plus the stride. */
   readonly ends: readonly { readonly key: number; readonly bucketHour: number; readonly end: number }[];
 }
@@ -46,7 +46,7 @@ const COLUMNS: Readonly<Partial<Record<Misfit["code"], string>>> = {
 };
 
 /**
- * Checks the rows of an export and numbers their keys, so that each row takes three numbers. Throws `ExportFlaw` with line
+ * Checks the rows of an export and numbers their keys, so that each row takes three numbers. Throws `ExportError` with line
  * and column.
  */
 export class ExportKeys {
@@ -78,7 +78,7 @@ export class ExportKeys {
     let row: ExportRow | undefined;
     for (row of rows) {
       const key = this.#numbering.numberOf(row);
-      if (typeof key !== "number") throw misfitFlaw(key, row.line);
+      if (typeof key !== "number") throw misfitProblem(key, row.line);
       this.rows++;
       this.traces += row.traces;
       out.id = this.#first + key;
@@ -90,8 +90,8 @@ export class ExportKeys {
     if (row !== undefined) this.last = { key: out.id, bucketHour: out.bucketHour, line: row.line };
   }
 
-  keyOf(number: number): AnswerKey {
-    return this.#numbering.keys[number - this.#first] as AnswerKey;
+  keyOf(number: number): ResponseKey {
+    return this.#numbering.keys[number - this.#first] as ResponseKey;
   }
 
   /** True if `take` must be called now to keep memory bounded. */
@@ -113,19 +113,19 @@ export class ExportKeys {
     return notes;
   }
 
-  /** Call this after the last row. Throws `ExportFlaw` if very many rows, or all, end as in another stride. */
+  /** Call this after the last row. Throws `ExportError` if very many rows, or all, end as in another stride. */
   finish(): void {
     const { stride } = this.#requested.window;
     const where = `line ${this.#firstWrongLine}, column "${BUCKET_COLUMNS.end}"`;
     if (this.#wrongEnds > 0 && this.#wrongEnds === this.rows) {
-      throw new ExportFlaw("stride_differs", `${where}: no bucket ends one ${stride} after its start`);
+      throw new ExportError("stride_differs", `${where}: no bucket ends one ${stride} after its start`);
     }
     if (this.#wrongEnds > MAX_WRONG_ENDS) {
       const message = `${where}: ${this.#wrongEnds} buckets do not end one ${stride} after their start`;
-      throw new ExportFlaw("stride_differs", message);
+      throw new ExportError("stride_differs", message);
     }
     if (!Number.isSafeInteger(this.traces)) {
-      throw new ExportFlaw("bucket_missing", "the sum of all traces is beyond 2^53");
+      throw new ExportError("bucket_missing", "the sum of all traces is beyond 2^53");
     }
   }
 
@@ -138,8 +138,8 @@ export class ExportKeys {
   }
 }
 
-function misfitFlaw({ code, message }: Misfit, line: number): ExportFlaw {
+function misfitProblem({ code, message }: Misfit, line: number): ExportError {
   const column = COLUMNS[code];
   const where = column === undefined ? `line ${line}` : `line ${line}, column "${column}"`;
-  return new ExportFlaw(code, `${where}: ${message}`);
+  return new ExportError(code, `${where}: ${message}`);
 }

@@ -1,8 +1,8 @@
 import { finalUntil } from "../../domain/coverage/finality.ts";
 import { scopeIdsOf, type UsageRequest } from "../../domain/planning/request.ts";
 import type { Interval, Window } from "../../domain/time/window.ts";
-import { AnswerCollector } from "../../domain/usage/answer.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
+import { ResponseCollector } from "../../domain/usage/response.ts";
 import {
   addUp,
   type ByWorkspace,
@@ -10,7 +10,7 @@ import {
   type OtherScope,
   otherScopes,
 } from "../../store/load/by-workspace.ts";
-import { loadAnswer } from "../../store/load/load.ts";
+import { loadResponse } from "../../store/load/load.ts";
 import type { ClaimedTask, StoredTask } from "../../store/work/tasks.ts";
 import { keptForMs, type OpenSource, settleAfterIn } from "../source/source.ts";
 
@@ -26,27 +26,27 @@ interface Others {
   readonly isRoutine: boolean;
 }
 
-interface Settled {
+interface Skipped {
   readonly outcome: "loaded" | "unchanged";
   readonly fetchNumber: number;
 }
 
 /** The scopes whose window needs no request. Zeros are loaded with the age of the workspace response, so newer responses stay. */
-export async function settleByWorkspace(
+export async function skipByWorkspace(
   source: OpenSource,
-  asked: Others,
-): Promise<ReadonlyMap<number, Settled>> {
-  const { window, others, since, isRoutine } = asked;
+  requested: Others,
+): Promise<ReadonlyMap<number, Skipped>> {
+  const { window, others, since, isRoutine } = requested;
   const scopeIds = others.map(({ scopeId }) => scopeId);
   const known = await byWorkspace(source.store.db, { scopeIds, window, since });
-  const zeros = await loadZeros(source, asked, known);
-  const settle = (ids: Iterable<number>, outcome: Settled["outcome"]) =>
+  const zeros = await loadZeros(source, requested, known);
+  const settle = (ids: Iterable<number>, outcome: Skipped["outcome"]) =>
     [...ids].map((scopeId) => {
-      const fetchNumber = known.get(scopeId)?.stamp.fetchNumber ?? 0;
+      const fetchNumber = known.get(scopeId)?.fetchToken.fetchNumber ?? 0;
       return [scopeId, { outcome, fetchNumber }] as const;
     });
   const rest = new Map([...known].filter(([scopeId]) => !zeros.has(scopeId)));
-  const same = isRoutine && rest.size > 0 ? await unchanged(source, asked, rest) : [];
+  const same = isRoutine && rest.size > 0 ? await unchanged(source, requested, rest) : [];
   return new Map([...settle(zeros, "loaded"), ...settle(same, "unchanged")]);
 }
 
@@ -60,14 +60,14 @@ async function loadZeros(
 ): Promise<ReadonlySet<number>> {
   const isWhole = (part: Interval) => part.start === window.start && part.end === window.end;
   const zeros = others.flatMap((scope) => {
-    const { zero, stamp } = known.get(scope.scopeId) ?? { zero: [], stamp: undefined };
+    const { zero, fetchToken } = known.get(scope.scopeId) ?? { zero: [], fetchToken: undefined };
     // A part helps only if the rest needs no request either.
     const parts = isRoutine ? zero : zero.filter(isWhole);
-    return stamp === undefined ? [] : parts.map((part) => ({ scope, stamp, part }));
+    return fetchToken === undefined ? [] : parts.map((part) => ({ scope, fetchToken, part }));
   });
   const together = Map.groupBy(
     zeros,
-    ({ scope, stamp, part }) => `${scope.groupBy} ${stamp.fetchNumber} ${part.start} ${part.end}`,
+    ({ scope, fetchToken, part }) => `${scope.groupBy} ${fetchToken.fetchNumber} ${part.start} ${part.end}`,
   );
   const whole = new Set<number>();
   for (const [first, ...more] of together.values()) {
@@ -75,14 +75,14 @@ async function loadZeros(
     const scopes = [first, ...more].map(({ scope }) => scope);
     const { groupBy } = first.scope;
     const part = { ...window, ...first.part };
-    const loaded = await loadAnswer(store, {
+    const loaded = await loadResponse(store, {
       sourceId,
       meter,
       groupBy,
       window: part,
-      stamp: first.stamp,
+      fetchToken: first.fetchToken,
       scopeIds: scopes.map(({ scopeId }) => scopeId),
-      answer: new AnswerCollector({
+      response: new ResponseCollector({
         groupBy,
         window: part,
         workspaceIds: scopes.map((one) => one.workspaceId),
@@ -118,11 +118,11 @@ async function unchanged(
 /** The requests by other dimensions that a workspace task's window still needs after its own request. */
 export async function leftByWorkspace(source: OpenSource, task: ClaimedTask): Promise<UsageRequest[]> {
   const { db } = source.store;
-  const { meter, window, enteredAt: since } = task;
+  const { meter, window, createdAt: since } = task;
   const others = await otherScopes(db, { scopeIds: scopeIdsOf(task), window });
-  const settled = await settleByWorkspace(source, { meter, window, others, since, isRoutine: true });
+  const skipped = await skipByWorkspace(source, { meter, window, others, since, isRoutine: true });
   return others
-    .filter(({ scopeId }) => !settled.has(scopeId))
+    .filter(({ scopeId }) => !skipped.has(scopeId))
     .map(({ scopeId, groupBy, workspaceId }) => ({
       meter,
       groupBy,
@@ -132,7 +132,7 @@ export async function leftByWorkspace(source: OpenSource, task: ClaimedTask): Pr
 }
 
 /** True for traces in a sync, whose workspace tasks create the tasks of the other dimensions. */
-export function leadsOthers({
+export function createsOthers({
   meter,
   groupBy,
   backfillId,

@@ -1,16 +1,23 @@
 import { PlatformError } from "../../base/errors.ts";
-import type { FetchStamp } from "../../domain/coverage/finality.ts";
+import type { FetchToken } from "../../domain/coverage/finality.ts";
 import { scopeIdsOf, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
-import type { AnswerFlaw } from "../../domain/usage/answer.ts";
 import { METER } from "../../domain/usage/meter.ts";
-import { type Load, type LoadResult, loadAnswer } from "../../store/load/load.ts";
+import type { ResponseProblem } from "../../domain/usage/response.ts";
+import { type Load, type LoadResult, loadResponse } from "../../store/load/load.ts";
 import { endTask, type StoredTask } from "../../store/work/tasks.ts";
 import { addUpResponse, fetchUsage } from "../source/fetch-usage.ts";
 import { learnMeters } from "../source/learn-meters.ts";
 import { isKeyRefused } from "../source/refused-key.ts";
 import { type OpenSource, settleAfterIn } from "../source/source.ts";
-import { settleByWorkspace } from "./by-workspace.ts";
-import { afterFlaw, afterRefusal, canSplit, describe, type NextStep, takeNextStep } from "./split-or-fail.ts";
+import { skipByWorkspace } from "./by-workspace.ts";
+import {
+  afterProblem,
+  afterRefusal,
+  canSplit,
+  describe,
+  type NextStep,
+  takeNextStep,
+} from "./split-or-fail.ts";
 import { withEmailPolicy } from "./user-emails.ts";
 
 export const NO_ROWS = {
@@ -72,8 +79,8 @@ export async function extractTask(
   let requests = 0;
   const load = (confirms?: Load["confirms"]) =>
     loadTask(source, task, { onAttempt: () => requests++, isRepair, row, confirms });
-  const notLoaded = async (stamp: FetchStamp, step: NextStep): Promise<TaskResult> => {
-    const followUps = await takeNextStep(source, task, { stamp, step });
+  const notLoaded = async (fetchToken: FetchToken, step: NextStep): Promise<TaskResult> => {
+    const followUps = await takeNextStep(source, task, { fetchToken, step });
     const { outcome, code, message, keep } = step;
     return { outcome, requests, rows: NO_ROWS, followUps, code, message, keepsFailure: keep };
   };
@@ -83,13 +90,13 @@ export async function extractTask(
     // A server that was updated may no longer count the meter and respond with zeros forever.
     const counted = await learnMeters(source, new Set([task.meter]));
     if (!source.meters.has(task.meter)) return { ...ENDED, requests };
-    if (!counted.has(task.meter)) return notLoaded(last.stamp, DOUBTFUL);
+    if (!counted.has(task.meter)) return notLoaded(last.fetchToken, DOUBTFUL);
   }
   if (last.loaded?.outcome === "unconfirmed") {
     // The response would remove every non-zero row. That needs a second one, and proof of access newer than the first.
     const { fullyDeleted } = last.loaded;
     await source.access.renew();
-    last = await load({ fullyDeleted, since: last.stamp.fetchedAt });
+    last = await load({ fullyDeleted, since: last.fetchToken.fetchedAt });
   }
   const { loaded, refusal } = last;
   if (loaded !== undefined && loaded.outcome !== "unconfirmed") {
@@ -98,7 +105,7 @@ export async function extractTask(
     return { outcome: loaded.outcome, requests, rows: rowsOf(last), followUps: [] };
   }
   if (refusal?.retryable && onTransient === "throw") throw refusal;
-  const result = await notLoaded(last.stamp, nextStep(source, task, last));
+  const result = await notLoaded(last.fetchToken, nextStep(source, task, last));
   return refusal?.retryable ? { ...result, gaveUp: refusal } : result;
 }
 
@@ -115,8 +122,8 @@ async function withoutRequest(
   if (groupBy === "workspace" || METER[meter].kind !== "traces") return undefined;
   if (scopeId === undefined || workspaceId === undefined) return undefined;
   const others = [{ scopeId, groupBy, workspaceId }];
-  const settled = await settleByWorkspace(source, { meter, window, others, since, isRoutine });
-  const ended = settled.get(scopeId);
+  const skipped = await skipByWorkspace(source, { meter, window, others, since, isRoutine });
+  const ended = skipped.get(scopeId);
   if (ended === undefined) return undefined;
   log.debug({ task: describe(task), outcome: ended.outcome, byWorkspace: ended.fetchNumber }, "task");
   if (row !== undefined) await endTask(store.db, { task: row, state: "done" });
@@ -126,16 +133,16 @@ async function withoutRequest(
 /** A response with more ids is requested in parts, because each id takes about 1 KB of memory until it is stored. */
 const MOST_KEYS = 100_000;
 
-type Answered = { readonly stamp: FetchStamp } & (
+type Responded = { readonly fetchToken: FetchToken } & (
   | {
       readonly loaded: LoadResult;
       readonly records: number;
       readonly traces: number;
-      readonly flaw?: never;
+      readonly problem?: never;
       readonly refusal?: never;
     }
-  | { readonly flaw: AnswerFlaw; readonly loaded?: never; readonly refusal?: never }
-  | { readonly refusal: PlatformError; readonly loaded?: never; readonly flaw?: never }
+  | { readonly problem: ResponseProblem; readonly loaded?: never; readonly refusal?: never }
+  | { readonly refusal: PlatformError; readonly loaded?: never; readonly problem?: never }
 );
 
 async function loadTask(
@@ -147,51 +154,52 @@ async function loadTask(
     isRepair,
     confirms,
   }: { onAttempt: () => void; row: StoredTask | undefined } & Pick<Load, "isRepair" | "confirms">,
-): Promise<Answered> {
+): Promise<Responded> {
   const { store, sourceId, settings, log } = source;
   const { meter, groupBy, window } = task;
   const admit = withEmailPolicy(groupBy, settings.userEmail);
-  let lastStamp: FetchStamp | undefined;
-  const noteAttempt = (stamp: FetchStamp) => {
-    lastStamp = stamp;
+  let lastFetchToken: FetchToken | undefined;
+  const noteAttempt = (fetchToken: FetchToken) => {
+    lastFetchToken = fetchToken;
     onAttempt();
   };
   try {
-    return await fetchUsage<Answered>(
+    return await fetchUsage<Responded>(
       source,
       { purpose: "load", request: task, onAttempt: noteAttempt },
-      async ({ stamp }) => {
+      async ({ fetchToken }) => {
         // Without splitting, a bound would only refuse responses that can be loaded.
         const mostKeys = canSplit(task) && source.splitLimit.allows() ? MOST_KEYS : undefined;
         const settleAfterMs = await settleAfterIn(source, meter);
-        const { answer, flaw, rules } = await addUpResponse(source, task, { admit, mostKeys });
-        if (flaw !== undefined) return { outcome: "refused", code: flaw.code, result: { stamp, flaw } };
-        const loaded = await loadAnswer(store, {
+        const { response, problem, rules } = await addUpResponse(source, task, { admit, mostKeys });
+        if (problem !== undefined)
+          return { outcome: "refused", code: problem.code, result: { fetchToken, problem } };
+        const loaded = await loadResponse(store, {
           sourceId,
           meter,
           groupBy,
           window,
-          stamp,
+          fetchToken,
           scopeIds: scopeIdsOf(task),
-          answer,
+          response,
           rules,
           settleAfterMs,
           isRepair,
           confirms,
         });
-        const { records } = answer;
-        const traces = METER[meter].kind === "traces" ? answer.traces : 0;
-        log.debug({ task: describe(task), fetch: stamp.fetchNumber, ...loaded }, "task");
+        const { records } = response;
+        const traces = METER[meter].kind === "traces" ? response.traces : 0;
+        log.debug({ task: describe(task), fetch: fetchToken.fetchNumber, ...loaded }, "task");
         const ends =
           row !== undefined && isFinalBy(loaded) ? { task: row, state: "done" as const } : undefined;
-        const result = { stamp, loaded, records, traces };
+        const result = { fetchToken, loaded, records, traces };
         return { outcome: loaded.outcome, records, traces, task: ends, result };
       },
     );
   } catch (error) {
-    if (lastStamp === undefined || !(error instanceof PlatformError)) throw error;
+    if (lastFetchToken === undefined || !(error instanceof PlatformError)) throw error;
     if (isKeyRefused(error, task.meter)) throw error;
-    return { stamp: lastStamp, refusal: error };
+    return { fetchToken: lastFetchToken, refusal: error };
   }
 }
 
@@ -199,7 +207,7 @@ export function isFinalBy({ outcome }: Pick<TaskResult | LoadResult, "outcome">)
   return outcome === "loaded" || outcome === "discarded" || outcome === "unchanged";
 }
 
-function rowsOf({ loaded, records, traces }: Extract<Answered, { loaded: LoadResult }>): RowCounts {
+function rowsOf({ loaded, records, traces }: Extract<Responded, { loaded: LoadResult }>): RowCounts {
   const { inserted, updated, retired, unchanged, restated, unverified } = loaded;
   return {
     records,
@@ -226,7 +234,7 @@ const ENDED = {
 const CONTRADICTED: NextStep = {
   outcome: "failed",
   code: "window_unconfirmed",
-  message: "two answers in a row were empty for different workspaces; neither was stored",
+  message: "two responses in a row were empty for different workspaces; neither was stored",
   parts: [],
   keep: true,
 };
@@ -236,14 +244,15 @@ const DOUBTFUL: NextStep = {
   outcome: "failed",
   code: "meter_doubtful",
   message:
-    "the answer has no usage where some was counted, and it is not known whether the server still counts it; nothing was stored",
+    "the response has no usage where some was counted, and it is not known whether the server still counts it; nothing was stored",
   parts: [],
   keep: true,
 };
 
-function nextStep(source: OpenSource, task: UsageRequest, last: Answered): NextStep {
+function nextStep(source: OpenSource, task: UsageRequest, last: Responded): NextStep {
   const maySplit = source.splitLimit.allows();
-  if (last.flaw !== undefined) return afterFlaw(task, last.flaw, maySplit, source.capabilities);
-  if (last.refusal !== undefined) return afterRefusal(task, last.refusal, last.stamp.fetchedAt, maySplit);
+  if (last.problem !== undefined) return afterProblem(task, last.problem, maySplit, source.capabilities);
+  if (last.refusal !== undefined)
+    return afterRefusal(task, last.refusal, last.fetchToken.fetchedAt, maySplit);
   return CONTRADICTED;
 }

@@ -80,7 +80,7 @@ export async function runInline(
         });
     count(task, (before) => withResult(before, result));
     if (result.outcome === "failed") fail(task, result);
-    // Its replacements are in a finer stride that the server does not respond in, so the failure stays.
+    // Its replacements are in a finer stride that the server does not support, so the failure stays.
     if (result.outcome === "not_available" && failed !== undefined && !failed.isCounted) {
       failed.isCounted = true;
       fail(failed.task, failed.result);
@@ -132,7 +132,7 @@ function notAvailable(task: UsageRequest): TaskResult {
     rows: NO_ROWS,
     followUps: [],
     code: "stride_not_available",
-    message: `the server does not answer in ${task.window.stride} buckets`,
+    message: `the server does not respond in ${task.window.stride} buckets`,
   };
 }
 

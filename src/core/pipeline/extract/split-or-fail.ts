@@ -1,5 +1,5 @@
 import type { PlatformError } from "../../base/errors.ts";
-import type { FetchStamp } from "../../domain/coverage/finality.ts";
+import type { FetchToken } from "../../domain/coverage/finality.ts";
 import {
   scopeIdsOf,
   type UnstoredRequest,
@@ -16,7 +16,7 @@ import {
   type Stride,
 } from "../../domain/time/stride.ts";
 import type { Window } from "../../domain/time/window.ts";
-import type { AnswerFlaw } from "../../domain/usage/answer.ts";
+import type { ResponseProblem } from "../../domain/usage/response.ts";
 import { failScopes } from "../../store/catalog/failures.ts";
 import { scopesOf } from "../../store/catalog/scopes.ts";
 import type { ServerCapability } from "../../store/catalog/server-capabilities.ts";
@@ -31,7 +31,7 @@ import type { OpenSource } from "../source/source.ts";
 export async function takeNextStep(
   source: OpenSource,
   task: UsageRequest,
-  { stamp, step }: { stamp: FetchStamp; step: NextStep },
+  { fetchToken, step }: { fetchToken: FetchToken; step: NextStep },
 ): Promise<UsageRequest[]> {
   const { store, log } = source;
   const { code, message, outcome } = step;
@@ -40,12 +40,12 @@ export async function takeNextStep(
   if (step.learn !== "no_hour") {
     log.warn({ task: describe(task), code, reason: message, outcome }, "task not loaded");
   } else if (!source.capabilities.has("no_hour")) {
-    log.info({ code, reason: message }, "The server does not answer in hours. Only days are loaded.");
+    log.info({ code, reason: message }, "The server does not support hours. Only days are loaded.");
   }
   if (step.learn !== undefined) await source.server.lacks(step.learn, message);
   if (step.ends !== undefined) await source.server.mayCountNoMore(step.ends, message);
   if (step.keep) {
-    const failure = { scopeIds: scopeIdsOf(task), period: task.window, stamp };
+    const failure = { scopeIds: scopeIdsOf(task), period: task.window, fetchToken };
     await failScopes(store, { ...failure, state: "failed", code, message });
   }
   return Promise.all(step.parts.map((part) => withScopes(source, part)));
@@ -91,14 +91,14 @@ const SPLITTABLE = new Set([400, 413, 414, 422, 431]);
  * The step after a complete response that cannot be used (docs/rules.md, rule 8). `lacks`: features that the server is known
  * to lack.
  */
-export function afterFlaw(
+export function afterProblem(
   task: UsageRequest,
-  flaw: AnswerFlaw,
+  problem: ResponseProblem,
   maySplit: boolean,
   lacks: ReadonlySet<ServerCapability> = new Set(),
 ): NextStep {
-  const { code, message } = flaw;
-  if (flaw.kind === "record") return split(task, flaw, maySplit);
+  const { code, message } = problem;
+  if (problem.kind === "record") return split(task, problem, maySplit);
   const finer = finerOf(task);
   if (finer !== undefined && !lacks.has(`no_${finer}`)) {
     const parts = over(task, planWindows(task.window, finer));
@@ -138,7 +138,7 @@ export function afterRefusal(
   }
   // Without a location the whole response is foreign, such as an HTML page, and a smaller request would get the same. A
   // response that is too large gets smaller with the request. If it never ends, the split limit stops it.
-  const isTooLarge = code === "answer_too_large";
+  const isTooLarge = code === "response_too_large";
   if (error.isAboutRecords || isTooLarge || (status !== undefined && SPLITTABLE.has(status))) {
     return split(task, { code, message }, maySplit);
   }

@@ -2,21 +2,21 @@ import { faultOf } from "../../base/faults.ts";
 import { scopeIdsOf, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
 import { failScopes } from "../../store/catalog/failures.ts";
 import type { Store } from "../../store/db/database.ts";
-import { quietWorkspaces } from "../../store/load/by-workspace.ts";
-import { drawStamp } from "../../store/work/fetch-ledger.ts";
+import { idleWorkspaces } from "../../store/load/by-workspace.ts";
+import { drawFetchToken } from "../../store/work/fetch-ledger.ts";
 import { noteTaskFailed } from "../../store/work/runs.ts";
 import {
   type ClaimedTask,
   claimTask,
+  createTasks,
   endTask,
-  enterTasks,
   handBackTask,
   releaseTasks,
   type StoredTask,
 } from "../../store/work/tasks.ts";
 import { isKeyRefused } from "../source/refused-key.ts";
 import { keptForMs, type OpenSource } from "../source/source.ts";
-import { leadsOthers, leftByWorkspace } from "./by-workspace.ts";
+import { createsOthers, leftByWorkspace } from "./by-workspace.ts";
 import { extractTask, isFinalBy, type TaskResult } from "./extract.ts";
 
 /** A task that this many workers took without ending it or handing it back kills its workers. */
@@ -31,8 +31,8 @@ export const LOCK_LOST = "lock_lost";
  */
 export type WorkResult =
   | { readonly outcome: "gone" | "poisoned" | "dropped" }
-  | { readonly outcome: "loaded_already"; readonly entered: number }
-  | (TaskResult & { readonly task: StoredTask; readonly entered: number });
+  | { readonly outcome: "loaded_already"; readonly created: number }
+  | (TaskResult & { readonly task: StoredTask; readonly created: number });
 
 /**
  * Takes the task of a queue message, fetches and loads it. The task ends in the statement that ends the fetch that settles
@@ -73,26 +73,30 @@ async function workTask(source: OpenSource, task: ClaimedTask, isLastAttempt: bo
   }
   // A sync and a backfill may each have a task for the same time, and a worker may have ended after its load. Time that
   // others loaded meanwhile was compared by digest, which a repair does not rely on.
-  const leads = leadsOthers(task);
+  const mayCreateOthers = createsOthers(task);
   if (task.isLoaded && !task.isRepair) {
-    const entered = await endTaskWith(source, task, leads ? await leftByWorkspace(source, task) : []);
-    return { outcome: "loaded_already", entered };
+    const created = await endTaskWith(
+      source,
+      task,
+      mayCreateOthers ? await leftByWorkspace(source, task) : [],
+    );
+    return { outcome: "loaded_already", created };
   }
   const { runId, isRepair } = task;
   const result = await extractTask({ ...source, runId }, task, {
     onTransient: isLastAttempt ? "keep" : "throw",
     isRepair,
-    workspacesSince: isRepair ? undefined : task.enteredAt,
+    workspacesSince: isRepair ? undefined : task.createdAt,
     isRoutine: task.backfillId === undefined,
     // Else it ends with its response.
-    row: leads ? undefined : task,
+    row: mayCreateOthers ? undefined : task,
   });
   const isSettled = isFinalBy(result);
-  if (isSettled && !leads) return { ...result, task, entered: 0 };
+  if (isSettled && !mayCreateOthers) return { ...result, task, created: 0 };
   // Parts create the other dimensions of their own windows, and a stride that is not available has nothing to request.
   const isOver = isSettled || result.outcome === "failed" || result.outcome === "unverified";
-  const others = leads && isOver ? await leftByWorkspace(source, task) : [];
-  return { ...result, task, entered: await endTaskWith(source, task, others, result) };
+  const others = mayCreateOthers && isOver ? await leftByWorkspace(source, task) : [];
+  return { ...result, task, created: await endTaskWith(source, task, others, result) };
 }
 
 /**
@@ -105,24 +109,24 @@ async function endTaskWith(
   others: readonly UsageRequest[],
   result?: TaskResult,
 ): Promise<number> {
-  const { backfillId, runId, enteredAt } = task;
+  const { backfillId, runId, createdAt } = task;
   const workspaceIds = others.flatMap(workspaceIdsOf);
   const dueAfterMs = keptForMs({ settings });
-  const quiet = others.length === 0 ? new Set() : await quietWorkspaces(store.db, { sourceId, workspaceIds });
+  const quiet = others.length === 0 ? new Set() : await idleWorkspaces(store.db, { sourceId, workspaceIds });
   return store.transaction(async ({ db }) => {
-    const isQuiet = (one: UsageRequest) => workspaceIdsOf(one).every((id) => quiet.has(id));
-    const entered =
-      (await enterTasks(db, { sourceId, backfillId, runId, tasks: result?.followUps ?? [] })) +
-      (await enterTasks(db, { sourceId, runId, tasks: others, isQuiet, dueAfterMs, enteredAt }));
+    const isIdle = (one: UsageRequest) => workspaceIdsOf(one).every((id) => quiet.has(id));
+    const created =
+      (await createTasks(db, { sourceId, backfillId, runId, tasks: result?.followUps ?? [] })) +
+      (await createTasks(db, { sourceId, runId, tasks: others, isIdle, dueAfterMs, createdAt }));
     const reason = result && failureOf(result);
     if (reason === undefined) {
       await endTask(db, { task, state: "done", code: result?.code, message: result?.message });
-      return entered;
+      return created;
     }
     await endTask(db, { task, state: "failed", ...reason });
     // This statement comes last, because other failing tasks of the run wait for it until the transaction ends.
     await noteTaskFailed(db, { runId, ...reason });
-    return entered;
+    return created;
   });
 }
 
@@ -134,14 +138,14 @@ function failureOf({ outcome, code, message }: TaskResult): { code: string; mess
 
 const UNVERIFIED = {
   code: "workspace_unverified",
-  message: "The answer had no record of a workspace without proof of access, so it may not mean zero.",
+  message: "The response had no record of a workspace without proof of access, so it may not mean zero.",
 };
 
 async function poison(source: OpenSource, task: StoredTask): Promise<WorkResult> {
   const code = "task_poisoned";
   const message = `${POISON_AFTER} workers took it and neither finished it nor handed it back.`;
-  const stamp = await drawStamp(source.store.db);
-  const failure = { scopeIds: scopeIdsOf(task), period: task.window, stamp, code, message };
+  const fetchToken = await drawFetchToken(source.store.db);
+  const failure = { scopeIds: scopeIdsOf(task), period: task.window, fetchToken, code, message };
   await failScopes(source.store, { ...failure, state: "failed" });
   await endTask(source.store.db, { task, state: "failed", code, message });
   await noteTaskFailed(source.store.db, { runId: task.runId, code, message });

@@ -6,7 +6,7 @@ import { inUnits } from "../../domain/usage/amount.ts";
 import { METERS, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { loadedMeters } from "../../store/catalog/scopes.ts";
-import { doubtChanged } from "../../store/proof/changed-records.ts";
+import { invalidateChanged } from "../../store/proof/changed-records.ts";
 import { knownFindings, type NamedFinding, noteCheck } from "../../store/proof/control-findings.ts";
 import { bucketsOf } from "../../store/proof/differences.ts";
 import { endUnread } from "../../store/proof/end-differences.ts";
@@ -62,7 +62,7 @@ export async function checkTotals(
   const now = await storeNow(store.db);
   await endUnread(store.db, { sourceId, workspaceIds });
   const { checks, tierDays } = await checkMeters(source, { reach, now }, onProgress);
-  const miscounted = await doubtChanged(store, sourceId);
+  const miscounted = await invalidateChanged(store, sourceId);
   if (miscounted > 0) source.log.warn({ code: "records_changed", months: miscounted }, "records");
 
   const end = floorToGrid(now - source.settings.settleAfterMs, DAY_MS);

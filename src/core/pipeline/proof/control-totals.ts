@@ -10,7 +10,7 @@ import { keepFindings } from "../../store/proof/control-findings.ts";
 import { compareGroupings, compareTotals, type TotalDifference } from "../../store/proof/control-totals.ts";
 import { compareTiers, exceedingTiers, type TierPair } from "../../store/proof/tier-totals.ts";
 import type { Finding } from "../../store/proof/write-differences.ts";
-import { drawStamp } from "../../store/work/fetch-ledger.ts";
+import { drawFetchToken } from "../../store/work/fetch-ledger.ts";
 import type { OnProgress } from "../extract/sequentially.ts";
 import {
   type CheckContext,
@@ -33,12 +33,12 @@ export async function checkStrides(
       kind: "stride_total",
       requests: requestsOver(meter, states, controlWindows(range, final)),
       sidesOf: (days) => [{ meter, states, days }],
-      compare: async ({ parts, totals, stamp }, { scopeIds, window }) => {
+      compare: async ({ parts, totals, fetchToken }, { scopeIds, window }) => {
         const { compared, differences } = await compareTotals(source.store, {
           scopeIds,
           parts,
           totals,
-          stamp,
+          fetchToken,
         });
         return { compared: compared.map((scopeId) => ({ scopeId, period: window })), differences };
       },
@@ -95,7 +95,7 @@ export async function checkGroupings({
       state: (one.controlTraces ?? 0) > (one.storedTraces ?? 0) ? "unattributed" : "platform_disagrees",
     }),
   );
-  const { fetchNumber } = await drawStamp(store.db);
+  const { fetchNumber } = await drawFetchToken(store.db);
   const compared = states.map(({ scopeId }) => ({ scopeId, period: range }));
   await keepFindings(store, { kind: "grouping_total", compared, fetchNumber }, findings);
   return { ...refetched, unverified: 0, failed: [] };
@@ -154,12 +154,12 @@ export async function checkTiers(
     sidesOf,
     isMeant: (one) =>
       !exceeding.some((other) => other.scopeId === one.scopeId && intersect([other], [one]).length > 0),
-    compare: ({ parts, totals, stamp }, { scopeIds }) =>
+    compare: ({ parts, totals, fetchToken }, { scopeIds }) =>
       compareTiers(store, {
         pairs: pairs.filter(({ scopeId }) => scopeIds.includes(scopeId)),
         parts,
         totals,
-        stamp,
+        fetchToken,
       }),
   });
   const byPair = Map.groupBy(compared, ({ scopeId }) => scopeId);

@@ -3,15 +3,15 @@ import { type Member, scopeIdsOf, type UsageRequest } from "../../domain/plannin
 import { intersect, spanOf } from "../../domain/time/intervals.ts";
 import { HOUR_MS, STRIDE_MS } from "../../domain/time/stride.ts";
 import type { Interval, Window } from "../../domain/time/window.ts";
-import type { AnswerCollector } from "../../domain/usage/answer.ts";
-import type { AnswerKey } from "../../domain/usage/answer-keys.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
+import type { ResponseCollector } from "../../domain/usage/response.ts";
+import type { ResponseKey } from "../../domain/usage/response-keys.ts";
 import { noteNamedAccess, splitByAccess } from "../../store/access/workspace-access.ts";
 import type { ScopeState } from "../../store/catalog/scopes.ts";
 import { keepFindings } from "../../store/proof/control-findings.ts";
 import type { ControlTotal, TotalDifference } from "../../store/proof/control-totals.ts";
 import type { Finding, FindingKind } from "../../store/proof/write-differences.ts";
-import { drawStamp } from "../../store/work/fetch-ledger.ts";
+import { drawFetchToken } from "../../store/work/fetch-ledger.ts";
 import { runInline } from "../extract/run-inline.ts";
 import { type OnProgress, sequentially } from "../extract/sequentially.ts";
 import { addUpUsable, fetchUsage } from "../source/fetch-usage.ts";
@@ -114,10 +114,12 @@ async function compareAll(
   let unverified = 0;
   const work = async (request: UsageRequest) => {
     const totals = await fetchTotals(source, request);
-    const { answer, stamp } = totals;
+    const { response, fetchToken } = totals;
     const scopeIds = scopeIdsOf(request);
-    await store.statement((db) => noteNamedAccess(db, { meter: request.meter, answer, scopeIds, stamp }));
-    const access = await splitByAccess(store.db, { answer, scopeIds, stamp });
+    await store.statement((db) =>
+      noteNamedAccess(db, { meter: request.meter, response, scopeIds, fetchToken }),
+    );
+    const access = await splitByAccess(store.db, { response, scopeIds, fetchToken });
     unverified += access.unverified.length;
     const comparison = await compare(totals, { scopeIds: access.proven, window: request.window });
     compared.push(...comparison.compared);
@@ -151,7 +153,7 @@ export async function keepTotalDifferences(
 ): Promise<void> {
   const { kind, compared, differences } = found;
   const findings = differences.map((one): Finding => ({ ...one, kind, state: "platform_disagrees" }));
-  const { fetchNumber } = await drawStamp(store.db);
+  const { fetchNumber } = await drawFetchToken(store.db);
   await keepFindings(store, { kind, compared, fetchNumber }, narrowest(findings));
 }
 
@@ -173,20 +175,20 @@ export function isKnown(difference: TotalDifference, kind: FindingKind, known: r
 const ANY_GRID = { start: 0, end: 8.64e15, stride: "hour" } as const;
 
 export async function fetchTotals(source: OpenSource, request: UsageRequest) {
-  return fetchUsage(source, { purpose: "reconcile", request }, async ({ stamp }) => {
-    const answer = await addUpUsable(source, request, ANY_GRID);
-    const { records, traces } = answer;
-    const result = { stamp, answer, ...totalsOf(answer, request) };
+  return fetchUsage(source, { purpose: "reconcile", request }, async ({ fetchToken }) => {
+    const response = await addUpUsable(source, request, ANY_GRID);
+    const { records, traces } = response;
+    const result = { fetchToken, response, ...totalsOf(response, request) };
     return { outcome: "compared", records, traces, result };
   });
 }
 
 /** The response's buckets if they tile the window, else the whole window: its sum is right on any grid. */
-function totalsOf(answer: AnswerCollector, { window, members }: UsageRequest) {
+function totalsOf(response: ResponseCollector, { window, members }: UsageRequest) {
   const { start, end } = window;
   const size = STRIDE_MS[window.stride];
   let tiles = (end - start) % size === 0;
-  for (const { bucketHour } of answer.rows()) {
+  for (const { bucketHour } of response.rows()) {
     const at = bucketHour * HOUR_MS;
     if (at < start || at >= end || (at - start) % size !== 0) tiles = false;
   }
@@ -196,8 +198,8 @@ function totalsOf(answer: AnswerCollector, { window, members }: UsageRequest) {
     end: start + (n + 1) * length,
   }));
   const totals: ControlTotal[] = [];
-  for (const { id: key, bucketHour, traces } of answer.rows()) {
-    const { workspace, dimensionId, measure } = answer.keys[key] as AnswerKey;
+  for (const { id: key, bucketHour, traces } of response.rows()) {
+    const { workspace, dimensionId, measure } = response.keys[key] as ResponseKey;
     const { scopeId } = members[workspace] as Member;
     const part = tiles ? (bucketHour * HOUR_MS - start) / size : 0;
     totals.push({ scopeId, part, dimensionId, measure, traces });

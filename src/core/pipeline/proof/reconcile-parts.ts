@@ -137,14 +137,14 @@ async function repairOpen(
   const run = await runInline(source, tasks, { isRepair: true });
   const compared = await compareTasks(source, tasks);
   const { repaired: mended = 0, withdrawn = 0 } = await endedSince(db, { scopeIds, range, since });
-  const isAsked = (one: { scopeId: number; bucketStart: number }) =>
+  const isRequested = (one: { scopeId: number; bucketStart: number }) =>
     tasks.some(
       ({ window, members }) =>
         one.bucketStart >= window.start &&
         one.bucketStart < window.end &&
         members.some(({ scopeId }) => scopeId === one.scopeId),
     );
-  const differences = all.filter(isAsked).reduce((sum, one) => sum + one.differences, 0);
+  const differences = all.filter(isRequested).reduce((sum, one) => sum + one.differences, 0);
   return { repaired: { differences, mended, withdrawn, run }, compared };
 }
 
@@ -187,14 +187,14 @@ async function compareTask(
 ): Promise<Comparison> {
   const { store, sourceId, billing, signal, settings } = source;
   const { meter, groupBy, window } = task;
-  return fetchUsage(source, { purpose: "reconcile", request: task, onAttempt }, async ({ stamp }) => {
+  return fetchUsage(source, { purpose: "reconcile", request: task, onAttempt }, async ({ fetchToken }) => {
     const exported = await billing.exportCsv(queryOf(task), { signal });
-    const asked = {
+    const requested = {
       sourceId,
       meter,
       groupBy,
       window,
-      stamp,
+      fetchToken,
       whole: exported.whole,
       workspaceIds: workspaceIdsOf(task),
       scopeIds: scopeIdsOf(task),
@@ -202,7 +202,7 @@ async function compareTask(
       withNames: groupBy !== "user" || settings.userEmail === "keep",
     };
     const comparison = await exported
-      .read((rows) => compareExport(store, { ...asked, rows }))
+      .read((rows) => compareExport(store, { ...requested, rows }))
       .finally(() => exported.close());
     const { rows: records, traces } = comparison;
     return { outcome: "compared", records, traces, result: comparison };
@@ -229,7 +229,7 @@ export function notCompared(
     readonly dataStart: number;
   },
   states: readonly ScopeState[],
-  asked: {
+  requested: {
     stride: Stride;
     partsOf: (state: ScopeState) => readonly Interval[];
     now: number;
@@ -237,7 +237,7 @@ export function notCompared(
     isKept: boolean;
   },
 ): NotCompared {
-  const { stride, now, isAvailable, isKept } = asked;
+  const { stride, now, isAvailable, isKept } = requested;
   const unit = stride === "hour" ? HOUR_MS : DAY_MS;
   const ended = { start: dataStart, end: floorToGrid(now, unit) };
   const young = { start: floorToGrid(now - settings.settleAfterMs, DAY_MS), end: Infinity };
@@ -247,7 +247,7 @@ export function notCompared(
   for (const state of states) {
     const { coverage, failures } = state;
     const final = coverage.filter((loaded) => loaded.final);
-    const open = subtract(intersect(asked.partsOf(state), [ended]), final);
+    const open = subtract(intersect(requested.partsOf(state), [ended]), final);
     const failed = intersect(subtract(open, coverage), failures);
     const unloaded = subtract(subtract(open, coverage), failures);
     const missing = intersect(unloaded, kept);

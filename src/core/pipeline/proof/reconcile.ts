@@ -39,7 +39,7 @@ const EXPORTED = METERS.filter((meter) => METER[meter].isExported);
  */
 export async function reconcile(
   source: OpenSource,
-  { stride: only, meter: onlyMeter, repair, groupings = GROUPINGS, range: asked }: ReconcileRequest,
+  { stride: only, meter: onlyMeter, repair, groupings = GROUPINGS, range: requested }: ReconcileRequest,
   onProgress?: OnProgress,
 ): Promise<ReconcileResult> {
   const { sourceId, store, workspaceIds } = source;
@@ -47,7 +47,7 @@ export async function reconcile(
     storedStrides(store.db, {
       sourceId,
       groupings,
-      range: asked,
+      range: requested,
       workspaceIds,
     });
   const before = await findStored();
@@ -66,7 +66,7 @@ export async function reconcile(
   );
   const strides: StrideResult[] = [];
   for (const { meter, stride } of compared) {
-    const range = alignRange(asked, stride, startOf(source, meter));
+    const range = alignRange(requested, stride, startOf(source, meter));
     const partsOf = () => (range === undefined ? [] : [range]);
     strides.push(await reconcileParts(source, { meter, groupings, stride, repair, partsOf }, onProgress));
   }

@@ -1,33 +1,35 @@
 import { PlatformError } from "../../base/errors.ts";
-import { doubtZeros, restedOnStatistics, withoutUsage } from "../../store/access/lost-access.ts";
+import { invalidateZeros, restedOnStatistics, withoutUsage } from "../../store/access/lost-access.ts";
 import { ACCESS_PROVEN_FOR_MS, noteAccess } from "../../store/access/workspace-access.ts";
-import { drawStamp } from "../../store/work/fetch-ledger.ts";
+import { drawFetchToken } from "../../store/work/fetch-ledger.ts";
 import {
-  askForListing,
   CONTACT_ATTEMPTS,
   endOfAllTime,
   namedByUsage,
   reportLost,
+  requestListing,
   takeIn,
 } from "./contact.ts";
 import { isKeyRefused } from "./refused-key.ts";
 import { sendAside } from "./send-request.ts";
 import type { AccessProof, OpenSource } from "./source.ts";
 
-type Asking = Omit<OpenSource, "access">;
+type RequestOptions = Omit<OpenSource, "access">;
 
 /** `byUsage` is the part of the proof that comes after the listing. */
-export function accessProofOf(source: Asking): AccessProof & { byUsage(attempts?: number): Promise<void> } {
+export function accessProofOf(
+  source: RequestOptions,
+): AccessProof & { byUsage(attempts?: number): Promise<void> } {
   const isListed = !source.capabilities.has("no_listing");
   let renewedAt = Number.NEGATIVE_INFINITY;
   let [running, next]: (Promise<void> | undefined)[] = [];
   const byUsage = async (attempts?: number) => {
-    await orGoOn(source, () => askByUsage(source, attempts));
-    await orGoOn(source, () => askForStatistics(source));
+    await orGoOn(source, () => requestByUsage(source, attempts));
+    await orGoOn(source, () => requestStatistics(source));
     renewedAt = source.clock.now();
   };
   const look = async () => {
-    const listing = isListed ? await askForListing(source) : undefined;
+    const listing = isListed ? await requestListing(source) : undefined;
     if (listing !== undefined) await takeIn(source, listing);
     await byUsage();
   };
@@ -59,7 +61,7 @@ export function accessProofOf(source: Asking): AccessProof & { byUsage(attempts?
 }
 
 /** If the platform cannot prove access now, the next contact does. Throws if the key is refused. */
-async function orGoOn(source: Asking, prove: () => Promise<void>): Promise<void> {
+async function orGoOn(source: RequestOptions, prove: () => Promise<void>): Promise<void> {
   try {
     await prove();
   } catch (error) {
@@ -73,32 +75,32 @@ async function orGoOn(source: Asking, prove: () => Promise<void>): Promise<void>
  * A response over all of time names readable workspaces. A workspace that earlier responses named and this one does not has
  * become unreadable.
  */
-async function askByUsage(source: Asking, attempts?: number): Promise<void> {
+async function requestByUsage(source: RequestOptions, attempts?: number): Promise<void> {
   const { store, sourceId, dataStart: start } = source;
-  const { fetchedAt: at } = await drawStamp(store.db);
+  const { fetchedAt: at } = await drawFetchToken(store.db);
   const until = endOfAllTime(at);
   if (until <= start) return;
   const { workspaceIds } = source;
-  const { asked, named } = await namedByUsage(source, { workspaceIds, start, end: until, attempts });
-  await askAboutPast(source, { named, at, until });
-  reportLost(source, await noteAccess(store, { sourceId, asked, named, at, until }));
+  const { requested, named } = await namedByUsage(source, { workspaceIds, start, end: until, attempts });
+  await requestPast(source, { named, at, until });
+  reportLost(source, await noteAccess(store, { sourceId, requested, named, at, until }));
 }
 
-async function askAboutPast(
-  source: Asking,
+async function requestPast(
+  source: RequestOptions,
   { named, at, until }: { named: readonly string[]; at: number; until: number },
 ): Promise<void> {
   const { store, sourceId, dataStart: start, config, log } = source;
   const rested = await restedOnStatistics(store.db, { sourceId, workspaceIds: named, until });
   for (const [finalUntil, some] of Map.groupBy(rested, (one) => one.finalUntil)) {
-    const { fetchedAt: later } = await drawStamp(store.db);
+    const { fetchedAt: later } = await drawFetchToken(store.db);
     const workspaceIds = some.map((one) => one.workspaceId);
     const past = await namedByUsage(source, { workspaceIds, start, end: finalUntil });
     if (past.named.length === 0) continue;
-    await doubtZeros(store, { sourceId, workspaceIds: past.named, at });
-    await noteAccess(store, { sourceId, asked: [], named: past.named, at: later, until: finalUntil });
+    await invalidateZeros(store, { sourceId, workspaceIds: past.named, at });
+    await noteAccess(store, { sourceId, requested: [], named: past.named, at: later, until: finalUntil });
     log.warn(
-      { code: "zeros_withdrawn", source: config.slug, workspaceIds: past.named },
+      { code: "zeros_invalidated", source: config.slug, workspaceIds: past.named },
       "The key reads workspaces that it did not read when their days were loaded as zero. They are loaded again.",
     );
   }
@@ -111,24 +113,27 @@ const TOGETHER = 20;
  * A workspace that no usage ever named may be empty or unreadable; the listing does not tell. Its own statistics name it
  * only to a key that reads it.
  */
-async function askForStatistics(source: Asking): Promise<void> {
+async function requestStatistics(source: RequestOptions): Promise<void> {
   const { store, sourceId } = source;
-  const { fetchedAt: at } = await drawStamp(store.db);
+  const { fetchedAt: at } = await drawFetchToken(store.db);
   const workspaceIds = await withoutUsage(store.db, source);
-  const [asked, named]: [string[], string[]] = [[], []];
+  const [requested, named]: [string[], string[]] = [[], []];
   while (workspaceIds.length > 0) {
     const some = workspaceIds.splice(0, TOGETHER);
     const found = await Promise.all(some.map((workspaceId) => isNamedByStatistics(source, workspaceId)));
     some.forEach((workspaceId, i) => {
-      if (found[i] !== undefined) asked.push(workspaceId);
+      if (found[i] !== undefined) requested.push(workspaceId);
       if (found[i] === true) named.push(workspaceId);
     });
   }
-  reportLost(source, await noteAccess(store, { sourceId, asked, named, at, isStatistics: true }));
+  reportLost(source, await noteAccess(store, { sourceId, requested, named, at, isStatistics: true }));
 }
 
 /** Undefined: no response, or one that may pass. A refusal is about the workspace: the same key reads usage. */
-async function isNamedByStatistics(source: Asking, workspaceId: string): Promise<boolean | undefined> {
+async function isNamedByStatistics(
+  source: RequestOptions,
+  workspaceId: string,
+): Promise<boolean | undefined> {
   const { billing, signal, log } = source;
   const send = () => billing.workspaceOfStatistics({ workspaceId, signal });
   try {

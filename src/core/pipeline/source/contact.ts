@@ -1,5 +1,5 @@
 import { PlatformError, UsageError } from "../../base/errors.ts";
-import type { FetchStamp } from "../../domain/coverage/finality.ts";
+import type { FetchToken } from "../../domain/coverage/finality.ts";
 import { requestsFor } from "../../domain/planning/request.ts";
 import { floorToGrid, HOUR_MS, strideOfRange } from "../../domain/time/stride.ts";
 import type { UsageRecord } from "../../domain/usage/record.ts";
@@ -8,18 +8,18 @@ import { applyListing, registerWorkspaces, workspacesOf } from "../../store/acce
 import { dataStartOf } from "../../store/catalog/data-start.ts";
 import { forgetCapability, learnCapability } from "../../store/catalog/server-capabilities.ts";
 import { bindOrganization } from "../../store/catalog/sources.ts";
-import { drawStamp, storeNow } from "../../store/work/fetch-ledger.ts";
+import { drawFetchToken, storeNow } from "../../store/work/fetch-ledger.ts";
 import { readRecords } from "./fetch-usage.ts";
 import { sendRequest } from "./send-request.ts";
-import type { EnteredSource, SourceDeps } from "./source.ts";
+import type { CreatedSource, SourceDeps } from "./source.ts";
 
 /** A person waits for the first contact, so an absent server is reported after few attempts. */
 export const CONTACT_ATTEMPTS = 3;
 
-type Contacted = SourceDeps & EnteredSource;
+type Contacted = SourceDeps & CreatedSource;
 
 interface Listing {
-  readonly stamp: FetchStamp;
+  readonly fetchToken: FetchToken;
   readonly workspaces: readonly { workspaceId: string; name: string | null; isDeleted: boolean }[];
 }
 
@@ -27,7 +27,7 @@ interface Listing {
 export async function makeContact(source: Contacted): Promise<void> {
   const { store, sourceId, config, billing, signal } = source;
   const organization = await sendRequest(source, () => billing.organization({ signal }), CONTACT_ATTEMPTS);
-  const listing = await askForListing(source, CONTACT_ATTEMPTS);
+  const listing = await requestListing(source, CONTACT_ATTEMPTS);
   const listed = listing?.workspaces.map((one) => one.workspaceId) ?? [];
   if (organization !== undefined) {
     await bindOrganization(store, {
@@ -76,16 +76,16 @@ async function shownOf(source: Contacted, listed: readonly string[]): Promise<re
 }
 
 /** Undefined if the server has no listing. */
-export async function askForListing(source: Contacted, attempts?: number): Promise<Listing | undefined> {
+export async function requestListing(source: Contacted, attempts?: number): Promise<Listing | undefined> {
   const { store, billing, signal } = source;
   return sendRequest(
     source,
     async () => {
-      const stamp = await drawStamp(store.db);
+      const fetchToken = await drawFetchToken(store.db);
       const listed = await billing.workspaces({ includeDeleted: true, signal });
       return (
         listed && {
-          stamp,
+          fetchToken,
           workspaces: listed.map(({ id, displayName, isDeleted }) => ({
             workspaceId: id.toLowerCase(),
             name: displayName,
@@ -98,13 +98,13 @@ export async function askForListing(source: Contacted, attempts?: number): Promi
   );
 }
 
-export async function takeIn(source: Contacted, { workspaces, stamp }: Listing): Promise<void> {
+export async function takeIn(source: Contacted, { workspaces, fetchToken }: Listing): Promise<void> {
   const { store, sourceId, config } = source;
   // Workspaces that were configured once still count, or they would seem to be gone.
   const known = await workspacesOf(store.db, sourceId);
   const wanted = new Set([...config.workspaceIds, ...known]);
   const listed = workspaces.filter((one) => config.workspaceIds.length === 0 || wanted.has(one.workspaceId));
-  reportLost(source, await applyListing(store, { sourceId, workspaces: listed, stamp }));
+  reportLost(source, await applyListing(store, { sourceId, workspaces: listed, fetchToken }));
 }
 
 /** Logs lost workspaces once. `status`, the webhook and metrics show them while they are lost. */
@@ -119,7 +119,7 @@ export function reportLost({ config, log }: Contacted, lost: readonly LostWorksp
     }
     if (zeros > 0) {
       log.warn(
-        { code: "zeros_withdrawn", ...about, zeros },
+        { code: "zeros_invalidated", ...about, zeros },
         "The key lost access to a workspace. Its zeros since the last proof of access are withdrawn and unverified.",
       );
     }
@@ -142,20 +142,20 @@ export async function namedByUsage(
     attempts,
     ...time
   }: { workspaceIds: readonly string[]; start: number; end: number; attempts?: number | undefined },
-): Promise<{ asked: readonly string[]; named: readonly string[] }> {
+): Promise<{ requested: readonly string[]; named: readonly string[] }> {
   const window = { ...time, stride: strideOfRange(time.end - time.start) };
   const all = workspaceIds.map((workspaceId) => ({ workspaceId }));
   const requests = requestsFor({ meter: "traces", groupBy: "workspace", window, members: all });
-  const [asked, named]: [string[], Set<string>] = [[], new Set()];
+  const [requested, named]: [string[], Set<string>] = [[], new Set()];
   for (let request = requests.pop(); request !== undefined; request = requests.pop()) {
     const { members } = request;
-    const inAnswer = new Set<string>();
+    const inResponse = new Set<string>();
     const onRecords = (records: readonly UsageRecord[]) => {
-      for (const record of records) inAnswer.add(record.dimensionId);
+      for (const record of records) inResponse.add(record.dimensionId);
     };
     // An attempt that breaks off is repeated and names no workspace.
     const send = () => {
-      inAnswer.clear();
+      inResponse.clear();
       return readRecords(source, request, { onRecords });
     };
     try {
@@ -169,11 +169,11 @@ export async function namedByUsage(
       continue;
     }
     for (const { workspaceId } of members) {
-      asked.push(workspaceId);
-      if (inAnswer.has(workspaceId)) named.add(workspaceId);
+      requested.push(workspaceId);
+      if (inResponse.has(workspaceId)) named.add(workspaceId);
     }
   }
-  return { asked, named: [...named] };
+  return { requested, named: [...named] };
 }
 
 /**

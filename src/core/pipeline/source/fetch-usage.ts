@@ -1,9 +1,9 @@
 import { PlatformError } from "../../base/errors.ts";
-import type { FetchStamp } from "../../domain/coverage/finality.ts";
+import type { FetchToken } from "../../domain/coverage/finality.ts";
 import { type Member, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
 import type { Window } from "../../domain/time/window.ts";
-import { AnswerCollector, type AnswerFlaw } from "../../domain/usage/answer.ts";
 import type { UsageRecord } from "../../domain/usage/record.ts";
+import { ResponseCollector, type ResponseProblem } from "../../domain/usage/response.ts";
 import type { RunRule } from "../../domain/usage/run-rule.ts";
 import type { BillingClient, UsageQuery } from "../../platform/billing/billing.ts";
 import { beginFetch, type FetchEnd, type FetchPurpose, finishFetch } from "../../store/work/fetch-ledger.ts";
@@ -17,12 +17,12 @@ interface Question<M extends AnyMember> {
   readonly purpose: FetchPurpose;
   /** A function is called for each attempt, after any wait: a window may end now. */
   readonly request: UsageRequest<M> | (() => Promise<UsageRequest<M>>);
-  readonly onAttempt?: (stamp: FetchStamp) => void;
+  readonly onAttempt?: (fetchToken: FetchToken) => void;
 }
 
 interface Attempt<M extends AnyMember = Member> {
   readonly request: UsageRequest<M>;
-  readonly stamp: FetchStamp;
+  readonly fetchToken: FetchToken;
 }
 
 export interface Reading<T> extends FetchEnd {
@@ -37,26 +37,26 @@ export interface Reading<T> extends FetchEnd {
  */
 export async function fetchUsage<T, M extends AnyMember = Member>(
   source: OpenSource,
-  { purpose, request: asked, onAttempt }: Question<M>,
+  { purpose, request: requested, onAttempt }: Question<M>,
   read: (attempt: Attempt<M>) => Promise<Reading<T>>,
 ): Promise<T> {
   const { store, sourceId, runId } = source;
   const send = async () => {
-    const request = typeof asked === "function" ? await asked() : asked;
+    const request = typeof requested === "function" ? await requested() : requested;
     const { meter, groupBy, window, members } = request;
     const fetch = { sourceId, runId, purpose, meter, groupBy, window, workspaces: members.length };
-    const stamp = await beginFetch(store.db, fetch);
-    onAttempt?.(stamp);
+    const fetchToken = await beginFetch(store.db, fetch);
+    onAttempt?.(fetchToken);
     try {
-      const { result, ...end } = await read({ request, stamp });
-      await finishFetch(store.db, stamp, end);
+      const { result, ...end } = await read({ request, fetchToken });
+      await finishFetch(store.db, fetchToken, end);
       return result;
     } catch (error) {
       if (error instanceof PlatformError) {
         // A response with a wrong record is a response. Only a request without one, or with a foreign one, has failed
         // (store/load/failures.ts).
         const outcome = error.isAboutRecords ? "refused" : "failed";
-        await finishFetch(store.db, stamp, { outcome, code: error.code, status: error.status });
+        await finishFetch(store.db, fetchToken, { outcome, code: error.code, status: error.status });
       }
       throw error;
     }
@@ -64,7 +64,7 @@ export async function fetchUsage<T, M extends AnyMember = Member>(
   try {
     return await sendAside(source, send);
   } catch (error) {
-    const { meter } = typeof asked === "function" ? await asked() : asked;
+    const { meter } = typeof requested === "function" ? await requested() : requested;
     if (isKeyRefused(error, meter)) await keepRefusal(source, error);
     throw error;
   }
@@ -109,14 +109,14 @@ export async function addUpResponse(
     admit?: (records: UsageRecord[]) => UsageRecord[];
     mostKeys?: number | undefined;
   } = {},
-): Promise<{ answer: AnswerCollector; flaw: AnswerFlaw | undefined; rules: readonly RunRule[] }> {
-  const answer = new AnswerCollector({ ...queryOf(request), window: grid ?? request.window, mostKeys });
+): Promise<{ response: ResponseCollector; problem: ResponseProblem | undefined; rules: readonly RunRule[] }> {
+  const response = new ResponseCollector({ ...queryOf(request), window: grid ?? request.window, mostKeys });
   const rules: RunRule[] = [];
   const { stride } = await readRecords(source, request, {
-    onRecords: (records) => answer.add(admit(records)),
+    onRecords: (records) => response.add(admit(records)),
     onRules: (named) => void rules.push(...named),
   });
-  return { answer, flaw: answer.flaw(grid?.stride ?? stride), rules };
+  return { response, problem: response.problem(grid?.stride ?? stride), rules };
 }
 
 /** Throws `PlatformError` with the flaw's code if the response cannot be used. */
@@ -124,14 +124,14 @@ export async function addUpUsable(
   source: OpenSource,
   request: UsageRequest<AnyMember>,
   grid?: Window,
-): Promise<AnswerCollector> {
-  const { answer, flaw } = await addUpResponse(source, request, grid === undefined ? {} : { grid });
-  if (flaw === undefined) return answer;
+): Promise<ResponseCollector> {
+  const { response, problem } = await addUpResponse(source, request, grid === undefined ? {} : { grid });
+  if (problem === undefined) return response;
   throw new PlatformError({
-    code: flaw.code,
+    code: problem.code,
     method: "GET",
     url: source.config.baseUrl,
-    message: `The answer by ${request.groupBy} cannot be used: ${flaw.message}.`,
-    next: "Nothing was changed. Run `usage-etl doctor` to see what the server answers.",
+    message: `The response by ${request.groupBy} cannot be used: ${problem.message}.`,
+    next: "Nothing was changed. Run `usage-etl doctor` to see what the server responds.",
   });
 }

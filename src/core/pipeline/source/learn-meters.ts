@@ -42,7 +42,7 @@ export async function metersToLearn({ store, sourceId, settings }: OpenSource): 
  * Learns about a requested meter, unless that was done lately. Returns what the server responds instead of counting it;
  * undefined: it counts it, or this is not known.
  */
-export async function learnAsked(source: OpenSource, meter: Meter): Promise<string | undefined> {
+export async function learnRequested(source: OpenSource, meter: Meter): Promise<string | undefined> {
   if (meter === "traces") return undefined;
   const { store, sourceId } = source;
   const learned = async () => (await learnedMeters(store.db, sourceId)).find((one) => one.meter === meter);
@@ -63,7 +63,7 @@ export async function learnMeters(
   const { store, sourceId, log } = source;
   const due = meters ?? (await metersToLearn(source));
   if (due.size === 0) return new Set();
-  const askedAt = await storeNow(store.db);
+  const requestedAt = await storeNow(store.db);
   const known = new Map((await learnedMeters(store.db, sourceId)).map((one) => [one.meter, one]));
   const lessons = new Map<LearnableMeter, Lesson>();
   const tiers = (["longlived", "shortlived"] as const).filter((tier) => due.has(tier));
@@ -83,7 +83,7 @@ export async function learnMeters(
     if (isDoubtful && before?.state === "counted") continue;
     const { state, evidence, start } = lesson;
     const startsOn = start === undefined ? {} : { startsOn: dayOf(start) };
-    await learnMeter(store.db, { sourceId, meter, state, evidence, askedAt, ...startsOn });
+    await learnMeter(store.db, { sourceId, meter, state, evidence, requestedAt, ...startsOn });
     if (before?.state !== state) log.info({ meter, state, evidence }, "meter learned");
   }
   source.server.takeOver(await learnedMeters(store.db, sourceId), source.dataStart);
@@ -195,11 +195,11 @@ async function learnByWorkspace(
   let failures = 0;
   for (const workspaceId of await usedFirst(source, meter)) {
     let isUsed = false;
-    const asked = { meter, range: { start, end }, workspaceIds: [workspaceId] };
-    const refused = await sumUp(source, asked, ({ traces }) => {
+    const requested = { meter, range: { start, end }, workspaceIds: [workspaceId] };
+    const refused = await sumUp(source, requested, ({ traces }) => {
       isUsed ||= traces > 0;
     });
-    if (isUsed) return { state: "counted", evidence: `it answers ${METER_NAME[meter]}` };
+    if (isUsed) return { state: "counted", evidence: `it responds with ${METER_NAME[meter]}` };
     if (refused === undefined) continue;
     if (refused.state === "counted") return refused;
     if (refused.state === "not_known") unusable ??= refused;
@@ -221,7 +221,7 @@ async function usedFirst({ store, sourceId, workspaceIds }: OpenSource, meter: M
 }
 
 function none(source: OpenSource, meter: LearnableMeter): Promise<Lesson> {
-  const evidence = `it answers no ${METER_NAME[meter]}`;
+  const evidence = `it responds no ${METER_NAME[meter]}`;
   return unlessLost(source, { state: "not_counted", evidence, isEmpty: true });
 }
 
@@ -278,12 +278,12 @@ function lessonOf(meter: Meter, error: PlatformError): Lesson {
     return { state: "not_counted", evidence: `it does not have it: ${message}` };
   // Only all records without measures show that the server ignores `kind`; one among others is wrong.
   if (locations.includes("usage.0.measures"))
-    return { state: "not_counted", evidence: `it answers no measure of deployments: ${message}` };
+    return { state: "not_counted", evidence: `it responds no measure of deployments: ${message}` };
   // There are records, so there is usage. Its load finds out which of it cannot be read.
   if (METER[meter].isByWorkspace && error.isAboutRecords)
     return {
       state: "counted",
-      evidence: `it answers ${METER_NAME[meter]}, not all of which can be read: ${message}`,
+      evidence: `it responds with ${METER_NAME[meter]}, not all of which can be read: ${message}`,
     };
   return { state: "not_known", evidence: message, mayPass: error.retryable };
 }

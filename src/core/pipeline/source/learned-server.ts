@@ -20,7 +20,7 @@ export interface ServerFacts {
   readonly meters: ReadonlyMap<Meter, number>;
   /** Features that it is known to lack. */
   readonly capabilities: ReadonlySet<ServerCapability>;
-  /** Strides that it does not respond in and whose daily retry is due. */
+  /** Strides that it does not support and whose daily retry is due. */
   readonly strideRetries: ReadonlySet<ServerCapability>;
 }
 
@@ -61,7 +61,7 @@ export class LearnedServer {
     await forgetCapability(this.#db, { sourceId: this.#sourceId, capability });
   }
 
-  /** True if it does not respond in that stride, so that nothing is requested in it. Once a day one request is let through. */
+  /** True if it does not support that stride, so that nothing is requested in it. Once a day one request is let through. */
   refuses(stride: Stride): boolean {
     const capability = `no_${stride}` as const;
     const isRetry = this.#strideRetries.delete(capability);

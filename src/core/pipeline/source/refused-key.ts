@@ -1,7 +1,7 @@
 import { PlatformError } from "../../base/errors.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
 import { noteRefusal, wasRefusedWithin } from "../../store/catalog/sources.ts";
-import type { EnteredSource, SourceDeps } from "./source.ts";
+import type { CreatedSource, SourceDeps } from "./source.ts";
 
 const REFUSED_FOR_MS = 3_600_000;
 
@@ -26,7 +26,7 @@ export function isMeterRefused(meter: Meter, { status, locations, message, url }
 }
 
 /** Keeps a refused key (401, 403), so that no process sends it again and `status` shows why. */
-export async function keepRefusal(source: EnteredSource & SourceDeps, error: unknown): Promise<void> {
+export async function keepRefusal(source: CreatedSource & SourceDeps, error: unknown): Promise<void> {
   if (!isKeyRefused(error)) return;
   const { store, sourceId, config } = source;
   const key = config.apiKey.reveal();
@@ -35,11 +35,11 @@ export async function keepRefusal(source: EnteredSource & SourceDeps, error: unk
   if (config.apiKey.reveal() !== key) await liftRefusal(source);
 }
 
-export async function liftRefusal({ store, sourceId }: EnteredSource): Promise<void> {
+export async function liftRefusal({ store, sourceId }: CreatedSource): Promise<void> {
   await noteRefusal(store.db, sourceId, undefined);
 }
 
 /** A key that the platform refused within the last hour is not sent. */
-export async function isRefusedLately({ store, sourceId }: EnteredSource): Promise<boolean> {
+export async function isRefusedLately({ store, sourceId }: CreatedSource): Promise<boolean> {
   return wasRefusedWithin(store.db, sourceId, REFUSED_FOR_MS);
 }

@@ -54,10 +54,10 @@ export function pauseOf(error: Error, attempt: number): number {
   if (error instanceof PlatformError) {
     // Nobody can mean a wait of hours or an unreadable value, so growing pauses replace it.
     if (error.isRetryAfterOdd) return Math.min(CAP_MS, SILENT_LIMIT_MS * 2 ** (attempt - 1));
-    const asked = error.retryAfterMs;
+    const requested = error.retryAfterMs;
     // A 429 uses no attempt in the queue, so a 429 without a wait would be sent endlessly.
-    if (error.status === 429) return Math.max(asked ?? SILENT_LIMIT_MS, LEAST_LIMIT_MS);
-    if (asked !== undefined) return asked;
+    if (error.status === 429) return Math.max(requested ?? SILENT_LIMIT_MS, LEAST_LIMIT_MS);
+    if (requested !== undefined) return requested;
   }
   const cap = error instanceof PlatformError ? CAP_MS : OWN_CAP_MS;
   return Math.random() * Math.min(cap, 1000 * 2 ** (attempt - 1));

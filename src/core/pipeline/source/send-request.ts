@@ -1,13 +1,13 @@
 import { isKeyRefused, keepRefusal } from "./refused-key.ts";
 import { withRetries } from "./retries.ts";
-import type { EnteredSource, SourceDeps } from "./source.ts";
+import type { CreatedSource, SourceDeps } from "./source.ts";
 
 /**
  * Sends one request within the rate limit, and repeats it where that can help. Keeps a refused key for every process. Throws
  * the last error.
  */
 export async function sendRequest<T>(
-  source: SourceDeps & EnteredSource,
+  source: SourceDeps & CreatedSource,
   send: () => Promise<T>,
   attempts?: number,
 ): Promise<T> {

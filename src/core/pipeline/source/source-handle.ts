@@ -1,10 +1,10 @@
-import { enterSource, openSource } from "./open-source.ts";
+import { createSource, openSource } from "./open-source.ts";
 import { isRefusedLately, liftRefusal } from "./refused-key.ts";
-import type { EnteredSource, OpenSource, SourceDeps } from "./source.ts";
+import type { CreatedSource, OpenSource, SourceDeps } from "./source.ts";
 
 /** A source in a long-running process: stored once, contacted again for every sync. */
 export interface SourceHandle {
-  known(): Promise<EnteredSource>;
+  known(): Promise<CreatedSource>;
   /** Contacts the platform if the last contact is older than a sync. */
   open(): Promise<OpenSource>;
   /** Always makes contact. Undefined while the platform refuses the key and no retry is due. */
@@ -13,30 +13,30 @@ export interface SourceHandle {
 
 export function createSourceHandle(deps: SourceDeps, syncMs: number): SourceHandle {
   const { apiKey } = deps.config;
-  let entered: { readonly source: Promise<EnteredSource>; readonly key: string } | undefined;
+  let created: { readonly source: Promise<CreatedSource>; readonly key: string } | undefined;
   let contact:
     | { readonly source: Promise<OpenSource>; readonly at: number; readonly key: string }
     | undefined;
 
   const known = () => {
     const key = apiKey.reveal();
-    if (entered?.key === key) return entered.source;
+    if (created?.key === key) return created.source;
     // Another process may have refused the old key, and stored that after the first one stored the new key.
-    const isRotated = entered !== undefined;
+    const isRotated = created !== undefined;
     const made = {
       key,
-      source: enterSource(deps)
+      source: createSource(deps)
         .then(async (source) => {
           if (isRotated) await liftRefusal(source);
           return source;
         })
         .catch((error) => {
           // A kept rejected promise would reject forever.
-          if (entered === made) entered = undefined;
+          if (created === made) created = undefined;
           throw error;
         }),
     };
-    entered = made;
+    created = made;
     return made.source;
   };
   const renew = () => {

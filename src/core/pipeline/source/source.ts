@@ -38,12 +38,12 @@ export interface SourceDeps extends RetryDeps {
   };
 }
 
-export interface EnteredSource {
+export interface CreatedSource {
   readonly store: Store;
   readonly sourceId: number;
 }
 
-export interface OpenSource extends SourceDeps, EnteredSource, ServerFacts {
+export interface OpenSource extends SourceDeps, CreatedSource, ServerFacts {
   readonly dataStart: number;
   readonly workspaceIds: readonly string[];
   readonly server: LearnedServer;
@@ -88,11 +88,11 @@ interface SplitLimit {
 
 /** Splitting is allowed until refusals outnumber 40 plus ten for each usable response. */
 export function createSplitLimit(): SplitLimit {
-  let [refusals, answers] = [0, 0];
+  let [refusals, responses] = [0, 0];
   return {
-    allows: () => refusals < 40 + 10 * answers,
+    allows: () => refusals < 40 + 10 * responses,
     refused: () => void refusals++,
-    usable: () => void answers++,
+    usable: () => void responses++,
   };
 }
 

@@ -128,12 +128,12 @@ export async function planRetries(
   const ids = new Set(source.workspaceIds);
   const retries: UsageRequest[][] = [];
   for (const [meter, dataStart] of source.meters) {
-    const asked = wanted.filter((want) => (want.meter ?? "traces") === meter);
+    const requested = wanted.filter((want) => (want.meter ?? "traces") === meter);
     const failed = await dueFailures(store.db, { sourceId, meter, strides });
     const scopes = failed
       .filter(({ workspaceId }) => ids.has(workspaceId))
       .map((scope): PlannedScope => {
-        const planned = asked.filter(({ stride }) => stride === scope.stride).map(({ range }) => range);
+        const planned = requested.filter(({ stride }) => stride === scope.stride).map(({ range }) => range);
         const due = subtract(scope.missing, [...planned, ...(inFlight?.get(scope.scopeId) ?? [])]);
         return { ...scope, missing: due.map((part) => inTier(part, scope.stride, dataStart)) };
       });
@@ -182,7 +182,7 @@ export function routineDemand(source: Demanding, now: number): Want[] {
   return keptDemand(source, now).flatMap((want) => askable(source, want));
 }
 
-/** Leaves out a stride that the server does not respond in. If its daily retry is due, its newest whole bucket stays. */
+/** Leaves out a stride that the server does not support. If its daily retry is due, its newest whole bucket stays. */
 function askable(source: Demanding, want: Want): Want[] {
   const capability = `no_${want.stride}` as const;
   if (!source.capabilities.has(capability)) return [want];

@@ -75,9 +75,9 @@ export function syncBudget(source: Syncing, now: number): SyncBudget {
       ),
     );
   const planned = byMeter(routineDemand(source, now)).map(([meter, wanted]) => {
-    const asked = scopes.filter(({ groupBy }) => METER[meter].groupings.includes(groupBy));
+    const requested = scopes.filter(({ groupBy }) => METER[meter].groupings.includes(groupBy));
     const dataStart = startOf(source, meter);
-    const tasks = planTasks({ meter, scopes: asked, wanted, dataStart });
+    const tasks = planTasks({ meter, scopes: requested, wanted, dataStart });
     return { meter, requests: tasks.flatMap((task) => requestsFor({ ...task, members })).length };
   });
   const added = planned.filter(({ meter }) => meter !== "traces");

@@ -2,17 +2,17 @@ import { type UsageRequest, workspaceIdsOf } from "../../domain/planning/request
 import type { Interval, Window } from "../../domain/time/window.ts";
 import { METER, METER_NAME, METER_NOT_KNOWN, type Meter } from "../../domain/usage/meter.ts";
 import { retryAfterOutage } from "../../store/catalog/failures.ts";
-import { heldScopes } from "../../store/catalog/scopes.ts";
+import { scopesBackingOff } from "../../store/catalog/scopes.ts";
 import { unknownMeters } from "../../store/catalog/source-meters.ts";
-import { quietWorkspaces } from "../../store/load/by-workspace.ts";
+import { idleWorkspaces } from "../../store/load/by-workspace.ts";
 import { storeNow } from "../../store/work/fetch-ledger.ts";
 import type { RunEnd } from "../../store/work/runs.ts";
 import {
-  enterTasks,
-  type LedWindow,
-  ledWindows,
+  createTasks,
   putOffTasks,
   tasksInFlight,
+  type WorkspaceWindow,
+  workspaceWindows,
 } from "../../store/work/tasks.ts";
 import { learnMeters, metersToLearn } from "../source/learn-meters.ts";
 import { keptForMs, type OpenSource } from "../source/source.ts";
@@ -21,9 +21,9 @@ import { syncBudget } from "./sync-budget.ts";
 
 interface PlannedSync {
   readonly planned: number;
-  readonly entered: number;
+  readonly created: number;
   readonly putOff: number;
-  readonly askedAgain: number;
+  readonly requestedAgain: number;
   /** Wanted usage that the server may or may not count; empty if all is known. */
   readonly unknown: string;
 }
@@ -32,53 +32,55 @@ interface PlannedSync {
  * Creates the tasks of a sync: days for all time, hours as long as they are kept. The platform has just responded, so
  * failures of an outage are due at once. A window by project, user or key is planned only if the workspace's task of that
  * window is created too, which creates it unless its response makes it needless. `entered`: tasks that were not in flight.
- * `askedAgain`: parts of time that failed in an outage and are due again.
+ * `requestedAgain`: parts of time that failed in an outage and are due again.
  */
 export async function planSync(source: OpenSource): Promise<PlannedSync> {
   const { sourceId, store, log, runId } = source;
-  const askedAgain = await retryAfterOutage(store.db, sourceId);
+  const requestedAgain = await retryAfterOutage(store.db, sourceId);
   const now = await storeNow(store.db);
   const inFlight = await tasksInFlight(store.db, sourceId);
-  const led = await ledWindows(store.db, sourceId);
-  const held = await heldScopes(store.db);
-  const quiet = await quietWorkspaces(store.db, { sourceId });
-  const isQuiet = (task: UsageRequest) => workspaceIdsOf(task).every((id) => quiet.has(id));
-  const enter = async (isMeant: (meter: Meter) => boolean) => {
+  const underWay = await workspaceWindows(store.db, sourceId);
+  const held = await scopesBackingOff(store.db);
+  const quiet = await idleWorkspaces(store.db, { sourceId });
+  const isIdle = (task: UsageRequest) => workspaceIdsOf(task).every((id) => quiet.has(id));
+  const create = async (isMeant: (meter: Meter) => boolean) => {
     const meters = new Map([...source.meters].filter(([meter]) => isMeant(meter)));
     const wanted = routineDemand({ ...source, meters }, now).filter(({ meter = "traces" }) => isMeant(meter));
-    const planned = (await planRoutine({ ...source, meters }, { wanted, inFlight })).filter(notIn(led, held));
+    const planned = (await planRoutine({ ...source, meters }, { wanted, inFlight })).filter(
+      notIn(underWay, held),
+    );
     const own = planned
       .filter(({ groupBy }) => groupBy === "workspace")
       .map((task) => ({ ...task, workspaceIds: workspaceIdsOf(task) }));
     const tasks = planned.filter(notIn(own, held));
     return {
       planned: planned.length,
-      entered: await enterTasks(store.db, { sourceId, runId, tasks, isQuiet, dueAfterMs: keptForMs(source) }),
+      created: await createTasks(store.db, { sourceId, runId, tasks, isIdle, dueAfterMs: keptForMs(source) }),
     };
   };
   const due = await metersToLearn(source);
-  const first = await enter((meter) => !due.has(meter));
+  const first = await create((meter) => !due.has(meter));
   // A server that is slow to show what else it counts must not hold up traces.
   await learnMeters(source, due);
-  const rest = due.size === 0 ? { planned: 0, entered: 0 } : await enter((meter) => due.has(meter));
+  const rest = due.size === 0 ? { planned: 0, created: 0 } : await create((meter) => due.has(meter));
   const { syncEveryMs } = source.settings;
   const [waiting] = await putOffTasks(store.db, { syncEveryMs, source: source.config.slug });
   const { needed, allowed, problem, putOff } = syncBudget({ ...source, putOff: waiting }, now);
   if (problem !== undefined) log.warn({ ...problem, needed, allowed }, "rate budget");
   return {
     planned: first.planned + rest.planned,
-    entered: first.entered + rest.entered,
+    created: first.created + rest.created,
     putOff: putOff?.tasks ?? 0,
-    askedAgain,
+    requestedAgain,
     unknown: (await unknownMeters(store.db, sourceId)).map(({ meter }) => METER_NAME[meter]).join(", "),
   };
 }
 
 /** Its fetch tasks end later and count as they do. */
-export function endOfSync({ entered, unknown }: Pick<PlannedSync, "entered" | "unknown">): RunEnd {
-  if (unknown === "") return { outcome: "done", tasks: entered };
+export function endOfSync({ created, unknown }: Pick<PlannedSync, "created" | "unknown">): RunEnd {
+  if (unknown === "") return { outcome: "done", tasks: created };
   const message = `It is not known whether the server counts ${unknown}.`;
-  return { outcome: "partly_failed", tasks: entered, code: METER_NOT_KNOWN, message };
+  return { outcome: "partly_failed", tasks: created, code: METER_NOT_KNOWN, message };
 }
 
 /**
@@ -86,11 +88,14 @@ export function endOfSync({ entered, unknown }: Pick<PlannedSync, "entered" | "u
  * workspace task over part of the window counts too, because the rest is final or in flight, unless a failure of the task's
  * scope backs off (`held`): if that lies in the rest, the workspace task leaves the scope out.
  */
-function notIn(led: readonly LedWindow[], held: ReadonlySet<number>): (task: UsageRequest) => boolean {
-  const keyOf = ({ meter, window }: Pick<LedWindow, "meter" | "window">, workspaceId = "") =>
+function notIn(
+  underWay: readonly WorkspaceWindow[],
+  held: ReadonlySet<number>,
+): (task: UsageRequest) => boolean {
+  const keyOf = ({ meter, window }: Pick<WorkspaceWindow, "meter" | "window">, workspaceId = "") =>
     `${meter} ${window.stride} ${workspaceId}`;
   const windows = new Map<string, Window[]>();
-  for (const one of led)
+  for (const one of underWay)
     for (const id of one.workspaceIds) {
       const key = keyOf(one, id);
       windows.set(key, [...(windows.get(key) ?? []), one.window]);

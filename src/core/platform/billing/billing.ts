@@ -5,10 +5,10 @@ import { DAY_MS, HOUR_MS, STRIDE_MS, STRIDES, type Stride } from "../../domain/t
 import type { Interval } from "../../domain/time/window.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
-import type { Asking, PlatformHttp } from "../http/http.ts";
-import { answerError } from "../http/read-body.ts";
-import { foreignFault } from "../parse/answer-fault.ts";
+import type { PlatformHttp, RequestOptions } from "../http/http.ts";
+import { responseError } from "../http/read-body.ts";
 import { JsonRecordCutter } from "../parse/json-records.ts";
+import { foreignError } from "../parse/response-error.ts";
 import { eachMeasure, eachOf, wireRecordReader } from "../parse/wire-record.ts";
 import { describeValue, GroupingWitness, toWireTime } from "../parse/wire-values.ts";
 import type { WorkspaceIo } from "./by-workspace.ts";
@@ -38,7 +38,7 @@ export interface UsageQuery {
   readonly workspaceIds: readonly string[];
 }
 
-interface UsageAnswer {
+interface UsageResponse {
   /** Undefined if the wire's stride is not one of the five. */
   readonly stride: Stride | undefined;
   readonly records: number;
@@ -55,20 +55,21 @@ const strideSchema = z.object({ days: count, hours: count });
 export function createBillingClient(http: PlatformHttp) {
   return {
     usage: (query: UsageQuery, io: WorkspaceIo) => usage(http, query, io),
-    exportCsv: (query: UsageQuery, io: Asking = {}) => exportCsv(http, query, io),
+    exportCsv: (query: UsageQuery, io: RequestOptions = {}) => exportCsv(http, query, io),
     /** Undefined if the server has no listing (404, 405). The next two likewise. */
     workspaces: (io: Parameters<typeof listWorkspaces>[1] = {}) => listWorkspaces(http, io),
-    organization: (io: Asking = {}) => currentOrganization(http, io),
-    info: (io: Asking = {}) => serverInfo(http, io),
-    workspaceOfStatistics: (asked: Parameters<typeof workspaceOfStatistics>[1]) =>
-      workspaceOfStatistics(http, asked),
+    organization: (io: RequestOptions = {}) => currentOrganization(http, io),
+    info: (io: RequestOptions = {}) => serverInfo(http, io),
+    workspaceOfStatistics: (requested: Parameters<typeof workspaceOfStatistics>[1]) =>
+      workspaceOfStatistics(http, requested),
     /** The billing provider's figures. They may need more permission than usage. */
-    providerUsage: (asked: Interval & Asking) => providerUsage(http, asked),
-    organizationLimits: (io: Asking = {}) => organizationLimits(http, io),
-    workspaceLimits: (asked: Parameters<typeof workspaceLimits>[1]) => workspaceLimits(http, asked),
-    workspaceRejection: (asked: Parameters<typeof workspaceRejection>[1]) => workspaceRejection(http, asked),
-    billingPeriod: (io: Asking = {}) => billingPeriod(http, io),
-    workspaceTags: (asked: Parameters<typeof workspaceTags>[1]) => workspaceTags(http, asked),
+    providerUsage: (requested: Interval & RequestOptions) => providerUsage(http, requested),
+    organizationLimits: (io: RequestOptions = {}) => organizationLimits(http, io),
+    workspaceLimits: (requested: Parameters<typeof workspaceLimits>[1]) => workspaceLimits(http, requested),
+    workspaceRejection: (requested: Parameters<typeof workspaceRejection>[1]) =>
+      workspaceRejection(http, requested),
+    billingPeriod: (io: RequestOptions = {}) => billingPeriod(http, io),
+    workspaceTags: (requested: Parameters<typeof workspaceTags>[1]) => workspaceTags(http, requested),
     close: () => http.close(),
   };
 }
@@ -77,7 +78,7 @@ export function createBillingClient(http: PlatformHttp) {
  * Passes records to `onRecords` in batches, in order. Use none before it resolves: only then is the response proved whole.
  * An error of `onRecords` ends the request and is thrown unchanged.
  */
-async function usage(http: PlatformHttp, query: UsageQuery, io: WorkspaceIo): Promise<UsageAnswer> {
+async function usage(http: PlatformHttp, query: UsageQuery, io: WorkspaceIo): Promise<UsageResponse> {
   const { signal, onRecords } = io;
   if (METER[query.meter].isByWorkspace) {
     keepRecordsYoung();
@@ -85,29 +86,33 @@ async function usage(http: PlatformHttp, query: UsageQuery, io: WorkspaceIo): Pr
     const read = query.meter === "sandboxes" ? sandboxUsage : evaluatorSpend;
     return read(http, { ...query, workspaceId }, io);
   }
-  const answer = await http.get({ path: USAGE_PATH, query: toUsageParameters(query), signal });
+  const response = await http.get({ path: USAGE_PATH, query: toUsageParameters(query), signal });
   keepRecordsYoung();
   const witness = new GroupingWitness();
   const fromWireRecord = wireRecordReader(query.groupBy, witness);
   const toRecords = query.meter === "deployments" ? eachMeasure(fromWireRecord) : eachOf(fromWireRecord);
   const cutter = new JsonRecordCutter((raw, first) => onRecords(toRecords(raw, first)));
   try {
-    for await (const chunk of answer.body.chunks()) cutter.push(chunk);
+    for await (const chunk of response.body.chunks()) cutter.push(chunk);
     const { stride: wire, records } = cutter.end();
     const foreign = witness.verdict();
     if (foreign !== undefined) {
-      throw foreignFault(
-        `the answer is not grouped by ${query.groupBy}: its records have \`${foreign}\` instead`,
+      throw foreignError(
+        `the response is not grouped by ${query.groupBy}: its records have \`${foreign}\` instead`,
       );
     }
     return { stride: fromWireStride(wire), records };
   } catch (error) {
-    throw answerError(error, answer);
+    throw responseError(error, response);
   }
 }
 
-async function exportCsv(http: PlatformHttp, query: UsageQuery, { signal }: Asking): Promise<SpooledExport> {
-  const answer = await http.get({
+async function exportCsv(
+  http: PlatformHttp,
+  query: UsageQuery,
+  { signal }: RequestOptions,
+): Promise<SpooledExport> {
+  const response = await http.get({
     path: `${USAGE_PATH}/export`,
     query: toUsageParameters(query),
     accept: "text/csv, */*;q=0.1",
@@ -116,12 +121,12 @@ async function exportCsv(http: PlatformHttp, query: UsageQuery, { signal }: Aski
   keepRecordsYoung();
   const spool = new Spool();
   try {
-    for await (const chunk of answer.body.chunks()) await spool.push(chunk);
+    for await (const chunk of response.body.chunks()) await spool.push(chunk);
   } catch (error) {
     await spool.close();
     throw error;
   }
-  return spooledExport(answer, { spool, subject: query, signal });
+  return spooledExport(response, { spool, subject: query, signal });
 }
 
 /** `workspace_ids` is repeated, never joined with commas (Requests in docs/platform.md). */
@@ -155,8 +160,8 @@ function fromWireStride(wire: unknown): Stride | undefined {
   }
   const path = error.issues[0]?.path ?? [];
   const field = path[0] === undefined ? wire : (wire as Record<PropertyKey, unknown>)[path[0]];
-  throw foreignFault(
-    `the answer's ${["stride", ...path].join(".")} is ${describeValue(field)}, not a whole number of days and hours`,
+  throw foreignError(
+    `the response's ${["stride", ...path].join(".")} is ${describeValue(field)}, not a whole number of days and hours`,
   );
 }
 

@@ -1,7 +1,7 @@
 import type { Interval } from "../../domain/time/window.ts";
 import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
 import type { RunRule } from "../../domain/usage/run-rule.ts";
-import type { Asking } from "../http/http.ts";
+import type { RequestOptions } from "../http/http.ts";
 
 /** Usage requested by workspace: answers name none, the request's header does. */
 export interface WorkspaceQuery extends Interval {
@@ -9,7 +9,7 @@ export interface WorkspaceQuery extends Interval {
   readonly workspaceId: string;
 }
 
-export interface WorkspaceIo extends Asking {
+export interface WorkspaceIo extends RequestOptions {
   readonly onRecords: (records: UsageRecord[]) => void;
   /** Only for evaluators: the rules that a response names. */
   readonly onRules?: ((rules: RunRule[]) => void) | undefined;

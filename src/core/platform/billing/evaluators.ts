@@ -5,8 +5,8 @@ import { partsOf } from "../../domain/time/window.ts";
 import { fromUsd } from "../../domain/usage/amount.ts";
 import type { RunRule } from "../../domain/usage/run-rule.ts";
 import type { PlatformHttp } from "../http/http.ts";
-import { answerError, readJson } from "../http/read-body.ts";
-import { foreignFault, refuserOf } from "../parse/answer-fault.ts";
+import { readJson, responseError } from "../http/read-body.ts";
+import { foreignError, refuserOf } from "../parse/response-error.ts";
 import { describeValue, fromWireId, fromWireName, toWireTime } from "../parse/wire-values.ts";
 import type { WorkspaceIo, WorkspaceQuery } from "./by-workspace.ts";
 
@@ -17,7 +17,7 @@ const PATHS = ["/v1/platform/evaluators/spend", "/api/v1/platform/evaluators/spe
 const PERIOD = 7 * DAY_MS;
 
 const fields = z.record(z.string(), z.unknown());
-const answerSchema = z
+const responseSchema = z
   .object({
     period_start: z.string().nullish(),
     // Go omits empty fields.
@@ -28,20 +28,20 @@ const answerSchema = z
     (one) => (one.groups ?? one.period_start ?? null) !== null,
     "it has neither groups nor period_start",
   );
-type Answer = z.output<typeof answerSchema>;
+type Response = z.output<typeof responseSchema>;
 type Fields = z.output<typeof fields>;
 
 /**
  * Passes spend and traces of a workspace's evaluators to `onRecords`, by day or in the stride of a longer range, and their
- * rules to `onRules`. The platform has no hours: an hour gets its whole day. Errors: those of `get`; `answer_invalid`.
+ * rules to `onRules`. The platform has no hours: an hour gets its whole day. Errors: those of `get`; `response_invalid`.
  */
 export async function evaluatorSpend(
   http: PlatformHttp,
   query: WorkspaceQuery,
   io: WorkspaceIo,
 ): Promise<{ stride: Stride; records: number }> {
-  const asked = strideOfRange(query.end - query.start);
-  const stride = asked === "hour" ? "day" : asked;
+  const requested = strideOfRange(query.end - query.start);
+  const stride = requested === "hour" ? "day" : requested;
   const range = { start: floorToGrid(query.start, DAY_MS), end: query.end };
   const bucketOf = (day: number) =>
     range.start + Math.floor((day - range.start) / STRIDE_MS[stride]) * STRIDE_MS[stride];
@@ -49,7 +49,7 @@ export async function evaluatorSpend(
   let records = 0;
   let isFirst = true;
   for (const period of partsOf(range, PERIOD)) {
-    const send = () => ask(http, { workspaceId, start: period.start }, io);
+    const send = () => request(http, { workspaceId, start: period.start }, io);
     const groups = await (isFirst || io.sendMore === undefined ? send() : io.sendMore(send));
     isFirst = false;
     for (const { rule, days } of groups) {
@@ -99,19 +99,19 @@ interface Period {
 /** Clients whose server has only the second address. */
 const otherAddress = new WeakSet<PlatformHttp>();
 
-async function ask(http: PlatformHttp, period: Period, io: WorkspaceIo): Promise<Group[]> {
+async function request(http: PlatformHttp, period: Period, io: WorkspaceIo): Promise<Group[]> {
   const query = new URLSearchParams({
     period_start: toWireTime(period.start).slice(0, 10),
     group_by: "run_rule",
   });
   const { workspaceId } = period;
   const send = async (path: string) => {
-    const answer = await http.get({ path, query, workspaceId, signal: io.signal });
-    const wire = await readJson(answer, answerSchema);
+    const response = await http.get({ path, query, workspaceId, signal: io.signal });
+    const wire = await readJson(response, responseSchema);
     try {
-      return fromWireAnswer(wire, period.start);
+      return fromWireResponse(wire, period.start);
     } catch (error) {
-      throw answerError(error, answer);
+      throw responseError(error, response);
     }
   };
   if (otherAddress.has(http)) return send(PATHS[1]);
@@ -126,10 +126,12 @@ async function ask(http: PlatformHttp, period: Period, io: WorkspaceIo): Promise
   }
 }
 
-function fromWireAnswer({ period_start: told, groups }: Answer, start: number): Group[] {
-  const asked = toWireTime(start).slice(0, 10);
-  if (told !== undefined && told !== null && told.slice(0, 10) !== asked)
-    throw foreignFault(`the answer is about the seven days from ${describeValue(told)} on, not ${asked}`);
+function fromWireResponse({ period_start: told, groups }: Response, start: number): Group[] {
+  const requested = toWireTime(start).slice(0, 10);
+  if (told !== undefined && told !== null && told.slice(0, 10) !== requested)
+    throw foreignError(
+      `the response is about the seven days from ${describeValue(told)} on, not ${requested}`,
+    );
   const seen = new Set<string>();
   return (groups ?? []).map((group, nth) => fromWireGroup(group, { nth, start, seen }));
 }

@@ -3,12 +3,12 @@ import { type FileHandle, open, unlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { EtlError, PlatformError } from "../../base/errors.ts";
-import { ExportFlaw, type ExportRow } from "../../domain/usage/export.ts";
-import { faultError, type RequestContext } from "../http/errors.ts";
-import type { PlatformAnswer } from "../http/http.ts";
-import { AnswerFault } from "../parse/answer-fault.ts";
+import { ExportError, type ExportRow } from "../../domain/usage/export.ts";
+import { platformErrorOf, type RequestContext } from "../http/errors.ts";
+import type { PlatformResponse } from "../http/http.ts";
 import { CarefulCsv, NotPlain, PlainCsv } from "../parse/csv-cells.ts";
 import { ExportReader, type ExportSubject } from "../parse/export-reader.ts";
+import { ResponseError } from "../parse/response-error.ts";
 
 /** Each call reads from the first row. It returns whether the last row lacks a line end and may be cut. */
 export type ReadRows = () => AsyncGenerator<ExportRow[], boolean, undefined>;
@@ -17,7 +17,7 @@ export type SpooledExport = ReturnType<typeof spooledExport>;
 
 /** Must be closed. */
 export function spooledExport(
-  { body, context }: PlatformAnswer,
+  { body, context }: PlatformResponse,
   { spool, subject, signal }: { spool: Spool; subject: ExportSubject; signal: AbortSignal | undefined },
 ) {
   const whole = body.isEndProved;
@@ -50,14 +50,14 @@ export function spooledExport(
         return await use(() => rowsOf(PlainCsv));
       } catch (error) {
         const isOdd =
-          error instanceof NotPlain || error instanceof AnswerFault || error instanceof ExportFlaw;
+          error instanceof NotPlain || error instanceof ResponseError || error instanceof ExportError;
         if (!isOdd) throw error;
       }
       try {
         return await use(() => rowsOf(CarefulCsv));
       } catch (error) {
-        if (error instanceof AnswerFault) throw faultError(error, body.status, context);
-        if (error instanceof ExportFlaw) throw flawError(error, body.status, context);
+        if (error instanceof ResponseError) throw platformErrorOf(error, body.status, context);
+        if (error instanceof ExportError) throw problemError(error, body.status, context);
         throw error;
       }
     },
@@ -65,11 +65,15 @@ export function spooledExport(
   };
 }
 
-function flawError(flaw: ExportFlaw, status: number, { method, url, redact }: RequestContext): PlatformError {
+function problemError(
+  problem: ExportError,
+  status: number,
+  { method, url, redact }: RequestContext,
+): PlatformError {
   return new PlatformError({
-    code: flaw.code,
-    retryable: flaw.code === "answer_cut",
-    message: redact(`${method} ${url}: the export cannot be compared: ${flaw.message}`),
+    code: problem.code,
+    retryable: problem.code === "response_cut",
+    message: redact(`${method} ${url}: the export cannot be compared: ${problem.message}`),
     next: "Nothing was compared or changed. Run `usage-etl doctor` to see the server's capabilities.",
     method,
     url,

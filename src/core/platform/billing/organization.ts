@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { ResourceTag, WorkspaceTags } from "../../domain/usage/resource-tag.ts";
 import { unlessAbsent } from "../http/errors.ts";
-import type { Asking, PlatformHttp } from "../http/http.ts";
+import type { PlatformHttp, RequestOptions } from "../http/http.ts";
 import { getJson } from "../http/read-body.ts";
 import { describeValue, fromWireId, fromWireName, fromWireTime } from "../parse/wire-values.ts";
 
@@ -12,7 +12,7 @@ interface WorkspaceListing {
 }
 
 export interface WireLimit {
-  /** Undefined: the answer names none. */
+  /** Undefined: the response names none. */
   readonly workspaceId: string | undefined;
   readonly limitType: string;
   /** Null: no limit. */
@@ -33,7 +33,7 @@ export interface WireBillingPeriod {
   readonly planEndsAt: number | null;
 }
 
-type OfWorkspace = Asking & { readonly workspaceId: string };
+type OfWorkspace = RequestOptions & { readonly workspaceId: string };
 
 const text = z.string().nullish();
 const displayed = text.transform(fromWireName);
@@ -95,20 +95,20 @@ const billingSchema = z.object({
 
 export async function listWorkspaces(
   http: PlatformHttp,
-  { signal, includeDeleted }: Asking & { readonly includeDeleted?: boolean | undefined },
+  { signal, includeDeleted }: RequestOptions & { readonly includeDeleted?: boolean | undefined },
 ): Promise<WorkspaceListing[] | undefined> {
   const query = new URLSearchParams(includeDeleted === true ? { include_deleted: "true" } : {});
   return unlessAbsent(getJson(http, { path: "/api/v1/workspaces", query, signal }, workspacesSchema));
 }
 
-export function currentOrganization(http: PlatformHttp, { signal }: Asking) {
+export function currentOrganization(http: PlatformHttp, { signal }: RequestOptions) {
   return unlessAbsent(getJson(http, { path: "/api/v1/orgs/current", signal }, organizationSchema));
 }
 
 /** Not every self-hosted server says that it is one. */
 export async function serverInfo(
   http: PlatformHttp,
-  { signal }: Asking,
+  { signal }: RequestOptions,
 ): Promise<{ version: string | null; isSelfHosted?: true } | undefined> {
   const found = await unlessAbsent(getJson(http, { path: "/api/v1/info", signal }, infoSchema));
   if (found === undefined) return undefined;
@@ -130,7 +130,7 @@ export async function workspaceOfStatistics(
   return (await unlessAbsent(getJson(http, { path, workspaceId, signal }, statisticsSchema)))?.tenant_id;
 }
 
-export function organizationLimits(http: PlatformHttp, { signal }: Asking): Promise<WireLimit[]> {
+export function organizationLimits(http: PlatformHttp, { signal }: RequestOptions): Promise<WireLimit[]> {
   return limitsAt(http, { path: "/api/v1/usage-limits/org", signal });
 }
 
@@ -143,7 +143,7 @@ export function workspaceLimits(
 
 async function limitsAt(
   http: PlatformHttp,
-  request: Asking & { readonly path: string; readonly workspaceId?: string },
+  request: RequestOptions & { readonly path: string; readonly workspaceId?: string },
 ): Promise<WireLimit[]> {
   const limits = await getJson(http, request, limitsSchema);
   return limits.map(({ limit_type: limitType, limit_value: value, tenant_id, scope }) => ({
@@ -167,7 +167,10 @@ export async function workspaceRejection(
   };
 }
 
-export async function billingPeriod(http: PlatformHttp, { signal }: Asking): Promise<WireBillingPeriod> {
+export async function billingPeriod(
+  http: PlatformHttp,
+  { signal }: RequestOptions,
+): Promise<WireBillingPeriod> {
   const found = await getJson(http, { path: "/api/v1/orgs/current/billing", signal }, billingSchema);
   const { tier = null, started_on = null, ends_on = null } = found.current_plan ?? {};
   return {
@@ -182,16 +185,16 @@ const PATH = "/api/v1/workspaces/current/taggings";
 
 const TAGGED = { projects: "project", deployments: "deployment", sandboxes: "sandbox" } as const;
 
-const answerSchema = z.array(z.unknown());
+const responseSchema = z.array(z.unknown());
 const fields = z.record(z.string(), z.unknown());
 
 export async function workspaceTags(
   http: PlatformHttp,
-  { workspaceId, signal }: Asking & { readonly workspaceId: string },
+  { workspaceId, signal }: RequestOptions & { readonly workspaceId: string },
 ): Promise<WorkspaceTags> {
-  const answer = await getJson(http, { path: PATH, workspaceId, signal }, answerSchema);
+  const response = await getJson(http, { path: PATH, workspaceId, signal }, responseSchema);
   const [tags, refused]: [ResourceTag[], string[]] = [[], []];
-  answer.forEach((wire, nth) => {
+  response.forEach((wire, nth) => {
     const tag = fields.safeParse(wire).data ?? {};
     const textOf = (of: Record<string, unknown>, field: string, place: string): string | undefined => {
       const given = of[field];

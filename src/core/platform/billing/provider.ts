@@ -1,37 +1,37 @@
 import { z } from "zod";
 import type { ProviderReading } from "../../domain/months/provider.ts";
 import type { Interval } from "../../domain/time/window.ts";
-import type { Asking, PlatformHttp } from "../http/http.ts";
-import { answerError, readJson } from "../http/read-body.ts";
-import { recordFault, refuserOf } from "../parse/answer-fault.ts";
+import type { PlatformHttp, RequestOptions } from "../http/http.ts";
+import { readJson, responseError } from "../http/read-body.ts";
+import { recordError, refuserOf } from "../parse/response-error.ts";
 import { describeValue, fromWireId, fromWireName, fromWireTime, toWireTime } from "../parse/wire-values.ts";
 
 const PATH = "/api/v1/orgs/current/billing/usage";
 
 /** Unread fields may hold anything (rule 14 of docs/rules.md). */
-const answerSchema = z.array(z.record(z.string(), z.unknown()));
+const responseSchema = z.array(z.record(z.string(), z.unknown()));
 
 /**
- * The billing provider's totals of an interval, by metric and workspace. Errors: those of `get`; `answer_invalid` with the
+ * The billing provider's totals of an interval, by metric and workspace. Errors: those of `get`; `response_invalid` with the
  * reading.
  */
 export async function providerUsage(
   http: PlatformHttp,
-  { start, end, signal }: Interval & Asking,
+  { start, end, signal }: Interval & RequestOptions,
 ): Promise<ProviderReading[]> {
   const query = new URLSearchParams({
     starting_on: toWireTime(start),
     ending_before: toWireTime(end),
     on_current_plan: "true",
   });
-  const answer = await http.get({ path: PATH, query, signal });
-  const wire = await readJson(answer, answerSchema);
+  const response = await http.get({ path: PATH, query, signal });
+  const wire = await readJson(response, responseSchema);
   try {
     const readings = wire.map(fromWireReading);
     refuseRepeated(readings);
     return readings;
   } catch (error) {
-    throw answerError(error, answer);
+    throw responseError(error, response);
   }
 }
 
@@ -69,7 +69,7 @@ function fromWireGroups(groups: unknown, nth: number): ReadonlyMap<string, numbe
   const found = new Map<string, number | null>();
   if (groups === undefined || groups === null) return found;
   const refuse = (what: string): never => {
-    throw recordFault(`total ${nth}: groups ${what}`, `${nth}.groups`);
+    throw recordError(`total ${nth}: groups ${what}`, `${nth}.groups`);
   };
   if (typeof groups !== "object" || Array.isArray(groups)) {
     return refuse(`is ${describeValue(groups)}, not amounts by workspace`);
@@ -97,7 +97,7 @@ function refuseRepeated(readings: readonly ProviderReading[]): void {
     const key = JSON.stringify([customerId, metricId, start, end]);
     const before = seen.get(key);
     if (before !== undefined) {
-      throw recordFault(`total ${nth} repeats total ${before}: same customer, metric and time`, `${nth}`);
+      throw recordError(`total ${nth} repeats total ${before}: same customer, metric and time`, `${nth}`);
     }
     seen.set(key, nth);
   });

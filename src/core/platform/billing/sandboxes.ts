@@ -12,8 +12,8 @@ import { type Interval, partsOf } from "../../domain/time/window.ts";
 import { fromUnitText } from "../../domain/usage/amount.ts";
 import { METER } from "../../domain/usage/meter.ts";
 import type { PlatformHttp } from "../http/http.ts";
-import { answerError, readJson } from "../http/read-body.ts";
-import { foreignFault, refuserOf, tooManyPagesFault } from "../parse/answer-fault.ts";
+import { readJson, responseError } from "../http/read-body.ts";
+import { foreignError, refuserOf, tooManyPagesError } from "../parse/response-error.ts";
 import { fromWireId, fromWireTime, toWireTime } from "../parse/wire-values.ts";
 import type { WorkspaceIo, WorkspaceQuery } from "./by-workspace.ts";
 
@@ -36,7 +36,7 @@ const pageSchema = z.object({ items: z.array(z.unknown()), next_cursor: z.string
 /**
  * Passes a workspace's sandbox and snapshot units to `onRecords`. Days are sums of hours, or of each resource's sums in a
  * workspace with very many resources. Weeks and longer are requested as sums of each resource, so that both ways prove each
- * other. Errors: those of `get`; `answer_invalid` with the item.
+ * other. Errors: those of `get`; `response_invalid` with the item.
  */
 export async function sandboxUsage(
   http: PlatformHttp,
@@ -123,30 +123,30 @@ class SandboxReader {
     const seen = new Seen(range, granularity);
     const cursors = new Set<string>();
     for (let cursor: string | undefined, nth = 0; ; ) {
-      const { answer, page } = await this.#page({ ...range, granularity, cursor });
+      const { response, page } = await this.#page({ ...range, granularity, cursor });
       try {
         yield page.items.map((item) => fromWireItem(item, nth++, seen));
       } catch (error) {
-        throw answerError(error, answer);
+        throw responseError(error, response);
       }
       const next = page.next_cursor;
       if (next === null) return;
       if (cursors.has(next))
-        throw answerError(foreignFault("its pages have no end: a cursor comes again"), answer);
-      if (this.#requests >= MOST_PAGES) throw answerError(tooManyPagesFault(MOST_PAGES), answer);
+        throw responseError(foreignError("its pages have no end: a cursor comes again"), response);
+      if (this.#requests >= MOST_PAGES) throw responseError(tooManyPagesError(MOST_PAGES), response);
       cursors.add(next);
       cursor = next;
     }
   }
 
-  async #page(asked: PageQuery) {
+  async #page(requested: PageQuery) {
     const { sendMore } = this.#io;
-    const send = () => this.#send(asked);
+    const send = () => this.#send(requested);
     const page = () => (this.#requests++ === 0 || sendMore === undefined ? send() : sendMore(send));
     try {
       return await page();
     } catch (error) {
-      if (asked.cursor !== undefined && isRefusal(error, [400, 404, 410, 422])) throw cursorError(error);
+      if (requested.cursor !== undefined && isRefusal(error, [400, 404, 410, 422])) throw cursorError(error);
       // A refusal need not name the size. The error of a request without one is about something else.
       if (!this.#isSized || !isRefusal(error, [400, 422])) throw error;
       this.#isSized = false;
@@ -165,8 +165,8 @@ class SandboxReader {
       ...(cursor === undefined ? {} : { cursor }),
     });
     const { workspaceId } = this.#query;
-    const answer = await this.#http.get({ path: PATH, query, workspaceId, signal: this.#io.signal });
-    return { answer, page: await readJson(answer, pageSchema) };
+    const response = await this.#http.get({ path: PATH, query, workspaceId, signal: this.#io.signal });
+    return { response, page: await readJson(response, pageSchema) };
   }
 }
 
@@ -177,7 +177,7 @@ function isRefusal(error: unknown, statuses: readonly number[]): error is Platfo
 /** The first page arrived, so only the cursor can be wrong. Fewer pages are read sooner. */
 function cursorError({ method, url, message }: PlatformError): PlatformError {
   return new PlatformError({
-    code: "answer_too_large",
+    code: "response_too_large",
     message: `The server refused the next page, so its cursor may have ended: ${message}`,
     next: "Fewer days are requested at once. If one day alone is refused, its cursors end too soon: ask the people who run the server.",
     method,

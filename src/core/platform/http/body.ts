@@ -3,8 +3,8 @@ import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, type Gunzip } from "node:zlib";
 import { type Clock, describeDuration } from "../../base/clock.ts";
-import { AnswerFault, cutFault, foreignFault, tooLargeFault } from "../parse/answer-fault.ts";
-import { faultError, type RequestContext, transportError } from "./errors.ts";
+import { cutError, foreignError, ResponseError, tooLargeError } from "../parse/response-error.ts";
+import { platformErrorOf, type RequestContext, transportError } from "./errors.ts";
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
@@ -29,7 +29,7 @@ const LEAST_BYTES_PER_S = 4096;
  * `chunks` ends without an error only if the body is whole: Content-Length, last chunk, gzip trailer and last character
  * (rule 3 of docs/rules.md). Without `isEndProved` the content's reader must prove the end.
  */
-export class AnswerBody {
+export class ResponseBody {
   readonly gzip: boolean;
   /** False if only the connection's end marks the body's end (RFC 9112, 6.3): a lost connection looks the same. */
   readonly isEndProved: boolean;
@@ -39,7 +39,7 @@ export class AnswerBody {
   /** Raw bytes received. A gzip may decode to nothing, for ever. */
   #received = 0;
   /** Time that the reader worked on chunks, in ms. */
-  #heldMs = 0;
+  #backedOffMs = 0;
   readonly #input: BodyInput;
 
   constructor(input: BodyInput) {
@@ -50,7 +50,7 @@ export class AnswerBody {
   }
 
   /**
-   * Decoded bytes, in order. Throws `PlatformError` (`answer_cut`, `timeout`, `answer_too_large`) or the signal's reason.
+   * Decoded bytes, in order. Throws `PlatformError` (`response_cut`, `timeout`, `response_too_large`) or the signal's reason.
    * Leaving the loop early closes the connection.
    */
   async *chunks(
@@ -68,27 +68,27 @@ export class AnswerBody {
         if (this.bytes > limit) throw this.#tooLarge(limit);
         const handedOutAt = now();
         yield chunk;
-        this.#heldMs += Math.max(0, now() - handedOutAt);
+        this.#backedOffMs += Math.max(0, now() - handedOutAt);
       }
       utf8.end();
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
-      if (error instanceof AnswerFault) throw faultError(error, status, context);
+      if (error instanceof ResponseError) throw platformErrorOf(error, status, context);
       throw transportError(error, "body", context);
     } finally {
       this.discard();
     }
   }
 
-  #tooLarge(limit: number): AnswerFault {
-    return tooLargeFault(limit, limit === this.#input.limit);
+  #tooLarge(limit: number): ResponseError {
+    return tooLargeError(limit, limit === this.#input.limit);
   }
 
   #requirePace(graceMs: number): void {
-    const allowedMs = () => graceMs + this.#heldMs + (this.#received / LEAST_BYTES_PER_S) * 1000;
+    const allowedMs = () => graceMs + this.#backedOffMs + (this.#received / LEAST_BYTES_PER_S) * 1000;
     this.#input.deadline.set(
       allowedMs,
-      () => `only ${this.#received} bytes of the answer came within ${describeDuration(allowedMs())}`,
+      () => `only ${this.#received} bytes of the response came within ${describeDuration(allowedMs())}`,
     );
   }
 
@@ -105,7 +105,7 @@ export class AnswerBody {
     const encoding = headerOf(headers, "content-encoding");
     if (this.gzip) return gunzipped(this.#wire(limit), () => this.#received);
     if (encoding !== "" && encoding !== "identity") {
-      throw foreignFault(`the answer is encoded as ${encoding.slice(0, 40)}, which was not requested`);
+      throw foreignError(`the response is encoded as ${encoding.slice(0, 40)}, which was not requested`);
     }
     return this.#wire(limit);
   }
@@ -138,7 +138,7 @@ async function* gunzipped(
     gunzip.destroy();
   }
   if (gunzip.bytesWritten !== received()) {
-    throw cutFault(`the gzip of the answer ends after ${gunzip.bytesWritten} of ${received()} bytes`);
+    throw cutError(`the gzip of the response ends after ${gunzip.bytesWritten} of ${received()} bytes`);
   }
 }
 
@@ -149,12 +149,12 @@ class Utf8Guard {
   push(chunk: Buffer): void {
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     const end = wholeCharacters(bytes);
-    if (!isUtf8(bytes.subarray(0, end))) throw foreignFault("the answer is not UTF-8");
+    if (!isUtf8(bytes.subarray(0, end))) throw foreignError("the response is not UTF-8");
     this.#rest = bytes.subarray(end);
   }
 
   end(): void {
-    if (this.#rest.length > 0) throw cutFault("the answer ends within a character");
+    if (this.#rest.length > 0) throw cutError("the response ends within a character");
   }
 }
 

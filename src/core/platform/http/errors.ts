@@ -2,7 +2,7 @@ import { describeDuration } from "../../base/clock.ts";
 import { PlatformError } from "../../base/errors.ts";
 import { parseJson } from "../../base/json.ts";
 import { DateTime } from "../../base/luxon.ts";
-import type { AnswerFault } from "../parse/answer-fault.ts";
+import type { ResponseError } from "../parse/response-error.ts";
 import { type Redact, withoutSecret } from "./redact.ts";
 
 export interface RequestContext {
@@ -26,7 +26,7 @@ const TIMEOUTS = new Set([
   "ETIMEDOUT",
 ]);
 
-interface ErrorAnswer {
+interface ErrorResponse {
   readonly status: number;
   readonly retryAfter: string | undefined;
   /** Beginning of the body, decoded. */
@@ -37,27 +37,27 @@ interface ErrorAnswer {
   readonly now: number;
 }
 
-export function orAbsent<T>(asked: Promise<T>): Promise<T | PlatformError> {
-  return asked.catch((error: unknown) => {
+export function orAbsent<T>(requested: Promise<T>): Promise<T | PlatformError> {
+  return requested.catch((error: unknown) => {
     if (error instanceof PlatformError && (error.status === 404 || error.status === 405)) return error;
     throw error;
   });
 }
 
 /** Returns undefined on 404 and 405. */
-export async function unlessAbsent<T>(asked: Promise<T>): Promise<T | undefined> {
-  const found = await orAbsent(asked);
+export async function unlessAbsent<T>(requested: Promise<T>): Promise<T | undefined> {
+  const found = await orAbsent(requested);
   return found instanceof PlatformError ? undefined : found;
 }
 
 /** Only 408, 425, 429 and 5xx are retryable (Requests in docs/platform.md). */
-export function statusError(answer: ErrorAnswer, context: RequestContext): PlatformError {
-  const { status } = answer;
+export function statusError(response: ErrorResponse, context: RequestContext): PlatformError {
+  const { status } = response;
   const { ms: retryAfterMs, problem } = fromRetryAfter(
-    answer.retryAfter,
-    instantOf(answer.date ?? "") ?? answer.now,
+    response.retryAfter,
+    instantOf(response.date ?? "") ?? response.now,
   );
-  const body = context.redact(answer.body);
+  const body = context.redact(response.body);
   const excerpt = excerptOf(body, context.redact);
   const words = wordsOf(body, context.redact) ?? excerpt;
   // A cut excerpt may end before the reason.
@@ -65,15 +65,15 @@ export function statusError(answer: ErrorAnswer, context: RequestContext): Platf
   const said = excerpt === "" ? " with an empty body" : `: ${shown}`;
   return new PlatformError({
     code: codeOfStatus(status),
-    message: `${context.method} ${context.url} answered ${status}${said}${problem === undefined ? "" : ` (${context.redact(problem)})`}`,
-    next: nextOfStatus(answer, context),
+    message: `${context.method} ${context.url} responded with ${status}${said}${problem === undefined ? "" : ` (${context.redact(problem)})`}`,
+    next: nextOfStatus(response, context),
     retryable: RETRYABLE_4XX.has(status) || status >= 500,
     method: context.method,
     url: context.url,
     status,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     isRetryAfterOdd: problem !== undefined,
-    reason: reasonOf(detailOf(answer.body)),
+    reason: reasonOf(detailOf(response.body)),
     words,
     locations: status === 422 ? locationsOf(detailOf(body)) : [],
   });
@@ -84,7 +84,7 @@ function codeOfStatus(status: number): string {
   if (status === 403) return "forbidden";
   if (status === 429) return "rate_limited";
   if (status >= 500) return "server_error";
-  return status >= 400 ? "request_refused" : "answer_invalid";
+  return status >= 400 ? "request_refused" : "response_invalid";
 }
 
 const TIMEOUT_AGAIN =
@@ -103,7 +103,7 @@ function nextOfFault({ variable, effect }: RequestContext, whereRetried: string)
   return variable === "USAGE_BASE_URL" ? whereRetried : LATER;
 }
 
-function nextOfStatus({ status, body }: ErrorAnswer, context: RequestContext): string {
+function nextOfStatus({ status, body }: ErrorResponse, context: RequestContext): string {
   const { variable, method } = context;
   const isBilling = variable === "USAGE_BASE_URL";
   switch (status) {
@@ -124,7 +124,7 @@ function nextOfStatus({ status, body }: ErrorAnswer, context: RequestContext): s
     case 431:
       return "Request fewer workspaces at once.";
     case 409:
-      return "Nothing was changed. Read the answer above: it names the conflict.";
+      return "Nothing was changed. Read the response above: it names the conflict.";
     case 429:
       if (method !== "GET" || !isBilling) return "Nothing was done. Wait, then send it again.";
       return "The request is retried after the wait. If this continues, lower USAGE_RATE_LIMIT.";
@@ -132,7 +132,7 @@ function nextOfStatus({ status, body }: ErrorAnswer, context: RequestContext): s
       if (status < 500 && !RETRYABLE_4XX.has(status)) {
         // Only a 4xx says that nothing was done.
         const effect = status < 400 ? context.effect : undefined;
-        return ["Read the answer above. The request is not retried.", effect].join(" ").trim();
+        return ["Read the response above. The request is not retried.", effect].join(" ").trim();
       }
       return nextOfFault(
         context,
@@ -150,8 +150,8 @@ function rightsOf(variable: string): string {
 }
 
 /**
- * The error of a request without a whole answer; always retryable. `phase` is `body` once the head has come: then it is
- * `answer_cut`.
+ * The error of a request without a whole response; always retryable. `phase` is `body` once the head has come: then it is
+ * `response_cut`.
  */
 export function transportError(
   error: unknown,
@@ -171,10 +171,14 @@ export function transportError(
   if (TIMEOUTS.has(causeCode))
     return fail("timeout", " timed out", wasSent ? nextOfFault(context, TIMEOUT_AGAIN) : unreached);
   if (phase === "body") {
-    return fail("answer_cut", ": the answer ended before its announced end", nextOfFault(context, CUT_AGAIN));
+    return fail(
+      "response_cut",
+      ": the response ended before its announced end",
+      nextOfFault(context, CUT_AGAIN),
+    );
   }
   const next = wasSent && effect !== undefined ? `${unreached} ${nextOfFault(context, "")}` : unreached;
-  return fail("network", " got no answer", next);
+  return fail("network", " got no response", next);
 }
 
 function nextOfNetwork(code: string, variable: string): string {
@@ -187,9 +191,13 @@ function nextOfNetwork(code: string, variable: string): string {
   return `Check host and port of ${variable}, and the network (DNS, firewall, proxy).`;
 }
 
-export function faultError(fault: AnswerFault, status: number, context: RequestContext): PlatformError {
+export function platformErrorOf(
+  fault: ResponseError,
+  status: number,
+  context: RequestContext,
+): PlatformError {
   const next = fault.next.replace("USAGE_BASE_URL", context.variable);
-  const isCut = fault.code === "answer_cut";
+  const isCut = fault.code === "response_cut";
   return new PlatformError({
     code: fault.code,
     message: context.redact(`${context.method} ${context.url}: ${fault.message}`),

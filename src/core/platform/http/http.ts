@@ -1,7 +1,7 @@
 import { Pool } from "undici";
 import { type Clock, describeDuration, systemClock } from "../../base/clock.ts";
 import { PlatformError, UsageError } from "../../base/errors.ts";
-import { AnswerBody, Deadline } from "./body.ts";
+import { Deadline, ResponseBody } from "./body.ts";
 import { type RequestContext, statusError, transportError } from "./errors.ts";
 import { createRedactor, hideTexts, type Redact } from "./redact.ts";
 
@@ -22,22 +22,22 @@ export interface PlatformHttpOptions {
   /** In ms. `headersMs`: until the head; `bodyMs`: between two pieces of the body; `graceMs`: until the least rate applies. */
   readonly timeouts?: Partial<typeof TIMEOUTS>;
   /** Largest response in bytes, as received and decoded. Default 256 MiB. */
-  readonly answerLimit?: number | undefined;
+  readonly responseLimit?: number | undefined;
   /** Open sockets; further requests wait for one. Default 8. */
   readonly connections?: number;
   /** The variable that holds `baseUrl`, for errors. Default `USAGE_BASE_URL`. */
   readonly variable?: string;
   /** Called for every request with its status; undefined if no response came. */
-  readonly onAnswer?: (status: number | undefined) => void;
+  readonly onResponse?: (status: number | undefined) => void;
   /** For deadlines and `Retry-After` dates. Default: the system's. */
   readonly clock?: Partial<Clock>;
 }
 
-export interface Asking {
+export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface GetRequest extends Asking {
+export interface GetRequest extends RequestOptions {
   /** From the root of the API: `/api/v1/...`. */
   readonly path: string;
   readonly query?: URLSearchParams;
@@ -62,8 +62,8 @@ export interface SendRequest extends GetRequest {
   readonly effect: string;
 }
 
-export interface PlatformAnswer {
-  readonly body: AnswerBody;
+export interface PlatformResponse {
+  readonly body: ResponseBody;
   readonly context: RequestContext;
 }
 
@@ -75,13 +75,13 @@ const MAX_ERROR_BODY = 65_536;
 const ERROR_BODY_MS = 10_000;
 
 const TIMEOUTS = { headersMs: 120_000, bodyMs: 60_000, connectMs: 10_000, graceMs: 120_000 };
-const ANSWER_LIMIT = 268_435_456;
+const RESPONSE_LIMIT = 268_435_456;
 const EVENT_STREAM = "text/event-stream";
 
 type Method = "GET" | SendRequest["method"];
 
 /**
- * Never retries: every attempt needs its own fetch number (rule 5 of docs/rules.md). HTTP/1.1 only, because `AnswerBody`
+ * Never retries: every attempt needs its own fetch number (rule 5 of docs/rules.md). HTTP/1.1 only, because `ResponseBody`
  * proves that framing.
  */
 export class PlatformHttp {
@@ -91,14 +91,14 @@ export class PlatformHttp {
   readonly #apiKey: () => string;
   readonly #bearerToken: () => string | undefined;
   readonly #redact: Redact;
-  /** For every secret sent so far: an answer may repeat an earlier one. */
+  /** For every secret sent so far: a response may repeat an earlier one. */
   readonly #redactors = new Map<string, Redact>();
   readonly #variable: string;
   readonly #clock: Clock;
   readonly #timeouts: typeof TIMEOUTS;
-  readonly #answerLimit: number;
+  readonly #responseLimit: number;
   readonly #pool: Pool;
-  readonly #onAnswer: (status: number | undefined) => void;
+  readonly #onResponse: (status: number | undefined) => void;
 
   /** Throws `UsageError` for a base URL or key that no request can carry. */
   constructor(options: PlatformHttpOptions) {
@@ -113,8 +113,8 @@ export class PlatformHttp {
     this.#bearerToken();
     this.#clock = { ...systemClock, ...options.clock };
     this.#timeouts = { ...TIMEOUTS, ...options.timeouts };
-    this.#answerLimit = options.answerLimit ?? ANSWER_LIMIT;
-    this.#onAnswer = options.onAnswer ?? (() => {});
+    this.#responseLimit = options.responseLimit ?? RESPONSE_LIMIT;
+    this.#onResponse = options.onResponse ?? (() => {});
     this.#headers = {
       "accept-encoding": "gzip",
       "user-agent": "usage-etl",
@@ -130,8 +130,8 @@ export class PlatformHttp {
     });
   }
 
-  /** The answer with status 200, its body unread. Throws `PlatformError` or the signal's reason. */
-  get(request: GetRequest): Promise<PlatformAnswer> {
+  /** The response with status 200, its body unread. Throws `PlatformError` or the signal's reason. */
+  get(request: GetRequest): Promise<PlatformResponse> {
     return this.#exchange(request, "GET");
   }
 
@@ -139,11 +139,11 @@ export class PlatformHttp {
    * Sends a change and accepts status 200, 201, 202 or 204. A request that fails without a status may have had its effect,
    * so sending it again may do it twice.
    */
-  send(request: SendRequest): Promise<PlatformAnswer> {
+  send(request: SendRequest): Promise<PlatformResponse> {
     return this.#exchange(request, request.method);
   }
 
-  async #exchange(request: GetRequest | SendRequest, method: Method): Promise<PlatformAnswer> {
+  async #exchange(request: GetRequest | SendRequest, method: Method): Promise<PlatformResponse> {
     const query = request.query?.toString() ?? "";
     const target = new URL(
       this.#prefix + request.path + (query === "" ? "" : `?${query}`),
@@ -163,7 +163,7 @@ export class PlatformHttp {
     );
   }
 
-  /** Ends every connection at once; a running request fails with `network` or `answer_cut`. */
+  /** Ends every connection at once; a running request fails with `network` or `response_cut`. */
   async close(): Promise<void> {
     await this.#pool.destroy();
   }
@@ -180,10 +180,10 @@ export class PlatformHttp {
     const headMs = this.#timeouts.connectMs + headersMs;
     deadline.set(
       () => headMs,
-      () => `no answer began within ${describeDuration(headMs)}`,
+      () => `no response began within ${describeDuration(headMs)}`,
     );
     try {
-      const answer = await this.#pool.request({
+      const response = await this.#pool.request({
         method: context.method,
         path: target.pathname + target.search,
         headers: {
@@ -199,14 +199,14 @@ export class PlatformHttp {
         ...(request.headersMs === undefined ? {} : { bodyTimeout: headersMs }),
         signal: deadline.signal,
       });
-      const { statusCode: status, headers, body: stream } = answer;
-      this.#onAnswer(status);
+      const { statusCode: status, headers, body: stream } = response;
+      this.#onResponse(status);
       return {
         status,
         location: single(headers.location),
         retryAfter: single(headers["retry-after"]),
         date: single(headers.date),
-        body: new AnswerBody({
+        body: new ResponseBody({
           stream,
           status,
           headers,
@@ -219,13 +219,13 @@ export class PlatformHttp {
             accept === EVENT_STREAM
               ? Number.POSITIVE_INFINITY
               : Math.max(this.#timeouts.graceMs, request.headersMs ?? 0),
-          limit: this.#answerLimit,
+          limit: this.#responseLimit,
         }),
       };
     } catch (error) {
       deadline.end();
       if (signal?.aborted) throw signal.reason;
-      this.#onAnswer(undefined);
+      this.#onResponse(undefined);
       throw transportError(error, "head", context);
     }
   }
@@ -241,10 +241,10 @@ export class PlatformHttp {
     const to = location === undefined ? null : URL.parse(location, this.#base.href);
     const where =
       to === null ? "a redirect that names no address" : `a redirect to ${to.protocol}//${to.host}`;
-    const next = `Set ${this.#variable} to the address that answers without a redirect, if that is the platform too.`;
+    const next = `Set ${this.#variable} to the address that responds without a redirect, if that is the platform too.`;
     return new PlatformError({
       code: "redirect_refused",
-      message: `${method} ${url} answered ${status}: ${this.#redact(where)}, not followed`,
+      message: `${method} ${url} responded with ${status}: ${this.#redact(where)}, not followed`,
       next: [next, effect].join(" ").trim(),
       method,
       url,
@@ -275,7 +275,7 @@ function validKey(key: string): string {
   });
 }
 
-async function beginningOf(body: AnswerBody): Promise<string> {
+async function beginningOf(body: ResponseBody): Promise<string> {
   const chunks: Buffer[] = [];
   try {
     for await (const chunk of body.chunks({ graceMs: ERROR_BODY_MS, limit: 2 * MAX_ERROR_BODY })) {

@@ -2,23 +2,23 @@ import "../../base/validation.ts";
 import { createParser } from "eventsource-parser";
 import type { z } from "zod";
 import { NestedTooDeepError, parseJson } from "../../base/json.ts";
-import { AnswerFault, cutFault, foreignFault } from "../parse/answer-fault.ts";
 import { hasKeyTwice, ValueScanner } from "../parse/json-scan.ts";
+import { cutError, foreignError, ResponseError } from "../parse/response-error.ts";
 import { describeValue } from "../parse/wire-values.ts";
-import { faultError } from "./errors.ts";
-import type { GetRequest, PlatformAnswer, PlatformHttp, SendRequest } from "./http.ts";
+import { platformErrorOf } from "./errors.ts";
+import type { GetRequest, PlatformHttp, PlatformResponse, SendRequest } from "./http.ts";
 
 /** Ten thousand workspaces take some 5 MB. */
 const MAX_BYTES = 33_554_432;
 
-type Fail = (fault: AnswerFault) => unknown;
+type Fail = (fault: ResponseError) => unknown;
 
 /** Adds the request to a fault of the response; returns another error unchanged. */
-export function answerError(error: unknown, { body, context }: PlatformAnswer): unknown {
-  return error instanceof AnswerFault ? faultError(error, body.status, context) : error;
+export function responseError(error: unknown, { body, context }: PlatformResponse): unknown {
+  return error instanceof ResponseError ? platformErrorOf(error, body.status, context) : error;
 }
 
-/** Errors: those of `get`, `answer_cut`, `answer_invalid`. */
+/** Errors: those of `get`, `response_cut`, `response_invalid`. */
 export async function getJson<T>(http: PlatformHttp, request: GetRequest, schema: z.ZodType<T>): Promise<T> {
   return readJson(await http.get(request), schema);
 }
@@ -31,11 +31,11 @@ export async function sendJson<T>(
   return readJson(await http.send(request), schema);
 }
 
-/** Errors: `answer_cut`, `answer_too_large`, `answer_invalid`. */
-export async function readJson<T>(answer: PlatformAnswer, schema: z.ZodType<T>): Promise<T> {
-  const fail: Fail = (fault) => answerError(fault, answer);
+/** Errors: `response_cut`, `response_too_large`, `response_invalid`. */
+export async function readJson<T>(response: PlatformResponse, schema: z.ZodType<T>): Promise<T> {
+  const fail: Fail = (fault) => responseError(fault, response);
   const chunks: Buffer[] = [];
-  for await (const chunk of answer.body.chunks({ limit: MAX_BYTES })) chunks.push(chunk);
+  for await (const chunk of response.body.chunks({ limit: MAX_BYTES })) chunks.push(chunk);
   return checkedJson(parseDocument(Buffer.concat(chunks), fail), schema, fail);
 }
 
@@ -43,8 +43,8 @@ export function checkedJson<T>(value: unknown, schema: z.ZodType<T>, fail: Fail)
   const checked = schema.safeParse(value);
   if (checked.success) return checked.data;
   const [issue] = checked.error.issues;
-  const path = issue?.path.join(".") || "the answer";
-  throw fail(foreignFault(`${path} is refused: ${issue?.message ?? "unknown reason"}`));
+  const path = issue?.path.join(".") || "the response";
+  throw fail(foreignError(`${path} is refused: ${issue?.message ?? "unknown reason"}`));
 }
 
 function parseDocument(bytes: Buffer, fail: Fail): unknown {
@@ -57,15 +57,15 @@ function parseDocument(bytes: Buffer, fail: Fail): unknown {
     if (!hasKeyTwice(bytes, value)) return value;
   } catch (error) {
     if (error instanceof NestedTooDeepError)
-      throw fail(foreignFault(`the answer cannot be read: ${error.message}`));
+      throw fail(foreignError(`the response cannot be read: ${error.message}`));
     // JSON that begins and never closes was cut; anything else is another page.
     const begun = document === "" || /^[[{]/.test(document);
     if (begun && new ValueScanner().scan(Buffer.from(document), 0) === -1)
-      throw fail(cutFault("the answer ends within its JSON"));
+      throw fail(cutError("the response ends within its JSON"));
     const beginning = describeValue(document.slice(0, 60));
-    throw fail(foreignFault(`the answer is not JSON: it begins with ${beginning}`));
+    throw fail(foreignError(`the response is not JSON: it begins with ${beginning}`));
   }
-  throw fail(foreignFault("an object of the answer has a key twice"));
+  throw fail(foreignError("an object of the response has a key twice"));
 }
 
 /** Characters of one event; a task with its history has some kilobytes. */
@@ -73,9 +73,9 @@ const MAX_EVENT = 16_777_216;
 
 /**
  * Data of server-sent events, in order; a JSON document counts as one event. Leaving the loop early closes the connection.
- * The reader must notice an early end and throw `cutStream`. Errors: `answer_invalid`, `answer_cut`.
+ * The reader must notice an early end and throw `cutStream`. Errors: `response_invalid`, `response_cut`.
  */
-export async function* eventData(answer: PlatformAnswer): AsyncGenerator<string, void, undefined> {
+export async function* eventData(response: PlatformResponse): AsyncGenerator<string, void, undefined> {
   let received: string[] = [];
   let problem: string | undefined;
   const parser = createParser({
@@ -90,15 +90,15 @@ export async function* eventData(answer: PlatformAnswer): AsyncGenerator<string,
   const decoder = new TextDecoder();
   let hasBegun = false;
   let document: string | undefined;
-  for await (const chunk of answer.body.chunks()) {
+  for await (const chunk of response.body.chunks()) {
     const text = decoder.decode(chunk, { stream: true });
     // No line of an event begins with a brace.
     if (!hasBegun && /^\s*\{/.test(text)) document = "";
     hasBegun ||= text.trim() !== "";
     if (document === undefined) parser.feed(text);
     else document += text;
-    if ((document?.length ?? 0) > MAX_EVENT) problem = `the answer is larger than ${MAX_EVENT} characters`;
-    if (problem !== undefined) throw answerError(foreignFault(problem), answer);
+    if ((document?.length ?? 0) > MAX_EVENT) problem = `the response is larger than ${MAX_EVENT} characters`;
+    if (problem !== undefined) throw responseError(foreignError(problem), response);
     const ready = received;
     received = [];
     yield* ready;
@@ -107,7 +107,7 @@ export async function* eventData(answer: PlatformAnswer): AsyncGenerator<string,
 }
 
 /** `effect`: as in `SendRequest`, as far as the events told. */
-export function cutStream({ body, context }: PlatformAnswer, effect: string) {
-  const fault = cutFault("the stream of events ended before its last one");
-  return faultError(fault, body.status, { ...context, effect });
+export function cutStream({ body, context }: PlatformResponse, effect: string) {
+  const fault = cutError("the stream of events ended before its last one");
+  return platformErrorOf(fault, body.status, { ...context, effect });
 }

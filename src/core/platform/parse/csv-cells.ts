@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { StringDecoder } from "node:string_decoder";
 import { CsvError, type Parser, parse } from "csv-parse";
-import { cutFault, recordFault } from "./answer-fault.ts";
+import { cutError, recordError } from "./response-error.ts";
 
 /** `line`: where the row begins. `isEnded` is false for a last row without a line end: it may lack cells or digits. */
 export type OnCells = (cells: string[], line: number, isEnded: boolean) => void;
@@ -16,7 +16,7 @@ export interface CsvCutter {
 const MAX_ROW_CHARACTERS = 1_048_576;
 const LINE_FEED = 0x0a;
 
-/** csv-parse decides what is valid. Throws `AnswerFault`, and what `onCells` throws. */
+/** csv-parse decides what is valid. Throws `ResponseError`, and what `onCells` throws. */
 export class CarefulCsv implements CsvCutter {
   readonly #onCells: OnCells;
   readonly #parser: Parser;
@@ -77,8 +77,8 @@ export class CarefulCsv implements CsvCutter {
     if (!(error instanceof CsvError)) return error;
     const line = Number((error as { lines?: unknown }).lines ?? this.#line);
     if (error.code === "CSV_QUOTE_NOT_CLOSED")
-      return cutFault(`the export ends within a quoted cell, line ${line}`);
-    return recordFault(`line ${line} is not CSV (${error.code})`, `line ${line}`);
+      return cutError(`the export ends within a quoted cell, line ${line}`);
+    return recordError(`line ${line} is not CSV (${error.code})`, `line ${line}`);
   }
 }
 

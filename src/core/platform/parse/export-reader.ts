@@ -1,8 +1,8 @@
 import { BUCKET_COLUMNS, type ExportRow } from "../../domain/usage/export.ts";
 import { METER, type Measure, type Meter } from "../../domain/usage/meter.ts";
 import { type GroupBy, NO_ID } from "../../domain/usage/record.ts";
-import { AnswerFault, cutFault, foreignFault, recordFault } from "./answer-fault.ts";
 import type { CsvCutter, OnCells } from "./csv-cells.ts";
+import { cutError, foreignError, ResponseError, recordError } from "./response-error.ts";
 import {
   DIMENSION,
   describeValue,
@@ -13,7 +13,7 @@ import {
 } from "./wire-values.ts";
 
 /**
- * `PlainCsv` is several times faster than `CarefulCsv` and refuses more. Throws `AnswerFault`, and errors of the cutter and
+ * `PlainCsv` is several times faster than `CarefulCsv` and refuses more. Throws `ResponseError`, and errors of the cutter and
  * `onRows`.
  */
 export class ExportReader {
@@ -53,11 +53,11 @@ export class ExportReader {
   async end(proved: boolean): Promise<void> {
     await this.#cutter.end(proved);
     if (this.#unended !== undefined) this.#takeUnended(this.#unended, proved);
-    if (this.#fromCsvRow === undefined) throw cutFault("the export ends before its header");
+    if (this.#fromCsvRow === undefined) throw cutError("the export ends before its header");
     this.#handOut();
     const foreign = this.#witness.verdict();
     if (foreign !== undefined) {
-      throw foreignFault(
+      throw foreignError(
         `the export is not grouped by ${this.#subject.groupBy}: its rows fill the column "${foreign}" instead`,
       );
     }
@@ -72,23 +72,23 @@ export class ExportReader {
       this.#fromCsvRow(cells, line, this.#ready);
     } else {
       const message = `line ${line} has ${cells.length} columns, the header ${this.#columns}`;
-      throw recordFault(message, `line ${line}`);
+      throw recordError(message, `line ${line}`);
     }
   }
 
   #takeUnended({ cells, line }: { cells: string[]; line: number }, proved: boolean): void {
-    if (this.#fromCsvRow === undefined && !proved) throw cutFault("the export ends within its header");
+    if (this.#fromCsvRow === undefined && !proved) throw cutError("the export ends within its header");
     if (cells.length < this.#columns) {
       const found = `${cells.length} of ${this.#columns} columns`;
-      throw cutFault(`the export ends within line ${line}, after ${found}`);
+      throw cutError(`the export ends within line ${line}, after ${found}`);
     }
     if (!proved) return;
     this.isLastUnended = this.#fromCsvRow !== undefined;
     try {
       this.#take(cells, line);
     } catch (error) {
-      if (!this.isLastUnended || !(error instanceof AnswerFault)) throw error;
-      throw cutFault(`the export ends within line ${line}: ${error.message}`);
+      if (!this.isLastUnended || !(error instanceof ResponseError)) throw error;
+      throw cutError(`the export ends within line ${line}: ${error.message}`);
     }
   }
 
@@ -120,7 +120,7 @@ export interface ExportSubject {
 }
 
 /**
- * Finds columns by name and ignores others. Throws `AnswerFault` (`answer_invalid`) if a dimension's or measure's column is
+ * Finds columns by name and ignores others. Throws `ResponseError` (`response_invalid`) if a dimension's or measure's column is
  * missing.
  */
 function csvRowReader(
@@ -144,13 +144,13 @@ function csvRowReader(
     .filter((other) => other.idColumn !== idColumn && header.includes(other.idColumn))
     .map((other) => ({ column: other.idColumn, at: header.indexOf(other.idColumn) }));
 
-  /** Adds the row once for each measure. `cells` has as many as the header. Throws `AnswerFault` that names line and column. */
+  /** Adds the row once for each measure. `cells` has as many as the header. Throws `ResponseError` that names line and column. */
   return function fromCsvRow(cells: readonly string[], line: number, rows: ExportRow[]): void {
     const bucketStart = startOf(cells, line);
     const bucketEnd = endOf(cells, line);
     if ((bucketStart === null) !== (bucketEnd === null)) {
       const column = bucketStart === null ? START : END;
-      throw cellFault(column, "", "is empty, but the bucket's other end is not", line);
+      throw cellError(column, "", "is empty, but the bucket's other end is not", line);
     }
     const dimensionId = identityOf(cells, id, idColumn, line);
     const workspaceId = workspace === -1 ? NO_ID : identityOf(cells, workspace, workspaceColumn, line);
@@ -163,7 +163,7 @@ function csvRowReader(
       if (traces === undefined) {
         const what =
           measure === "traces" ? "is not a whole number of traces" : "is not a whole number from 0 on";
-        throw cellFault(column, text, what, line);
+        throw cellError(column, text, what, line);
       }
       const row = {
         bucketStart,
@@ -190,7 +190,7 @@ function instantReader(at: number, column: string) {
     const text = cellOf(cells, at);
     if (text === latest?.text) return latest.instant;
     const instant = text === "" ? null : fromWireTime(text);
-    if (instant === undefined) throw cellFault(column, text, "is not a timestamp", line);
+    if (instant === undefined) throw cellError(column, text, "is not a timestamp", line);
     latest = { text, instant };
     return instant;
   };
@@ -199,12 +199,12 @@ function instantReader(at: number, column: string) {
 function identityOf(cells: readonly string[], at: number, column: string, line: number): string {
   const text = cellOf(cells, at);
   const id = fromWireId(text);
-  if (id === undefined) throw cellFault(column, text, "cannot be kept as an id", line);
+  if (id === undefined) throw cellError(column, text, "cannot be kept as an id", line);
   return id;
 }
 
-function cellFault(column: string, value: string, why: string, line: number): AnswerFault {
-  return recordFault(
+function cellError(column: string, value: string, why: string, line: number): ResponseError {
+  return recordError(
     `line ${line}, column "${column}": ${describeValue(value)} ${why}`,
     `line ${line}.${column}`,
   );
@@ -226,8 +226,8 @@ function requireMeasure(header: readonly string[], measure: Measure, meter: Mete
   const column = measureColumn(measure);
   if (meter !== "deployments" || header.includes(column)) return requireColumn(header, column);
   const all = METER[meter].measures.map((one) => `"${measureColumn(one)}"`).join(", ");
-  throw new AnswerFault({
-    code: "answer_invalid",
+  throw new ResponseError({
+    code: "response_invalid",
     message: headerMessage(header, `of deployment usage has no column "${column}"`),
     location: `line 1.${column}`,
     next: `Nothing was compared. It needs the columns ${all}. If the server has no export of deployment usage, compare traces alone with --kind traces.`,
@@ -236,13 +236,13 @@ function requireMeasure(header: readonly string[], measure: Measure, meter: Mete
 
 function requireColumn(header: readonly string[], column: string): number {
   const at = header.indexOf(column);
-  if (at === -1) throw headerFault(header, `has no column "${column}"`);
-  if (header.indexOf(column, at + 1) !== -1) throw headerFault(header, `has the column "${column}" twice`);
+  if (at === -1) throw headerError(header, `has no column "${column}"`);
+  if (header.indexOf(column, at + 1) !== -1) throw headerError(header, `has the column "${column}" twice`);
   return at;
 }
 
-function headerFault(header: readonly string[], what: string): AnswerFault {
-  return foreignFault(headerMessage(header, what));
+function headerError(header: readonly string[], what: string): ResponseError {
+  return foreignError(headerMessage(header, what));
 }
 
 function headerMessage(header: readonly string[], what: string): string {

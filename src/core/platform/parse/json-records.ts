@@ -1,6 +1,6 @@
 import { parseJson } from "../../base/json.ts";
-import { cutFault, foreignFault, recordFault } from "./answer-fault.ts";
 import { isDelimiter, isSpace, parseRun, skipSpace, ValueScanner } from "./json-scan.ts";
+import { cutError, foreignError, recordError } from "./response-error.ts";
 
 /** Unchecked records in order; `first` is the index of the first one in `usage`. */
 type OnRaw = (records: unknown[], first: number) => void;
@@ -30,7 +30,7 @@ type State =
 
 /**
  * Cuts the records out of `{"stride": ..., "usage": [...]}` as bytes arrive. Members may have any order; unknown ones are
- * skipped. Memory: one chunk and at most one record. Throws `AnswerFault`.
+ * skipped. Memory: one chunk and at most one record. Throws `ResponseError`.
  */
 export class JsonRecordCutter {
   readonly #onRaw: OnRaw;
@@ -66,10 +66,10 @@ export class JsonRecordCutter {
   /** Throws if the response is not whole. */
   end(): { readonly stride: unknown; readonly records: number } {
     if (this.#state !== "done")
-      throw cutFault(`the answer ends within its JSON, after ${this.#records} records`);
+      throw cutError(`the response ends within its JSON, after ${this.#records} records`);
     for (const name of ["stride", "usage"]) {
       if (!this.#members.has(name))
-        throw foreignFault(`the answer has no \`${name}\`; it has ${this.#found()}`);
+        throw foreignError(`the response has no \`${name}\`; it has ${this.#found()}`);
     }
     return { stride: this.#stride, records: this.#records };
   }
@@ -85,7 +85,7 @@ export class JsonRecordCutter {
           this.#markBytes += 1;
           return at + 1;
         }
-        throw foreignFault(`the answer is not JSON: it begins with ${excerpt(chunk, at)}`);
+        throw foreignError(`the response is not JSON: it begins with ${excerpt(chunk, at)}`);
       case "first_key":
       case "key":
         if (character === '"') return this.#go("in_key", at);
@@ -105,7 +105,7 @@ export class JsonRecordCutter {
         if (character === "]") return this.#go("after_value", at + 1);
         break;
       default:
-        throw foreignFault(`something follows the end of the answer's JSON: ${excerpt(chunk, at)}`);
+        throw foreignError(`something follows the end of the response's JSON: ${excerpt(chunk, at)}`);
     }
     throw this.#unexpected(character);
   }
@@ -113,7 +113,7 @@ export class JsonRecordCutter {
   #beginValue(character: string, at: number): number {
     if (this.#key === "usage") {
       if (character === "[") return this.#go("first_record", at + 1);
-      throw foreignFault("the answer's `usage` is not an array");
+      throw foreignError("the response's `usage` is not an array");
     }
     return this.#go(/["{[]/.test(character) ? "in_value" : "in_literal", at);
   }
@@ -135,7 +135,7 @@ export class JsonRecordCutter {
 
   #openMember(key: string): void {
     const known = key === "usage" || key === "stride";
-    if (known && this.#members.has(key)) throw foreignFault(`the answer has \`${key}\` twice`);
+    if (known && this.#members.has(key)) throw foreignError(`the response has \`${key}\` twice`);
     // Limits the unknown members that a message names.
     if (known || this.#members.size < 12) this.#members.add(key);
     this.#key = key;
@@ -212,13 +212,13 @@ export class JsonRecordCutter {
 
   #wrong(what: string): Error {
     const index = this.#records;
-    return recordFault(`record ${index} (usage[${index}]) ${what}`, `usage.${index}`);
+    return recordError(`record ${index} (usage[${index}]) ${what}`, `usage.${index}`);
   }
 
   #keepMember(piece: Buffer): void {
     if (this.#keep(piece) <= MAX_MEMBER_BYTES) return;
-    throw foreignFault(
-      `a key, a literal or the stride of the answer's JSON is larger than ${MAX_MEMBER_BYTES} bytes`,
+    throw foreignError(
+      `a key, a literal or the stride of the response's JSON is larger than ${MAX_MEMBER_BYTES} bytes`,
     );
   }
 
@@ -250,8 +250,8 @@ export class JsonRecordCutter {
   }
 
   #unexpected(text: string): Error {
-    return foreignFault(
-      `the answer is not JSON: unexpected ${JSON.stringify(text.slice(0, 20))} after ${this.#records} records`,
+    return foreignError(
+      `the response is not JSON: unexpected ${JSON.stringify(text.slice(0, 20))} after ${this.#records} records`,
     );
   }
 

@@ -1,4 +1,4 @@
-import { recordFault } from "./answer-fault.ts";
+import { recordError } from "./response-error.ts";
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -128,7 +128,7 @@ function membersOf(value: unknown): number {
 
 /**
  * `run` has `members` whole objects with commas between; `first` is the index of the first one in `usage`. Throws
- * `AnswerFault` for a record that is not JSON or has a key twice.
+ * `ResponseError` for a record that is not JSON or has a key twice.
  */
 export function parseRun(run: Buffer, first: number, members: number): unknown[] {
   const records = parsed(`[${run.toString("utf8")}]`, members);
@@ -140,7 +140,7 @@ export function parseRun(run: Buffer, first: number, members: number): unknown[]
     if (parsed(run.toString("utf8", at, end), scanner.members) === undefined) break;
     at = run.indexOf(OPEN_BRACE, end);
   }
-  throw recordFault(`record ${index} (usage[${index}]) is not JSON, or has a key twice`, `usage.${index}`);
+  throw recordError(`record ${index} (usage[${index}]) is not JSON, or has a key twice`, `usage.${index}`);
 }
 
 /** Undefined if it is not JSON, or has a key twice. */

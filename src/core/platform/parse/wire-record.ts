@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { METER, type Measure } from "../../domain/usage/meter.ts";
 import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
-import { recordFault } from "./answer-fault.ts";
+import { recordError } from "./response-error.ts";
 import {
   DIMENSION,
   describeValue,
@@ -44,7 +44,7 @@ const SCHEMAS: Readonly<Record<GroupBy, z.ZodType<WireRecord>>> = {
   api_key: wireRecordSchema("api_key"),
 };
 
-/** Throws `AnswerFault` (`answer_invalid`) that names index, JSON path and value. */
+/** Throws `ResponseError` (`response_invalid`) that names index, JSON path and value. */
 export function wireRecordReader(groupBy: GroupBy, witness: GroupingWitness) {
   const { idKey, nameKey } = DIMENSION[groupBy];
   const schema = SCHEMAS[groupBy];
@@ -98,7 +98,7 @@ export function eachMeasure(fromWireRecord: FromWireRecord): ToRecords {
       if (!checked.success) {
         if (isOfDeployments(one)) throw schemaFault(checked.error, one, first + offset);
         const path = `usage[${first + offset}]`;
-        throw recordFault(
+        throw recordError(
           `record ${first + offset}: ${path} has none of ${METER.deployments.measures.join(", ")}`,
           `usage.${first + offset}.measures`,
         );
@@ -138,7 +138,7 @@ function schemaFault(error: z.ZodError, raw: unknown, index: number): Error {
 function valueFault(index: number, path: readonly PropertyKey[], value: unknown, why: string): Error {
   const steps = path.map(String);
   const jsonPath = [`usage[${index}]`, ...steps].join(".");
-  return recordFault(
+  return recordError(
     `record ${index}: ${jsonPath} = ${describeValue(value)} ${why}`,
     ["usage", index, ...steps].join("."),
   );

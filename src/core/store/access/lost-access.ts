@@ -4,7 +4,7 @@ import { endAccess } from "../catalog/write-workspaces.ts";
 import { endUnprovenAccess } from "../coverage/proved-time.ts";
 import type { Store } from "../db/database.ts";
 import { type Database, query, queryValues } from "../db/query.ts";
-import { withdrawZeros } from "./withdraw-zeros.ts";
+import { invalidateZerosOf } from "./invalidate-zeros.ts";
 
 export interface LostWorkspace {
   readonly workspaceId: string;
@@ -47,7 +47,7 @@ export async function loseAccess(
     await lockScopesWhere(db, ofWorkspaces(lost));
     const { rows } = await candidates(db);
     const ids = rows.map((row) => row.entity_id);
-    const zeros = await withdrawZeros(db, {
+    const zeros = await invalidateZerosOf(db, {
       time: sql`
         select s.scope_id, '{(,)}'::tstzmultirange, w.readable_at
         from usage.scope s join usage.workspace w on w.entity_id = s.workspace_id
@@ -120,13 +120,13 @@ export async function restedOnStatistics(
 }
 
 /** Withdraws every zero of workspaces that had usage in time loaded as zero. */
-export async function doubtZeros(
+export async function invalidateZeros(
   store: Store,
   { sourceId, workspaceIds, at }: { sourceId: number; workspaceIds: readonly string[]; at: number },
 ): Promise<void> {
   await store.transaction(async ({ db }) => {
     const scopeIds = await lockScopesWhere(db, ofWorkspaces({ sourceId, workspaceIds }));
-    await withdrawZeros(db, {
+    await invalidateZerosOf(db, {
       time: sql`
         select scope_id, '{(,)}'::tstzmultirange, '-infinity'::timestamptz from unnest(${scopeIds}::integer[]) s (scope_id)
       `,

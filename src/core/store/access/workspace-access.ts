@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
-import type { FetchStamp } from "../../domain/coverage/finality.ts";
-import type { AnswerCollector } from "../../domain/usage/answer.ts";
+import type { FetchToken } from "../../domain/coverage/finality.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
+import type { ResponseCollector } from "../../domain/usage/response.ts";
 import { retryUnverified } from "../catalog/failures.ts";
 import { proveAccess } from "../catalog/write-workspaces.ts";
 import type { Store } from "../db/database.ts";
@@ -17,9 +17,9 @@ export const ACCESS_PROVEN_FOR_MS = 600_000;
  */
 export async function noteAccess(
   store: Store,
-  answer: {
+  response: {
     sourceId: number;
-    asked: readonly string[];
+    requested: readonly string[];
     named: readonly string[];
     at: number;
     /** End of the covered time; default: when it was requested. */
@@ -28,7 +28,7 @@ export async function noteAccess(
     receivedAt?: number;
   },
 ): Promise<LostWorkspace[]> {
-  const { sourceId, asked, named, at, until = at, isStatistics = false, receivedAt } = answer;
+  const { sourceId, requested, named, at, until = at, isStatistics = false, receivedAt } = response;
   const usedBefore = isStatistics ? null : new Date(until);
   const proven = sql`
     select entity_id from usage.entity
@@ -43,7 +43,7 @@ export async function noteAccess(
     }),
   );
   await store.statement((db) => retryUnverified(db, { sourceId, at }));
-  const gone = asked.filter((id) => !named.includes(id));
+  const gone = requested.filter((id) => !named.includes(id));
   return loseAccess(store, {
     sourceId,
     workspaceIds: gone,
@@ -61,25 +61,30 @@ export async function noteNamedAccess(
   db: Database,
   {
     meter,
-    answer,
+    response,
     scopeIds,
-    stamp,
+    fetchToken,
     receivedAt,
   }: {
     meter: Meter;
-    answer: AnswerCollector;
+    response: ResponseCollector;
     scopeIds: readonly number[];
-    stamp: FetchStamp;
+    fetchToken: FetchToken;
     receivedAt?: number | undefined;
   },
 ): Promise<void> {
-  const named = [...answer.named()].map((index) => scopeIds[index] as number);
+  const named = [...response.named()].map((index) => scopeIds[index] as number);
   if (named.length === 0) return;
   const proven = sql`select distinct workspace_id from usage.scope where scope_id = any (${named}::integer[])`;
   // A response over all of time counts traces, so it does not name a workspace that has other usage only.
   const hasTraces = METER[meter].kind === METER.traces.kind;
   const usedBefore = hasTraces ? sql<Date>`'infinity'::timestamptz` : sql<Date>`null::timestamptz`;
-  await proveAccess(db, { at: stamp.fetchedAt, receivedAt: whenReceived(receivedAt), proven, usedBefore });
+  await proveAccess(db, {
+    at: fetchToken.fetchedAt,
+    receivedAt: whenReceived(receivedAt),
+    proven,
+    usedBefore,
+  });
 }
 
 /**
@@ -100,17 +105,17 @@ function whenReceived(receivedAt: number | undefined): RawBuilder<Date> {
 export async function splitByAccess(
   db: Database,
   task: {
-    answer: Pick<AnswerCollector, "named">;
+    response: Pick<ResponseCollector, "named">;
     scopeIds: readonly number[];
-    stamp: FetchStamp;
+    fetchToken: FetchToken;
     since?: number | undefined;
   },
 ): Promise<{ proven: number[]; unverified: number[] }> {
-  const { answer, scopeIds, stamp } = task;
-  const named = [...answer.named()].map((index) => scopeIds[index] as number);
+  const { response, scopeIds, fetchToken } = task;
+  const named = [...response.named()].map((index) => scopeIds[index] as number);
   if (new Set(named).size === scopeIds.length) return { proven: [...scopeIds], unverified: [] };
-  const requestedAt = new Date(task.since ?? stamp.fetchedAt);
-  const since = new Date(task.since ?? stamp.fetchedAt - ACCESS_PROVEN_FOR_MS);
+  const requestedAt = new Date(task.since ?? fetchToken.fetchedAt);
+  const since = new Date(task.since ?? fetchToken.fetchedAt - ACCESS_PROVEN_FOR_MS);
   const readable = await queryValues<Row<"usage.scope">["scopeId"]>(db)`
     select s.scope_id from usage.scope s join usage.workspace w on w.entity_id = s.workspace_id
     where s.scope_id = any (${scopeIds}::integer[]) and w.readable_at >= ${since}

@@ -1,9 +1,9 @@
 import { sql } from "kysely";
-import type { FetchStamp } from "../../domain/coverage/finality.ts";
+import type { FetchToken } from "../../domain/coverage/finality.ts";
 import { entityIds } from "../catalog/entities.ts";
 import { learnNames } from "../catalog/entity-names.ts";
 import { configureWorkspaces } from "../catalog/sources.ts";
-import { enterWorkspaces, noteListed } from "../catalog/write-workspaces.ts";
+import { createWorkspaces, noteListed } from "../catalog/write-workspaces.ts";
 import type { Store } from "../db/database.ts";
 import { type Database, queryValues } from "../db/query.ts";
 import { type LostWorkspace, loseAccess } from "./lost-access.ts";
@@ -19,7 +19,7 @@ export async function registerWorkspaces(
   db: Database,
   { sourceId, workspaceIds }: { sourceId: number; workspaceIds: readonly string[] },
 ): Promise<void> {
-  await enterWorkspaces(db, { sourceId, workspaceIds });
+  await createWorkspaces(db, { sourceId, workspaceIds });
   await configureWorkspaces(db, { sourceId, workspaceIds });
 }
 
@@ -49,22 +49,22 @@ export async function applyListing(
   listing: {
     sourceId: number;
     workspaces: readonly ListedWorkspace[];
-    stamp: FetchStamp;
+    fetchToken: FetchToken;
   },
 ): Promise<LostWorkspace[]> {
-  const { sourceId, workspaces, stamp } = listing;
+  const { sourceId, workspaces, fetchToken } = listing;
   const ids = workspaces.map((w) => w.workspaceId);
   const entities = await store.transaction(async ({ db }) => {
-    await enterWorkspaces(db, { sourceId, workspaceIds: ids });
+    await createWorkspaces(db, { sourceId, workspaceIds: ids });
     return entityIds(db, { sourceId, dimension: "workspace", dimensionIds: ids });
   });
   const named = new Map(workspaces.map(({ name }, i) => [entities[i] as number, name]));
   const names = [...named].flatMap(([entityId, name]) => (name === null ? [] : [{ entityId, name }]));
-  await learnNames(store, { sourceId, stamp, part: 0, names });
-  await store.statement((db) => noteListed(db, { sourceId, workspaces, at: stamp.fetchedAt }));
+  await learnNames(store, { sourceId, fetchToken, part: 0, names });
+  await store.statement((db) => noteListed(db, { sourceId, workspaces, at: fetchToken.fetchedAt }));
   const known = await workspacesOf(store.db, sourceId);
   const gone = known.filter((id) => !ids.includes(id));
-  return loseAccess(store, { sourceId, workspaceIds: gone, at: stamp.fetchedAt, missedBy: "listing" });
+  return loseAccess(store, { sourceId, workspaceIds: gone, at: fetchToken.fetchedAt, missedBy: "listing" });
 }
 
 export async function workspacesOf(db: Database, sourceId: number): Promise<string[]> {

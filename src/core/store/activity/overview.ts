@@ -30,7 +30,7 @@ interface FailureGroup extends Row<"usage.failure", "state" | "code"> {
   /** Failures that the next sync requests. */
   readonly due: number;
   /** Failures that no sync fetches: the server does not support their stride, or their workspace is no longer configured. */
-  readonly notAsked: number;
+  readonly notRequested: number;
   readonly nextRetry: string | null;
 }
 
@@ -44,14 +44,14 @@ export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
              select json_agg(x) from (
                select f.state, f.code, count(*)::integer as parts,
                       count(*) filter (where c.stride = 'hour')::integer as "byHour",
-                      count(*) filter (where a.is_asked and f.retry_at <= now())::integer as due,
-                      count(*) filter (where not a.is_asked)::integer as "notAsked",
-                      ${iso("case when bool_or(a.is_asked) then greatest(now(), min(f.retry_at) filter (where a.is_asked)) end")}
+                      count(*) filter (where a.is_requested and f.retry_at <= now())::integer as due,
+                      count(*) filter (where not a.is_requested)::integer as "notRequested",
+                      ${iso("case when bool_or(a.is_requested) then greatest(now(), min(f.retry_at) filter (where a.is_requested)) end")}
                         as "nextRetry"
                from usage.failure f join usage.scope c using (scope_id)
                join usage.entity e on e.entity_id = c.workspace_id
                left join usage.source_fact n on n.source_id = c.source_id and n.fact = 'no_' || c.stride
-               cross join lateral (select n.fact is null and ${isConfigured} as is_asked) a
+               cross join lateral (select n.fact is null and ${isConfigured} as is_requested) a
                where c.source_id = s.source_id
                group by f.state, f.code order by 1, 2
              ) x

@@ -25,7 +25,7 @@ export async function closesBetween(
   `;
 }
 
-export interface AskedTime {
+export interface RequestedTime {
   readonly sourceId: number;
   readonly meter: Meter;
   readonly window: Window;
@@ -35,7 +35,7 @@ export interface AskedTime {
  * Whether a window of hours or days is before the data start, which may move while the window is fetched. Longer buckets may
  * reach back, and no view of days shows them.
  */
-export function isBeforeDataStart({ sourceId, meter, window }: AskedTime): RawBuilder<boolean> {
+export function isBeforeDataStart({ sourceId, meter, window }: RequestedTime): RawBuilder<boolean> {
   if (METER[meter].kind !== "traces" || (window.stride !== "hour" && window.stride !== "day"))
     return sql<boolean>`false`;
   return sql<boolean>`exists (

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
-import type { AnswerKey } from "../../domain/usage/answer-keys.ts";
 import type { Dimension } from "../../domain/usage/record.ts";
+import type { ResponseKey } from "../../domain/usage/response-keys.ts";
 import type { Database } from "../db/database.ts";
 import type { Row } from "../db/query.ts";
 
@@ -9,7 +9,7 @@ interface OfDimension {
   readonly dimension: Dimension;
 }
 
-export type SeenEntity = Pick<AnswerKey, "dimensionId" | "firstHour" | "lastHour">;
+export type SeenEntity = Pick<ResponseKey, "dimensionId" | "firstHour" | "lastHour">;
 
 /** In the order of the dimension ids; undefined for an unknown id. */
 export async function entityIds(
@@ -37,7 +37,7 @@ const ENTITY = sql`entity_id as "entityId", external_id as "dimensionId",
   extract(epoch from first_seen_at)::bigint / 3600 as "firstHour",
   extract(epoch from last_seen_at)::bigint / 3600 as "lastHour"`;
 
-export async function enterEntities(
+export async function createEntities(
   db: Database,
   { sourceId, dimension }: OfDimension,
   seen: ReadonlyMap<string, SeenEntity>,

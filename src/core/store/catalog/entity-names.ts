@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import type { FetchStamp } from "../../domain/coverage/finality.ts";
+import type { FetchToken } from "../../domain/coverage/finality.ts";
 import type { Store } from "../db/database.ts";
 
 export interface EntityName {
@@ -9,15 +9,15 @@ export interface EntityName {
 
 interface Naming {
   readonly sourceId: number;
-  readonly stamp: FetchStamp;
+  readonly fetchToken: FetchToken;
   readonly part: number;
   readonly names: readonly EntityName[];
 }
 
 /** In its own statement, because names of a source are learned one response at a time (`usage.learn_names`). */
-export async function learnNames(store: Store, { sourceId, stamp, part, names }: Naming): Promise<void> {
+export async function learnNames(store: Store, { sourceId, fetchToken, part, names }: Naming): Promise<void> {
   if (names.length === 0) return;
-  const { fetchNumber, fetchedAt } = stamp;
+  const { fetchNumber, fetchedAt } = fetchToken;
   await store.statement((db) =>
     sql`
       select usage.learn_names(

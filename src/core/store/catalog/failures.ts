@@ -1,12 +1,12 @@
 import { type RawBuilder, sql } from "kysely";
-import type { FetchStamp } from "../../domain/coverage/finality.ts";
+import type { FetchToken } from "../../domain/coverage/finality.ts";
 import type { Store } from "../db/database.ts";
 import { change, type Database, type Row } from "../db/query.ts";
 import { clearTime, multirange, overlaps, type ScopeTime } from "./scope-time.ts";
 import { lockScopes } from "./scopes.ts";
 
 interface NotedFailure extends ScopeTime, Row<"usage.failure", "state" | "code" | "message"> {
-  readonly stamp: FetchStamp;
+  readonly fetchToken: FetchToken;
 }
 
 export async function failScopes(store: Store, failure: NotedFailure): Promise<void> {
@@ -20,28 +20,28 @@ export async function failScopes(store: Store, failure: NotedFailure): Promise<v
  * fetch has loaded or failed.
  */
 export async function noteFailures(db: Database, failure: NotedFailure): Promise<void> {
-  const { scopeIds, period, stamp, state, code, message } = failure;
+  const { scopeIds, period, fetchToken, state, code, message } = failure;
   if (scopeIds.length === 0) return;
-  const before = await clearTime(db, "failure", { scopeIds, period, olderThan: stamp.fetchNumber });
+  const before = await clearTime(db, "failure", { scopeIds, period, olderThan: fetchToken.fetchNumber });
   const attempts = scopeIds.map((scopeId) =>
     before.reduce((most, row) => (row.scope_id === scopeId ? Math.max(most, row.attempts + 1) : most), 1),
   );
-  const failedAt = sql`${new Date(stamp.fetchedAt)}::timestamptz`;
+  const failedAt = sql`${new Date(fetchToken.fetchedAt)}::timestamptz`;
   await sql`
     with newer as (
       select scope_id, range_agg(tstzrange(period_start, period_end)) as parts
       from (
         select scope_id, period_start, period_end from usage.coverage
-        where ${overlaps(failure)} and fetch_number > ${stamp.fetchNumber}
+        where ${overlaps(failure)} and fetch_number > ${fetchToken.fetchNumber}
         union all
         select scope_id, period_start, period_end from usage.failure
-        where ${overlaps(failure)} and fetch_number >= ${stamp.fetchNumber}
+        where ${overlaps(failure)} and fetch_number >= ${fetchToken.fetchNumber}
       ) n
       group by scope_id
     )
     insert into usage.failure
       (scope_id, period_start, period_end, state, code, message, attempts, fetch_number, failed_at, retry_at)
-    select scope_id, lower(part), upper(part), ${state}, ${code}, ${message}, attempts, ${stamp.fetchNumber}, ${failedAt},
+    select scope_id, lower(part), upper(part), ${state}, ${code}, ${message}, attempts, ${fetchToken.fetchNumber}, ${failedAt},
            ${failedAt} + least(interval '1 hour' * 2 ^ least(attempts - 1, 10), interval '1 day')
     from unnest(${scopeIds}::integer[], ${attempts}::integer[]) s (scope_id, attempts)
     left join newer using (scope_id)
@@ -77,12 +77,12 @@ export async function clearFailures(db: Database, which: RawBuilder<unknown>): P
   );
 }
 
-const UNANSWERED = ["server_error", "network", "timeout", "answer_cut", "answer_too_large"];
+const UNANSWERED = ["server_error", "network", "timeout", "response_cut", "response_too_large"];
 /**
- * The response is not one of this endpoint, such as a page of a proxy. For `answer_invalid` about one record, the ledger has
+ * The response is not one of this endpoint, such as a page of a proxy. For `response_invalid` about one record, the ledger has
  * the fetch as refused, not as failed.
  */
-const FOREIGN = ["answer_invalid", "redirect_refused"];
+const FOREIGN = ["response_invalid", "redirect_refused"];
 const BY_CHANCE = 3;
 /** Maximum age of the first attempt of a task that gave up: eight attempts with pauses of up to two minutes. */
 const ATTEMPTS_WITHIN = sql`interval '10 minutes'`;
@@ -91,14 +91,14 @@ const MOST = 1000;
 
 /**
  * Makes failures that an outage of the source caused due now, instead of in an hour or more (rule 12 of docs/rules.md).
- * Returns how many are due. An outage caused a failure if the source answered nothing between the first and the last attempt
+ * Returns how many are due. An outage caused a failure if the source responded with nothing between the first and the last attempt
  * of its task; otherwise the failure keeps its time. All failures of an outage are due once the source has answered any
  * request since. Until then, each sync retries one of them. A foreign response counts as none. It comes at once, also to one
  * request among others: the first three count as an outage in any case. After them, any response of the minutes before shows
  * that the task itself is at fault.
  */
 export async function retryAfterOutage(db: Database, sourceId: number): Promise<number> {
-  const answered = sql`a.source_id = ${sourceId} and a.finished_at is not null
+  const responded = sql`a.source_id = ${sourceId} and a.finished_at is not null
     and (a.outcome <> 'failed' or a.code <> all (${[...UNANSWERED, ...FOREIGN]}::text[]))`;
   return change(db)`
     with failed as (
@@ -116,11 +116,11 @@ export async function retryAfterOutage(db: Database, sourceId: number): Promise<
       order by f.period_start desc, f.scope_id
       limit ${MOST}
     ), outage as (
-      select f.*, exists (select from usage.fetch a where ${answered} and a.fetched_at > f.failed_at) as is_over
+      select f.*, exists (select from usage.fetch a where ${responded} and a.fetched_at > f.failed_at) as is_over
       from failed f
       where (is_foreign and attempts <= ${BY_CHANCE}) or not exists (
         select from usage.fetch a
-        where ${answered} and a.fetched_at between f.earliest and f.failed_at and (is_foreign or a.finished_at >= f.first_at)
+        where ${responded} and a.fetched_at between f.earliest and f.failed_at and (is_foreign or a.finished_at >= f.first_at)
       )
     ), again as (
       select scope_id, period_start from outage where is_over

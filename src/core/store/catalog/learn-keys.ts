@@ -1,19 +1,19 @@
 import { type Selectable, sql } from "kysely";
-import type { FetchStamp } from "../../domain/coverage/finality.ts";
-import type { AnswerKey } from "../../domain/usage/answer-keys.ts";
+import type { FetchToken } from "../../domain/coverage/finality.ts";
 import { MEASURES, type Measure } from "../../domain/usage/meter.ts";
 import type { Dimension } from "../../domain/usage/record.ts";
+import type { ResponseKey } from "../../domain/usage/response-keys.ts";
 import type { Database, Store } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
-import { enterEntities, type SeenEntity } from "./entities.ts";
+import { createEntities, type SeenEntity } from "./entities.ts";
 import { type EntityName, learnNames } from "./entity-names.ts";
 
-interface NamingAnswer {
+interface NamingResponse {
   readonly sourceId: number;
   readonly dimension: Dimension;
-  readonly stamp: FetchStamp;
+  readonly fetchToken: FetchToken;
   readonly scopeIds: readonly number[];
-  readonly keys: readonly AnswerKey[];
+  readonly keys: readonly ResponseKey[];
 }
 
 /** Keys of one transaction. Each takes about 2 KB of memory. */
@@ -24,23 +24,28 @@ const KEYS_AT_ONCE = 2000;
  * outside its transaction, so that no load waits for new entities of another one. It is idempotent, works in any order, and
  * an entity without records does no harm.
  */
-export async function learnKeys(store: Store, answer: NamingAnswer): Promise<number[]> {
-  const { keys } = answer;
+export async function learnKeys(store: Store, response: NamingResponse): Promise<number[]> {
+  const { keys } = response;
   const series: number[] = [];
   for (let first = 0; first < keys.length; first += KEYS_AT_ONCE) {
     const some = keys.slice(first, first + KEYS_AT_ONCE);
-    const learned = await store.transaction(({ db }) => learnSome(db, answer, some));
+    const learned = await store.transaction(({ db }) => learnSome(db, response, some));
     series.push(...learned.series);
     const names = latestNames(some, learned.entities);
-    await learnNames(store, { sourceId: answer.sourceId, stamp: answer.stamp, part: first, names });
+    await learnNames(store, {
+      sourceId: response.sourceId,
+      fetchToken: response.fetchToken,
+      part: first,
+      names,
+    });
   }
   return series;
 }
 
 async function learnSome(
   db: Database,
-  { sourceId, dimension, scopeIds }: NamingAnswer,
-  keys: readonly AnswerKey[],
+  { sourceId, dimension, scopeIds }: NamingResponse,
+  keys: readonly ResponseKey[],
 ): Promise<{ entities: number[]; series: number[] }> {
   // One row for each entity, although several workspaces may have it.
   const seen = new Map<string, SeenEntity>();
@@ -52,16 +57,16 @@ async function learnSome(
       lastHour: Math.max(lastHour, span?.lastHour ?? lastHour),
     });
   }
-  const known = await enterEntities(db, { sourceId, dimension }, seen);
+  const known = await createEntities(db, { sourceId, dimension }, seen);
   const entities = keys.map((key) => known.get(key.dimensionId) as number);
   const scopes = keys.map((key) => scopeIds[key.workspace] as number);
   const measures = keys.map((key) => key.measure);
-  return { entities, series: await enterSeries(db, { scopes, entities, measures }) };
+  return { entities, series: await createSeries(db, { scopes, entities, measures }) };
 }
 
 /** A response is about the present, so the name in an entity's latest bucket counts. */
-function latestNames(keys: readonly AnswerKey[], entities: readonly number[]): EntityName[] {
-  const latest = new Map<number, AnswerKey["names"][number]>();
+function latestNames(keys: readonly ResponseKey[], entities: readonly number[]): EntityName[] {
+  const latest = new Map<number, ResponseKey["names"][number]>();
   keys.forEach(({ names }, i) => {
     const entityId = entities[i] as number;
     for (const named of names) {
@@ -85,7 +90,7 @@ interface Wanted {
 type SeriesRow = Selectable<Schema["usage.series"]>;
 
 /** Returns ids in the order of the wanted series. */
-async function enterSeries(db: Database, { scopes, entities, measures }: Wanted): Promise<number[]> {
+async function createSeries(db: Database, { scopes, entities, measures }: Wanted): Promise<number[]> {
   const known = new Map(scopes.map((scopeId) => [scopeId, new Map<number, number>()]));
   const keyOf = (entityId: number, measure: Measure) =>
     entityId * MEASURES.length + MEASURES.indexOf(measure);

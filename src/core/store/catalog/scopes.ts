@@ -200,7 +200,7 @@ export async function missingTime(db: Database, wanted: Missing): Promise<Planne
     .sort((a, b) => a.scopeId - b.scopeId);
 }
 
-export async function heldScopes(db: Database): Promise<ReadonlySet<number>> {
+export async function scopesBackingOff(db: Database): Promise<ReadonlySet<number>> {
   const scopeIds = await queryValues<Scope["scopeId"]>(db)`
     select distinct scope_id from usage.failure where retry_at > now()
   `;

@@ -26,7 +26,7 @@ export interface LearnedMeter
   readonly isDue: boolean;
 }
 
-const ASK_AGAIN_AFTER = {
+const REQUEST_AGAIN_AFTER = {
   // An update of the server may end support, and every later response is zero.
   counted: "1 hour",
   not_counted: "1 day",
@@ -40,7 +40,7 @@ export async function expectMeters(
   { sourceId, meters }: { sourceId: number; meters: readonly Meter[] },
 ): Promise<void> {
   await notingCharges(sql`
-    insert into usage.source_meter (source_id, meter, state, evidence, ask_again_at)
+    insert into usage.source_meter (source_id, meter, state, evidence, request_again_at)
     select ${sourceId}, meter, 'not_known', 'not asked for yet', now()
     from unnest(${meters.filter((meter) => meter !== "traces")}::text[]) meter
     on conflict do nothing
@@ -62,24 +62,24 @@ export async function learnMeter(
     evidence: string;
     startsOn?: string;
     /** When the first request was sent, epoch milliseconds; default: now. It tells nothing of workspaces that are readable since. */
-    askedAt?: number;
+    requestedAt?: number;
   },
 ): Promise<void> {
-  const { sourceId, meter, state, evidence, startsOn = null, askedAt } = learned;
+  const { sourceId, meter, state, evidence, startsOn = null, requestedAt } = learned;
   const next = sql`case when m.state = 'counted' and excluded.state = 'not_counted' then 'not_known' else excluded.state end`;
   const { after } = await queryOne<{ after: MeterState }>(db)`
     with before as (
       select state, starts_on from usage.source_meter where source_id = ${sourceId} and meter = ${meter} for no key update
     ), learned as (
-      insert into usage.source_meter as m (source_id, meter, state, evidence, starts_on, none_until, ask_again_at)
+      insert into usage.source_meter as m (source_id, meter, state, evidence, starts_on, none_until, request_again_at)
       select ${sourceId}::smallint, ${meter}::text, ${state}::text, ${evidence}::text, ${startsOn}::date,
-             case when ${state} in ('not_counted', 'nothing_yet') then coalesce(${askedAt === undefined ? null : new Date(askedAt)}::timestamptz, now()) end,
-             now() + ${ASK_AGAIN_AFTER[state]}::interval
+             case when ${state} in ('not_counted', 'nothing_yet') then coalesce(${requestedAt === undefined ? null : new Date(requestedAt)}::timestamptz, now()) end,
+             now() + ${REQUEST_AGAIN_AFTER[state]}::interval
       -- Reads the row before, so that it is locked first.
       from (select count(*) from before) b
       on conflict (source_id, meter) do update
       set state = ${next}, evidence = excluded.evidence,
-          ask_again_at = case when ${next} = excluded.state then excluded.ask_again_at else now() end,
+          request_again_at = case when ${next} = excluded.state then excluded.request_again_at else now() end,
           starts_on = case ${next} when 'counted' then least(m.starts_on, excluded.starts_on) when 'not_known' then m.starts_on end,
           none_until = case ${next} when 'counted' then null when 'not_known' then m.none_until else excluded.none_until end,
           learned_at = case when m.state = ${next} then m.learned_at else now() end
@@ -96,16 +96,16 @@ export async function learnMeter(
 }
 
 /** Another key may read more: all is asked for again, over all time. */
-export async function forgetAnswers(db: Database, sourceId: number): Promise<void> {
+export async function forgetResponses(db: Database, sourceId: number): Promise<void> {
   const meters = db.updateTable("usage.source_meter").where("source_id", "=", sourceId);
-  await meters.set({ ask_again_at: NOW, none_until: null }).execute();
+  await meters.set({ request_again_at: NOW, none_until: null }).execute();
 }
 
 export async function learnedMeters(db: Database, sourceId: number): Promise<LearnedMeter[]> {
   // A request from before a workspace came, or before the key read it, shows nothing about that workspace.
   return query<LearnedMeter>(db)`
     select m.meter, m.state, m.evidence, m.starts_on as "startsOn", m.learned_at as "learnedAt",
-           case when not x.is_outdated then m.none_until end as "noneUntil", m.ask_again_at <= now() or x.is_outdated as "isDue"
+           case when not x.is_outdated then m.none_until end as "noneUntil", m.request_again_at <= now() or x.is_outdated as "isDue"
     from usage.source_meter m
     cross join lateral (
       select exists (

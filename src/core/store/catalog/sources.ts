@@ -6,7 +6,7 @@ import { NOW } from "../db/expressions.ts";
 import { type Database, query, queryValues } from "../db/query.ts";
 import { chargesDue, notingCharges } from "../months/charges.ts";
 import { clearFailures } from "./failures.ts";
-import { forgetAnswers } from "./source-meters.ts";
+import { forgetResponses } from "./source-meters.ts";
 import { expectNoNames } from "./write-workspaces.ts";
 
 /** Writes `usage.source`. Charges follow from its workspaces, data start and meters, which decide which days are expected. */
@@ -116,7 +116,7 @@ export async function cutHistory(
 }
 
 async function clearRefusals(db: Database, sourceId: number): Promise<void> {
-  await forgetAnswers(db, sourceId);
+  await forgetResponses(db, sourceId);
   await noteRefusal(db, sourceId, undefined);
   await clearFailures(db, sql`c.source_id = ${sourceId}`);
 }

@@ -9,7 +9,7 @@ import { notingCharges } from "../months/charges.ts";
  */
 
 /** The new workspaces have no proof of access. */
-export async function enterWorkspaces(
+export async function createWorkspaces(
   db: Database,
   { sourceId, workspaceIds }: { sourceId: number; workspaceIds: readonly string[] },
 ): Promise<void> {

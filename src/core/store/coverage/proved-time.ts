@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import type { FetchStamp } from "../../domain/coverage/finality.ts";
+import type { FetchToken } from "../../domain/coverage/finality.ts";
 import { spanOf } from "../../domain/time/intervals.ts";
 import type { Interval, Window } from "../../domain/time/window.ts";
 import { clearTime, multirange, overlaps, type ScopeTime } from "../catalog/scope-time.ts";
@@ -28,12 +28,12 @@ export function keepingProof(change: RawBuilder<unknown>): RawBuilder<unknown> {
  */
 export async function markReconciled(
   db: Database,
-  marked: { window: Window; stamp: FetchStamp; scopeIds: readonly number[] },
+  marked: { window: Window; fetchToken: FetchToken; scopeIds: readonly number[] },
 ): Promise<void> {
-  const { window, stamp, scopeIds } = marked;
+  const { window, fetchToken, scopeIds } = marked;
   const time = { scopeIds, period: window };
   // Any remaining overlap is of a newer export.
-  await clearTime(db, "reconciled", { ...time, olderThan: stamp.fetchNumber });
+  await clearTime(db, "reconciled", { ...time, olderThan: fetchToken.fetchNumber });
   await sql`
     with newer as (
       select scope_id, range_agg(tstzrange(period_start, period_end)) as parts
@@ -46,7 +46,7 @@ export async function markReconciled(
       group by scope_id
     )
     insert into usage.reconciled (scope_id, period_start, period_end, fetch_number, reconciled_at)
-    select scope_id, lower(part), upper(part), ${stamp.fetchNumber}, ${new Date(stamp.fetchedAt)}
+    select scope_id, lower(part), upper(part), ${fetchToken.fetchNumber}, ${new Date(fetchToken.fetchedAt)}
     from unnest(${scopeIds}::integer[]) s (scope_id)
     left join newer using (scope_id)
     left join unresolved using (scope_id)
@@ -65,12 +65,12 @@ export async function markMatched(
   matched: {
     scopeIds: readonly number[];
     parts: readonly Interval[];
-    stamp: FetchStamp;
+    fetchToken: FetchToken;
     differing: readonly { scopeId: number; part: number }[];
   },
 ): Promise<void> {
-  const { scopeIds, parts, stamp, differing } = matched;
-  const { fetchNumber } = stamp;
+  const { scopeIds, parts, fetchToken, differing } = matched;
+  const { fetchNumber } = fetchToken;
   // Any remaining overlap is of a newer total.
   await clearTime(db, "matched_total", { scopeIds, period: spanOf(parts), olderThan: fetchNumber });
   const isDifferent = new Set(differing.map(({ scopeId, part }) => `${scopeId} ${part}`));
@@ -83,7 +83,7 @@ export async function markMatched(
   );
   await sql`
     insert into usage.matched_total (scope_id, period_start, period_end, total_start, total_end, fetch_number, matched_at)
-    select e.scope_id, lower(part), upper(part), e.start, e."end", ${fetchNumber}, ${new Date(stamp.fetchedAt)}
+    select e.scope_id, lower(part), upper(part), e.start, e."end", ${fetchNumber}, ${new Date(fetchToken.fetchedAt)}
     from json_to_recordset(${JSON.stringify(equal)}::json) e (scope_id integer, start timestamptz, "end" timestamptz)
     cross join lateral unnest(tstzmultirange(tstzrange(e.start, e."end")) - coalesce((
       select range_agg(tstzrange(m.period_start, m.period_end)) from usage.matched_total m

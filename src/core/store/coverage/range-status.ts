@@ -7,7 +7,7 @@ import { isOfMeter } from "../catalog/scopes.ts";
 import { epochMs } from "../db/expressions.ts";
 import { type Database, query } from "../db/query.ts";
 
-interface AskedRange {
+interface RequestedRange {
   readonly sourceId: number;
   readonly meter: Meter;
   readonly groupings: readonly GroupBy[];
@@ -27,7 +27,7 @@ interface AskedRange {
  */
 export async function rangeStatus(
   db: Database,
-  { sourceId, meter, groupings, workspaceIds, wanted }: AskedRange,
+  { sourceId, meter, groupings, workspaceIds, wanted }: RequestedRange,
 ): Promise<RangeLine[]> {
   if (wanted.length === 0) return [];
   const rankOf = (stride: Stride) => STRIDES.indexOf(stride) + 1;

@@ -35,7 +35,7 @@ export function connectionError(cause: unknown, of: Server): EtlError {
   }
   return new UnreachableError({
     code: "postgres_unreachable",
-    message: `${nameOf(of)} does not answer: ${reasonOf(cause)}`,
+    message: `${nameOf(of)} does not respond: ${reasonOf(cause)}`,
     next: `Start it, or set ${of.variable} to a running server.`,
     retryable: true,
     cause,

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { PoolClient } from "pg";
 import { from as copyFrom } from "pg-copy-streams";
-import type { NumberedRow } from "../../domain/usage/answer-keys.ts";
+import type { NumberedRow } from "../../domain/usage/response-keys.ts";
 
 const BUFFER_BYTES = 64 * 1024;
 const HEADER = Buffer.from("PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0", "latin1");

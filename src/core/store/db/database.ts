@@ -66,7 +66,7 @@ export function openStore(options: StoreOptions): Store {
   const settings = {
     Client: ClosingClient as unknown as typeof pg.Client,
     address,
-    closeMs: limits.answerMs,
+    closeMs: limits.responseMs,
     max: options.maxConnections ?? 10,
     session,
     connectionTimeoutMillis: limits.connectMs,

@@ -11,7 +11,7 @@ import { type Address, ClosingClient, streamOf } from "./client.ts";
 export interface SilenceLimits {
   readonly lookEveryMs: number;
   readonly connectMs: number;
-  readonly answerMs: number;
+  readonly responseMs: number;
   /** Limit without a byte, even while Postgres works on the statement. In a transaction Postgres's own limit is shorter. */
   readonly longestMs: number;
 }
@@ -19,7 +19,7 @@ export interface SilenceLimits {
 export const SILENCE_LIMITS: SilenceLimits = {
   lookEveryMs: 5_000,
   connectMs: 10_000,
-  answerMs: 4_000,
+  responseMs: 4_000,
   longestMs: 3_600_000,
 };
 
@@ -44,7 +44,7 @@ export function watchSilence(
   limits: SilenceLimits,
   onClosed: (connections: number) => void,
 ) {
-  const { lookEveryMs, answerMs } = limits;
+  const { lookEveryMs, responseMs } = limits;
   const watched = new Set<Watched>();
   let looking: Promise<void> | undefined;
 
@@ -58,7 +58,7 @@ export function watchSilence(
 
   function closeQuiet(): void {
     for (const one of watched) {
-      if (isQuiet(one)) streamOf(one.client).destroy(silence(HURRY_MS));
+      if (isIdle(one)) streamOf(one.client).destroy(silence(HURRY_MS));
     }
   }
 
@@ -75,9 +75,9 @@ export function watchSilence(
     closeAll: async (end: () => Promise<void>) => {
       const late = setTimeout(
         () => {
-          for (const { client } of watched) streamOf(client).destroy(silence(answerMs));
+          for (const { client } of watched) streamOf(client).destroy(silence(responseMs));
         },
-        hurrying === undefined ? answerMs : HURRY_MS,
+        hurrying === undefined ? responseMs : HURRY_MS,
       );
       await end().finally(() => {
         clearTimeout(late);
@@ -89,12 +89,12 @@ export function watchSilence(
   };
 }
 
-function isQuiet(one: Watched): boolean {
+function isIdle(one: Watched): boolean {
   const { bytesRead, bytesWritten, writableLength } = streamOf(one.client);
   const bytes = bytesRead + bytesWritten - writableLength;
-  const isQuiet = !one.client.readyForQuery && bytes === one.bytes;
+  const isIdle = !one.client.readyForQuery && bytes === one.bytes;
   one.bytes = bytes;
-  return isQuiet;
+  return isIdle;
 }
 
 interface Look {
@@ -105,9 +105,9 @@ interface Look {
 
 async function look(
   watched: Set<Watched>,
-  { address, limits: { lookEveryMs, longestMs, answerMs }, onClosed }: Look,
+  { address, limits: { lookEveryMs, longestMs, responseMs }, onClosed }: Look,
 ): Promise<void> {
-  const silent = countQuiet(watched);
+  const silent = countIdle(watched);
   if (silent.length === 0) return;
   const close = (those: readonly Watched[]) => {
     for (const one of those) {
@@ -123,18 +123,18 @@ async function look(
   };
   const backends = silent.map((one) => ({ pid: one.client.processID, end: endOf(one) }));
   close(silent.filter(isOverdue));
-  const idle = await idleBackends(address, backends, answerMs);
-  const still = silent.filter((one) => watched.has(one) && isQuiet(one));
+  const idle = await idleBackends(address, backends, responseMs);
+  const still = silent.filter((one) => watched.has(one) && isIdle(one));
   for (const one of still) {
     one.lost = idle === undefined || idle.has(one.client.processID) ? one.lost + 1 : 0;
   }
   close(still.filter(({ lost }) => lost >= LOOKS));
 }
 
-function countQuiet(watched: Iterable<Watched>): Watched[] {
+function countIdle(watched: Iterable<Watched>): Watched[] {
   const silent: Watched[] = [];
   for (const one of watched) {
-    if (isQuiet(one)) {
+    if (isIdle(one)) {
       one.quiet++;
       silent.push(one);
     } else Object.assign(one, { quiet: 0, lost: 0 });
@@ -145,7 +145,7 @@ function countQuiet(watched: Iterable<Watched>): Watched[] {
 function silence(ms: number): UnreachableError {
   return new UnreachableError({
     code: "postgres_silent",
-    message: `Postgres did not answer for ${Math.round(ms / 1000)} s, so the connection was closed.`,
+    message: `Postgres did not respond for ${Math.round(ms / 1000)} s, so the connection was closed.`,
     next: "Work goes on with a new connection. If it happens often, look at what lies between this host and Postgres.",
     retryable: true,
   });
@@ -164,13 +164,13 @@ interface Backend {
 async function idleBackends(
   address: Address,
   backends: readonly Backend[],
-  answerMs: number,
+  responseMs: number,
 ): Promise<Set<number> | undefined> {
   const client = new ClosingClient({
     address,
     application_name: "usage-etl silence",
-    connectionTimeoutMillis: answerMs,
-    query_timeout: answerMs,
+    connectionTimeoutMillis: responseMs,
+    query_timeout: responseMs,
     closeMs: 0,
   });
   client.on("error", () => {});

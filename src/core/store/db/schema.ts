@@ -30,7 +30,7 @@ export interface Schema {
     source_id: number;
     part: "billing_period" | "provider_totals" | "resource_tags" | "usage_limits";
     refusal: string | null;
-    asked_at: Date;
+    requested_at: Date;
   };
   "usage.billing_period": {
     source_id: number;
@@ -269,7 +269,7 @@ export interface Schema {
     period_end: Date;
     scope_ids: readonly number[];
     workspace_ids: readonly string[];
-    is_quiet: Generated<boolean>;
+    is_idle: Generated<boolean>;
     due_from: Date | null;
     state: Generated<"cancelled" | "done" | "failed" | "queued" | "waiting">;
     generation: Generated<number>;
@@ -569,7 +569,7 @@ export interface Schema {
     starts_on: string | null;
     learned_at: Generated<Date>;
     none_until: Date | null;
-    ask_again_at: Date;
+    request_again_at: Date;
   };
   "usage.usage_limit": {
     source_id: number;
@@ -585,7 +585,7 @@ export interface Schema {
     period_end: Date;
     final: boolean;
     final_at: Date | null;
-    withdrawn_at: Date;
+    invalidated_at: Date;
   };
   "usage.workspace": {
     entity_id: number;

@@ -34,17 +34,17 @@ export async function listReporting(db: Database, reader?: string): Promise<View
   const role = reader === undefined ? sql`current_user` : sql`${reader}::name`;
   return query<View>(db)`
     with reporting as (
-      select oid, nspname, has_schema_privilege(${role}, oid, 'usage') as may_enter from pg_namespace
+      select oid, nspname, has_schema_privilege(${role}, oid, 'usage') as may_create from pg_namespace
       where nspname in ('reporting', 'reporting_detail')
     ), part as (
-      select s.nspname as schema, c.relname as name, false as is_as_of, has_table_privilege(${role}, c.oid, 'select') and s.may_enter as is_readable,
+      select s.nspname as schema, c.relname as name, false as is_as_of, has_table_privilege(${role}, c.oid, 'select') and s.may_create as is_readable,
              obj_description(c.oid, 'pg_class') as comment, a.attnum as position, a.attname as column_name,
              a.atttypid as type, a.atttypmod as modifier, col_description(c.oid, a.attnum) as column_comment
       from reporting s
       join pg_class c on c.relnamespace = s.oid and c.relkind = 'v'
       join pg_attribute a on a.attrelid = c.oid and a.attnum > 0
       union all
-      select s.nspname, p.proname, true, has_function_privilege(${role}, p.oid, 'execute') and s.may_enter, obj_description(p.oid, 'pg_proc'),
+      select s.nspname, p.proname, true, has_function_privilege(${role}, p.oid, 'execute') and s.may_create, obj_description(p.oid, 'pg_proc'),
              at, p.proargnames[at], p.proallargtypes[at], -1, null
       from reporting s
       join pg_proc p on p.pronamespace = s.oid and p.proretset and p.pronargs - p.pronargdefaults = 1 and p.proargtypes[0] = 'timestamptz'::regtype

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import type { FetchStamp } from "../../domain/coverage/finality.ts";
+import type { FetchToken } from "../../domain/coverage/finality.ts";
 import { ceilToGrid, DAY_MS, floorToGrid, type Stride } from "../../domain/time/stride.ts";
 import type { Interval, Window } from "../../domain/time/window.ts";
 import { type JsonParts, partsAsJson, toIntervals } from "../catalog/scope-time.ts";
@@ -8,7 +8,7 @@ import { type Database, query, queryValues, type Row } from "../db/query.ts";
 import { recordTable, storedIn } from "./load-statements.ts";
 
 export interface ByWorkspace {
-  readonly stamp: FetchStamp;
+  readonly fetchToken: FetchToken;
   readonly scopeId: number;
   /**
    * Zero by these responses without a contradiction in the store: the whole window if the workspace has no traces in it;
@@ -40,35 +40,35 @@ export async function byWorkspace(
   db: Database,
   { scopeIds, window, since }: { scopeIds: readonly number[]; window: Window; since: number },
 ): Promise<Map<number, ByWorkspace>> {
-  const asked = rangeOf(window);
+  const requested = rangeOf(window);
   type Found = Record<"number" | "ofWorkspace", number> & Record<"at" | "now", Date>;
   const rows = await query<Row<"usage.scope", "scopeId"> & Found & { zero: JsonParts | null }>(db)`
     select s.scope_id as "scopeId", w.scope_id as "ofWorkspace", a.number, a.at, clock_timestamp() as now,
            ${partsAsJson(sql`case
-             when not a.traced && ${asked} and o.newest < a.number and not o.traced && ${asked} then tstzmultirange(${asked})
-             when o.loaded <> '{}' and not a.traced && (tstzmultirange(${asked}) - o.loaded) then tstzmultirange(${asked}) - o.loaded
+             when not a.traced && ${requested} and o.newest < a.number and not o.traced && ${requested} then tstzmultirange(${requested})
+             when o.loaded <> '{}' and not a.traced && (tstzmultirange(${requested}) - o.loaded) then tstzmultirange(${requested}) - o.loaded
            end`)} as zero
     from usage.scope s
     join usage.scope w using (source_id, kind, trace_tier, workspace_id, stride)
     cross join lateral (
       select min(v.fetch_number) as number, min(v.fetched_at) as at, range_agg(v.traced) as traced,
              range_agg(tstzrange(v.period_start, v.period_end)) as loaded
-      from usage.coverage v where v.scope_id = w.scope_id and ${overlaps(asked, "v")} and v.fetched_at >= ${new Date(since)}
+      from usage.coverage v where v.scope_id = w.scope_id and ${overlaps(requested, "v")} and v.fetched_at >= ${new Date(since)}
     ) a
     cross join lateral (
       select coalesce(max(v.fetch_number), 0) as newest, coalesce(range_agg(v.traced), '{}') as traced,
              coalesce(range_agg(tstzrange(v.period_start, v.period_end)), '{}') as loaded
-      from usage.coverage v where v.scope_id = s.scope_id and ${overlaps(asked, "v")}
+      from usage.coverage v where v.scope_id = s.scope_id and ${overlaps(requested, "v")}
     ) o
-    where s.scope_id = any (${scopeIds}::integer[]) and w.group_by = 'workspace' and a.loaded @> ${asked}
-      and not exists (select from usage.failure f where f.scope_id = w.scope_id and ${overlaps(asked, "f")})
+    where s.scope_id = any (${scopeIds}::integer[]) and w.group_by = 'workspace' and a.loaded @> ${requested}
+      and not exists (select from usage.failure f where f.scope_id = w.scope_id and ${overlaps(requested, "f")})
       and not ${exceeds(sql`s.source_id`)}
   `;
   return new Map(
     rows.map(({ scopeId, ofWorkspace, number, at, now, zero }) => [
       scopeId,
       {
-        stamp: { fetchNumber: number, fetchedAt: at.getTime() },
+        fetchToken: { fetchNumber: number, fetchedAt: at.getTime() },
         scopeId: ofWorkspace,
         zero: toIntervals(zero ?? []),
         now: now.getTime(),
@@ -95,7 +95,7 @@ export async function addUp(
 ): Promise<ReadonlySet<number>> {
   const { window, fetchedAfter, finalUntil } = age;
   const scopeIds = [...workspaceOf.keys()];
-  const loaded = await loadedSince(db, { scopeIds, asked: rangeOf(window), finalUntil });
+  const loaded = await loadedSince(db, { scopeIds, requested: rangeOf(window), finalUntil });
   const isYoung = (scopeId: number) => (loaded.get(scopeId) ?? 0) > fetchedAfter;
   const old = window.stride === "hour" ? [...loaded.keys()].filter((scopeId) => !isYoung(scopeId)) : [];
   const ids = [...scopeIds.filter(isYoung), ...(await addUpToDays(db, old, age))];
@@ -124,7 +124,7 @@ export async function addUp(
 }
 
 /** Workspaces (platform ids) without traces in the last day, as far as it is loaded by workspace. */
-export async function quietWorkspaces(
+export async function idleWorkspaces(
   db: Database,
   { sourceId, workspaceIds }: { sourceId: number; workspaceIds?: readonly string[] },
 ): Promise<ReadonlySet<string>> {
@@ -147,16 +147,16 @@ export async function quietWorkspaces(
  */
 async function loadedSince(
   db: Database,
-  given: { scopeIds: readonly number[]; asked: RawBuilder<unknown>; finalUntil: number },
+  given: { scopeIds: readonly number[]; requested: RawBuilder<unknown>; finalUntil: number },
 ): Promise<Map<number, number>> {
-  const { scopeIds, asked, finalUntil } = given;
+  const { scopeIds, requested, finalUntil } = given;
   const rows = await query<Row<"usage.coverage", "scopeId"> & { since: Date }>(db)`
     select v.scope_id as "scopeId", min(v.fetched_at) as since from usage.coverage v
-    where v.scope_id = any (${scopeIds}::integer[]) and ${overlaps(asked, "v")}
-      and not exists (select from usage.failure f where f.scope_id = v.scope_id and ${overlaps(asked, "f")})
+    where v.scope_id = any (${scopeIds}::integer[]) and ${overlaps(requested, "v")}
+      and not exists (select from usage.failure f where f.scope_id = v.scope_id and ${overlaps(requested, "f")})
     group by 1
-    having range_agg(tstzrange(v.period_start, v.period_end)) @> ${asked}
-      and bool_and(v.final or greatest(v.period_start, lower(${asked})) >= ${new Date(finalUntil)})
+    having range_agg(tstzrange(v.period_start, v.period_end)) @> ${requested}
+      and bool_and(v.final or greatest(v.period_start, lower(${requested})) >= ${new Date(finalUntil)})
   `;
   return new Map(rows.map(({ scopeId, since }) => [scopeId, since.getTime()]));
 }
@@ -172,7 +172,7 @@ async function addUpToDays(db: Database, scopeIds: readonly number[], age: Age):
     where s.scope_id = any (${scopeIds}::integer[]) and d.stride = 'day'
   `;
   const dayScopes = rows.map(({ ofDays }) => ofDays);
-  const since = await loadedSince(db, { scopeIds: dayScopes, asked: rangeOf(days), finalUntil });
+  const since = await loadedSince(db, { scopeIds: dayScopes, requested: rangeOf(days), finalUntil });
   const young = rows.filter(({ ofDays }) => (since.get(ofDays) ?? 0) > fetchedAfter);
   if (young.length === 0) return [];
   const hours = young.map(({ scopeId }) => scopeId);
@@ -204,7 +204,7 @@ export async function otherScopes(
   db: Database,
   { scopeIds, window }: { scopeIds: readonly number[]; window: Window },
 ): Promise<OtherScope[]> {
-  const asked = rangeOf(window);
+  const requested = rangeOf(window);
   return query<OtherScope>(db)`
     select o.scope_id as "scopeId", o.group_by as "groupBy", e.external_id as "workspaceId"
     from usage.scope w
@@ -213,11 +213,11 @@ export async function otherScopes(
     where w.scope_id = any (${scopeIds}::integer[]) and o.group_by <> 'workspace'
       and not exists (
         select from usage.failure f
-        where f.scope_id = o.scope_id and f.retry_at > now() and ${overlaps(asked, "f")}
+        where f.scope_id = o.scope_id and f.retry_at > now() and ${overlaps(requested, "f")}
       )
       and not coalesce((
-        select range_agg(tstzrange(v.period_start, v.period_end)) @> ${asked} from usage.coverage v
-        where v.scope_id = o.scope_id and v.final and ${overlaps(asked, "v")}
+        select range_agg(tstzrange(v.period_start, v.period_end)) @> ${requested} from usage.coverage v
+        where v.scope_id = o.scope_id and v.final and ${overlaps(requested, "v")}
       ), false)
     order by 1
   `;

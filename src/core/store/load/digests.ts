@@ -2,9 +2,9 @@ import { sql } from "kysely";
 import { intersect } from "../../domain/time/intervals.ts";
 import { HOUR_MS, STRIDE_MS } from "../../domain/time/stride.ts";
 import type { Interval, Window } from "../../domain/time/window.ts";
-import type { AnswerRow } from "../../domain/usage/answer.ts";
 import { DIGEST_BYTES, WindowDigest } from "../../domain/usage/digest.ts";
-import { type AskedTime, isBeforeDataStart } from "../catalog/data-start.ts";
+import type { ResponseRow } from "../../domain/usage/response.ts";
+import { isBeforeDataStart, type RequestedTime } from "../catalog/data-start.ts";
 import { type CoverageRow, overlaps } from "../catalog/scope-time.ts";
 import { type Database, query } from "../db/query.ts";
 
@@ -32,15 +32,15 @@ export interface StoredWindow {
 /** One statement shows one moment. The caller holds the locks of the scopes. */
 export async function readStored(
   db: Database,
-  { scopeIds, ...asked }: AskedTime & { readonly scopeIds: readonly number[] },
+  { scopeIds, ...requested }: RequestedTime & { readonly scopeIds: readonly number[] },
 ): Promise<StoredWindow> {
-  const period = asked.window;
+  const period = requested.window;
   const window = sql`tstzrange(${new Date(period.start)}::timestamptz, ${new Date(period.end)}::timestamptz)`;
   const whole = sql`tstzrange(c.period_start, c.period_end)`;
   const isOverlapping = overlaps({ scopeIds, period });
   type OfWindow = Omit<StoredWindow, "overlapped">;
   const rows = await query<OfWindow & (OverlappedRow | { scope_id: null })>(db)`
-    select e.last_value as epoch, ${isBeforeDataStart(asked)} as "isBeforeDataStart",
+    select e.last_value as epoch, ${isBeforeDataStart(requested)} as "isBeforeDataStart",
            array(select distinct scope_id from usage.withdrawal where final and ${isOverlapping}) as withdrawn,
            array(select distinct scope_id from usage.failure where ${isOverlapping}) as failed,
            c.scope_id, c.period_start, c.period_end, c.final, c.fetch_number, c.fetched_at,
@@ -55,7 +55,7 @@ export async function readStored(
 }
 
 /** Rows are added in any order. */
-export class AnswerDigests {
+export class ResponseDigests {
   readonly #window: Window;
   readonly #ofScope: ReadonlyMap<number, WindowDigest>;
   readonly #ofWorkspace: readonly WindowDigest[];
@@ -67,7 +67,7 @@ export class AnswerDigests {
     this.#ofScope = new Map(scopeIds.map((scopeId, i) => [scopeId, this.#ofWorkspace[i] as WindowDigest]));
   }
 
-  add(row: AnswerRow): void {
+  add(row: ResponseRow): void {
     this.rows++;
     this.#ofWorkspace[row.workspace]?.add(row);
   }
@@ -99,14 +99,14 @@ export class AnswerDigests {
 
   #differing(scopeId: number, stored: readonly OverlappedRow[]): { first: number; last: number } | undefined {
     const { start, stride } = this.#window;
-    const answered = this.of(scopeId, this.#window) as Buffer;
-    const known = new Uint8Array(answered.length / DIGEST_BYTES);
+    const responded = this.of(scopeId, this.#window) as Buffer;
+    const known = new Uint8Array(responded.length / DIGEST_BYTES);
     for (const { digest, period_start } of stored) {
       if (digest === null) continue;
       const first = (Math.max(period_start.getTime(), start) - start) / STRIDE_MS[stride];
       for (let at = 0; at < digest.length; at += DIGEST_BYTES) {
         const from = first * DIGEST_BYTES + at;
-        const isSame = digest.compare(answered, from, from + DIGEST_BYTES, at, at + DIGEST_BYTES) === 0;
+        const isSame = digest.compare(responded, from, from + DIGEST_BYTES, at, at + DIGEST_BYTES) === 0;
         if (isSame) known[first + at / DIGEST_BYTES] = 1;
       }
     }
@@ -116,10 +116,10 @@ export class AnswerDigests {
 }
 
 export function* suspectRows(
-  rows: Iterable<AnswerRow>,
+  rows: Iterable<ResponseRow>,
   { scopeIds, period }: Suspect,
   scopeOfWorkspace: readonly number[],
-): Generator<AnswerRow, void, undefined> {
+): Generator<ResponseRow, void, undefined> {
   const suspects = new Set(scopeIds);
   const isSuspect = scopeOfWorkspace.map((scopeId) => suspects.has(scopeId));
   const [first, after] = [period.start / HOUR_MS, period.end / HOUR_MS];

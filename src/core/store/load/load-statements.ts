@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import type { FetchStamp } from "../../domain/coverage/finality.ts";
+import type { FetchToken } from "../../domain/coverage/finality.ts";
 import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval, Window } from "../../domain/time/window.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
@@ -127,10 +127,14 @@ export async function countChanges(
  * Stores changes of final counts before coverage is replaced: only the old coverage says what was final. They end the proof of
  * their time. Returns their number.
  */
-export async function keepRestatements(db: Database, table: RecordTable, stamp: FetchStamp): Promise<number> {
+export async function keepRestatements(
+  db: Database,
+  table: RecordTable,
+  fetchToken: FetchToken,
+): Promise<number> {
   return keepRestated(
     db,
-    stamp,
+    fetchToken,
     sql`
     select c.series_id, ${startOf(table)}, c.old_traces, c.new_traces
     from ${changeOf(table)} c
@@ -143,10 +147,14 @@ export async function keepRestatements(db: Database, table: RecordTable, stamp: 
 }
 
 /** Withdrawn final zeros have no coverage, but they had been shown as final. */
-export async function keepWithdrawn(db: Database, table: RecordTable, stamp: FetchStamp): Promise<number> {
+export async function keepInvalidated(
+  db: Database,
+  table: RecordTable,
+  fetchToken: FetchToken,
+): Promise<number> {
   return keepRestated(
     db,
-    stamp,
+    fetchToken,
     sql`
     select c.series_id, ${startOf(table)}, null::bigint, c.new_traces
     from ${changeOf(table)} c
@@ -167,7 +175,7 @@ export async function keepWithdrawn(db: Database, table: RecordTable, stamp: Fet
 
 async function keepRestated(
   db: Database,
-  { fetchNumber }: FetchStamp,
+  { fetchNumber }: FetchToken,
   restated: RawBuilder<unknown>,
 ): Promise<number> {
   const rows = await query<ChangedTime & { readonly restated: number }>(db)`
@@ -216,7 +224,7 @@ export interface LateChange {
 export async function findLateChanges(
   db: Database,
   table: RecordTable,
-  { fetchedAt }: FetchStamp,
+  { fetchedAt }: FetchToken,
 ): Promise<LateChange[]> {
   const classes = sql`${AGE_CLASSES_HOURS}`;
   return query<LateChange>(db)`
@@ -238,25 +246,25 @@ export async function findLateChanges(
   `;
 }
 
-export interface AskedWindow {
+export interface RequestedWindow {
   readonly sourceId: number;
   readonly meter: Meter;
   readonly groupBy: GroupBy;
   readonly window: Window;
-  readonly stamp: FetchStamp;
+  readonly fetchToken: FetchToken;
 }
 
 /** In key order, so that concurrent loads never wait for each other in a circle. */
 export async function countLateChanges(
   db: Database,
-  { sourceId, meter, groupBy, window, stamp }: AskedWindow,
+  { sourceId, meter, groupBy, window, fetchToken }: RequestedWindow,
   late: readonly LateChange[],
 ): Promise<void> {
   if (late.length === 0) return;
   await sql`
     insert into usage.late_change as l
       (source_id, observed_on, trace_tier, group_by, stride, was_final, age_hours, changes, traces_moved)
-    select ${sourceId}, (${new Date(stamp.fetchedAt)}::timestamptz at time zone 'UTC')::date, ${METER[meter].tier}, ${groupBy},
+    select ${sourceId}, (${new Date(fetchToken.fetchedAt)}::timestamptz at time zone 'UTC')::date, ${METER[meter].tier}, ${groupBy},
            ${window.stride}, n.*
     from json_to_recordset(${JSON.stringify(late)}::json)
       n (was_final boolean, age_hours integer, changes bigint, traces_moved bigint)

@@ -1,8 +1,8 @@
 import { sql } from "kysely";
-import type { AnswerCollector } from "../../domain/usage/answer.ts";
 import { dimensionOf } from "../../domain/usage/record.ts";
+import type { ResponseCollector } from "../../domain/usage/response.ts";
 import type { RunRule } from "../../domain/usage/run-rule.ts";
-import { withdrawZeros } from "../access/withdraw-zeros.ts";
+import { invalidateZerosOf } from "../access/invalidate-zeros.ts";
 import { noteNamedAccess, splitByAccess } from "../access/workspace-access.ts";
 import { noteFailures } from "../catalog/failures.ts";
 import { learnKeys } from "../catalog/learn-keys.ts";
@@ -12,18 +12,18 @@ import { lockScopes } from "../catalog/scopes.ts";
 import { copyRows } from "../db/copy.ts";
 import type { Store, Transaction } from "../db/database.ts";
 import type { Database } from "../db/query.ts";
-import { AnswerDigests, type OverlappedRow, readStored, suspectRows } from "./digests.ts";
+import { type OverlappedRow, ResponseDigests, readStored, suspectRows } from "./digests.ts";
 import {
-  type AskedWindow,
   type Changes,
   countChanges,
   countLateChanges,
   createStage,
   findLateChanges,
+  keepInvalidated,
   keepRestatements,
-  keepWithdrawn,
   type LateChange,
   mergeChanges,
+  type RequestedWindow,
   recordTable,
   stageChanges,
   storedIn,
@@ -31,12 +31,12 @@ import {
 import { addToMonths } from "./month-totals.ts";
 import { replaceCoverage } from "./replace-coverage.ts";
 
-export interface Load extends AskedWindow {
+export interface Load extends RequestedWindow {
   /** Default: now, by Postgres's clock, epoch milliseconds. */
   readonly receivedAt?: number;
   readonly scopeIds: readonly number[];
   /** The client has proven it whole and valid. */
-  readonly answer: AnswerCollector;
+  readonly response: ResponseCollector;
   readonly rules?: readonly RunRule[];
   readonly settleAfterMs: number;
   /** A repair does not trust digests: it compares everything with the stored records. */
@@ -71,17 +71,18 @@ const NOTHING = {
  * that a scope has in the window, the result is `unconfirmed` and nothing changes, unless a first fetch already found the
  * same.
  */
-export async function loadAnswer(store: Store, load: Load): Promise<LoadResult> {
-  const { sourceId, meter, groupBy, answer, rules = [], scopeIds, stamp } = load;
+export async function loadResponse(store: Store, load: Load): Promise<LoadResult> {
+  const { sourceId, meter, groupBy, response, rules = [], scopeIds, fetchToken } = load;
   const seriesOf = await learnKeys(store, {
     sourceId,
     dimension: dimensionOf(meter, groupBy),
     scopeIds,
-    keys: answer.keys,
-    stamp,
+    keys: response.keys,
+    fetchToken,
   });
   // Before the load: a final window is not requested again.
-  if (groupBy === "project") await learnRunRules(store, { sourceId, rules, fetchNumber: stamp.fetchNumber });
+  if (groupBy === "project")
+    await learnRunRules(store, { sourceId, rules, fetchNumber: fetchToken.fetchNumber });
   await store.statement((db) => noteNamedAccess(db, load));
   let earlier: LoadResult | undefined;
   return store.transaction(async (transaction) => {
@@ -96,30 +97,30 @@ async function replaceWindow(
   { seriesOf, earlier }: { seriesOf: readonly number[]; earlier: LoadResult | undefined },
 ): Promise<LoadResult> {
   const { db } = transaction;
-  const { window, stamp, scopeIds, answer } = load;
+  const { window, fetchToken, scopeIds, response } = load;
   const locked = await lockScopes(db, scopeIds);
   // A forgotten workspace has lost its series too, so the records would belong to nothing.
   if (locked.length < new Set(scopeIds).size) return { outcome: "discarded", ...NOTHING };
   const { epoch, overlapped, ...stored } = await readStored(db, load);
   // An earlier run of this transaction has committed, and its outcome was lost.
-  if (earlier !== undefined && overlapped.some((row) => row.fetch_number === stamp.fetchNumber)) {
+  if (earlier !== undefined && overlapped.some((row) => row.fetch_number === fetchToken.fetchNumber)) {
     return earlier;
   }
-  if (overlapped.some((row) => row.fetch_number >= stamp.fetchNumber)) {
+  if (overlapped.some((row) => row.fetch_number >= fetchToken.fetchNumber)) {
     return { outcome: "discarded", ...NOTHING };
   }
   if (stored.isBeforeDataStart) return { outcome: "discarded", ...NOTHING };
   const since = load.confirms?.since;
-  const { proven, unverified } = await splitByAccess(db, { answer, scopeIds, stamp, since });
+  const { proven, unverified } = await splitByAccess(db, { response, scopeIds, fetchToken, since });
   if (unverified.length > 0) await noteUnverified(db, load, unverified);
   if (proven.length === 0) return { outcome: "unverified", ...NOTHING, unverified };
 
-  const digests = new AnswerDigests(window, scopeIds);
+  const digests = new ResponseDigests(window, scopeIds);
   const replaced = overlapped.filter((row) => proven.includes(row.scope_id));
-  const hasWithdrawn = proven.some((id) => stored.withdrawn.includes(id));
-  const replacing: Replacing = { seriesOf, proven, replaced, hasWithdrawn, digests };
+  const hasInvalidated = proven.some((id) => stored.withdrawn.includes(id));
+  const replacing: Replacing = { seriesOf, proven, replaced, hasInvalidated, digests };
   // Records exist only inside coverage: without coverage there is nothing to compare with.
-  const isFirst = replaced.length === 0 && !hasWithdrawn;
+  const isFirst = replaced.length === 0 && !hasInvalidated;
   const done = await (isFirst ? storeFirst : storeChanges)(transaction, load, replacing);
   if ("fullyDeleted" in done) {
     return { outcome: "unconfirmed", ...NOTHING, fullyDeleted: done.fullyDeleted };
@@ -128,7 +129,7 @@ async function replaceWindow(
   await replaceCoverage(db, load, { scopeIds: proven, replaced, digests, epoch, isKnown });
   const failed = proven.filter((id) => stored.failed.includes(id));
   if (failed.length > 0)
-    await clearTime(db, "failure", { scopeIds: failed, period: window, olderThan: stamp.fetchNumber });
+    await clearTime(db, "failure", { scopeIds: failed, period: window, olderThan: fetchToken.fetchNumber });
   // Last: all loads of a source share these few rows, so they are locked only until the commit.
   await countLateChanges(db, load, late);
   return { outcome: "loaded", ...NOTHING, ...counts, unverified };
@@ -137,28 +138,28 @@ async function replaceWindow(
 /** Scopes without proof. Their zeros are no longer shown; their records are. */
 async function noteUnverified(
   db: Database,
-  { window, stamp }: Load,
+  { window, fetchToken }: Load,
   scopeIds: readonly number[],
 ): Promise<void> {
   await noteFailures(db, {
     scopeIds,
     period: window,
-    stamp,
+    fetchToken,
     state: "unverified",
     code: "workspace_unverified",
     message:
       "The response has no records, and no recent response named this workspace: the key may have no access to it.",
   });
   const time = sql`select unnest(${scopeIds}::integer[]), ${multirange(window)}, '-infinity'::timestamptz`;
-  await withdrawZeros(db, { time, noticedAt: stamp.fetchedAt });
+  await invalidateZerosOf(db, { time, noticedAt: fetchToken.fetchedAt });
 }
 
 interface Replacing {
   readonly seriesOf: readonly number[];
   readonly proven: readonly number[];
   readonly replaced: readonly OverlappedRow[];
-  readonly hasWithdrawn: boolean;
-  readonly digests: AnswerDigests;
+  readonly hasInvalidated: boolean;
+  readonly digests: ResponseDigests;
 }
 
 type Counts = Omit<LoadResult, "outcome" | "unverified" | "fullyDeleted">;
@@ -172,12 +173,12 @@ interface Stored extends Partial<Counts> {
 /** The window has no stored rows, so the response's rows go straight into the table. */
 async function storeFirst(
   { db, client }: Transaction,
-  { window, answer }: Load,
+  { window, response }: Load,
   { seriesOf, proven, digests }: Replacing,
 ): Promise<Stored> {
   const table = recordTable(window.stride);
   const { name, bucketType } = table;
-  const rows = answer.rows(seriesOf);
+  const rows = response.rows(seriesOf);
   const inserted = await copyRows(client, { table: name, bucketType, passing: digests, rows });
   // Without coverage there were no records, so all that are stored now are new.
   if (inserted > 0 && bucketType === "date")
@@ -192,20 +193,20 @@ async function storeChanges(
   replacing: Replacing,
 ): Promise<Stored | Pick<LoadResult, "fullyDeleted">> {
   const { db } = transaction;
-  const { window, stamp, answer, confirms } = load;
+  const { window, fetchToken, response, confirms } = load;
   const { seriesOf, digests } = replacing;
   const table = recordTable(window.stride);
-  for (const row of answer.rows(seriesOf)) digests.add(row);
+  for (const row of response.rows(seriesOf)) digests.add(row);
   const { isKnown, fullyDeleted, ...changes } = await findChanges(transaction, load, replacing);
   if (fullyDeleted.some((scopeId) => !confirms?.fullyDeleted.includes(scopeId))) return { fullyDeleted };
   const { inserted, updated, retired } = changes;
   const unchanged = digests.rows - inserted - updated;
   if (inserted + updated + retired === 0) return { unchanged, isKnown, late: [] };
-  const late = await findLateChanges(db, table, stamp);
-  const ofStored = await keepRestatements(db, table, stamp);
-  const ofWithdrawn = replacing.hasWithdrawn ? await keepWithdrawn(db, table, stamp) : 0;
+  const late = await findLateChanges(db, table, fetchToken);
+  const ofStored = await keepRestatements(db, table, fetchToken);
+  const ofInvalidated = replacing.hasInvalidated ? await keepInvalidated(db, table, fetchToken) : 0;
   await mergeChanges(db, table);
-  return { ...changes, unchanged, restated: ofStored + ofWithdrawn, isKnown, late };
+  return { ...changes, unchanged, restated: ofStored + ofInvalidated, isKnown, late };
 }
 
 const NO_CHANGES: Changes = { inserted: 0, updated: 0, retired: 0, fullyDeleted: [] };
@@ -213,7 +214,7 @@ const NO_CHANGES: Changes = { inserted: 0, updated: 0, retired: 0, fullyDeleted:
 /** Stages the rows with other digests than the stored ones, and compares them with the stored records once. */
 async function findChanges(
   { db, client }: Transaction,
-  { window, meter, scopeIds, answer, isRepair = false }: Load,
+  { window, meter, scopeIds, response, isRepair = false }: Load,
   { seriesOf, proven, replaced, digests }: Replacing,
 ): Promise<Changes & { readonly isKnown: boolean }> {
   const suspect = digests.suspect(proven, isRepair ? [] : replaced);
@@ -223,7 +224,7 @@ async function findChanges(
   await copyRows(client, {
     table: table.stage,
     bucketType: table.bucketType,
-    rows: suspectRows(answer.rows(seriesOf), suspect, scopeIds),
+    rows: suspectRows(response.rows(seriesOf), suspect, scopeIds),
   });
   if ((await stageChanges(db, table, suspect)) === 0) return { ...NO_CHANGES, isKnown: false };
   const zerosDelete = meter !== "traces";

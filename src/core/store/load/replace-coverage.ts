@@ -1,21 +1,21 @@
 import { sql } from "kysely";
-import { type FetchStamp, loadedIntervalsOf } from "../../domain/coverage/finality.ts";
+import { type FetchToken, loadedIntervalsOf } from "../../domain/coverage/finality.ts";
 import { subtract } from "../../domain/time/intervals.ts";
 import type { Window } from "../../domain/time/window.ts";
 import { clearTime, multirangeText, overlaps, toLoadedInterval } from "../catalog/scope-time.ts";
 import type { Database } from "../db/database.ts";
-import type { AnswerDigests, OverlappedRow } from "./digests.ts";
+import type { OverlappedRow, ResponseDigests } from "./digests.ts";
 
 interface LoadedWindow {
   readonly window: Window;
-  readonly stamp: FetchStamp;
+  readonly fetchToken: FetchToken;
   readonly settleAfterMs: number;
 }
 
 interface Replacing {
   readonly scopeIds: readonly number[];
   readonly replaced: readonly OverlappedRow[];
-  readonly digests: AnswerDigests;
+  readonly digests: ResponseDigests;
   readonly epoch: number;
   /** The response has the digests of `replaced`. */
   readonly isKnown: boolean;
@@ -23,13 +23,13 @@ interface Replacing {
 
 export async function replaceCoverage(
   db: Database,
-  { window, stamp, settleAfterMs }: LoadedWindow,
+  { window, fetchToken, settleAfterMs }: LoadedWindow,
   { scopeIds, replaced, digests, epoch, isKnown }: Replacing,
 ): Promise<void> {
   const intervals = scopeIds.flatMap((scopeId) => {
     const before = replaced.filter((row) => row.scope_id === scopeId);
     const finalBefore = before.filter((row) => row.final).map(toLoadedInterval);
-    return loadedIntervalsOf(window, stamp, { settleAfterMs, finalBefore }).map((interval) => ({
+    return loadedIntervalsOf(window, fetchToken, { settleAfterMs, finalBefore }).map((interval) => ({
       ...interval,
       scopeId,
       becomesFinal: interval.final && subtract([interval], finalBefore).length > 0,
@@ -38,7 +38,7 @@ export async function replaceCoverage(
   });
   if (isKnown && intervals.length === replaced.length && intervals.every(({ isStored }) => isStored)) {
     // Only the stamp is new, so no index or digest changes.
-    const fetch = { fetch_number: stamp.fetchNumber, fetched_at: new Date(stamp.fetchedAt) };
+    const fetch = { fetch_number: fetchToken.fetchNumber, fetched_at: new Date(fetchToken.fetchedAt) };
     const covered = overlaps({ scopeIds, period: window });
     await db.updateTable("usage.coverage").set(fetch).where(covered).execute();
   } else {

@@ -22,7 +22,7 @@ const BATCH = 5000;
  * unproved, so the next sync compares each record. Each change is found once. Returns the number of months x scopes. Not
  * found: a change of days that leaves count and sum of each series and month as they were.
  */
-export async function doubtChanged(store: Store, sourceId: number): Promise<number> {
+export async function invalidateChanged(store: Store, sourceId: number): Promise<number> {
   const ofSource = store.db.selectFrom("usage.scope").where("source_id", "=", sourceId).orderBy("scope_id");
   const scopes = await ofSource
     .select(["scope_id", "stride"])
@@ -36,7 +36,8 @@ export async function doubtChanged(store: Store, sourceId: number): Promise<numb
     months += await store.transaction(async ({ db }) => {
       await lockScopes(db, [scopeId]);
       const found = await miscountedMonths(db, [scopeId]);
-      for (const { start, end } of found) await doubt(db, { scopeIds: [scopeId], period: { start, end } });
+      for (const { start, end } of found)
+        await invalidateProof(db, { scopeIds: [scopeId], period: { start, end } });
       await recount(db, scopeId);
       return found.length;
     });
@@ -48,14 +49,14 @@ export async function doubtChanged(store: Store, sourceId: number): Promise<numb
       await lockScopes(transaction.db, scopeIds);
       const hours = await otherHours(transaction, month);
       const parts = normalize(hours.map((start) => ({ start, end: start + HOUR_MS })));
-      for (const period of parts) await doubt(transaction.db, { scopeIds, period });
+      for (const period of parts) await invalidateProof(transaction.db, { scopeIds, period });
       return Math.min(1, parts.length);
     });
   }
   return months;
 }
 
-async function doubt(db: Database, time: ScopeTime): Promise<void> {
+async function invalidateProof(db: Database, time: ScopeTime): Promise<void> {
   const [scopeId] = time.scopeIds;
   const loaded = await clearTime(db, "coverage", time);
   for (const { period_start, period_end, fetch_number, fetched_at, traced } of loaded) {

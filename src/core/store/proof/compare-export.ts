@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { FetchStamp } from "../../domain/coverage/finality.ts";
+import type { FetchToken } from "../../domain/coverage/finality.ts";
 import { HOUR_MS } from "../../domain/time/stride.ts";
 import type { Window } from "../../domain/time/window.ts";
 import type { ExportContent } from "../../domain/usage/export-content.ts";
@@ -14,7 +14,7 @@ import { findDifferences } from "./find-differences.ts";
 import { keepDifferences } from "./write-differences.ts";
 
 export interface ExportedWindow extends StagedExport {
-  readonly stamp: FetchStamp;
+  readonly fetchToken: FetchToken;
   /** False if nothing proves the end of the export: then no row counts as missing in it. */
   readonly whole: boolean;
 }
@@ -36,7 +36,7 @@ type Buckets = ReadonlySet<number> | undefined;
 /**
  * Compares the final stored records of a window with its export, in one transaction. Buckets with equal content are done;
  * the others are streamed into a temporary table and compared by key in one statement. Stores each difference, closes those
- * that are not found again, and marks time without any as reconciled. Throws `ExportFlaw` and errors of reading the export,
+ * that are not found again, and marks time without any as reconciled. Throws `ExportError` and errors of reading the export,
  * without any change.
  */
 export async function compareExport(store: Store, exported: ExportedWindow): Promise<Comparison> {
@@ -60,7 +60,7 @@ async function compareBuckets(
 ): Promise<Comparison | { again: Buckets }> {
   return store.transaction(async (transaction) => {
     const { db } = transaction;
-    const { window, stamp, scopeIds, whole } = exported;
+    const { window, fetchToken, scopeIds, whole } = exported;
     // Before the locks, so that no load waits while the export is read.
     const stage = await stageExport(transaction, { ...exported, buckets });
     const { rows, traces } = stage;
@@ -68,14 +68,14 @@ async function compareBuckets(
     await lockScopes(db, scopeIds);
     const { isOutdated, isClean, final } = await coverageOf(db, exported);
     if (isOutdated) return { outcome: "outdated", compared: 0, rows, traces, unverified: [], notFinal: [] };
-    const { proven, unverified } = await splitByAccess(db, { answer: stage, scopeIds, stamp });
+    const { proven, unverified } = await splitByAccess(db, { response: stage, scopeIds, fetchToken });
     const compared = proven.filter((id) => final.has(id));
-    const within = { window, stamp, scopeIds: compared, whole };
+    const within = { window, fetchToken, scopeIds: compared, whole };
     let equalRecords = 0;
     if (stage.content !== undefined && buckets !== undefined) {
       const { content } = stage;
-      const asked = { window, scopeIds, compared, content, staged: buckets };
-      const outside = await differingBuckets(transaction, asked);
+      const requested = { window, scopeIds, compared, content, staged: buckets };
+      const outside = await differingBuckets(transaction, requested);
       // Buckets that changed since the first comparison may change again, so the third one takes all buckets.
       if (outside.differing.size > 0) return { again: buckets.size === 0 ? outside.differing : undefined };
       equalRecords = outside.equalRecords;
@@ -89,7 +89,7 @@ async function compareBuckets(
     const hasDifferences = found > 0 || !isClean;
     if (hasDifferences) await keepDifferences(transaction, { ...within, isFolded: stage.isFolded });
     // An export whose end is not proven may lack rows, so it reconciles nothing.
-    if (whole) await markReconciled(db, { window, stamp, scopeIds: compared });
+    if (whole) await markReconciled(db, { window, fetchToken, scopeIds: compared });
     if (hasDifferences || whole) await keepProof(db, compared);
     return {
       outcome: "compared",
@@ -108,11 +108,11 @@ async function compareBuckets(
  */
 async function coverageOf(
   db: Database,
-  { scopeIds, window, stamp }: ExportedWindow,
+  { scopeIds, window, fetchToken }: ExportedWindow,
 ): Promise<{ isOutdated: boolean; isClean: boolean; final: Set<number> }> {
   const [from, to] = [window.start, window.end].map((at) => sql`${new Date(at)}::timestamptz`);
   const rows = await query<{ scope_id: number; outdated: boolean; clean: boolean; final: boolean }>(db)`
-    select scope_id, bool_or(fetch_number > ${stamp.fetchNumber}) as outdated,
+    select scope_id, bool_or(fetch_number > ${fetchToken.fetchNumber}) as outdated,
            not exists (
              select from usage.difference d
              where d.scope_id = c.scope_id and d.compared_with = 'export' and d.state in ('open', 'platform_disagrees')
@@ -131,7 +131,7 @@ async function coverageOf(
   };
 }
 
-interface Asked {
+interface Requested {
   readonly window: Window;
   /** Scope of each workspace, by its index; only those of `compared` are compared. */
   readonly scopeIds: readonly number[];
@@ -147,7 +147,7 @@ interface Asked {
  */
 async function differingBuckets(
   { client }: Transaction,
-  { window, scopeIds, compared, content, staged }: Asked,
+  { window, scopeIds, compared, content, staged }: Requested,
 ): Promise<{ differing: Set<number>; equalRecords: number }> {
   const { records, bucket, instant } = tablesOf(window.stride);
   const { rows } = await client.query<{

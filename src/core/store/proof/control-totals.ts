@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { FetchStamp } from "../../domain/coverage/finality.ts";
+import type { FetchToken } from "../../domain/coverage/finality.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { Measure } from "../../domain/usage/meter.ts";
 import { overlaps } from "../catalog/scope-time.ts";
@@ -27,22 +27,22 @@ export interface TotalDifference
 /** `compared`: the scopes that are final over all of the time, and were not loaded again after the totals were requested. */
 export async function compareTotals(
   store: Store,
-  asked: {
+  requested: {
     scopeIds: readonly number[];
     parts: readonly Interval[];
     totals: readonly ControlTotal[];
-    stamp: FetchStamp;
+    fetchToken: FetchToken;
   },
 ): Promise<{ compared: number[]; differences: TotalDifference[] }> {
-  const { parts, totals } = asked;
+  const { parts, totals } = requested;
   const [from, to] = [Math.min(...parts.map((p) => p.start)), Math.max(...parts.map((p) => p.end))];
   return store.transaction(async ({ db }) => {
     // Loads of these scopes wait, so that coverage and records belong to the same moment.
-    await lockScopes(db, asked.scopeIds);
+    await lockScopes(db, requested.scopeIds);
     const final = await queryValues<Row<"usage.coverage">["scopeId"]>(db)`
       select scope_id from usage.coverage
-      where ${overlaps({ scopeIds: asked.scopeIds, period: { start: from, end: to } })}
-        and final and fetch_number < ${asked.stamp.fetchNumber}
+      where ${overlaps({ scopeIds: requested.scopeIds, period: { start: from, end: to } })}
+        and final and fetch_number < ${requested.fetchToken.fetchNumber}
       group by scope_id
       having sum(least(period_end, ${new Date(to)}) - greatest(period_start, ${new Date(from)}))
         = ${new Date(to)}::timestamptz - ${new Date(from)}::timestamptz
@@ -77,7 +77,7 @@ export async function compareTotals(
       where coalesce(stored.traces, 0) <> coalesce(control.traces, 0)
       order by scope_id, part, external_id, measure
     `;
-    await markMatched(db, { scopeIds: compared, parts, stamp: asked.stamp, differing: rows });
+    await markMatched(db, { scopeIds: compared, parts, fetchToken: requested.fetchToken, differing: rows });
     return {
       compared,
       differences: rows.map(({ part, ...row }) => {

@@ -7,7 +7,7 @@ import { type Database, query, type Row } from "../db/query.ts";
 /** A day is final in the platform's own books this long after the end of its calendar month. */
 const MONTH_FINAL_AFTER = "4 days";
 
-interface AskedDays {
+interface RequestedDays {
   readonly sourceId: number;
   readonly meter?: Meter | undefined;
   /** Epoch milliseconds, whole UTC days, half-open. */
@@ -24,19 +24,22 @@ interface ScopeDay {
  * month became final or since their last restatement. Only completed comparisons are recorded, so missed nights are caught up.
  * Delisted workspaces are skipped: their exports would be empty.
  */
-export async function daysDue(db: Database, asked: AskedDays): Promise<ScopeDay[]> {
+export async function daysDue(db: Database, requested: RequestedDays): Promise<ScopeDay[]> {
   const monthFinal = sql<Date>`(date_trunc('month', final_day.start at time zone 'UTC') + interval '1 month') at time zone 'UTC'
     + ${MONTH_FINAL_AFTER}::interval`;
   const since = sql<Date>`case when ${monthFinal} <= now() then ${monthFinal} else ${EVER} end`;
-  return due(db, asked, { stride: "day", since, keptFrom: asked.range.start });
+  return due(db, requested, { stride: "day", since, keptFrom: requested.range.start });
 }
 
 /**
  * Hours are compared once they are final, and again after a restatement of them or of their day. Hours before `keptFrom` are
  * due only if their day was restated, or a difference is open.
  */
-export async function hoursDue(db: Database, asked: AskedDays & { keptFrom: number }): Promise<ScopeDay[]> {
-  return due(db, asked, { stride: "hour", since: EVER, keptFrom: asked.keptFrom });
+export async function hoursDue(
+  db: Database,
+  requested: RequestedDays & { keptFrom: number },
+): Promise<ScopeDay[]> {
+  return due(db, requested, { stride: "hour", since: EVER, keptFrom: requested.keptFrom });
 }
 
 const EVER = sql<Date>`'-infinity'::timestamptz`;
@@ -48,7 +51,7 @@ const EVER = sql<Date>`'-infinity'::timestamptz`;
  */
 async function due(
   db: Database,
-  { sourceId, meter = "traces", range }: AskedDays,
+  { sourceId, meter = "traces", range }: RequestedDays,
   { stride, since, keptFrom }: { stride: "day" | "hour"; since: RawBuilder<Date>; keptFrom: number },
 ): Promise<ScopeDay[]> {
   const ofMeter = sql`source_id = ${sourceId} and kind = ${METER[meter].kind} and trace_tier = ${METER[meter].tier}`;

@@ -18,12 +18,12 @@ export interface Difference
   readonly state: "open" | "platform_disagrees";
 }
 
-interface Asked {
+interface Requested {
   readonly scopeIds: readonly number[];
   readonly range: Interval;
 }
 
-function areOf({ scopeIds, range }: Asked): RawBuilder<boolean> {
+function areOf({ scopeIds, range }: Requested): RawBuilder<boolean> {
   return sql<boolean>`d.compared_with = 'export' and d.scope_id = any (${scopeIds}::integer[])
     and d.period_start >= ${new Date(range.start)} and d.period_start < ${new Date(range.end)}`;
 }
@@ -31,7 +31,7 @@ function areOf({ scopeIds, range }: Asked): RawBuilder<boolean> {
 /** In order, with the number of differences in each bucket. */
 export async function bucketsOf(
   db: Database,
-  { scopeIds, range, states }: Asked & { states: readonly Difference["state"][] },
+  { scopeIds, range, states }: Requested & { states: readonly Difference["state"][] },
 ): Promise<{ scopeId: number; bucketStart: number; differences: number }[]> {
   return query<{ scopeId: number; bucketStart: number; differences: number }>(db)`
     select d.scope_id as "scopeId", ${epochMs("d.period_start")} as "bucketStart", count(*) as differences
@@ -44,7 +44,7 @@ export async function bucketsOf(
 /** The number of unresolved differences, and the first `most` of them in order of dimension, workspace, time and id. */
 export async function unresolvedDifferences(
   db: Database,
-  { scopeIds, range, most }: Asked & { most: number },
+  { scopeIds, range, most }: Requested & { most: number },
 ): Promise<{ open: number; platformDisagrees: number; first: Difference[] }> {
   const unresolved = sql`
     from usage.difference d where d.state in ('open', 'platform_disagrees') and ${areOf({ scopeIds, range })}`;
@@ -68,7 +68,7 @@ export async function unresolvedDifferences(
 
 export async function endedSince(
   db: Database,
-  { scopeIds, range, since }: Asked & { since: number },
+  { scopeIds, range, since }: Requested & { since: number },
 ): Promise<{ readonly [state: string]: number }> {
   const rows = await query<Pick<StoredDifference, "state"> & { differences: number }>(db)`
     select d.state, count(*) as differences from usage.difference d
@@ -81,14 +81,14 @@ export async function endedSince(
 /** Stored usage of a range, by meter and then by stride, finest first, with its remaining differences. */
 export async function storedStrides(
   db: Database,
-  asked: {
+  requested: {
     sourceId: number;
     groupings: readonly GroupBy[];
     workspaceIds: readonly string[];
     range: Interval;
   },
 ): Promise<{ meter: Meter; stride: Stride; differences: number }[]> {
-  const [from, to] = [new Date(asked.range.start), new Date(asked.range.end)];
+  const [from, to] = [new Date(requested.range.start), new Date(requested.range.end)];
   return query<{ meter: Meter; stride: Stride; differences: number }>(db)`
     select ${METER_OF_SCOPE} as meter, c.stride, sum((
              select count(*) from usage.difference d
@@ -96,8 +96,8 @@ export async function storedStrides(
                and d.period_start >= ${from} and d.period_start < ${to}
            ))::integer as differences
     from usage.scope c join usage.entity w on w.entity_id = c.workspace_id
-    where c.source_id = ${asked.sourceId} and c.group_by = any (${asked.groupings}::text[])
-      and ${METER_OF_SCOPE} is not null and w.external_id = any (${asked.workspaceIds}::text[]) and exists (
+    where c.source_id = ${requested.sourceId} and c.group_by = any (${requested.groupings}::text[])
+      and ${METER_OF_SCOPE} is not null and w.external_id = any (${requested.workspaceIds}::text[]) and exists (
         select from usage.coverage v
         where v.scope_id = c.scope_id and v.period_start < ${to} and v.period_end > ${from}
       )

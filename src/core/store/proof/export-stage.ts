@@ -1,11 +1,11 @@
 import { hash } from "node:crypto";
 import { HOUR_MS } from "../../domain/time/stride.ts";
 import type { Window } from "../../domain/time/window.ts";
-import type { AnswerKey, NumberedRow, Requested } from "../../domain/usage/answer-keys.ts";
 import { ExportKeys, type ExportNotes, type ExportRow } from "../../domain/usage/export.ts";
 import { type ContentKey, ExportContent } from "../../domain/usage/export-content.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
 import { dimensionOf } from "../../domain/usage/record.ts";
+import type { NumberedRow, Requested, ResponseKey } from "../../domain/usage/response-keys.ts";
 import { copyBatches, copyText } from "../db/copy.ts";
 import type { Transaction } from "../db/database.ts";
 import { recordTable } from "../load/load-statements.ts";
@@ -76,7 +76,7 @@ const LARGE = 10_000;
 
 /**
  * Streams an export into temporary tables: rows as numbers, keys and names once each. Memory does not grow with the rows.
- * Throws `ExportFlaw`, `TooManyKeys` if not all buckets are to be staged, and errors of reading the rows; the caller then
+ * Throws `ExportError`, `TooManyKeys` if not all buckets are to be staged, and errors of reading the rows; the caller then
  * rolls back.
  */
 export async function stageExport({ client }: Transaction, staged: StagedExport): Promise<Stage> {
@@ -134,7 +134,7 @@ export async function stageExport({ client }: Transaction, staged: StagedExport)
   };
 }
 
-function contentKeyOf({ workspace, dimensionId, measure }: AnswerKey): ContentKey {
+function contentKeyOf({ workspace, dimensionId, measure }: ResponseKey): ContentKey {
   const digest = hash("sha256", `${dimensionId}\n${measure}`, "buffer");
   return { workspace, seed: [digest.readInt32BE(0), digest.readInt32BE(4)] };
 }

@@ -1,6 +1,6 @@
 import { HOUR_MS } from "../../domain/time/stride.ts";
 import type { Window } from "../../domain/time/window.ts";
-import { ExportFlaw } from "../../domain/usage/export.ts";
+import { ExportError } from "../../domain/usage/export.ts";
 import type { Transaction } from "../db/database.ts";
 import { type Stage, tablesOf } from "./export-stage.ts";
 
@@ -42,7 +42,7 @@ export async function findDifferences(
 
 /**
  * Accepts a last row without a line end if it agrees with the stored record. If it differs, its number may have lost digits:
- * the export is cut, and throws `ExportFlaw`.
+ * the export is cut, and throws `ExportError`.
  */
 async function refuseCutRow(
   client: Transaction["client"],
@@ -55,7 +55,7 @@ async function refuseCutRow(
   );
   if (rowCount === 0) return;
   const message = `line ${line}, the last one, has no line end and differs from what is stored: it may be cut`;
-  throw new ExportFlaw("answer_cut", message);
+  throw new ExportError("response_cut", message);
 }
 
 function statements(stride: Window["stride"], { isFolded, hasMoreNames }: Stage) {

@@ -30,9 +30,9 @@ export function restatementCounts(which: RawBuilder<unknown>): RawBuilder<unknow
 /** Restatements of a range of days. `workspace`: its entity; default: all. */
 export async function countRestatements(
   db: Database,
-  asked: { sourceId: number; from: string; to: string; workspace?: number | undefined },
+  requested: { sourceId: number; from: string; to: string; workspace?: number | undefined },
 ): Promise<RestatementCount[]> {
-  const { sourceId, from, to, workspace } = asked;
+  const { sourceId, from, to, workspace } = requested;
   const rows = await query<{ counts: RestatementCount[] }>(db)`
     select ${restatementCounts(sql`c.source_id = ${sourceId}
       and t.bucket_start >= ${from}::date::timestamp at time zone 'UTC' and t.bucket_start < ${to}::date::timestamp at time zone 'UTC'

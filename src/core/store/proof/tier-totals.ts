@@ -1,4 +1,4 @@
-import type { FetchStamp } from "../../domain/coverage/finality.ts";
+import type { FetchToken } from "../../domain/coverage/finality.ts";
 import { DAY_MS } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { lockScopes } from "../catalog/scopes.ts";
@@ -13,11 +13,11 @@ export interface TierPair {
   readonly allScopeId: number;
 }
 
-interface Asked {
+interface Requested {
   readonly pairs: readonly TierPair[];
   readonly parts: readonly Interval[];
   /** Only scopes that were not loaded again since. */
-  readonly stamp?: FetchStamp;
+  readonly fetchToken?: FetchToken;
 }
 
 interface TierSum {
@@ -29,7 +29,7 @@ interface TierSum {
 }
 
 /** The sums of pairs that are final over the part. Loads of them wait. */
-async function sumTiers(store: Store, { pairs, parts, stamp }: Asked): Promise<TierSum[]> {
+async function sumTiers(store: Store, { pairs, parts, fetchToken }: Requested): Promise<TierSum[]> {
   return store.transaction(async ({ db }) => {
     await lockScopes(
       db,
@@ -54,7 +54,7 @@ async function sumTiers(store: Store, { pairs, parts, stamp }: Asked): Promise<T
         from side s
         join usage.coverage v using (scope_id)
         join part p on v.period_start < p."to" and v.period_end > p."from"
-        where v.final and v.fetch_number < ${stamp?.fetchNumber ?? Number.MAX_SAFE_INTEGER}
+        where v.final and v.fetch_number < ${fetchToken?.fetchNumber ?? Number.MAX_SAFE_INTEGER}
         group by s.scope_id, p.part, p."from", p."to"
         having sum(least(v.period_end, p."to") - greatest(v.period_start, p."from")) = p."to" - p."from"
       ), total as (
@@ -84,18 +84,18 @@ async function sumTiers(store: Store, { pairs, parts, stamp }: Asked): Promise<T
  */
 export async function compareTiers(
   store: Store,
-  { totals, ...asked }: Asked & { readonly totals: readonly ControlTotal[] },
+  { totals, ...requested }: Requested & { readonly totals: readonly ControlTotal[] },
 ): Promise<{
   compared: { scopeId: number; period: Interval }[];
   differences: TotalDifference[];
 }> {
-  const sums = await sumTiers(store, asked);
+  const sums = await sumTiers(store, requested);
   const controls = new Map<string, number>();
   for (const { scopeId, part, traces } of totals) {
     const key = `${scopeId} ${part}`;
     controls.set(key, (controls.get(key) ?? 0) + traces);
   }
-  const compared = sums.map((one) => ({ ...one, period: asked.parts[one.part] as Interval }));
+  const compared = sums.map((one) => ({ ...one, period: requested.parts[one.part] as Interval }));
   const differences = compared.flatMap(({ scopeId, workspaceId, part, period, longlived, all }) => {
     const storedTraces = all - longlived;
     const controlTraces = controls.get(`${scopeId} ${part}`) ?? 0;

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import type { FetchStamp } from "../../domain/coverage/finality.ts";
+import type { FetchToken } from "../../domain/coverage/finality.ts";
 import { HOUR_MS, STRIDE_MS, type Stride } from "../../domain/time/stride.ts";
 import type { Interval, Window } from "../../domain/time/window.ts";
 import { keepingProof } from "../coverage/proved-time.ts";
@@ -38,13 +38,13 @@ export async function keepDifferences(
   { client }: Transaction,
   given: {
     window: Window;
-    stamp: FetchStamp;
+    fetchToken: FetchToken;
     scopeIds: readonly number[];
     whole: boolean;
     isFolded: boolean;
   },
 ): Promise<void> {
-  const { window, stamp, scopeIds, whole, isFolded } = given;
+  const { window, fetchToken, scopeIds, whole, isFolded } = given;
   const { staged, bucket } = tablesOf(window.stride);
   await client.query(
     `UPDATE usage.difference d
@@ -67,7 +67,7 @@ export async function keepDifferences(
       scopeIds,
       new Date(window.start).toISOString(),
       new Date(window.end).toISOString(),
-      stamp.fetchNumber,
+      fetchToken.fetchNumber,
       whole,
       isFolded,
     ],
@@ -94,8 +94,8 @@ export async function keepDifferences(
          found_at = CASE WHEN d.state IN ('open', 'platform_disagrees') THEN d.found_at ELSE now() END
      WHERE d.fetch_number < excluded.fetch_number`,
     [
-      stamp.fetchNumber,
-      new Date(stamp.fetchedAt).toISOString(),
+      fetchToken.fetchNumber,
+      new Date(fetchToken.fetchedAt).toISOString(),
       `${STRIDE_MS[window.stride] / HOUR_MS} hours`,
     ],
   );

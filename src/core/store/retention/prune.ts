@@ -90,7 +90,7 @@ export async function pruneHistory(store: Store, { sourceId, keepDays }: Kept): 
   `;
   await change(store.db)`
     delete from usage.withdrawal w using usage.scope p
-    where p.scope_id = w.scope_id and p.source_id = ${sourceId} and w.withdrawn_at < ${cut}::timestamptz
+    where p.scope_id = w.scope_id and p.source_id = ${sourceId} and w.invalidated_at < ${cut}::timestamptz
   `;
   const before = sql<string>`(${cut}::timestamptz at time zone 'UTC')::date`;
   const changes = store.db.deleteFrom("usage.late_change").where("source_id", "=", sourceId);

@@ -9,7 +9,7 @@ import { anyOf, CLOCK, iso, NOW } from "../db/expressions.ts";
 import { change, type Database, query, queryOne, queryValues, type Row } from "../db/query.ts";
 import { type Actor, recordAction } from "./operator-actions.ts";
 import { beginRun } from "./runs.ts";
-import { enterTasks } from "./tasks.ts";
+import { createTasks } from "./tasks.ts";
 
 type BackfillColumn =
   | "backfillId"
@@ -69,15 +69,15 @@ export async function createBackfill(store: Store, wanted: NewBackfill): Promise
       returning backfill_id as "backfillId"
     `;
     const runId = await beginRun(db, { sourceId, kind: "backfill", backfillId });
-    await enterTasks(db, { sourceId, backfillId, runId, tasks });
-    const detail = `backfill ${backfillId}: ${describeAsked(wanted)}`;
+    await createTasks(db, { sourceId, backfillId, runId, tasks });
+    const detail = `backfill ${backfillId}: ${describeRequested(wanted)}`;
     await recordAction(db, wanted.by, { sourceId, action: "backfill.start", detail });
     return backfillId;
   });
 }
 
-export function describeAsked(asked: Omit<NewBackfill, "sourceId" | "by" | "shownAt">): string {
-  const { meter, range, stride, groupings, workspaceIds, reprocess, tasks } = asked;
+export function describeRequested(requested: Omit<NewBackfill, "sourceId" | "by" | "shownAt">): string {
+  const { meter, range, stride, groupings, workspaceIds, reprocess, tasks } = requested;
   const [from, to] = [range.start, range.end].map(shortInstant);
   const of = meter === "traces" ? "" : `${meter}, `;
   return `${of}${from} to ${to} by ${stride}, ${groupings.join(", ")}, ${workspaceIds.length} workspaces, ${reprocess}, ${tasks.length} fetch tasks`;
@@ -321,7 +321,7 @@ interface TasksAhead {
   readonly others: number;
 }
 
-export async function tasksBeside(db: Database, backfillId: number): Promise<TasksAhead> {
+export async function otherTasks(db: Database, backfillId: number): Promise<TasksAhead> {
   const rows = await query<TasksAhead>(db)`
     select count(*) filter (where s.backfill_id is null)::integer as routine,
            count(*) filter (where s.backfill_id <> ${backfillId} and o.state <> 'paused')::integer as others

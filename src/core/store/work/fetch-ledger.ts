@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { FetchStamp } from "../../domain/coverage/finality.ts";
+import type { FetchToken } from "../../domain/coverage/finality.ts";
 import type { Window } from "../../domain/time/window.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
@@ -26,7 +26,7 @@ type FetchOutcome = Exclude<Row<"usage.fetch">["outcome"], "running">;
 export const FETCH_END = sql<Date>`coalesce(f.finished_at, f.fetched_at + interval '1 hour')`;
 
 /** Draws the number and time of a fetch in one statement, before its request is sent (rule 5 of docs/rules.md). */
-export async function beginFetch(db: Database, fetch: FetchStart): Promise<FetchStamp> {
+export async function beginFetch(db: Database, fetch: FetchStart): Promise<FetchToken> {
   const { sourceId, purpose, meter, groupBy, window, workspaces, runId = null } = fetch;
   const { kind, tier } = METER[meter];
   const { fetchNumber, fetchedAt } = await queryOne<Row<"usage.fetch", "fetchNumber" | "fetchedAt">>(db)`
@@ -39,7 +39,7 @@ export async function beginFetch(db: Database, fetch: FetchStart): Promise<Fetch
   return { fetchNumber, fetchedAt: fetchedAt.getTime() };
 }
 
-export async function drawStamp(db: Database): Promise<FetchStamp> {
+export async function drawFetchToken(db: Database): Promise<FetchToken> {
   const { number, at } = await queryOne<{ number: number; at: Date }>(db)`
     select nextval('usage.fetch_number') as number, clock_timestamp() as at
   `;
@@ -58,7 +58,7 @@ export interface FetchEnd {
 /** One statement ends the fetch and its task, because a round trip costs about as much as a small load. */
 export async function finishFetch(
   db: Database,
-  { fetchNumber }: Pick<FetchStamp, "fetchNumber">,
+  { fetchNumber }: Pick<FetchToken, "fetchNumber">,
   end: FetchEnd,
 ): Promise<void> {
   const { outcome, code = null, status = null, records = null, traces = null, task } = end;

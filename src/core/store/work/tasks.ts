@@ -19,7 +19,7 @@ export interface StoredTask extends UsageRequest {
 }
 
 export interface ClaimedTask extends StoredTask {
-  readonly enteredAt: number;
+  readonly createdAt: number;
   /** The whole time of the task was fetched after the task was created, so it needs no request. */
   readonly isLoaded: boolean;
   /** Part of a backfill that fetches everything again: stored digests are not trusted. */
@@ -33,7 +33,7 @@ const LEASE = sql`interval '10 minutes'`;
  * When the oldest figure that task `r` requests again was fetched. Hours are as old as their days, which prove them. Null if
  * nothing is loaded.
  */
-const ASKED_AT = sql`(
+const REQUESTED_AT = sql`(
   select case when bool_or(v.scope_id = s.scope_id)
          then greatest(min(v.fetched_at) filter (where v.scope_id = s.scope_id), min(v.fetched_at) filter (where v.scope_id <> s.scope_id)) end
   from usage.scope s
@@ -43,7 +43,7 @@ const ASKED_AT = sql`(
 )`;
 
 /** An existing task of the routine stays unchanged. Returns the number of new tasks. */
-export async function enterTasks(
+export async function createTasks(
   db: Database,
   work: {
     sourceId: number;
@@ -51,19 +51,19 @@ export async function enterTasks(
     runId?: number | undefined;
     tasks: readonly UsageRequest[];
     /** Whether a task's workspace had no recent traces. Default: false. */
-    isQuiet?: ((task: UsageRequest) => boolean) | undefined;
+    isIdle?: ((task: UsageRequest) => boolean) | undefined;
     /** Age from which figures by project, user or key are due. Default: none is. */
     dueAfterMs?: number | undefined;
     /** Epoch milliseconds: when the workspace's task was created. Default: now. */
-    enteredAt?: number | undefined;
+    createdAt?: number | undefined;
   },
 ): Promise<number> {
-  const { enteredAt, dueAfterMs } = work;
+  const { createdAt, dueAfterMs } = work;
   const dueFrom =
     dueAfterMs === undefined
       ? sql`null::timestamptz`
-      : sql`case when r.group_by <> 'workspace' then ${ASKED_AT} + make_interval(secs => ${dueAfterMs / 1000}) end`;
-  let entered = 0;
+      : sql`case when r.group_by <> 'workspace' then ${REQUESTED_AT} + make_interval(secs => ${dueAfterMs / 1000}) end`;
+  let created = 0;
   // JSON, since the rows of a Postgres array of arrays have one length. 500 rows keep a statement small.
   for (let first = 0; first < work.tasks.length; first += 500) {
     const rows = work.tasks.slice(first, first + 500).map((task) => ({
@@ -73,21 +73,21 @@ export async function enterTasks(
       period_end: new Date(task.window.end).toISOString(),
       scope_ids: scopeIdsOf(task),
       workspace_ids: workspaceIdsOf(task),
-      is_quiet: work.isQuiet?.(task) ?? false,
+      is_idle: work.isIdle?.(task) ?? false,
     }));
-    entered += await change(db)`
+    created += await change(db)`
       insert into usage.fetch_task
-        (source_id, backfill_id, run_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, is_quiet, due_from${enteredAt === undefined ? sql`` : sql`, created_at`})
+        (source_id, backfill_id, run_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, is_idle, due_from${createdAt === undefined ? sql`` : sql`, created_at`})
       select ${work.sourceId}, ${work.backfillId ?? null}::integer, ${work.runId ?? null}::integer, r.group_by, r.stride, r.period_start, r.period_end,
-             r.scope_ids, r.workspace_ids, r.is_quiet, ${dueFrom}${enteredAt === undefined ? sql`` : sql`, ${new Date(enteredAt)}`}
+             r.scope_ids, r.workspace_ids, r.is_idle, ${dueFrom}${createdAt === undefined ? sql`` : sql`, ${new Date(createdAt)}`}
       from json_to_recordset(${JSON.stringify(rows)}::json) r (
         group_by text, stride text, period_start timestamptz, period_end timestamptz,
-        scope_ids integer[], workspace_ids text[], is_quiet boolean
+        scope_ids integer[], workspace_ids text[], is_idle boolean
       )
       on conflict do nothing
     `;
   }
-  return entered;
+  return created;
 }
 
 /**
@@ -114,13 +114,13 @@ export async function tasksInFlight(db: Database, sourceId: number): Promise<Map
 }
 
 /** A window of a task by workspace, which creates the tasks of other dimensions that need a response when it ends. */
-export interface LedWindow {
+export interface WorkspaceWindow {
   readonly meter: Meter;
   readonly window: Window;
   readonly workspaceIds: readonly string[];
 }
 
-export async function ledWindows(db: Database, sourceId: number): Promise<LedWindow[]> {
+export async function workspaceWindows(db: Database, sourceId: number): Promise<WorkspaceWindow[]> {
   const rows = await query<
     Row<"usage.fetch_task", "stride" | "workspaceIds"> & { meter: Meter; start: Date; end: Date }
   >(db)`
@@ -170,7 +170,7 @@ interface ClaimedRow
     Pick<ClaimedTask, "isLoaded" | "isRepair"> {
   readonly start: Date;
   readonly end: Date;
-  readonly enteredAt: Date;
+  readonly createdAt: Date;
   readonly meters: string[][] | null;
 }
 
@@ -184,7 +184,7 @@ export async function claimTask(
     where task_id = ${claim.taskId} and generation = ${claim.generation} and state = 'queued'
     returning task_id as "taskId", source_id as "sourceId", backfill_id as "backfillId", run_id as "runId", generation,
               open_claims as "openClaims", group_by as "groupBy", stride, period_start as start, period_end as "end",
-              created_at as "enteredAt", scope_ids as "scopeIds", workspace_ids as "workspaceIds",
+              created_at as "createdAt", scope_ids as "scopeIds", workspace_ids as "workspaceIds",
               ${METERS_OF_SCOPES} as meters, ${IS_LOADED} as "isLoaded", ${IS_REPAIR} as "isRepair"
   `;
   const meter = row && sharedMeter(row.meters);
@@ -199,7 +199,7 @@ export async function claimTask(
     stride,
     start,
     end,
-    enteredAt,
+    createdAt,
     scopeIds,
     workspaceIds,
     meters: _,
@@ -212,7 +212,7 @@ export async function claimTask(
     meter,
     window: { stride, start: start.getTime(), end: end.getTime() },
     members: workspaceIds.map((workspaceId, i) => ({ workspaceId, scopeId: scopeIds[i] as number })),
-    enteredAt: enteredAt.getTime(),
+    createdAt: createdAt.getTime(),
   };
 }
 
@@ -295,7 +295,7 @@ export async function putOffTasks(
   return query<PutOffTasks>(db)`
     select s.slug as source, count(*) filter (where w.backfill_id is null)::integer as tasks,
            count(*) filter (where w.backfill_id is null and w.stride = 'hour')::integer as "byHour",
-           count(*) filter (where w.backfill_id is null and w.is_quiet)::integer as quiet, count(*)::integer as ahead
+           count(*) filter (where w.backfill_id is null and w.is_idle)::integer as quiet, count(*)::integer as ahead
     from usage.fetch_task w join usage.source s using (source_id) left join usage.backfill b using (backfill_id)
     where w.state = 'waiting' and (b.state = 'running' or w.backfill_id is null)
       and coalesce(b.created_at, w.created_at) < now() - make_interval(secs => ${syncEveryMs / 1000})
@@ -307,7 +307,7 @@ export async function putOffTasks(
 export const SHARE_OF_OLDEST = 0.25;
 
 /** The order of the index `fetch_task_next`, behind its source and backfill. */
-const NEXT_FIRST = sql`(w.group_by <> 'workspace'), (w.stride = 'hour'), w.is_quiet, w.period_start desc`;
+const NEXT_FIRST = sql`(w.group_by <> 'workspace'), (w.stride = 'hour'), w.is_idle, w.period_start desc`;
 
 /**
  * Takes the next waiting tasks for the queue, up to `most` queued tasks of a source: the routine before backfills; the
@@ -386,10 +386,10 @@ export async function takeTasksToQueue(
           limit ${limit}
         ) of_routine
         union all
-        select o.task_id, 4, row_number() over (order by o.other, o.hours, o.is_quiet, o.period_start desc)
+        select o.task_id, 4, row_number() over (order by o.other, o.hours, o.is_idle, o.period_start desc)
         from running b
         cross join lateral (
-          select w.task_id, (w.group_by <> 'workspace') as other, (w.stride = 'hour') as hours, w.is_quiet, w.period_start
+          select w.task_id, (w.group_by <> 'workspace') as other, (w.stride = 'hour') as hours, w.is_idle, w.period_start
           from usage.fetch_task w
           where w.source_id = ${sourceId} and w.backfill_id = b.backfill_id and w.state = 'waiting'
           order by ${NEXT_FIRST}

@@ -30,7 +30,7 @@ export interface Usage {
   readonly missing?: Measure;
 }
 
-export function answered(world: World, query: UsageQuery, format: Format, fault: Fault | null): Usage {
+export function responded(world: World, query: UsageQuery, format: Format, fault: Fault | null): Usage {
   const usage = usageOf(world, query, { isCoarser: fault?.kind === "stride", format });
   if (fault?.kind !== "measure") return usage;
   const spoilt = usage.rows.map((row) => {
@@ -55,8 +55,9 @@ function usageOf(
   { isCoarser, format }: { isCoarser: boolean; format: Format },
 ): Usage {
   const { contract, align } = world.settings;
-  const asked = { start: query.start, end: query.end };
-  const right = contract === "day-granular" ? dayGranular(asked) : { range: asked, stride: strideOf(asked) };
+  const requested = { start: query.start, end: query.end };
+  const right =
+    contract === "day-granular" ? dayGranular(requested) : { range: requested, stride: strideOf(requested) };
   const stride = isCoarser ? coarser(right.stride) : right.stride;
   const { buckets, edges } = cut(right.range, stride, align);
   const measures = query.kind === "traces" ? (["traces"] as const) : deploymentMeasures;
@@ -72,8 +73,8 @@ function usageOf(
     (one) => query.workspaceIds.includes(one.id) && world.access.canRead(one),
   );
   if (query.groupBy === "workspace" && !world.settings.omitZero) workspaces.map(ofWorkspace).forEach(groupOf);
-  const isAsked = ({ project }: Stream) => workspaces.includes(project.workspace) && !project.dropped;
-  for (const part of partsOf(world, query, isAsked)) {
+  const isRequested = ({ project }: Stream) => workspaces.includes(project.workspace) && !project.dropped;
+  for (const part of partsOf(world, query, isRequested)) {
     const counts = part.counts(edges);
     contradict(world, query, { part, counts, edges, stride, format });
     const sums = groupOf(dimensionsOf(part, query.groupBy)).sums.get(part.measure);
@@ -150,12 +151,12 @@ interface Part {
 }
 
 /** Each kind has its own streams, entities and start (docs/platform.md, Contracts). */
-function partsOf(world: World, query: UsageQuery, isAsked: (stream: Stream) => boolean): Part[] {
+function partsOf(world: World, query: UsageQuery, isRequested: (stream: Stream) => boolean): Part[] {
   const { organisation, ledger, deploymentLedger, settings } = world;
   if (query.kind === "langsmith_deployments") {
     // With the setting off, nothing is counted (our guess).
     if (settings.deploymentUsage !== "on") return [];
-    return organisation.deploymentStreams.filter(isAsked).flatMap((stream) =>
+    return organisation.deploymentStreams.filter(isRequested).flatMap((stream) =>
       deploymentMeasures.map((measure) => ({
         stream,
         measure,
@@ -165,7 +166,7 @@ function partsOf(world: World, query: UsageQuery, isAsked: (stream: Stream) => b
     );
   }
   const tiers = query.groupBy === "trace_tier" && query.tier === null ? TIERS : [query.tier];
-  return organisation.streams.filter(isAsked).flatMap((stream) =>
+  return organisation.streams.filter(isRequested).flatMap((stream) =>
     tiers.map((tier) => ({
       stream,
       tier,

@@ -35,7 +35,7 @@ export class Access {
     else this.#unreadable.add(workspace);
   }
 
-  /** Answers hold readable workspaces alone (docs/platform.md, Records). */
+  /** Responses hold readable workspaces alone (docs/platform.md, Records). */
   canRead(workspace: Workspace): boolean {
     return !this.#unreadable.has(workspace);
   }

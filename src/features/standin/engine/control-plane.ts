@@ -93,14 +93,14 @@ export const deploymentUpdate = z.strictObject({
 });
 
 /** Statuses: documented; order: our guess. A source with the word `fail` does not build (our own). */
-const COURSE = ["CREATING", "QUEUED", "BUILDING", "DEPLOYING", "DEPLOYED"];
+const TREND = ["CREATING", "QUEUED", "BUILDING", "DEPLOYING", "DEPLOYED"];
 const FAILING = ["CREATING", "QUEUED", "BUILDING", "BUILD_FAILED"];
 
 interface Revision {
   readonly id: string;
   readonly created_at: string;
   readonly source_revision_config: Readonly<Record<string, unknown>>;
-  readonly course: readonly string[];
+  readonly trend: readonly string[];
   at: number;
 }
 
@@ -160,9 +160,9 @@ export class Deployments {
     const deployment = this.#of(id);
     const revision = deployment.revisions.find((one) => one.id === revisionId);
     if (revision === undefined) throw notFound("Revision", revisionId);
-    const status = revision.course[revision.at];
-    revision.at = Math.min(revision.at + 1, revision.course.length - 1);
-    const { course: _course, at: _at, ...shown } = revision;
+    const status = revision.trend[revision.at];
+    revision.at = Math.min(revision.at + 1, revision.trend.length - 1);
+    const { trend: _trend, at: _at, ...shown } = revision;
     return { ...shown, updated_at: this.#at(), source: deployment.source, status };
   }
 
@@ -173,8 +173,8 @@ export class Deployments {
   }
 
   #revision(of: Readonly<Record<string, unknown>>): Revision {
-    const course = Object.values(of).some((value) => /\bfail\b/.test(String(value))) ? FAILING : COURSE;
-    return { id: randomUUID(), created_at: this.#at(), source_revision_config: of, course, at: 0 };
+    const trend = Object.values(of).some((value) => /\bfail\b/.test(String(value))) ? FAILING : TREND;
+    return { id: randomUUID(), created_at: this.#at(), source_revision_config: of, trend, at: 0 };
   }
 
   #at(): string {
@@ -187,7 +187,7 @@ function toWire({ revisions, ...deployment }: Deployment): object {
   return { ...deployment, latest_revision_id: (revisions.at(-1) as Revision).id };
 }
 
-/** A sentence, as FastAPI answers (our guess). */
+/** A sentence, as FastAPI responds (our guess). */
 function notFound(kind: string, id: string): Refusal {
   return new Refusal(404, { detail: `${kind} ${id} not found` });
 }

@@ -1,7 +1,7 @@
-import { DAY } from "./course.ts";
 import { type Changed, hourOf, type LedgerOptions, type LedgerRange } from "./ledger.ts";
 import { type Evaluator, type EvaluatorRule, named } from "./organisation.ts";
 import { unit } from "./random.ts";
+import { DAY } from "./trend.ts";
 
 /** Both are documented. */
 export const EVALUATOR_SPEND = ["/v1/platform/evaluators/spend", "/api/v1/platform/evaluators/spend"];

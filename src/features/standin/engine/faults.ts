@@ -7,7 +7,7 @@ import { TAGGINGS } from "./tags.ts";
 
 /** A script hits the next matching requests; rates hit at random, from a seed. */
 const faultSchema = z.discriminatedUnion("kind", [
-  /** `retry_after`: seconds or an HTTP date. With 200, a foreign body in place of the answer. */
+  /** `retry_after`: seconds or an HTTP date. With 200, a foreign body in place of the response. */
   z.strictObject({
     kind: z.literal("status"),
     status: z.int().min(200).max(599),
@@ -102,7 +102,7 @@ const stepSchema = z.strictObject({
   skip: z.int().min(0).default(0),
   /**
    * Path: a part of it. Query: each parameter has this value, alone or among others. During: overlaps the request's time.
-   * Stride: that of the answer.
+   * Stride: that of the response.
    */
   match: z
     .strictObject({
@@ -251,7 +251,7 @@ function matchesTime(
   return stride === undefined || strideOf(range) === stride;
 }
 
-/** Only a client that accepts gzip gets a cut gzip body, and only an answer with the spoilt thing is spoilt. */
+/** Only a client that accepts gzip gets a cut gzip body, and only a response with the spoilt thing is spoilt. */
 function applies(fault: Fault, { path, query, acceptsGzip }: FaultyRequest): boolean {
   if (fault.kind === "sandbox") {
     // Only a cursor that is sent can have expired.

@@ -1,8 +1,8 @@
-import { Course, HOUR, LonglivedCourse } from "./course.ts";
 import { findStream, type Organisation, openStream, type Sender, type Stream } from "./organisation.ts";
 import { unit } from "./random.ts";
+import { HOUR, LonglivedTrend, Trend } from "./trend.ts";
 
-/** All usage in hourly rows. Every answer is a sum of these rows, so all answers agree. */
+/** All usage in hourly rows. Every response is a sum of these rows, so all responses agree. */
 export interface Cell extends Sender {
   /** Any instant of the hour. */
   readonly at: number;
@@ -55,9 +55,9 @@ export class Ledger {
     this.start = start;
     this.#streams = organisation.streams;
     this.#now = now;
-    const course = new Course(seed, start);
-    const longlived = new LonglivedCourse(seed, course, now);
-    this.#traces = new Rows((stream, at) => course.upTo(stream, at));
+    const trend = new Trend(seed, start);
+    const longlived = new LonglivedTrend(seed, trend, now);
+    this.#traces = new Rows((stream, at) => trend.upTo(stream, at));
     this.#longlived = new Rows((stream, at) => longlived.upTo(stream, at), this.#traces);
   }
 
@@ -94,7 +94,7 @@ export class Ledger {
   }
 
   addLater(cell: Cell, from: number): void {
-    // Open at once, so that an answer looks for the stream.
+    // Open at once, so that a response looks for the stream.
     openStream(this.#streams, cell);
     this.#pending.push({ cell, from });
   }
@@ -136,14 +136,14 @@ export class DeploymentLedger {
     this.start = start;
     this.#streams = organisation.deploymentStreams;
     this.#now = now;
-    const course = new Course(seed + 15_485_863, start);
+    const trend = new Trend(seed + 15_485_863, start);
     const nodesEach = (stream: Stream) => 2 + 9 * unit(seed, stream.index + 700_001, 0);
     const secondsEach = (stream: Stream) => 11 + (stream.index % 40);
     this.#rows = {
-      agent_runs: new Rows((stream, at) => course.upTo(stream, at)),
-      nodes_executed: new Rows((stream, at) => Math.floor(course.upTo(stream, at) * nodesEach(stream))),
+      agent_runs: new Rows((stream, at) => trend.upTo(stream, at)),
+      nodes_executed: new Rows((stream, at) => Math.floor(trend.upTo(stream, at) * nodesEach(stream))),
       agent_uptime_seconds: new Rows(
-        (stream, at) => course.upTo(stream, at) * secondsEach(stream) + standby(stream, at, start),
+        (stream, at) => trend.upTo(stream, at) * secondsEach(stream) + standby(stream, at, start),
       ),
     };
   }

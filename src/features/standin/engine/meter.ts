@@ -46,9 +46,9 @@ function billTrace({ ledger, organisation }: World, own: Cell, fault: MeterFault
 function otherProject({ projects }: Organisation, own: Project): Project {
   const known = projects.find((one) => one.workspace === own.workspace && one !== own);
   if (known !== undefined) return known;
-  const entered = { ...own, id: own.id.replaceAll(/[0-8]/g, "9"), name: "another-agent" };
-  projects.push(entered);
-  return entered;
+  const created = { ...own, id: own.id.replaceAll(/[0-8]/g, "9"), name: "another-agent" };
+  projects.push(created);
+  return created;
 }
 
 function other<T>(all: readonly T[], own: T | null): T | null {
@@ -70,8 +70,8 @@ function senderOf(world: World): ReturnType<typeof newSender> {
  */
 function newSender({ organisation, access, seed }: World): Sender & { readonly deployment: Project } {
   const listed = organisation.workspaces.filter((one) => access.canRead(one) && one.deletedAt === null);
-  const isQuiet = (one: Workspace) => !organisation.streams.some(({ project }) => project.workspace === one);
-  const workspace = listed.find(isQuiet) ?? listed[0] ?? organisation.workspaces[0];
+  const isIdle = (one: Workspace) => !organisation.streams.some(({ project }) => project.workspace === one);
+  const workspace = listed.find(isIdle) ?? listed[0] ?? organisation.workspaces[0];
   if (workspace === undefined) throw new Error("an organisation without a workspace");
   // Ids depend on the seed alone, not on the day.
   const { uuid } = dice(seed + 7919);

@@ -12,7 +12,7 @@ export interface Project {
   readonly id: string;
   name: string;
   readonly workspace: Workspace;
-  /** Removed from every answer, its past too. */
+  /** Removed from every response, its past too. */
   dropped: boolean;
 }
 
@@ -61,7 +61,7 @@ export interface Stream {
 
 export const sandboxTypes = ["SANDBOX", "SNAPSHOT"] as const;
 
-/** docs/platform.md, Sandbox costs. Answers give its id alone. */
+/** docs/platform.md, Sandbox costs. Responses give its id alone. */
 export interface Sandbox {
   readonly id: string;
   readonly type: (typeof sandboxTypes)[number];

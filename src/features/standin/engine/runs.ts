@@ -106,7 +106,7 @@ export class RunEngine {
       started: Promise.withResolvers(),
     };
     thread.runs = [...thread.runs, run];
-    // After the answer, so that a client sees the run pending first.
+    // After the response, so that a client sees the run pending first.
     setImmediate(() => this.#next(thread));
     return run;
   }
@@ -202,7 +202,7 @@ export function toWireRun(run: Run): object {
   };
 }
 
-/** No model and no network (our own). `delay=<ms>` in the text makes it slow, `fail` makes it fail; it answers with the text. */
+/** No model and no network (our own). `delay=<ms>` in the text makes it slow, `fail` makes it fail; it responds with the text. */
 export const ASSISTANT = {
   /** Name and id both address it (docs/platform.md, Agent server). Examples show this id. */
   name: "agent",

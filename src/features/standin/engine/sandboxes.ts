@@ -1,7 +1,7 @@
-import { HOUR } from "./course.ts";
 import { type Changed, hourOf, type LedgerOptions, type LedgerRange } from "./ledger.ts";
 import { named, type Sandbox } from "./organisation.ts";
 import { unit } from "./random.ts";
+import { HOUR } from "./trend.ts";
 
 export const SANDBOX_COSTS = "/api/v2/sandboxes/usage/costs";
 
@@ -43,12 +43,12 @@ export class SandboxLedger {
 
   /** Rows with an amount, by time, then in the organisation's order. */
   hours({ workspaceId, start, end }: LedgerRange): SandboxHour[] {
-    const asked = this.#asked(workspaceId);
+    const requested = this.#requested(workspaceId);
     const now = this.#options.now();
     const rows: SandboxHour[] = [];
     const first = Math.ceil(Math.max(start, this.#options.start) / HOUR) * HOUR;
     for (let hour = first; hour < Math.min(end, now); hour += HOUR) {
-      for (const sandbox of asked) {
+      for (const sandbox of requested) {
         const { lcu, lsu } = this.#shown(sandbox, hour, now);
         if (lcu > 0 || lsu > 0) rows.push({ ...about(sandbox), hour, lcu, lsu });
       }
@@ -60,7 +60,7 @@ export class SandboxLedger {
   sums(range: LedgerRange): SandboxSum[] {
     const { workspaceId, start, end } = range;
     const sums = new Map<string, SandboxSum>();
-    for (const one of this.#asked(workspaceId)) sums.set(one.id, { ...about(one), lcu: 0, lsu: 0 });
+    for (const one of this.#requested(workspaceId)) sums.set(one.id, { ...about(one), lcu: 0, lsu: 0 });
     for (const { resourceId, lcu, lsu } of this.hours(range)) {
       const sum = sums.get(resourceId);
       if (sum === undefined) continue;
@@ -89,7 +89,7 @@ export class SandboxLedger {
     return { before, after: this.#shown(sandbox, hour)[measure] };
   }
 
-  #asked(workspaceId: string | undefined): Sandbox[] {
+  #requested(workspaceId: string | undefined): Sandbox[] {
     return this.#options.organisation.sandboxes.filter(
       ({ workspace }) => workspaceId === undefined || workspace.id === workspaceId,
     );

@@ -1,4 +1,3 @@
-import { HOUR } from "./course.ts";
 import {
   type Evaluator,
   type EvaluatorRule,
@@ -14,6 +13,7 @@ import {
   type Workspace,
 } from "./organisation.ts";
 import { type Dice, dice } from "./random.ts";
+import { HOUR } from "./trend.ts";
 
 /**
  * The seeded organisation holds what breaks readers of exports: line breaks, formula starts, a name twice, unreadable

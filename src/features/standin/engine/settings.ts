@@ -11,9 +11,9 @@ export interface Settings {
   hosting: "self-hosted" | "cloud";
   /** Start of 7-, 30- and 365-day buckets. */
   align: "window" | "epoch";
-  /** False: /workspaces, /workspaces/current/stats, /orgs/current and /info answer 404. */
+  /** False: /workspaces, /workspaces/current/stats, /orgs/current and /info respond with 404. */
   listing: boolean;
-  /** False: totals of the provider, limits and billing period answer 404. */
+  /** False: totals of the provider, limits and billing period respond with 404. */
   bill: boolean;
   /** True: 422 for an end_time in the future. */
   refuseFuture: boolean;
@@ -27,11 +27,11 @@ export interface Settings {
   http: { disable_a2a: boolean };
   /** `live`: as newer servers (docs/platform.md, Agent server). */
   a2a: "specified" | "live";
-  /** Off: not answered (docs/platform.md, Sandbox costs). */
+  /** Off: not responded (docs/platform.md, Sandbox costs). */
   sandboxes: "on" | "off";
   /** Fixed: `page_size` is refused, by a sentence that does not name it. No document says that a server may do so. */
   sandboxPages: "documented" | "fixed";
-  /** Off: not answered (docs/platform.md, Evaluator spend). */
+  /** Off: not responded (docs/platform.md, Evaluator spend). */
   evaluators: "on" | "off";
   /** Off: refused, as on smaller plans (docs/platform.md, Resource tags). */
   tags: "on" | "off";

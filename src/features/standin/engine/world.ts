@@ -27,14 +27,14 @@ export interface WorldOptions {
 
 export type Format = "json" | "csv";
 
-/** Answers in one stride count a cell of the ledger differently. */
+/** Responses in one stride count a cell of the ledger differently. */
 export interface Discrepancy {
   /** Undefined: in both. */
   readonly format?: Format | undefined;
   readonly stride: StrideName;
   /** Undefined: in all. */
   readonly groupBy?: string | undefined;
-  /** Undefined: in answers about all tiers. */
+  /** Undefined: in responses about all tiers. */
   readonly tier?: TraceTier | null | undefined;
   /** Default `traces`. */
   readonly measure?: "traces" | DeploymentMeasure | undefined;

@@ -3,7 +3,7 @@ import type { Needs } from "../engine/access.ts";
 import type { Fault } from "../engine/faults.ts";
 import { asProblem, notJson, Refusal, tooLarge } from "../engine/refusal.ts";
 import type { World } from "../engine/world.ts";
-import { type Answer, hang, reset, send } from "./wire.ts";
+import { hang, type Response, reset, send } from "./wire.ts";
 
 export interface Exchange {
   readonly params: Readonly<Record<string, string>>;
@@ -25,13 +25,13 @@ export interface Route {
   readonly refusesBy?: "problem";
   /** Our own: it meets no faults and is not remembered, so that a broken platform can be repaired. */
   readonly isOwn?: true;
-  handle(exchange: Exchange): Answer | Promise<Answer>;
+  handle(exchange: Exchange): Response | Promise<Response>;
 }
 
 /** Bytes (our guess). */
 export const MOST_BODY = 5_000_000;
 
-export const json = (body: unknown, status = 200): Answer => ({
+export const json = (body: unknown, status = 200): Response => ({
   status,
   type: "application/json",
   body: JSON.stringify(body),
@@ -40,11 +40,11 @@ export const json = (body: unknown, status = 200): Answer => ({
 export function open(app: FastifyInstance, world: World, routes: readonly Route[]): void {
   for (const route of routes) {
     const { method, path: url } = route;
-    app.route({ method, url, handler: (request, reply) => answer(world, route, request, reply) });
+    app.route({ method, url, handler: (request, reply) => response(world, route, request, reply) });
   }
 }
 
-async function answer(
+async function response(
   world: World,
   route: Route,
   request: FastifyRequest,
@@ -78,7 +78,7 @@ async function answer(
   return send(reply, given, { gzip: zip, framing, fault });
 }
 
-async function outcome({ refusesBy }: Route, handle: () => Answer | Promise<Answer>): Promise<Answer> {
+async function outcome({ refusesBy }: Route, handle: () => Response | Promise<Response>): Promise<Response> {
   try {
     return await handle();
   } catch (error) {
@@ -113,7 +113,7 @@ function parsedBody(text: string): unknown {
 }
 
 /** Undocumented bodies are our guess: a sentence, and a gateway's page for 5xx. */
-function refused({ status, retry_after, content_type, body }: Extract<Fault, { kind: "status" }>): Answer {
+function refused({ status, retry_after, content_type, body }: Extract<Fault, { kind: "status" }>): Response {
   const sentence = status === 401 ? "Invalid token" : `Refused with ${status}`;
   const isPage = body !== undefined || status >= 500;
   return {

@@ -7,7 +7,7 @@ import type { FastifyReply } from "fastify";
 import type { Fault } from "../engine/faults.ts";
 import type { Settings } from "../engine/settings.ts";
 
-export interface Answer {
+export interface Response {
   readonly status: number;
   readonly type: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -19,11 +19,11 @@ type Framing = Settings["framing"];
 
 export async function send(
   reply: FastifyReply,
-  answer: Answer,
+  response: Response,
   { gzip, framing, fault }: { gzip: boolean; framing: Framing; fault: Fault | null },
 ): Promise<FastifyReply> {
-  if (fault?.kind === "cut" || fault?.kind === "slow") return byHand(reply, answer, gzip, fault);
-  return whole(reply, answer, gzip, fault?.kind === "whole" ? fault.framing : framing);
+  if (fault?.kind === "cut" || fault?.kind === "slow") return byHand(reply, response, gzip, fault);
+  return whole(reply, response, gzip, fault?.kind === "whole" ? fault.framing : framing);
 }
 
 export function reset(reply: FastifyReply): FastifyReply {
@@ -32,19 +32,19 @@ export function reset(reply: FastifyReply): FastifyReply {
   return reply;
 }
 
-/** No answer until the client, or the closing server, drops the connection. */
+/** No response until the client, or the closing server, drops the connection. */
 export function hang(reply: FastifyReply): FastifyReply {
   return reply.hijack();
 }
 
-function whole(reply: FastifyReply, answer: Answer, gzip: boolean, framing: Framing): FastifyReply {
-  reply.code(answer.status).headers(headersOf(answer, gzip));
-  if (typeof answer.body === "string" && framing === "length") {
-    return reply.send(gzip ? gzipSync(answer.body) : answer.body);
+function whole(reply: FastifyReply, response: Response, gzip: boolean, framing: Framing): FastifyReply {
+  reply.code(response.status).headers(headersOf(response, gzip));
+  if (typeof response.body === "string" && framing === "length") {
+    return reply.send(gzip ? gzipSync(response.body) : response.body);
   }
   // Only the closed connection ends the body (RFC 9112, 6.3).
   if (framing === "close") reply.raw.useChunkedEncodingByDefault = false;
-  const pieces = Readable.from(typeof answer.body === "string" ? [answer.body] : answer.body);
+  const pieces = Readable.from(typeof response.body === "string" ? [response.body] : response.body);
   // Fastify reports a failed stream; pipeline ends the other one.
   return reply.send(gzip ? pipeline(pieces, createGzip(), () => {}) : pieces);
 }
@@ -52,22 +52,26 @@ function whole(reply: FastifyReply, answer: Answer, gzip: boolean, framing: Fram
 /** On the socket, because Node's server would repair a cut body. */
 async function byHand(
   reply: FastifyReply,
-  answer: Answer,
+  response: Response,
   accepted: boolean,
   fault: Extract<Fault, { kind: "cut" | "slow" }>,
 ): Promise<FastifyReply> {
   const gzip = accepted || (fault.kind === "cut" && fault.framing === "gzip");
   const text = Buffer.from(
-    typeof answer.body === "string" ? answer.body : (await Readable.from(answer.body).toArray()).join(""),
+    typeof response.body === "string"
+      ? response.body
+      : (await Readable.from(response.body).toArray()).join(""),
   );
   const bytes = gzip ? gzipSync(text) : text;
   reply.hijack();
   const { socket } = reply.raw;
   if (socket === null) return reply;
   const head = (framing: Record<string, string>) => {
-    const headers = Object.entries({ ...headersOf(answer, gzip), ...framing });
+    const headers = Object.entries({ ...headersOf(response, gzip), ...framing });
     const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`);
-    socket.write(`HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status] ?? ""}\r\n${lines.join("")}\r\n`);
+    socket.write(
+      `HTTP/1.1 ${response.status} ${STATUS_CODES[response.status] ?? ""}\r\n${lines.join("")}\r\n`,
+    );
   };
   if (fault.kind === "slow") {
     head({ "content-length": String(bytes.length), connection: "close" });
@@ -124,7 +128,7 @@ async function drip(socket: Socket, bytes: Buffer, ms: number): Promise<void> {
   }
 }
 
-function headersOf(answer: Answer, gzip: boolean): Record<string, string> {
+function headersOf(response: Response, gzip: boolean): Record<string, string> {
   const encoding: Record<string, string> = gzip ? { "content-encoding": "gzip" } : {};
-  return { "content-type": answer.type, ...answer.headers, vary: "accept-encoding", ...encoding };
+  return { "content-type": response.type, ...response.headers, vary: "accept-encoding", ...encoding };
 }

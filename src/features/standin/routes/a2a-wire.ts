@@ -93,7 +93,7 @@ export function sentMessage(params: unknown): Sent {
   return { ...given.message, text: texts.join("\n") };
 }
 
-export function askedTask(params: unknown): z.output<typeof getting> {
+export function requestedTask(params: unknown): z.output<typeof getting> {
   return read(getting, params);
 }
 

@@ -4,16 +4,16 @@ import type { Run, RunEngine } from "../engine/runs.ts";
 import { ASSISTANT, isAssistant } from "../engine/runs.ts";
 import type { World } from "../engine/world.ts";
 import { type Exchange, json, MOST_BODY, type Route } from "../http/route.ts";
-import type { Answer } from "../http/wire.ts";
+import type { Response } from "../http/wire.ts";
 import {
   actionOf,
-  askedTask,
   CODES,
   type Dialect,
   envelope,
   type Id,
   isOver,
   RpcRefusal,
+  requestedTask,
   type Sent,
   sentMessage,
   toWireTask,
@@ -28,7 +28,7 @@ export function agentToAgent(world: World, engine: RunEngine): Route[] {
   const route = (
     method: Route["method"],
     path: string,
-    answer: (exchange: Exchange) => Answer | Promise<Answer>,
+    response: (exchange: Exchange) => Response | Promise<Response>,
   ): Route => ({
     method,
     path,
@@ -37,7 +37,7 @@ export function agentToAgent(world: World, engine: RunEngine): Route[] {
     handle(exchange) {
       // The cards go with the endpoint (documented).
       if (world.settings.http.disable_a2a) throw noRoute(method, path);
-      return answer(exchange);
+      return response(exchange);
     },
   });
   const isLive = () => world.settings.a2a === "live";
@@ -54,7 +54,7 @@ async function post(
   engine: RunEngine,
   { body, headers, params }: Exchange,
   isLive: boolean,
-): Promise<Answer> {
+): Promise<Response> {
   const text = body as string;
   if (Buffer.byteLength(text) > MOST_BODY) return refused(413, `The body is larger than ${MOST_BODY} bytes`);
   let given: unknown;
@@ -103,7 +103,7 @@ async function result(call: Call): Promise<object> {
     throw new RpcRefusal(CODES.unsupported, "Task cancellation is not currently supported");
   const run = begin(call);
   const task = toWireTask(run, { version, status: await run.ended.promise });
-  // The one wrapped answer of A2A 1.0 (docs/platform.md, Agent server).
+  // The one wrapped response of A2A 1.0 (docs/platform.md, Agent server).
   return version === "1.0" ? { task } : task;
 }
 
@@ -132,7 +132,7 @@ function threadOf(engine: RunEngine, { contextId, taskId }: Sent, { isLive }: Di
 }
 
 function getTask({ engine, params, version }: Call): object {
-  const { id, contextId, historyLength } = askedTask(params);
+  const { id, contextId, historyLength } = requestedTask(params);
   const run = engine.runById(id);
   if (run === undefined || (contextId !== undefined && contextId !== run.thread.id)) {
     throw new RpcRefusal(CODES.taskNotFound, `Task '${id}' not found`);
@@ -141,7 +141,7 @@ function getTask({ engine, params, version }: Call): object {
 }
 
 /** A client that disconnects does not end the run. */
-function stream({ id, version }: Call, run: Run): Answer {
+function stream({ id, version }: Call, run: Run): Response {
   const wrap = (result: object) => ({ jsonrpc: "2.0", id, result });
   const progress = async function* () {
     yield wrap(toWireTask(run, { version }));
@@ -153,7 +153,7 @@ function stream({ id, version }: Call, run: Run): Answer {
   return events(progress());
 }
 
-function events(of: Iterable<object> | AsyncIterable<object>): Answer {
+function events(of: Iterable<object> | AsyncIterable<object>): Response {
   const lines = async function* () {
     for await (const one of of) yield `event: message\ndata: ${JSON.stringify(one)}\n\n`;
   };
@@ -165,7 +165,7 @@ function events(of: Iterable<object> | AsyncIterable<object>): Answer {
   };
 }
 
-function card({ query, origin }: Exchange, isLive: boolean): Answer {
+function card({ query, origin }: Exchange, isLive: boolean): Response {
   const { assistant_id: assistant } = checked(
     z.strictObject({ assistant_id: z.string().optional() }),
     query,
@@ -204,6 +204,6 @@ function card({ query, origin }: Exchange, isLive: boolean): Answer {
   });
 }
 
-function refused(status: number, error: string): Answer {
+function refused(status: number, error: string): Response {
   return json({ error }, status);
 }

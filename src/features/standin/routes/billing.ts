@@ -1,23 +1,23 @@
 import { fromQuery, type UsageQuery } from "../billing/query.ts";
-import { answered, type Measure, type Measured, type Usage } from "../billing/usage.ts";
+import { type Measure, type Measured, responded, type Usage } from "../billing/usage.ts";
 import { deploymentMeasures } from "../engine/ledger.ts";
 import type { Settings } from "../engine/settings.ts";
 import { toWireStride } from "../engine/stride.ts";
 import type { Format, World } from "../engine/world.ts";
 import { json, type Route } from "../http/route.ts";
-import type { Answer } from "../http/wire.ts";
+import type { Response } from "../http/wire.ts";
 
 const PATH = "/api/v1/orgs/current/billing/granular-usage";
 
 /** JSON (docs/platform.md, Records) and CSV (CSV export); both need organization:read. */
 export function billing(world: World): Route[] {
-  const route = (format: Format, answer: (usage: Usage, query: UsageQuery) => Answer): Route => ({
+  const route = (format: Format, response: (usage: Usage, query: UsageQuery) => Response): Route => ({
     method: "GET",
     path: format === "json" ? PATH : `${PATH}/export`,
     needs: "organization:read",
     handle({ query: given, fault }) {
       const query = fromQuery(given, world.settings, world.now());
-      return answer(answered(world, query, format, fault), query);
+      return response(responded(world, query, format, fault), query);
     },
   });
   return [

@@ -23,7 +23,7 @@ export function controlPlane(
   const route = (
     method: Route["method"],
     path: string,
-    answer: (given: { params: Readonly<Record<string, string>>; body: unknown }) => unknown,
+    response: (given: { params: Readonly<Record<string, string>>; body: unknown }) => unknown,
     status = 200,
   ): Route => ({
     method,
@@ -31,7 +31,7 @@ export function controlPlane(
     needs: "workspace",
     handle({ params, query, body }) {
       checked(noQuery, query, "query");
-      return json(answer({ params, body }), status);
+      return json(response({ params, body }), status);
     },
   });
   const known = (method: Route["method"]): Templates => {

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { DAY } from "../engine/course.ts";
 import { EVALUATOR_SPEND, type EvaluatorAmounts, type EvaluatorDay } from "../engine/evaluators.ts";
 import type { Fault } from "../engine/faults.ts";
 import { checked, invalid, noRoute, type Refusal } from "../engine/refusal.ts";
+import { DAY } from "../engine/trend.ts";
 import type { World } from "../engine/world.ts";
 import { json, type Route } from "../http/route.ts";
 import { tenantOf } from "./organisation.ts";

@@ -23,14 +23,14 @@ export function organisationRoutes(world: World): Route[] {
     path: string,
     needs: Route["needs"],
     query: z.ZodType<Q>,
-    answer: (query: Q, exchange: Exchange) => unknown,
+    response: (query: Q, exchange: Exchange) => unknown,
   ): Route => ({
     method: "GET",
     path,
     needs,
     handle(exchange) {
       if (!world.settings[setting]) throw noRoute("GET", path);
-      return json(answer(checked(query, exchange.query, "query"), exchange));
+      return json(response(checked(query, exchange.query, "query"), exchange));
     },
   });
   return [
@@ -72,9 +72,9 @@ export function organisationRoutes(world: World): Route[] {
       return { version, billing_installation_id, license_expiration_time: "2099-12-31T00:00:00Z" };
     }),
     // May need more than usage does (documented): `organization:manage` (our guess). One total a metric with usage (our guess).
-    route("bill", "/api/v1/orgs/current/billing/usage", "organization:manage", usageQuery, (asked) =>
+    route("bill", "/api/v1/orgs/current/billing/usage", "organization:manage", usageQuery, (requested) =>
       world.bill
-        .totals({ start: asked.starting_on, end: asked.ending_before })
+        .totals({ start: requested.starting_on, end: requested.ending_before })
         .filter(({ groups }) => groups.size > 0)
         .map(({ metric, start, end, value, groups }) => ({
           customer_id: world.organisation.id,

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { instant, wrongEnd } from "../billing/query.ts";
-import { HOUR } from "../engine/course.ts";
 import type { Fault } from "../engine/faults.ts";
 import { sandboxTypes } from "../engine/organisation.ts";
 import { badRequest, checked, noRoute } from "../engine/refusal.ts";
 import { SANDBOX_COSTS } from "../engine/sandboxes.ts";
+import { HOUR } from "../engine/trend.ts";
 import type { World } from "../engine/world.ts";
 import { json, type Route } from "../http/route.ts";
 import { toWireTime } from "./billing.ts";

@@ -24,8 +24,8 @@ export function tags(world: World): Route[] {
         const { tag_value_id: id } = checked(taggingsQuery, given, "query");
         // An unknown value gives an empty list (our guess).
         const values = valuesOf(world, tenantOf(world, { headers }));
-        const asked = values.filter((one) => id === undefined || one.tag_value_id === id);
-        return json(fault?.kind === "tags" ? spoilt(asked, fault.wrong) : asked);
+        const requested = values.filter((one) => id === undefined || one.tag_value_id === id);
+        return json(fault?.kind === "tags" ? spoilt(requested, fault.wrong) : requested);
       },
     },
   ];

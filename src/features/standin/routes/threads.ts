@@ -2,7 +2,7 @@ import { z } from "zod";
 import { checked, Refusal } from "../engine/refusal.ts";
 import { ASSISTANT, isAssistant, type Run, type RunEngine, type Thread, toWireRun } from "../engine/runs.ts";
 import { json, type Route } from "../http/route.ts";
-import type { Answer } from "../http/wire.ts";
+import type { Response } from "../http/wire.ts";
 
 /** Empty in a route without them. */
 const path = z.object({ thread: z.guid().default(""), run: z.guid().default("") });
@@ -42,16 +42,16 @@ export function threads(engine: RunEngine): Route[] {
     method: Route["method"],
     url: string,
     query: z.ZodType<Q>,
-    answer: (given: Asked<Q>) => Answer | Promise<Answer>,
+    response: (given: Requested<Q>) => Response | Promise<Response>,
   ): Route => ({
     method,
     path: url,
     needs: "no wrong key",
     handle: ({ params, query: given, body }) =>
-      answer({ ids: checked(path, params, "path"), query: checked(query, given, "query"), body }),
+      response({ ids: checked(path, params, "path"), query: checked(query, given, "query"), body }),
   });
-  const thread = ({ ids }: Asked<unknown>): Thread => engine.thread(ids.thread);
-  const run = ({ ids }: Asked<unknown>): Run => engine.run(ids.thread, ids.run);
+  const thread = ({ ids }: Requested<unknown>): Thread => engine.thread(ids.thread);
+  const run = ({ ids }: Requested<unknown>): Run => engine.run(ids.thread, ids.run);
   const RUN = "/threads/:thread/runs/:run";
   return [
     route("POST", "/threads", nothing, ({ body }) => {
@@ -108,7 +108,7 @@ function typeOf(role: string): string {
   return Object.hasOwn(TYPES, role) ? `${TYPES[role]}` : "chat";
 }
 
-interface Asked<Q> {
+interface Requested<Q> {
   readonly ids: z.output<typeof path>;
   readonly query: Q;
   readonly body: unknown;

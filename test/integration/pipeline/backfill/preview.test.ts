@@ -3,7 +3,7 @@ import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
 import { GROUPINGS } from "../../../../src/core/domain/usage/record.ts";
 import { runInline } from "../../../../src/core/pipeline/extract/run-inline.ts";
 import { storeNow } from "../../../../src/core/store/work/fetch-ledger.ts";
-import type { Wish } from "../../../../src/features/backfill/backfill-request.ts";
+import type { BackfillRequest } from "../../../../src/features/backfill/backfill-request.ts";
 import {
   backfillBudget,
   minutesOf,
@@ -19,20 +19,20 @@ import { type Bench, setup } from "../../../support/source.ts";
 
 const ADA = { name: "ada", role: "operator", via: "page" } as const;
 
-async function previewOf(bench: Bench, wish: Partial<Wish> = {}) {
+async function previewOf(bench: Bench, backfillRequest: Partial<BackfillRequest> = {}) {
   const source = previewedOpen(await bench.open());
   const now = await storeNow(bench.store.db);
   const range = { start: bench.dataStart - 3 * DAY_MS, end: bench.today + 5 * DAY_MS };
-  const whole: Wish = {
+  const whole: BackfillRequest = {
     meter: "traces",
     range,
     stride: "day",
     groupings: GROUPINGS,
     reprocess: "missing",
-    ...wish,
+    ...backfillRequest,
   };
   const preview = await previewBackfill(source, whole, { now });
-  return { source, wish: whole, now, preview };
+  return { source, backfillRequest: whole, now, preview };
 }
 
 test("a preview says how many requests are not sent since the workspace has no traces, and the backfill sends the others", async () => {
@@ -41,14 +41,14 @@ test("a preview says how many requests are not sent since the workspace has no t
   await bench.fetch({ wanted: [{ stride: "day", range }], groupings: ["workspace"], reprocess: "missing" });
   const notFinal = { start: bench.today - DAY_MS, end: range.end };
   const groupings = ["workspace", "project"] as const;
-  const { source, wish, preview } = await previewOf(bench, { groupings, range: notFinal });
+  const { source, backfillRequest, preview } = await previewOf(bench, { groupings, range: notFinal });
   const silent = preview.tasks.filter(({ groupBy }) => groupBy === "project").length - 4;
   expect(silent).toBeGreaterThan(0);
   expect(preview.withoutTraces).toBe(silent);
-  const again = await previewBackfill(source, { ...wish, reprocess: "all" }, { now: bench.now });
+  const again = await previewBackfill(source, { ...backfillRequest, reprocess: "all" }, { now: bench.now });
   expect(again.withoutTraces).toBe(0);
-  // Final by workspace, so it is asked for by project alone, and no new answer says that there is nothing.
-  const whole = await previewBackfill(source, { ...wish, range }, { now: bench.now });
+  // Final by workspace, so it is asked for by project alone, and no new response says that there is nothing.
+  const whole = await previewBackfill(source, { ...backfillRequest, range }, { now: bench.now });
   expect(whole.withoutTraces).toBe(0);
   const run = await runInline(await bench.open(), preview.tasks);
   const sent = run.counts.reduce((sum, { requests }) => sum + requests, 0);
@@ -100,10 +100,10 @@ test("a preview counts what is fetched, what is left out and why, what is replac
   expect(all.preview.facts?.records).toBe((await stored(bench.dataStart))[0]?.n);
   expect(all.preview.facts?.closedMonths).toEqual([new Date(bench.dataStart).toISOString().slice(0, 7)]);
   expect(all.preview.digest).not.toBe(preview.digest);
-  const cut = await previewBackfill(all.source, all.wish, { now: all.now, mostRecords: 3 });
+  const cut = await previewBackfill(all.source, all.backfillRequest, { now: all.now, mostRecords: 3 });
   expect(cut.facts).toMatchObject({ records: 3, hasMoreRecords: true });
 
-  // Hours that the server does not answer in are entered, and dropped unsent.
+  // Hours that the server does not support are entered, and dropped unsent.
   await bench.sql(
     "INSERT INTO usage.source_fact (source_id, fact, evidence, probe_after) VALUES (1, 'no_hour', 'test', now() + interval '1 day')",
   );
@@ -134,9 +134,9 @@ test("the time of a backfill follows from what routine syncs leave of the rate l
 // That it is started once, and not where the plan changed meanwhile: web/backfills.test.ts.
 test("what was previewed is what is started, and a plan without requests is refused", async () => {
   const bench = await setup({ workspaces: [0] });
-  const { source, wish, now, preview } = await previewOf(bench, days(bench, 0, 3));
+  const { source, backfillRequest, now, preview } = await previewOf(bench, days(bench, 0, 3));
   const shown = { digest: preview.digest, shownAt: now, windows: windowsOf(preview.tasks) };
-  expect(await startShown(bench.store, source, wish, { shown, by: ADA, now })).toMatchObject({
+  expect(await startShown(bench.store, source, backfillRequest, { shown, by: ADA, now })).toMatchObject({
     outcome: "started",
     backfillId: 1,
   });
@@ -160,15 +160,19 @@ test("what was previewed is what is started, and a plan without requests is refu
   await runInline(await bench.open(), preview.tasks);
   const empty = await previewOf(bench, days(bench, 0, 2));
   const nothing = { digest: empty.preview.digest, shownAt: now, windows: [] };
-  const refused = startShown(bench.store, empty.source, empty.wish, { shown: nothing, by: ADA, now });
+  const refused = startShown(bench.store, empty.source, empty.backfillRequest, {
+    shown: nothing,
+    by: ADA,
+    now,
+  });
   await expect(refused).rejects.toMatchObject({ code: "backfill_empty" });
 });
 
 test("a preview says which of its requests others have under way already", async () => {
   const bench = await setup({ workspaces: [0] });
-  const { source, wish, now, preview } = await previewOf(bench, days(bench, 0, 3));
+  const { source, backfillRequest, now, preview } = await previewOf(bench, days(bench, 0, 3));
   const shown = { digest: preview.digest, shownAt: now, windows: windowsOf(preview.tasks) };
-  await startShown(bench.store, source, wish, { shown, by: ADA, now });
+  await startShown(bench.store, source, backfillRequest, { shown, by: ADA, now });
   const second = await previewOf(bench, days(bench, 0, 3));
   expect(second.preview).toMatchObject({ inFlight: 4, digest: preview.digest, facts: { backfillTasks: 4 } });
   await bench.sql("UPDATE usage.backfill SET state = 'paused'");

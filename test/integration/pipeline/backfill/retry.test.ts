@@ -32,19 +32,19 @@ async function setupBackfill(bench: Bench) {
     groupings: ["workspace" as const],
     workspaceIds,
   };
-  const enter = (some = tasks) =>
+  const create = (some = tasks) =>
     createBackfill(store, { meter: "traces", ...wanted, reprocess: "all", tasks: some, by: ADA });
   const steer = (backfillId: number, action: Steering) =>
     steerBackfill(store, { backfillId, action, by: ADA });
   const of = async (id: number) => (await listBackfills(store.db, { backfillId: id }))[0];
   const take = (most: number) => store.transaction(({ db }) => takeTasksToQueue(db, { sourceId, most }));
-  return { source, store, tasks, enter, steer, of, take };
+  return { source, store, tasks, create, steer, of, take };
 }
 
 test("a finished backfill whose failed tasks are retried runs again, asks for them alone, and is done with nothing failed", async () => {
   const bench = await setup({ workspaces: [0], days: 2 });
-  const { source, store, enter, steer, of } = await setupBackfill(bench);
-  const id = await enter();
+  const { source, store, create, steer, of } = await setupBackfill(bench);
+  const id = await create();
   const match = { path: "granular-usage", query: { group_by: "user" } };
   bench.standin.faults.script({ fault: { kind: "status", status: 503 }, times: 10_000, match });
   await workAll(source);
@@ -57,7 +57,7 @@ test("a finished backfill whose failed tasks are retried runs again, asks for th
   ]);
 
   bench.standin.faults.clear();
-  const asked = bench.standin.requests.count;
+  const requested = bench.standin.requests.count;
   const retried = await steer(id, "retry");
   expect(retried).toMatchObject({ state: "running", finishedAt: null, failed: 0, waiting: before?.failed });
   expect(retried).toMatchObject({ total: before?.total, done: before?.done });
@@ -74,7 +74,7 @@ test("a finished backfill whose failed tasks are retried runs again, asks for th
     done: before?.total,
     total: before?.total,
   });
-  expect(bench.standin.requests.count - asked).toBe(before?.failed);
+  expect(bench.standin.requests.count - requested).toBe(before?.failed);
   expect(await listRuns(store.db, { most: 1 })).toMatchObject([
     { outcome: "done", failed: 0, code: null, reason: null },
   ]);
@@ -92,7 +92,7 @@ test("a finished backfill whose failed tasks are retried runs again, asks for th
 
 test("a cancelled backfill is not retried, and a paused one stays paused with its failed tasks waiting", async () => {
   const bench = await setup({ workspaces: [0], days: 1 });
-  const { store, tasks, enter, steer, of, take } = await setupBackfill(bench);
+  const { store, tasks, create, steer, of, take } = await setupBackfill(bench);
   const fail = async (most: number) => {
     for (const message of await take(most)) {
       const task = await claimTask(store.db, message);
@@ -100,7 +100,7 @@ test("a cancelled backfill is not retried, and a paused one stays paused with it
         await endTask(store.db, { task, state: "failed", code: "test", message: "test" });
     }
   };
-  const first = await enter();
+  const first = await create();
   await fail(3);
   await steer(first, "pause");
   expect(await steer(first, "retry")).toMatchObject({ state: "paused", failed: 0, waiting: tasks.length });
@@ -117,8 +117,8 @@ test("a cancelled backfill is not retried, and a paused one stays paused with it
 
 test("a backfill whose last task ends while its failed ones are retried is not done before they are", async () => {
   const bench = await setup({ workspaces: [0], days: 1 });
-  const { store, enter, of, take, tasks } = await setupBackfill(bench);
-  const id = await enter(tasks.slice(0, 2));
+  const { store, create, of, take, tasks } = await setupBackfill(bench);
+  const id = await create(tasks.slice(0, 2));
   for (const [at, message] of (await take(2)).entries()) {
     const task = await claimTask(store.db, message);
     if (task === undefined) throw new Error("no task");
@@ -142,14 +142,14 @@ test("a backfill whose last task ends while its failed ones are retried is not d
 
 test("whatever order workers and people act in, each task ends once and the counts are those of the tasks", async () => {
   const bench = await setup({ workspaces: [0], days: 1 });
-  const { store, tasks, enter, steer, of, take } = await setupBackfill(bench);
+  const { store, tasks, create, steer, of, take } = await setupBackfill(bench);
   const step = fc.oneof(
     { weight: 4, arbitrary: fc.constant("work" as const) },
     fc.constantFrom("fail", "finish", "retry", "pause", "resume", "stale"),
   );
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), fc.boolean(), async (steps, atOnce) => {
-      const id = await enter(tasks.slice(0, 6));
+      const id = await create(tasks.slice(0, 6));
       const ended: number[] = [];
       let stale: { taskId: number; generation: number }[] = [];
       const end = async (how: "done" | "failed") => {

@@ -12,17 +12,17 @@ const openWith = (bench: Bench, billing: Partial<OpenSource["billing"]>) =>
 
 test("a provider that fails is named by month and asked for three months at most", async () => {
   const bench = await setup({ days: 200, workspaces: [0], standin: { scale: 0.1 } });
-  let asked = 0;
+  let requested = 0;
   const failing = (error: Error, after = 0) => ({
     providerUsage: async () => {
-      if (++asked > after) throw error;
+      if (++requested > after) throw error;
       return [];
     },
   });
   const progress: unknown[] = [];
   const source = await openWith(bench, failing(platformError(500)));
   const result = await checkProvider(source, "all", (step) => progress.push(step));
-  expect(asked).toBe(3);
+  expect(requested).toBe(3);
   expect(result).toMatchObject({ refusal: null, months: [], findings: [], requests: 0, restated: 0 });
   expect(result.failed).toHaveLength(3);
   const months = result.failed.map(({ month }) => month);
@@ -31,7 +31,7 @@ test("a provider that fails is named by month and asked for three months at most
   expect(progress).toMatchObject([{ done: 1 }, { done: 2 }]);
 
   // What failed is asked for again, in order; what was read before it broke off stays.
-  asked = 0;
+  requested = 0;
   const later = await checkProvider(await openWith(bench, failing(platformError(500), 2)), "all");
   expect(later.months.map(({ month }) => month)).toEqual(months.slice(0, 2));
   expect(later.failed).toHaveLength(3);
@@ -45,7 +45,7 @@ test("a provider that fails is named by month and asked for three months at most
 test("limits of the organization are asked for once, and a workspace that alone is refused hides no other", async () => {
   const bench = await setup({ workspaces: [0, 1, 2] });
   const [first = "", second = "", third = ""] = [...bench.workspaceIds].sort();
-  const asked: string[] = [];
+  const requested: string[] = [];
   const refused = async (): Promise<never> => {
     throw platformError(403);
   };
@@ -54,7 +54,7 @@ test("limits of the organization are asked for once, and a workspace that alone 
   };
   const accepted = { isRejecting: false, limitType: null, value: null };
   const read = async (billing: Partial<OpenSource["billing"]>) => {
-    asked.length = 0;
+    requested.length = 0;
     const source = await openWith(bench, billing);
     const result = await readUsageLimits(source);
     const kept = await bench.sql<{ of: string }>(
@@ -64,18 +64,18 @@ test("limits of the organization are asked for once, and a workspace that alone 
   };
   const ofWorkspaces = {
     workspaceLimits: async ({ workspaceId }: { workspaceId: string }) => {
-      asked.push(`limits ${workspaceId}`);
+      requested.push(`limits ${workspaceId}`);
       return workspaceId === second ? refused() : [limit(undefined, 7)];
     },
     workspaceRejection: async ({ workspaceId }: { workspaceId: string }) => {
-      asked.push(`rejection ${workspaceId}`);
+      requested.push(`rejection ${workspaceId}`);
       return workspaceId === second ? refused() : accepted;
     },
   };
   expect(
     await read({ ...ofWorkspaces, organizationLimits: async () => [limit(undefined, 5), limit(first, 6)] }),
   ).toEqual({ read: 2, refusal: null, kept: ["all 5", `${first} 6`].sort() });
-  expect(asked).toEqual([first, second, third].map((id) => `rejection ${id}`));
+  expect(requested).toEqual([first, second, third].map((id) => `rejection ${id}`));
 
   expect(await read({ ...ofWorkspaces, organizationLimits: refused })).toEqual({
     read: 2,

@@ -3,7 +3,7 @@ import { readBill } from "../../../../src/features/costs/read-bill.ts";
 import type { Bench } from "../../../support/source.ts";
 import { setup } from "../../../support/source.ts";
 
-/** Tags of resources, from the platform's answer to the views, against the stand-in's own. */
+/** Tags of resources, from the platform's response to the views, against the stand-in's own. */
 
 const setupTags = (options: Parameters<typeof setup>[0] = {}) =>
   setup({ days: 3, workspaces: [0, 1], ...options, standin: { tags: "on", ...options.standin } });

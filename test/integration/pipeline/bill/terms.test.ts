@@ -155,7 +155,7 @@ test("each part of the bill stands for itself: what is refused is left alone, wh
     limits: undefined,
     period: { read: 1 },
     provider: { refusal: null },
-    failed: [{ part: "usage_limits", code: "answer_invalid" }],
+    failed: [{ part: "usage_limits", code: "response_invalid" }],
   });
   // What was read before stays.
   expect(await uses(bench)).toHaveLength(1);

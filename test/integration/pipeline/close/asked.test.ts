@@ -10,8 +10,8 @@ import { type Bench, setup } from "../../../support/source.ts";
 
 const by = { name: null, role: "operator", via: "command" } as const;
 const iso = (ms: number) => new Date(ms).toISOString().slice(0, 10);
-const refusal = (asked: Promise<unknown>): Promise<string> =>
-  asked.then(
+const refusal = (requested: Promise<unknown>): Promise<string> =>
+  requested.then(
     () => "none",
     ({ code }) => code,
   );

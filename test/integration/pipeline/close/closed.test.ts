@@ -5,7 +5,7 @@ import { planSource } from "../../../../src/core/pipeline/sync/plan.ts";
 import { closedCosts } from "../../../../src/features/costs/closed-costs.store.ts";
 import { adjustmentsOf, countAdjusted } from "../../../../src/features/costs/month-adjustments.store.ts";
 import { adjustedCosts, costlessMonths, unpricedUsage } from "../../../../src/features/costs/prices.store.ts";
-import { enterPrices } from "../../../support/charges.ts";
+import { createPrices } from "../../../support/charges.ts";
 import {
   bench,
   booked,
@@ -137,7 +137,7 @@ test("an id that is first seen after the close is an adjustment of its own", asy
 
 /** One price for all usage, in place of the one before. */
 const changePrice = (unitPrice: string) =>
-  enterPrices(bench.store, [{ sku: "base", unitPrice, from: "2020-01-01" }]);
+  createPrices(bench.store, [{ sku: "base", unitPrice, from: "2020-01-01" }]);
 
 test("a close keeps the prices it was made with; a later price is an adjustment", async () => {
   await load();

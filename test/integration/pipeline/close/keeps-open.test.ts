@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
-import { besideTraces } from "../../../../src/features/costs/beside-traces.store.ts";
+import { otherTraces } from "../../../../src/features/costs/beside-traces.store.ts";
 import { KEEP_PROOF } from "../../../support/by-hand.ts";
 import {
   acceptOpen,
@@ -34,7 +34,7 @@ test("a price counts for a month if it is valid on one of its days, for its sour
   const source = await bench.open();
   const lacks = async () => {
     const monthStart = new Date(month.start).toISOString().slice(0, 10);
-    return (await besideTraces(bench.store.db, { sourceId: source.sourceId, monthStart, range: month }))
+    return (await otherTraces(bench.store.db, { sourceId: source.sourceId, monthStart, range: month }))
       .lacksPrice;
   };
   const priced = async (from: number, to: number, of: number | null = null) => {

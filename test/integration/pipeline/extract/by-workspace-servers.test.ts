@@ -94,7 +94,7 @@ test("a server that keeps its counts by workspace for an hour shows other dimens
   expect(await wrong(bench, () => true)).toEqual([]);
 });
 
-test("a server that answers by workspace only by day says no hour of any dimension, and each day", async () => {
+test("a server that responds by workspace only by day says no hour of any dimension, and each day", async () => {
   const bench = await setup({ workspaces: [BUSY, 4], days: 6 });
   const proxy = await startProxy(bench.standin.url, async ({ url, text }) => {
     const { searchParams, pathname } = url;
@@ -113,7 +113,7 @@ test("a server that answers by workspace only by day says no hour of any dimensi
   const facts = await bench.sql<{ fact: string }>("SELECT fact FROM usage.source_fact ORDER BY 1");
   expect(facts.map(({ fact }) => fact)).toContain("no_hour");
   expect(await wrong(bench, () => true)).toEqual([]);
-  // No hour is zero because of an answer that was none.
+  // No hour is zero because of a response that was none.
   const zeros = await bench.sql(
     `SELECT FROM usage.coverage v JOIN usage.trace_scope c USING (scope_id)
      WHERE c.stride = 'hour' AND NOT EXISTS (SELECT FROM usage.fetch f WHERE f.fetch_number = v.fetch_number AND f.group_by = c.group_by)`,

@@ -14,7 +14,7 @@ import { differences, type Figures, inLedger, inStore } from "../../../support/t
 /** A workspace without traces is asked for by workspace alone. What is stored is what it would be if all had been asked for. */
 
 /** Of the stand-in's workspaces: one with usage, and the one that has none. */
-const [BUSY, QUIET] = [0, 4];
+const [BUSY, IDLE] = [0, 4];
 const DAYS = 5;
 
 /** Requests for usage by each dimension, and how many of them were of a window that another one had. */
@@ -50,13 +50,13 @@ test("what still adds up to its workspaces is not asked for by a sync, until its
   expect((await bench.sync({ settings })).requests).toBeGreaterThan(few);
   expect((await bench.sync({ settings })).requests).toBe(few);
   await pass(bench, KEPT_MINUTES + 1);
-  // Days are, and say that their hours need no answer; some of these are under way by then.
+  // Days are, and say that their hours need no response; some of these are under way by then.
   const { requests: ofDays, run } = await bench.sync({ settings });
-  const askedOf = (stride: string) =>
+  const requestedOf = (stride: string) =>
     run.counts
       .filter((one) => one.groupBy !== "workspace" && one.stride === stride)
       .map((one) => one.requests);
-  expect(askedOf("day")).toEqual([1, 1, 1]);
+  expect(requestedOf("day")).toEqual([1, 1, 1]);
   expect(ofDays).toBeLessThan(all);
   // A failure is asked for again.
   expect((await bench.sync({ settings })).requests).toBe(few);
@@ -108,7 +108,7 @@ test("a task that waited is asked for once its figures are old or can be final, 
       isRoutine: true,
     });
   expect(await worked()).toMatchObject({ outcome: "unchanged", requests: 0 });
-  // Two days later, with the answer by workspace of then.
+  // Two days later, with the response by workspace of then.
   await pass(bench, 2 * 24 * 60);
   const never = { refreshAfterMs: 90 * DAY_MS };
   expect(await worked(never)).toMatchObject({ outcome: "unchanged" });
@@ -123,7 +123,7 @@ function standinChange({ standin, today }: Pick<Bench, "standin" | "today">) {
 }
 
 test("what a server says of a project that its workspace does not have is kept, and asked for again", async () => {
-  const bench = await setup({ workspaces: [QUIET], days: DAYS });
+  const bench = await setup({ workspaces: [IDLE], days: DAYS });
   await bench.sync();
   const { sql, today, workspaceIds } = bench;
   const [scope] = await sql<{ scopeId: number }>(
@@ -134,14 +134,14 @@ test("what a server says of a project that its workspace does not have is kept, 
     window: { stride: "day", start: today - DAY_MS, end: today } as const,
     members: [{ workspaceId: workspaceIds[0] ?? "", scopeId: scope?.scopeId ?? 0 }],
   };
-  beginProject(bench.standin, { workspace: QUIET, at: today - DAY_MS, traces: 7 });
+  beginProject(bench.standin, { workspace: IDLE, at: today - DAY_MS, traces: 7 });
   const source = await bench.open();
   expect(await extractTask(source, task)).toMatchObject({ outcome: "loaded", requests: 1 });
   const [before] = await sql<{ traces: number }>(
     "SELECT sum(traces)::integer AS traces FROM usage.dated_record",
   );
   expect(before).toEqual({ traces: 7 });
-  // The answer by workspace is older than that by project, so it says nothing of it: the server is asked.
+  // The response by workspace is older than that by project, so it says nothing of it: the server is asked.
   expect(await extractTask(source, task, { workspacesSince: 0 })).toMatchObject({
     outcome: "loaded",
     requests: 1,
@@ -171,7 +171,7 @@ test("what a server says of a project that its workspace does not have is kept, 
     requests: 1,
   });
   expect(await sql("SELECT sum(traces)::integer AS traces FROM usage.dated_record")).toEqual([before]);
-  // An answer that was sent before the task was entered is no reason not to ask.
+  // A response that was sent before the task was entered is no reason not to ask.
   expect(
     await extractTask(source, task, { workspacesSince: (await storeNow(source.store.db)) + HOUR_MS }),
   ).toMatchObject({
@@ -190,7 +190,7 @@ const command = fc.oneof(
     weight: 3,
     arbitrary: fc.record({
       do: fc.constant("arrive" as const),
-      workspace: fc.constantFrom(BUSY, QUIET),
+      workspace: fc.constantFrom(BUSY, IDLE),
       hour,
       traces: fc.integer({ min: 1, max: 9 }),
     }),
@@ -239,7 +239,7 @@ test(`over any history of late and moved traces each sync keeps the sums, and ea
       // Nothing is final yet, so that each sync may ask for all of it.
       const settleAfterMs = 30 * DAY_MS;
       const bench = await setup({
-        workspaces: [BUSY, QUIET],
+        workspaces: [BUSY, IDLE],
         days: DAYS,
         settleAfterMs,
         hourlyForMs: 30 * DAY_MS,
@@ -247,8 +247,8 @@ test(`over any history of late and moved traces each sync keeps the sums, and ea
       const { standin, dataStart, today, workspaceIds } = bench;
       const late: Record<number, Late> = {
         [BUSY]: { ...senderOn(standin, BUSY, today - DAY_MS), user: null, key: null },
-        [QUIET]: {
-          project: beginProject(standin, { workspace: QUIET, at: today + HOUR_MS, traces: 0 }),
+        [IDLE]: {
+          project: beginProject(standin, { workspace: IDLE, at: today + HOUR_MS, traces: 0 }),
           user: null,
           key: null,
         },

@@ -46,7 +46,7 @@ test("a day-granular server yields right days, and a few requests show that it h
   const [{ wasted } = { wasted: -1 }] = await bench.sql<{ wasted: number }>(
     "SELECT count(*) AS wasted FROM usage.fetch WHERE stride = 'hour'",
   );
-  // As many as were under way when the first answer came, whatever the number of windows.
+  // As many as were under way when the first response came, whatever the number of windows.
   expect(wasted).toBeLessThanOrEqual(4);
   expect(differences(await inStore(bench), days(bench))).toEqual([]);
   await expectDailyViews(bench);
@@ -66,23 +66,23 @@ test("a day-granular server yields right days, and a few requests show that it h
 test("one stride retry a day asks for hours again, and they come back with the server", async () => {
   const bench = await setup({ workspaces: [0, 1], standin: { contract: "day-granular" } });
   await bench.sync();
-  const asked = async () => {
+  const requested = async () => {
     const rows = await bench.sql<{ n: number }>(
       "SELECT count(*) AS n FROM usage.fetch WHERE stride = 'hour'",
     );
     return rows[0]?.n ?? -1;
   };
-  const first = await asked();
+  const first = await requested();
   await bench.passTime();
   const probed = await bench.sync();
   expect(probed.run.failures).toEqual([]);
-  expect(await asked()).toBe(first + 1);
+  expect(await requested()).toBe(first + 1);
   await bench.sync();
-  expect(await asked()).toBe(first + 1);
+  expect(await requested()).toBe(first + 1);
 
   bench.standin.settings.contract = "tiered";
   await bench.sync();
-  expect(await asked()).toBe(first + 1);
+  expect(await requested()).toBe(first + 1);
   await bench.passTime();
   await bench.sync();
   expect(await capabilitiesOf(bench)).toEqual([]);

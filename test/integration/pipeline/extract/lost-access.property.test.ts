@@ -55,7 +55,7 @@ test("no figure is one that nobody could have read, and the truth is back with a
           beginProject(bench.standin, usage);
         }
       };
-      let isAsked = true;
+      let isRequested = true;
       for (const one of commands) {
         const opened = () => {
           unseen.clear();
@@ -75,8 +75,8 @@ test("no figure is one that nobody could have read, and the truth is back with a
           await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: one.reprocess }, { opened });
         }
         // Work in one process asks in the end what it can still read. The service asks at the first contact that is five minutes later.
-        if (one.do === "sync" || one.do === "backfill") isAsked = !("byQueue" in one && one.byQueue);
-        for (const index of isAsked ? [0, 1].filter((one) => !blind.has(one)) : [])
+        if (one.do === "sync" || one.do === "backfill") isRequested = !("byQueue" in one && one.byQueue);
+        for (const index of isRequested ? [0, 1].filter((one) => !blind.has(one)) : [])
           expect(await untrue(bench, workspaceAt(bench.standin, index).id)).toEqual([]);
       }
       for (const index of PLACES) apply({ do: "regain", place: index });

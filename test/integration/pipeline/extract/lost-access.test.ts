@@ -6,7 +6,7 @@ import { startProxy } from "../../../support/proxy.ts";
 import { type Bench, setReadable, setup, workspaceAt } from "../../../support/source.ts";
 import { differences, inStore, wrongFigures } from "../../../support/tables.ts";
 
-/** A key that loses a workspace gets empty answers. The zeros that it stores until somebody notices are withdrawn. */
+/** A key that loses a workspace gets empty responses. The zeros that it stores until somebody notices are withdrawn. */
 
 interface Figure {
   readonly usage_date: string;
@@ -70,7 +70,7 @@ test.each([true, false])(
     await bench.sync();
     await bench.sync();
     expect(await zeros(bench, 1)).toEqual(NONE);
-    const told = bench.logs.filter((line) => line.code === "zeros_withdrawn");
+    const told = bench.logs.filter((line) => line.code === "zeros_invalidated");
     expect(told).toMatchObject([{ workspaceId: ids[1], zeros: 7 * 4 }]);
     expect(bench.logs.filter((line) => line.code === "workspace_unlisted")).toHaveLength(listing ? 1 : 0);
 
@@ -126,10 +126,10 @@ test("if usage contradicts the statistics of a workspace, every zero that rests 
   const unread = workspaceAt(bench.standin, 1);
   const proxy = await startProxy(bench.standin.url, ({ url, text }) => {
     if (!url.pathname.endsWith("/granular-usage")) return undefined;
-    const answer = JSON.parse(text) as { usage: { dimensions: { workspace_id?: string } }[] };
+    const response = JSON.parse(text) as { usage: { dimensions: { workspace_id?: string } }[] };
     const isAlone = url.searchParams.getAll("workspace_ids").join() === unread.id;
-    const left = answer.usage.filter(({ dimensions }) => !isAlone && dimensions.workspace_id !== unread.id);
-    return JSON.stringify({ ...answer, usage: left });
+    const left = response.usage.filter(({ dimensions }) => !isAlone && dimensions.workspace_id !== unread.id);
+    return JSON.stringify({ ...response, usage: left });
   });
   await bench.sync({ baseUrl: proxy.url });
   expect(await figures(bench, 1)).toMatchObject(Array.from({ length: 7 }, () => ({ traces: 0 })));
@@ -138,7 +138,7 @@ test("if usage contradicts the statistics of a workspace, every zero that rests 
   expect(await wrongFigures(bench)).toEqual([]);
   expect((await figures(bench, 1)).filter(({ is_final }) => is_final)).toHaveLength(3);
   expect(await bench.sql("SELECT * FROM usage.failure")).toEqual([]);
-  expect(bench.logs.filter(({ code }) => code === "zeros_withdrawn")).toMatchObject([
+  expect(bench.logs.filter(({ code }) => code === "zeros_invalidated")).toMatchObject([
     { workspaceIds: [unread.id] },
   ]);
 });
@@ -162,7 +162,7 @@ test("access lost before the second fetch of an emptied window deletes nothing",
   expect(await zeros(bench, 1)).toMatchObject({ days: zerosBefore?.days, months: zerosBefore?.months });
 });
 
-test("a listing proves nothing for a deleted workspace, an answer that names it does", async () => {
+test("a listing proves nothing for a deleted workspace, a response that names it does", async () => {
   const bench = await setup();
   // One with past usage, one that never had any.
   for (const index of [1, 4]) workspaceAt(bench.standin, index).deletedAt = bench.today - 2 * DAY_MS;
@@ -171,7 +171,7 @@ test("a listing proves nothing for a deleted workspace, an answer that names it 
   expect(used.every(({ traces }) => traces !== null)).toBe(true);
   expect(await figures(bench, 4)).toMatchObject(Array.from({ length: 7 }, () => UNVERIFIED));
   const before = await inStore(bench);
-  // A key that no longer reads it gets empty answers, and the listing does not show that.
+  // A key that no longer reads it gets empty responses, and the listing does not show that.
   for (const project of bench.standin.organisation.projects) {
     if (project.workspace === workspaceAt(bench.standin, 1)) project.dropped = true;
   }

@@ -6,7 +6,7 @@ import { storeNow } from "../../../../src/core/store/work/fetch-ledger.ts";
 import { startProxy } from "../../../support/proxy.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
-/** A platform that answers at its contact while its usage is out of order, and then comes back. */
+/** A platform that responds at its contact while its usage is out of order, and then comes back. */
 
 async function missing({ sql }: Bench): Promise<number> {
   const [row] = await sql<{ days: number }>(
@@ -18,12 +18,12 @@ async function missing({ sql }: Bench): Promise<number> {
 /** A round as the service makes it, its tasks done in this process. */
 async function round(bench: Bench, baseUrl = bench.standin.url) {
   const source = await bench.open({ baseUrl });
-  const { askedAgain } = await planSync(source);
+  const { requestedAgain } = await planSync(source);
   await bench.sql("DELETE FROM usage.fetch_task");
   const wanted = routineDemand(source, await storeNow(source.store.db));
   const tasks = await planSource(source, { wanted, reprocess: "missing" });
   const run = await runInline(source, tasks).catch(() => undefined);
-  return { askedAgain, requests: tasks.length, failed: run?.failures.length };
+  return { requestedAgain, requests: tasks.length, failed: run?.failures.length };
 }
 
 test("failures of an outage are retried within two syncs; a task's own failure waits", async () => {
@@ -35,11 +35,11 @@ test("failures of an outage are retried within two syncs; a task's own failure w
   // Each round gives up after some tasks; what it did not come to is asked in the next.
   for (let n = 0; n < 40 && (await round(bench)).requests > 1; n++);
   // All has failed: a round of a platform that is still down asks for one task.
-  expect(await round(bench)).toMatchObject({ askedAgain: 1, requests: 1 });
+  expect(await round(bench)).toMatchObject({ requestedAgain: 1, requests: 1 });
 
   bench.standin.faults.clear();
-  expect(await round(bench)).toMatchObject({ askedAgain: 1, requests: 1, failed: 0 });
-  expect((await round(bench)).askedAgain).toBeGreaterThan(10);
+  expect(await round(bench)).toMatchObject({ requestedAgain: 1, requests: 1, failed: 0 });
+  expect((await round(bench)).requestedAgain).toBeGreaterThan(10);
   expect(await missing(bench)).toBe(0);
 });
 

@@ -25,13 +25,13 @@ test("a proof of access that was already being renewed does not count as newer",
   expect(listings() - before).toBe(3);
 });
 
-test("an empty answer that a second one contradicts retires nothing", async () => {
+test("an empty response that a second one contradicts retires nothing", async () => {
   const bench = await setup({ workspaces: [0] });
   await bench.sync();
   const before = await dump(bench);
   const { projects } = bench.standin.organisation;
   const source = await bench.open({ settings: { hourlyForMs: 0 } });
-  // Empty for one answer of each grouping only: the client hears of the second one through the renewed evidence.
+  // Empty for one response of each grouping only: the client hears of the second one through the renewed evidence.
   for (const project of projects) project.dropped = true;
   const renew = source.access.renew;
   const tasks = await planSource(source, {
@@ -55,7 +55,7 @@ test("an empty answer that a second one contradicts retires nothing", async () =
   expect(await dump(bench)).toEqual(before);
 });
 
-test("two answers that lack all records of different workspaces replace nothing, and the task fails", async () => {
+test("two responses that lack all records of different workspaces replace nothing, and the task fails", async () => {
   const bench = await setup({ workspaces: [0, 1] });
   await bench.sync();
   const before = await inStore(bench);
@@ -66,9 +66,9 @@ test("two answers that lack all records of different workspaces replace nothing,
   if (task === undefined) throw new Error("nothing was planned");
   expect(task.members).toHaveLength(2);
 
-  let asked = 0;
+  let requested = 0;
   const usage: OpenSource["billing"]["usage"] = (query, io) => {
-    const hidden = task.members[asked++]?.workspaceId;
+    const hidden = task.members[requested++]?.workspaceId;
     const onRecords: typeof io.onRecords = (records) =>
       io.onRecords(records.filter((record) => record.dimensionId !== hidden));
     return source.billing.usage(query, { ...io, onRecords });

@@ -7,7 +7,7 @@ import { planSource } from "../../../../src/core/pipeline/sync/plan.ts";
 import { noteRefusal } from "../../../../src/core/store/catalog/sources.ts";
 import {
   claimTask,
-  enterTasks,
+  createTasks,
   releaseTasks,
   takeTasksToQueue,
 } from "../../../../src/core/store/work/tasks.ts";
@@ -26,7 +26,7 @@ async function setupTask(range: { from: number; to: number } = { from: 0, to: 2 
     await planSource(source, { wanted: [{ stride: "day", range: { start, end } }], reprocess: "all" })
   ).filter(({ groupBy }) => groupBy === "project");
   if (planned === undefined) throw new Error("no task");
-  await enterTasks(store.db, { sourceId, tasks: [planned] });
+  await createTasks(store.db, { sourceId, tasks: [planned] });
   const feed = async () => {
     const [ticket] = await store.transaction(({ db }) => takeTasksToQueue(db, { sourceId, most: 1 }));
     if (ticket === undefined) throw new Error("nothing to feed");
@@ -99,7 +99,7 @@ test("a task of two workspaces, of which one was loaded, is fetched whole", asyn
   const tasks = await planSource(source, { wanted: [{ stride: "day", range }], reprocess: "all" });
   const both = tasks.find(({ members }) => members.length === 2);
   if (both === undefined) throw new Error("no task of two workspaces");
-  await enterTasks(store.db, { sourceId, tasks: [both] });
+  await createTasks(store.db, { sourceId, tasks: [both] });
   await extractTask(source, { ...both, members: both.members.slice(0, 1) });
   const [ticket] = await store.transaction(({ db }) => takeTasksToQueue(db, { sourceId, most: 1 }));
   if (ticket === undefined) throw new Error("nothing to feed");
@@ -144,7 +144,7 @@ test.each([
   ["rate_limited", 429],
   ["server_error", 503],
   ["unauthorized", 401],
-] as const)("a task whose every answer is %s is handed back, and is not poisoned", async (code, status) => {
+] as const)("a task whose every response is %s is handed back, and is not poisoned", async (code, status) => {
   const bench = await setupTask();
   bench.standin.faults.script({
     fault: { kind: "status", status, retry_after: 1 },

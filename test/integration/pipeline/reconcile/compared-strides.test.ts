@@ -38,9 +38,9 @@ describe("without a stride", () => {
     bench.standin.ledger.change({ ...sender, at: sender.at + later }, 1);
     const failing = async ({ billing }: OpenSource) => {
       const { exportCsv } = billing;
-      billing.exportCsv = async (query, asking) => {
+      billing.exportCsv = async (query, requesting) => {
         if (query.groupBy === "user") throw platformError(500);
-        return exportCsv(query, asking);
+        return exportCsv(query, requesting);
       };
     };
     const result = await bench.reconcile({ ...EVERY, repair: false }, { opened: failing });

@@ -130,9 +130,9 @@ test("what is not loaded of a kind is not compared, and is said so where it was 
   const bench = await setupMeters({ workspaces: [0] });
   await bench.sync();
   expect((await bench.reconcile()).strides.map(({ meter }) => meter)).toEqual(["traces"]);
-  const asked = await bench.reconcile({ meter: "deployments" }, EVERYTHING);
-  expect(asked).toMatchObject({ windows: 0, strides: [{ meter: "deployments", stride: "day" }] });
-  expect(describeReconcile(asked)).toMatch(
+  const requested = await bench.reconcile({ meter: "deployments" }, EVERYTHING);
+  expect(requested).toMatchObject({ windows: 0, strides: [{ meter: "deployments", stride: "day" }] });
+  expect(describeReconcile(requested)).toMatch(
     /^not compared: deployment usage, stride day, 24 daily figures: not available/m,
   );
 });

@@ -20,17 +20,17 @@ describe("figures that the platform gives two ways", () => {
       { state: "platform_disagrees" },
     ]);
 
-    const asked = await loads();
+    const requested = await loads();
     const again = await reconcile();
     expect(again).toMatchObject({ open: 0, platformDisagrees: 1 });
     expect(again.repaired).toBeUndefined();
-    expect(await loads()).toBe(asked);
+    expect(await loads()).toBe(requested);
 
     // A number that changed opens it anew; the JSON is asked once more.
     change((cells, row) => (row === 0 ? plus(cells, 6) : cells));
     expect(await reconcile(PROJECTS)).toMatchObject({ open: 1, platformDisagrees: 0 });
     expect(await reconcile()).toMatchObject({ open: 0, platformDisagrees: 1 });
-    expect(await loads()).toBe(asked + 1);
+    expect(await loads()).toBe(requested + 1);
 
     change((cells) => cells);
     expect(await reconcile()).toMatchObject({ open: 0, platformDisagrees: 0 });
@@ -64,7 +64,7 @@ describe("figures that the platform gives two ways", () => {
     expect(await bench.sql("SELECT FROM usage.restatement")).toEqual([]);
   });
 
-  test("stay open after an answer that could not be loaded", async () => {
+  test("stay open after a response that could not be loaded", async () => {
     const { bench, change, reconcile } = await behindProxy();
     change((cells, row) => (row === 0 ? plus(cells, 5) : cells));
     bench.standin.faults.script({
@@ -110,17 +110,17 @@ test("what a damaged export lacks is withdrawn where the second look agrees with
 });
 
 describe("a load that comes between", () => {
-  /** The exports of this bench, with something done behind each answer. */
+  /** The exports of this bench, with something done behind each response. */
   const withLoads = (bench: Bench, times: number) =>
     bench.reconcile(PROJECTS, {
       opened: (source) => {
         const { exportCsv } = source.billing;
         let left = times;
         Object.assign(source.billing, {
-          exportCsv: async (...asked: Parameters<typeof exportCsv>) => {
-            const exported = await exportCsv(...asked);
+          exportCsv: async (...requested: Parameters<typeof exportCsv>) => {
+            const exported = await exportCsv(...requested);
             if (left-- > 0) {
-              const range = { start: asked[0].start, end: asked[0].end };
+              const range = { start: requested[0].start, end: requested[0].end };
               await bench.fetch({
                 wanted: [{ stride: "day", range }],
                 reprocess: "all",
@@ -148,14 +148,14 @@ test("only mismatching days are fetched again, in the fewest windows", async () 
   await bench.sync();
   const at = (day: number) => bench.dataStart + day * DAY_MS;
   for (const day of [2, 9, 30]) bench.standin.ledger.change(senderOn(bench.standin, 0, at(day)), 4);
-  const asked = bench.standin.requests.count;
+  const requested = bench.standin.requests.count;
   const result = await bench.reconcile(REPAIR);
   expect(result).toMatchObject({ open: 0, repaired: { differences: 3, mended: 3 } });
   // Three days within 31: one window. Two windows hold all days at first; then JSON and export once
   // each; three at contact, and two that prove access at the end.
   expect(result.repaired?.run.counts.map(({ requests }) => requests)).toEqual([1]);
   expect(result.requests).toBe(3);
-  expect(bench.standin.requests.count - asked).toBeLessThanOrEqual(9);
+  expect(bench.standin.requests.count - requested).toBeLessThanOrEqual(9);
   const windows = await bench.sql<{ period_start: Date; period_end: Date }>(
     "SELECT period_start, period_end FROM usage.fetch ORDER BY fetch_number DESC LIMIT 2",
   );
@@ -185,7 +185,7 @@ test("an export without a proven end repairs what it holds, and nothing counts a
   expect(await bench.sql("SELECT FROM usage.reconciled")).toEqual([]);
 });
 
-test("a repair that would delete a whole window needs a second answer, as in any sync", async () => {
+test("a repair that would delete a whole window needs a second response, as in any sync", async () => {
   const bench = await setup({ workspaces: [0] });
   await bench.sync();
   for (const project of bench.standin.organisation.projects) project.dropped = true;

@@ -21,7 +21,7 @@ describe("an export that cannot be trusted", () => {
     });
     const result = await bench.reconcile({ groupings: ["user"] });
     expect(result).toMatchObject({ compared: 0, differences: [] });
-    expect(result.failures.map(({ code }) => code)).toEqual(["answer_cut"]);
+    expect(result.failures.map(({ code }) => code)).toEqual(["response_cut"]);
     expect(await dump(bench)).toEqual(before);
     // One attempt that is whole makes it good.
     bench.standin.faults.script({
@@ -68,9 +68,9 @@ describe("an export that cannot be trusted", () => {
       const proxy = await startProxy(bench.standin.url, ({ url, text }) =>
         url.pathname.endsWith("/export") && left-- > 0 ? cut(text) : undefined,
       );
-      const asked = { groupings: ["project"] } as const;
+      const requested = { groupings: ["project"] } as const;
       // The next attempt is whole.
-      expect(await bench.reconcile(asked, { baseUrl: proxy.url })).toMatchObject({
+      expect(await bench.reconcile(requested, { baseUrl: proxy.url })).toMatchObject({
         open: 0,
         failures: [],
         requests: 2,
@@ -80,8 +80,8 @@ describe("an export that cannot be trusted", () => {
       expect(proved).toHaveLength(1);
       // Where every attempt is cut, nothing was compared, and what was proved stays.
       left = 100;
-      const always = await bench.reconcile(asked, { baseUrl: proxy.url });
-      expect(always).toMatchObject({ open: 0, compared: 0, failures: [{ code: "answer_cut" }] });
+      const always = await bench.reconcile(requested, { baseUrl: proxy.url });
+      expect(always).toMatchObject({ open: 0, compared: 0, failures: [{ code: "response_cut" }] });
       expect(await bench.sql("SELECT FROM usage.difference WHERE compared_with = 'export'")).toEqual([]);
       expect(await bench.sql("SELECT scope_id, period_start, period_end FROM usage.reconciled")).toEqual(
         proved,
@@ -111,9 +111,9 @@ describe("an export that cannot be trusted", () => {
           );
           return;
         }
-        const answer = await fetch(url, { headers: { "x-api-key": bench.standin.apiKey } });
+        const response = await fetch(url, { headers: { "x-api-key": bench.standin.apiKey } });
         socket.end(
-          `HTTP/1.1 ${answer.status} OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n${await answer.text()}`,
+          `HTTP/1.1 ${response.status} OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n${await response.text()}`,
         );
       });
     });

@@ -20,9 +20,9 @@ async function setupHandle() {
   let [now, key, contacts] = [0, "first", 0];
   const { organization } = source.billing;
   const billing = Object.assign(source.billing, {
-    organization: async (...asked: Parameters<typeof organization>) => {
+    organization: async (...requested: Parameters<typeof organization>) => {
       contacts += 1;
-      return organization(...asked);
+      return organization(...requested);
     },
   });
   const deps = {
@@ -136,17 +136,17 @@ test("access is proven anew once half of the proof's time is used up", async () 
   const { bench, handle, passTime } = await setupHandle();
   const { access } = await handle.open();
   const { requests } = bench.standin;
-  const asked = async () => {
+  const requested = async () => {
     const before = requests.count;
     await access.fresh();
     return requests.count - before;
   };
   passTime(ACCESS_PROVEN_FOR_MS / 2);
-  expect(await asked()).toBe(0);
+  expect(await requested()).toBe(0);
   passTime(1);
-  // The listing, and an answer over all of time.
-  expect(await asked()).toBe(2);
-  expect(await asked()).toBe(0);
+  // The listing, and a response over all of time.
+  expect(await requested()).toBe(2);
+  expect(await requested()).toBe(0);
 });
 
 test("a refusal of a key that was replaced while it was noted is lifted", async () => {

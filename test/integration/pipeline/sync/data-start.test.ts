@@ -25,7 +25,7 @@ const statuses = (bench: Bench, of = "") =>
   );
 
 /** Without usage on the first three of six days. */
-const quietAtFirst = async () => {
+const idleAtFirst = async () => {
   const today = Math.floor(now() / DAY_MS) * DAY_MS;
   const bench = await setup({ days: 6, workspaces: [0], standin: { dataStart: dayOf(today - 3 * DAY_MS) } });
   return { bench, start: bench.dataStart, later: dayOf(bench.dataStart + 3 * DAY_MS) };
@@ -73,7 +73,7 @@ test("a data start that is configured earlier moves at contact, and the days bet
 });
 
 test("moved later by command, nothing before it is expected, stored or asked for", async () => {
-  const { bench, later } = await quietAtFirst();
+  const { bench, later } = await idleAtFirst();
   await bench.sync();
   const { sourceId } = await bench.open();
   await bench.sql(
@@ -111,7 +111,7 @@ test("moved later by command, nothing before it is expected, stored or asked for
 });
 
 test("a window that was planned before the data start moved later is not loaded", async () => {
-  const { bench, start, later } = await quietAtFirst();
+  const { bench, start, later } = await idleAtFirst();
   await bench.sync();
   const source = await bench.open();
   await moveDataStart(bench.store, { sourceId: source.sourceId, to: later, by: BY });

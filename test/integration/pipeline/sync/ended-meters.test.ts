@@ -28,7 +28,7 @@ test.each([
   expect(await inMeterStore(bench)).toEqual(before);
 });
 
-test("a server that does not say whether it is self-hosted, and answers no long-lived trace, is not known to count them", async () => {
+test("a server that does not say whether it is self-hosted, and responds no long-lived trace, is not known to count them", async () => {
   const bench = await setup({ standin: { contract: "day-granular", serverVersion: "0.16.0" } });
   // As of an installation that names neither itself nor its license.
   const open = async () => {
@@ -54,7 +54,7 @@ test("a server that does not say whether it is self-hosted, and answers no long-
   );
 });
 
-test("an answer without any deployment usage ends nothing that was counted", async () => {
+test("a response without any deployment usage ends nothing that was counted", async () => {
   const bench = await setupEarlyDeployments();
   await bench.sync(EVERYTHING);
   bench.standin.settings.deploymentUsage = "off";

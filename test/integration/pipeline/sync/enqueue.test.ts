@@ -9,7 +9,7 @@ import {
 import { planSource } from "../../../../src/core/pipeline/sync/plan.ts";
 import { planSync } from "../../../../src/core/pipeline/sync/sync.ts";
 import { createBackfill } from "../../../../src/core/store/work/backfills.ts";
-import { claimTask, endTask, enterTasks } from "../../../../src/core/store/work/tasks.ts";
+import { claimTask, createTasks, endTask } from "../../../../src/core/store/work/tasks.ts";
 import { EVERYTHING, setupMeters } from "../../../support/meters.ts";
 import { setup } from "../../../support/source.ts";
 
@@ -53,7 +53,7 @@ test("waiting tasks are enqueued once, and a message says whether it is of the r
   const { store, sourceId, tasks, messages, states, backfill, about } = await setupQueue();
   expect(tasks).toHaveLength(4);
   expect(await enqueueTasks(store, about)).toEqual({ fed: 0 });
-  await enterTasks(store.db, { sourceId, tasks });
+  await createTasks(store.db, { sourceId, tasks });
   expect(await enqueueTasks(store, about)).toEqual({ fed: 4 });
   expect([...messages.values()]).toMatchObject(Array(4).fill({ generation: 1, routine: true }));
   expect(await states()).toEqual([{ state: "queued", n: 4 }]);
@@ -66,7 +66,7 @@ test("waiting tasks are enqueued once, and a message says whether it is of the r
 
 test("a message that is lost is enqueued again, and one whose task is not queued is removed", async () => {
   const { bench, store, sourceId, tasks, messages, states, about } = await setupQueue();
-  await enterTasks(store.db, { sourceId, tasks });
+  await createTasks(store.db, { sourceId, tasks });
   await enqueueTasks(store, about);
   const [lost = ""] = messages.keys();
   const nothing = { requeued: 0, removed: 0, finishedBackfills: 0 };
@@ -135,7 +135,7 @@ test("a backfill ends with its last task, whether somebody enqueues or requeues"
 test("a sync enters what is missing, of meters that it learns of too, and enters nothing twice", async () => {
   const bench = await setupMeters({ workspaces: [0], days: 3 });
   const source = await bench.open(EVERYTHING);
-  const { entered, planned } = await planSync(source);
+  const { created, planned } = await planSync(source);
   const byMeter = await bench.sql<{ meter: string; n: number }>(
     `SELECT concat_ws(' ', c.kind, c.trace_tier) AS meter, count(*)::integer AS n
      FROM usage.fetch_task s JOIN usage.scope c ON c.scope_id = s.scope_ids[1] GROUP BY 1 ORDER BY 1`,
@@ -145,12 +145,12 @@ test("a sync enters what is missing, of meters that it learns of too, and enters
     "traces all",
     "traces longlived",
   ]);
-  expect(entered).toBe(byMeter.reduce((all, { n }) => all + n, 0));
-  // Windows by project, user and key wait for the answer by workspace.
+  expect(created).toBe(byMeter.reduce((all, { n }) => all + n, 0));
+  // Windows by project, user and key wait for the response by workspace.
   const others = await bench.sql(
     `SELECT FROM usage.fetch_task t JOIN usage.scope c ON c.scope_id = t.scope_ids[1]
      WHERE c.kind = 'traces' AND t.group_by <> 'workspace'`,
   );
-  expect([others, planned > entered]).toEqual([[], true]);
-  expect(await planSync(source)).toMatchObject({ entered: 0, planned: 0 });
+  expect([others, planned > created]).toEqual([[], true]);
+  expect(await planSync(source)).toMatchObject({ created: 0, planned: 0 });
 });

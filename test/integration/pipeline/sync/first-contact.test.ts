@@ -133,7 +133,7 @@ describe("passing faults", () => {
   });
 });
 
-describe("without an answer over all of time", () => {
+describe("without a response over all of time", () => {
   /** Fails nothing that a sync asks for once everything is loaded. */
   const about = (bench: Bench) => ({
     from: new Date(bench.dataStart).toISOString(),

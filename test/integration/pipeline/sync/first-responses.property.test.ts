@@ -3,8 +3,8 @@ import { expect, onTestFinished, test } from "vitest";
 import { UnreachableError } from "../../../../src/core/base/errors.ts";
 import { isLoaded } from "../../../../src/core/domain/coverage/range-status.ts";
 import { HOUR_MS } from "../../../../src/core/domain/time/stride.ts";
-import { statusOfAsked } from "../../../../src/core/pipeline/sync/asked-range.ts";
 import { keptDemand } from "../../../../src/core/pipeline/sync/plan.ts";
+import { statusOfRequested } from "../../../../src/core/pipeline/sync/requested-range.ts";
 import { unknownMeters } from "../../../../src/core/store/catalog/source-meters.ts";
 import { storeNow } from "../../../../src/core/store/work/fetch-ledger.ts";
 import type { FaultStep } from "../../../../src/features/standin/engine/faults.ts";
@@ -110,7 +110,7 @@ async function openOn(base: Bench): Promise<Bench & { end(): Promise<void> }> {
     sync: () => base.sync(how),
     passTime: async () => {
       await sql("UPDATE usage.failure SET retry_at = now() - interval '1 s'");
-      await sql("UPDATE usage.source_meter SET ask_again_at = now()");
+      await sql("UPDATE usage.source_meter SET request_again_at = now()");
     },
     end: drop,
   };
@@ -170,7 +170,7 @@ test(`no failing response hides a kind of usage (seed ${SEED})`, {
       const bench = await openOn(base);
       try {
         for (let nth = 0; nth < 2; nth++) {
-          const { isWhole } = await syncAndAsk(bench, given, truth);
+          const { isWhole } = await syncAndRequest(bench, given, truth);
           if (isWhole) silent++;
           else heard++;
         }
@@ -178,7 +178,7 @@ test(`no failing response hides a kind of usage (seed ${SEED})`, {
         let isWhole = false;
         for (let nth = 0; nth < 3 && !isWhole; nth++) {
           await bench.passTime();
-          ({ isWhole } = await syncAndAsk(bench, given, truth));
+          ({ isWhole } = await syncAndRequest(bench, given, truth));
         }
         expect(isWhole).toBe(true);
         expect(await inMeterStore(bench)).toEqual(truth);
@@ -195,7 +195,7 @@ test(`no failing response hides a kind of usage (seed ${SEED})`, {
 });
 
 /** A sync, and what it and the commands say of its result: never that all is there while something is missing. */
-async function syncAndAsk(
+async function syncAndRequest(
   bench: Bench,
   given: History,
   truth: ReadonlyMap<string, number>,
@@ -209,7 +209,7 @@ async function syncAndAsk(
   const source = await bench.open();
   const { db } = bench.store;
   const wanted = keptDemand(source, await storeNow(db));
-  const lines = await statusOfAsked(db, source, { wanted, workspaceIds: source.workspaceIds });
+  const lines = await statusOfRequested(db, source, { wanted, workspaceIds: source.workspaceIds });
   const isWhole =
     stopped === undefined &&
     (await unknownMeters(db, source.sourceId)).length === 0 &&

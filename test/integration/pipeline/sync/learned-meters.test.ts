@@ -106,14 +106,14 @@ test("what is counted is tested where it was found, not in every workspace", asy
   const source = await bench.open(SANDBOXES);
   // Whatever the order of their ids.
   for (const workspaceIds of [bench.workspaceIds, bench.workspaceIds.toReversed()]) {
-    const asked: (string | undefined)[] = [];
+    const requested: (string | undefined)[] = [];
     const { billing } = source;
     const usage: typeof billing.usage = (query, io) => {
-      asked.push(...query.workspaceIds);
+      requested.push(...query.workspaceIds);
       return billing.usage(query, io);
     };
     await learnMeters({ ...source, workspaceIds, billing: { ...billing, usage } }, new Set(["sandboxes"]));
-    expect(asked).toEqual([used]);
+    expect(requested).toEqual([used]);
   }
 });
 

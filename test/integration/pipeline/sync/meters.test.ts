@@ -108,7 +108,7 @@ test.each([
     /no deployment usage/,
   ],
 ] as const)(
-  "%s is learned as such, and nothing of its answers is stored",
+  "%s is learned as such, and nothing of its responses is stored",
   async (_, settings, tiers, deployments) => {
     const bench = await setup({ standin: settings });
     const { run, source } = await bench.sync(EVERYTHING);

@@ -70,7 +70,7 @@ test("a plan is what is wanted, but for final time, failures that are not due, a
     fc.asyncProperty(
       given,
       async ({ scopes, wanted: [from, length], reprocess, retry, dataStart: first }) => {
-        await enter(
+        await create(
           bench,
           sourceId,
           scopes.map((time, i) => ({ ...time, scopeId: known[i]?.scopeId ?? 0 })),
@@ -79,7 +79,7 @@ test("a plan is what is wanted, but for final time, failures that are not due, a
         const wanted = [{ stride: "day" as const, range }];
         const dataStart = at(first);
         const inFlight = await tasksInFlight(store.db, sourceId);
-        const asked = { wanted, groupings: GROUPINGS, reprocess, retry };
+        const requested = { wanted, groupings: GROUPINGS, reprocess, retry };
         const expected = (isFlying: boolean) =>
           planTasks({
             meter: "traces",
@@ -94,8 +94,8 @@ test("a plan is what is wanted, but for final time, failures that are not due, a
             })),
           });
         const meters = new Map([["traces" as const, dataStart]]);
-        expect(await planSource({ ...source, meters }, { ...asked, inFlight })).toEqual(expected(true));
-        expect(await planSource({ ...source, meters }, asked)).toEqual(expected(false));
+        expect(await planSource({ ...source, meters }, { ...requested, inFlight })).toEqual(expected(true));
+        expect(await planSource({ ...source, meters }, requested)).toEqual(expected(false));
         for (const [i, { scopeId }] of known.entries()) {
           const flying = (scopes[i] as Scope).flying.filter(({ isPaused }) => !isPaused);
           const whole: Interval[] = flying.map(({ start, days }) => ({
@@ -140,7 +140,7 @@ interface Part {
   readonly value: boolean;
 }
 
-async function enter(
+async function create(
   bench: Bench,
   sourceId: number,
   scopes: readonly (Scope & { scopeId: number })[],

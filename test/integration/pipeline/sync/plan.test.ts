@@ -162,13 +162,13 @@ test("a sync enters a due failure outside of what it keeps, once, and none that 
   await fail(TWO, days(50, 50 + 2 / 24), PAST, "hour");
   await fail(TWO, days(60, 60 + 2 / 24), AHEAD, "hour");
   await planSync(source);
-  expect(await planSync(source)).toMatchObject({ entered: 0 });
-  const entered = await bench.sql<{ from: number; until: number }>(
+  expect(await planSync(source)).toMatchObject({ created: 0 });
+  const created = await bench.sql<{ from: number; until: number }>(
     `SELECT extract(epoch FROM period_start) * 1000 AS "from", extract(epoch FROM period_end) * 1000 AS until
      FROM usage.fetch_task WHERE stride = 'hour' AND period_start < $1`,
     [iso(days(90, 90))[0]],
   );
-  expect(entered.map(({ from, until }) => ({ start: Number(from), end: Number(until) }))).toEqual([
+  expect(created.map(({ from, until }) => ({ start: Number(from), end: Number(until) }))).toEqual([
     days(50, 50 + 2 / 24),
   ]);
 });

@@ -59,7 +59,7 @@ describe("the requests that a sync needs", () => {
   test("are in a warning of each sync that is allowed fewer and finds tasks of an earlier one", async () => {
     const bench = await setup({ days: 6 });
     const warnings = () => bench.logs.filter((line) => line.code === "rate_budget_short");
-    const { entered } = await planSync(await bench.open());
+    const { created } = await planSync(await bench.open());
     const short = { config: { rateLimit: 1 }, settings: { syncEveryMs: 10_000 } };
     expect(await planSync(await bench.open(short))).toMatchObject({ putOff: 0 });
     expect(warnings()).toEqual([]);
@@ -75,7 +75,7 @@ describe("the requests that a sync needs", () => {
         [state],
       );
     }
-    expect(await planSync(await bench.open(short))).toMatchObject({ putOff: entered });
+    expect(await planSync(await bench.open(short))).toMatchObject({ putOff: created });
     expect(warnings()).toMatchObject([
       {
         level: 40,
@@ -87,7 +87,7 @@ describe("the requests that a sync needs", () => {
       },
     ]);
     const [all] = await putOffTasks(bench.store.db, short.settings);
-    expect(all).toMatchObject({ source: "default", tasks: entered, quiet: 0, ahead: entered + 1 });
+    expect(all).toMatchObject({ source: "default", tasks: created, quiet: 0, ahead: created + 1 });
     expect(await putOffTasks(bench.store.db, { syncEveryMs: 900_000 })).toEqual([]);
   });
 
@@ -101,13 +101,13 @@ describe("the requests that a sync needs", () => {
       [bench.workspaceIds[1]],
     );
     const source = await bench.open({ settings: { refreshAfterMs: 0 } });
-    const { entered } = await planSync(source);
+    const { created } = await planSync(source);
     const messages = await bench.store.transaction(({ db }) =>
-      takeTasksToQueue(db, { sourceId: source.sourceId, most: entered }),
+      takeTasksToQueue(db, { sourceId: source.sourceId, most: created }),
     );
     for (const message of messages) await workMessage(source, { ...message, isLastAttempt: true });
     const quiet = await bench.sql<{ id: string; others: boolean; quiet: boolean }>(
-      `SELECT DISTINCT workspace_ids[1] AS id, group_by <> 'workspace' AS others, is_quiet AS quiet FROM usage.fetch_task
+      `SELECT DISTINCT workspace_ids[1] AS id, group_by <> 'workspace' AS others, is_idle AS quiet FROM usage.fetch_task
        WHERE group_by <> 'workspace' ORDER BY 1`,
     );
     const [busy, idle] = bench.workspaceIds;

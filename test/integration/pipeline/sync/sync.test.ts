@@ -43,7 +43,7 @@ test("a second sync fetches only provisional time and changes nothing", async ()
   const bench = await setup({ hourlyForMs: 5 * DAY_MS });
   await bench.sync();
   const before = await dump(bench);
-  const asked = (await fetched(bench)).reduce((sum, { n }) => sum + n, 0);
+  const requested = (await fetched(bench)).reduce((sum, { n }) => sum + n, 0);
   const { run } = await bench.sync();
   expect(await dump(bench)).toEqual(before);
   for (const { rows } of run.counts) {
@@ -52,7 +52,7 @@ test("a second sync fetches only provisional time and changes nothing", async ()
   }
   const second = await bench.sql<{ period_start: Date; n: number }>(
     "SELECT period_start FROM usage.fetch WHERE purpose = 'load' ORDER BY fetch_number OFFSET $1",
-    [asked],
+    [requested],
   );
   expect(second.length).toBeGreaterThan(0);
   for (const { period_start } of second)

@@ -7,7 +7,7 @@ import { openIncidents } from "../../../../src/features/alerts/conditions.ts";
 import { otherUsage } from "../../../../src/features/costs/other-usage.store.ts";
 import { TOOLS } from "../../../../src/features/mcp/tools.ts";
 import type { FaultStep } from "../../../../src/features/standin/engine/faults.ts";
-import { enterPrices } from "../../../support/charges.ts";
+import { createPrices } from "../../../support/charges.ts";
 import { now } from "../../../support/clock.ts";
 import { runHere } from "../../../support/in-process.ts";
 import { openBench } from "../../../support/source.ts";
@@ -27,7 +27,7 @@ const MATCHES: readonly NonNullable<FaultStep["match"]>[] = [
   { path: "/evaluators/spend" },
 ];
 
-/** Of a proxy that asks to sign in: no other attempt would get another answer. */
+/** Of a proxy that asks to sign in: no other attempt would get another response. */
 const FOREIGN = {
   kind: "status",
   status: 200,
@@ -67,7 +67,7 @@ beforeAll(async () => {
   });
   for (const match of MATCHES) bench.standin.faults.script({ fault: FOREIGN, times: 100_000, match });
   first = await run("sync", "--inline");
-  await enterPrices(bench.store, [
+  await createPrices(bench.store, [
     { sku: "long", measure: "longlived", unitPrice: "1", from: "2020-01-01" },
     { sku: "short", measure: "shortlived", unitPrice: "1", from: "2020-01-01" },
   ]);
@@ -157,7 +157,7 @@ test("an alert fires an hour later, and not before", async () => {
 test("an AI client is told of each", async () => {
   const { db } = bench.store;
   const sources = { config: readConfig({}), store: bench.store, db, reader: "usage_reader" } as const;
-  expectNamed(JSON.stringify(await TOOLS.status?.answer(sources, {})));
+  expectNamed(JSON.stringify(await TOOLS.status?.response(sources, {})));
 });
 
 test("a month of which it is known that none was counted is not held open by them", async () => {

@@ -56,12 +56,12 @@ describe("a known finding", () => {
     const source = await bench.open({
       opened: ({ billing }) => {
         const { usage } = billing;
-        const asked = new Set<string>();
+        const requested = new Set<string>();
         Object.assign(billing, {
           usage: async (...call: Parameters<typeof usage>) => {
             const query = JSON.stringify(call[0]);
-            if (asked.has(query)) throw platformError(500);
-            asked.add(query);
+            if (requested.has(query)) throw platformError(500);
+            requested.add(query);
             return usage(...call);
           },
         });
@@ -138,17 +138,17 @@ test("days that were loaded again after a total was requested are not compared w
       const { usage } = billing;
       let isFirst = true;
       Object.assign(billing, {
-        usage: async (...asked: Parameters<typeof usage>) => {
-          const answer = await usage(...asked);
+        usage: async (...requested: Parameters<typeof usage>) => {
+          const response = await usage(...requested);
           if (isFirst) {
             isFirst = false;
-            // The answer is on its way; meanwhile a restatement is loaded.
+            // The response is on its way; meanwhile a restatement is loaded.
             bench.standin.ledger.change(senderOn(bench.standin, WORKSPACE, day), 4);
             const range = { start: day, end: day + DAY_MS };
             const wanted = [{ stride: "day" as const, range }];
             await bench.fetch({ wanted, reprocess: "all", groupings: ["workspace"] });
           }
-          return answer;
+          return response;
         },
       });
     },

@@ -7,10 +7,10 @@ import {
   type Stride,
 } from "../../../../src/core/domain/time/stride.ts";
 import type { Window } from "../../../../src/core/domain/time/window.ts";
-import { AnswerCollector } from "../../../../src/core/domain/usage/answer.ts";
 import type { GroupBy } from "../../../../src/core/domain/usage/record.ts";
+import { ResponseCollector } from "../../../../src/core/domain/usage/response.ts";
 import { FIRST_DAY } from "../setup.ts";
-import type { ModelAnswer, ModelRecord } from "./model.ts";
+import type { ModelRecord, ModelResponse } from "./model.ts";
 import type { Fault } from "./statements.ts";
 
 /**
@@ -18,8 +18,8 @@ import type { Fault } from "./statements.ts";
  * the number of choices. `advance` moves the clock before the fetch is stamped.
  */
 export type Command<Q = Question> =
-  /** Asked now. A later step delivers the answer: in any order, once, twice or never. */
-  | { readonly do: "ask"; readonly advance: number; readonly question: Q; readonly rows: readonly Row[] }
+  /** Asked now. A later step delivers the response: in any order, once, twice or never. */
+  | { readonly do: "request"; readonly advance: number; readonly question: Q; readonly rows: readonly Row[] }
   | { readonly do: "deliver"; readonly pick: number; readonly again: boolean; readonly fault: Fault | null }
   /** Asked and delivered at once. */
   | {
@@ -48,7 +48,7 @@ export type Command<Q = Question> =
       readonly names: readonly number[];
       readonly deleted: boolean;
     }
-  /** An answer over all of time that names the workspaces whose bits are set. */
+  /** A response over all of time that names the workspaces whose bits are set. */
   | {
       readonly do: "name";
       readonly advance: number;
@@ -116,10 +116,10 @@ export function workspacesOf({ workspaces }: Pick<Question, "workspaces">): stri
 
 export function recordsOf(question: Question, rows: readonly Row[]): ModelRecord[] {
   const { start, end, stride } = windowOf(question);
-  const asked = workspacesOf(question);
+  const requested = workspacesOf(question);
   const size = STRIDE_MS[stride];
   return rows.map((row) => {
-    const workspaceId = asked[row.workspace % asked.length] as string;
+    const workspaceId = requested[row.workspace % requested.length] as string;
     return {
       workspaceId,
       id: question.groupBy === "workspace" ? workspaceId : row.id,
@@ -135,10 +135,10 @@ export function listedName(i: number): string | null {
   return NAMES[i] ?? null;
 }
 
-/** Collects an answer as the client does, in batches. A window of one bucket may leave the bucket unnamed. */
-export function collect(answer: ModelAnswer): AnswerCollector {
-  const { groupBy, stride, start, end, workspaceIds, records } = answer;
-  const collector = new AnswerCollector({ window: { stride, start, end }, groupBy, workspaceIds });
+/** Collects a response as the client does, in batches. A window of one bucket may leave the bucket unnamed. */
+export function collect(response: ModelResponse): ResponseCollector {
+  const { groupBy, stride, start, end, workspaceIds, records } = response;
+  const collector = new ResponseCollector({ window: { stride, start, end }, groupBy, workspaceIds });
   const single = end - start === STRIDE_MS[stride];
   const alone = workspaceIds.length === 1;
   records.forEach((record, i) => {
@@ -152,6 +152,6 @@ export function collect(answer: ModelAnswer): AnswerCollector {
       },
     ]);
   });
-  expect(collector.flaw(stride)).toBeUndefined();
+  expect(collector.problem(stride)).toBeUndefined();
   return collector;
 }

@@ -7,7 +7,7 @@ const [A, B, ALL] = [1, 2, 7];
 const BY_WORKSPACE = { groupBy: "workspace" } as const;
 const FROM_FIRST_DAY = { groupBy: "project", stride: "day", at: 0, length: 2 } as const;
 
-/** What only answers hold that name the same few records in the same three days. */
+/** What only responses hold that name the same few records in the same three days. */
 const row = (workspace: number, bucket: number, id: string, traces: number): Row => ({
   workspace,
   bucket,
@@ -15,20 +15,20 @@ const row = (workspace: number, bucket: number, id: string, traces: number): Row
   name: null,
   traces,
 });
-type Asked = Partial<Question> & { readonly advance?: number };
-const about = (workspaces: number, rows: readonly Row[], { advance = 1_000, ...asked }: Asked) => ({
+type Requested = Partial<Question> & { readonly advance?: number };
+const about = (workspaces: number, rows: readonly Row[], { advance = 1_000, ...requested }: Requested) => ({
   advance,
-  question: { ...FROM_FIRST_DAY, workspaces, ...asked },
+  question: { ...FROM_FIRST_DAY, workspaces, ...requested },
   rows,
 });
-const load = (workspaces: number, rows: readonly Row[], asked: Asked = {}): Command => ({
+const load = (workspaces: number, rows: readonly Row[], requested: Requested = {}): Command => ({
   do: "load",
   fault: null,
-  ...about(workspaces, rows, asked),
+  ...about(workspaces, rows, requested),
 });
-const ask = (workspaces: number, rows: readonly Row[], asked: Asked = {}): Command => ({
-  do: "ask",
-  ...about(workspaces, rows, asked),
+const request = (workspaces: number, rows: readonly Row[], requested: Requested = {}): Command => ({
+  do: "request",
+  ...about(workspaces, rows, requested),
 });
 type Naming = Partial<Extract<Command, { do: "name" }>>;
 const name = (named: number, how: Naming = {}): Command => ({
@@ -78,11 +78,11 @@ const OF_TRACES: Command[][] = [
     load(A | B, FIRST, { advance: 2 * DAY_MS }),
     load(A | B, SECOND),
   ],
-  // An answer about more time and workspaces comes after a newer one, and one comes twice.
+  // A response about more time and workspaces comes after a newer one, and one comes twice.
   [
     name(ALL),
-    ask(A | B, FIRST),
-    ask(A, [row(0, 0, "p1", 6)], { at: 1, length: 0 }),
+    request(A | B, FIRST),
+    request(A, [row(0, 0, "p1", 6)], { at: 1, length: 0 }),
     deliver(1, true),
     deliver(1),
     deliver(0),
@@ -98,24 +98,24 @@ const OF_TRACES: Command[][] = [
     load(A | B, FIRST),
     load(A | B, SECOND),
   ],
-  // A failure is newer than the answer that comes next, and time fails again.
+  // A failure is newer than the response that comes next, and time fails again.
   [
     name(ALL),
-    ask(A, [], { length: 0 }),
+    request(A, [], { length: 0 }),
     fail,
-    ask(A, FIRST),
-    ask(A, [], { at: 1, length: 0 }),
+    request(A, FIRST),
+    request(A, [], { at: 1, length: 0 }),
     { do: "fail", pick: 1 },
     deliver(0),
-    ask(A | B, [], { advance: HOUR_MS }),
+    request(A | B, [], { advance: HOUR_MS }),
     fail,
-    ask(A, [], { length: 0 }),
+    request(A, [], { length: 0 }),
     fail,
-    ask(A | B, []),
+    request(A | B, []),
     fail,
     load(A | B, FIRST),
   ],
-  // All of a workspace goes, and the second answer says so of another one.
+  // All of a workspace goes, and the second response says so of another one.
   [
     name(ALL),
     load(A | B, [row(0, 0, "p1", 5), row(1, 1, "", 8)]),
@@ -141,9 +141,9 @@ const OF_TRACES: Command[][] = [
     name(ALL),
     load(A | B, [row(0, 0, "p1", 4), row(1, 1, "", 9)], { advance: DAY_MS }),
   ],
-  // An answer that is too old is the first to name a workspace.
+  // A response that is too old is the first to name a workspace.
   [
-    ask(A | B, [row(0, 0, "p1", 5), row(1, 1, "", 8)]),
+    request(A | B, [row(0, 0, "p1", 5), row(1, 1, "", 8)]),
     load(A, [row(0, 0, "p1", 6)]),
     deliver(0),
     load(B, []),
@@ -165,23 +165,23 @@ const OF_TRACES: Command[][] = [
     load(A, [], BY_WORKSPACE),
     list(B),
   ],
-  // Answers from before access was lost, and from before it came back.
+  // Responses from before access was lost, and from before it came back.
   [
     name(ALL),
-    ask(A, [row(0, 0, "p1", 5)]),
+    request(A, [row(0, 0, "p1", 5)]),
     name(0),
     deliver(0),
     load(A, []),
     list(B),
     name(A, { late: 60_000 }),
     load(A, []),
-    ask(A, []),
+    request(A, []),
     list(A | B),
     name(A),
     deliver(0),
     load(A, []),
   ],
-  // A workspace that a shorter answer named is missing in one over all of time.
+  // A workspace that a shorter response named is missing in one over all of time.
   [
     load(A, [row(0, 0, "p1", 5)]),
     name(0),

@@ -10,7 +10,7 @@ const advance = fc.constantFrom(1_000, 1_000, 60_000, 600_000, 600_001, 5 * HOUR
 const row: fc.Arbitrary<Row> = fc.record({
   workspace: fc.nat(2),
   bucket: fc.oneof(fc.nat(1), fc.nat(17)),
-  // A key may appear more than once in an answer, under several names.
+  // A key may appear more than once in a response, under several names.
   id: fc.constantFrom("", "p1", "p2"),
   name: fc.constantFrom(null, ...NAMES),
   // The last one does not fit the low word of COPY's binary format.
@@ -21,7 +21,7 @@ const rows = fc.oneof(
   { weight: 1, arbitrary: fc.constant<Row[]>([]) },
 );
 
-/** `scope` picks one of the few scopes of the history: over all scopes, its answers would hardly ever overlap. */
+/** `scope` picks one of the few scopes of the history: over all scopes, its responses would hardly ever overlap. */
 const question = fc.record({
   scope: fc.nat(1),
   at: fc.nat(3),
@@ -49,7 +49,7 @@ const list = fc.record({
 });
 const command: fc.Arbitrary<Aimed> = fc.oneof(
   { weight: 10, arbitrary: fc.record({ do: fc.constant("load" as const), advance, question, rows, fault }) },
-  { weight: 4, arbitrary: fc.record({ do: fc.constant("ask" as const), advance, question, rows }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant("request" as const), advance, question, rows }) },
   {
     weight: 6,
     arbitrary: fc.record({ do: fc.constant("deliver" as const), pick, again: fc.boolean(), fault }),
@@ -124,7 +124,7 @@ const FOCUS: (readonly [GroupBy, Stride][])[] = [
   ],
 ];
 
-/** Most begin with a listing of all workspaces: without one, an answer that names no workspace proves nothing. */
+/** Most begin with a listing of all workspaces: without one, a response that names no workspace proves nothing. */
 export const history: fc.Arbitrary<Command[]> = fc
   .record({
     focus: fc.constantFrom(...FOCUS),
@@ -133,11 +133,11 @@ export const history: fc.Arbitrary<Command[]> = fc
   })
   .map(({ focus, listed, commands }) => [
     ...(listed === null ? [] : [{ ...listed, listed: 7, late: 0 }]),
-    ...commands.map((one) => (one.do === "load" || one.do === "ask" ? aim(one, focus) : one)),
+    ...commands.map((one) => (one.do === "load" || one.do === "request" ? aim(one, focus) : one)),
   ]);
 
 function aim(
-  command: Aimed & { do: "load" | "ask" },
+  command: Aimed & { do: "load" | "request" },
   focus: readonly (readonly [GroupBy, Stride])[],
 ): Command {
   const { scope, ...question } = command.question;

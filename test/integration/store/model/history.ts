@@ -7,10 +7,10 @@ import { applyListing } from "../../../../src/core/store/access/workspaces.ts";
 import { failScopes } from "../../../../src/core/store/catalog/failures.ts";
 import { ensureScopes, scopeStates } from "../../../../src/core/store/catalog/scopes.ts";
 import { forgetCapability, learnCapability } from "../../../../src/core/store/catalog/server-capabilities.ts";
-import { type LoadResult, loadAnswer } from "../../../../src/core/store/load/load.ts";
-import { beginFetch, drawStamp } from "../../../../src/core/store/work/fetch-ledger.ts";
+import { type LoadResult, loadResponse } from "../../../../src/core/store/load/load.ts";
+import { beginFetch, drawFetchToken } from "../../../../src/core/store/work/fetch-ledger.ts";
 import { expectTrueDigests } from "../digests.ts";
-import { enterSource, FIRST_DAY, LOADED_STRIDES, type StoreBundle } from "../setup.ts";
+import { createSource, FIRST_DAY, LOADED_STRIDES, type StoreBundle } from "../setup.ts";
 import { expectTrueState } from "../state.ts";
 import {
   type Command,
@@ -24,7 +24,7 @@ import {
 } from "./commands.ts";
 import { expectedLines } from "./expected.ts";
 import type { Lines } from "./lines.ts";
-import { Model, type ModelAnswer, type ModelResult } from "./model.ts";
+import { Model, type ModelResponse, type ModelResult } from "./model.ts";
 import { showMeter } from "./shown-meter.ts";
 import { takeSnapshot } from "./snapshot.ts";
 import { type Fault, intercepted, type Trace, withFault } from "./statements.ts";
@@ -39,10 +39,10 @@ export interface Delivery {
   readonly error: unknown;
 }
 
-/** A question, and the answer that is under way to the store. */
+/** A question, and the response that is under way to the store. */
 interface InFlight {
   readonly question: Question;
-  readonly answer: ModelAnswer;
+  readonly response: ModelResponse;
 }
 
 /** The real store and the model of it, taken through the same steps. */
@@ -56,7 +56,7 @@ export class History {
   #now = FIRST_DAY + 2 * DAY_MS + 22 * HOUR_MS;
   /** Answered questions, each until its last delivery. */
   readonly #inFlight: InFlight[] = [];
-  /** Answers that a second fetch may confirm. */
+  /** Responses that a second fetch may confirm. */
   readonly #unconfirmed: (InFlight & { readonly fullyDeleted: readonly string[] })[] = [];
 
   private constructor(
@@ -77,7 +77,7 @@ export class History {
   }
 
   static async begin(bundle: StoreBundle, meter: Meter = "traces"): Promise<History> {
-    const sourceId = await enterSource(bundle, { workspaceIds: WORKSPACES, dataStart: FIRST_DAY });
+    const sourceId = await createSource(bundle, { workspaceIds: WORKSPACES, dataStart: FIRST_DAY });
     await showMeter(bundle, meter);
     // The views show cells of both strides.
     await ensureScopes(bundle.store.db, { sourceId, meter, groupings: GROUPINGS, strides: LOADED_STRIDES });
@@ -93,14 +93,14 @@ export class History {
 
   async run(command: Command): Promise<void> {
     switch (command.do) {
-      case "ask": {
-        const answer = await this.ask(command.question, command.rows, command.advance);
-        this.#inFlight.push({ question: command.question, answer });
+      case "request": {
+        const response = await this.request(command.question, command.rows, command.advance);
+        this.#inFlight.push({ question: command.question, response });
         return;
       }
       case "load": {
-        const answer = await this.ask(command.question, command.rows, command.advance);
-        return this.#deliverThrough({ question: command.question, answer }, command.fault);
+        const response = await this.request(command.question, command.rows, command.advance);
+        return this.#deliverThrough({ question: command.question, response }, command.fault);
       }
       case "deliver": {
         const item = this.#inFlight[command.pick % this.#inFlight.length];
@@ -110,7 +110,7 @@ export class History {
       }
       case "fail": {
         const failed = this.#take(command.pick);
-        if (failed !== undefined) await this.fail(failed.answer);
+        if (failed !== undefined) await this.fail(failed.response);
         return;
       }
       case "lose":
@@ -143,13 +143,13 @@ export class History {
     }
   }
 
-  /** Draws a number for a question and keeps its answer. Nothing is loaded yet. */
-  async ask(
+  /** Draws a number for a question and keeps its response. Nothing is loaded yet. */
+  async request(
     question: Question,
     rows: Parameters<typeof recordsOf>[1],
     advance: number,
-    confirms?: ModelAnswer["confirms"],
-  ): Promise<ModelAnswer> {
+    confirms?: ModelResponse["confirms"],
+  ): Promise<ModelResponse> {
     this.#now += advance;
     const window = windowOf(question);
     const { groupBy } = question;
@@ -162,7 +162,7 @@ export class History {
       window,
       workspaces: workspaceIds.length,
     });
-    // By the history's clock, an answer takes no time.
+    // By the history's clock, a response takes no time.
     await this.#bundle.reader.query(
       "UPDATE usage.fetch SET fetched_at = $2, finished_at = $2 WHERE fetch_number = $1",
       [fetchNumber, new Date(this.#now)],
@@ -171,7 +171,7 @@ export class History {
     return { ...window, groupBy, workspaceIds, records, fetchNumber, fetchedAt: this.#now, confirms };
   }
 
-  /** Compares what a dead process has left with the model, then delivers the answer again. */
+  /** Compares what a dead process has left with the model, then delivers the response again. */
   async #deliverThrough(item: InFlight, fault: Fault | null): Promise<void> {
     await this.deliver(item, fault);
     if (fault?.kind !== "die") return;
@@ -179,63 +179,63 @@ export class History {
     await this.deliver(item, null);
   }
 
-  /** Loads an answer into store and model, unless the fault stops it, and compares what the load reports. */
+  /** Loads a response into store and model, unless the fault stops it, and compares what the load reports. */
   async deliver(item: InFlight, fault: Fault | null): Promise<Delivery> {
-    const { answer } = item;
+    const { response } = item;
     const { interceptor, trace } = withFault(fault, this.#bundle.reader);
     let result: LoadResult | undefined;
     let error: unknown;
     try {
-      result = await intercepted(interceptor, () => this.load(answer));
+      result = await intercepted(interceptor, () => this.load(response));
     } catch (thrown) {
       error = thrown;
       if (fault?.kind !== "die") throw thrown;
     }
     // One transaction learns the ids, one statement their names, if there are any, one keeps proof of access, and the next
     // transaction replaces the window.
-    const naming = answer.records.some(({ name }) => name !== null) ? 2 : 1;
-    const learning = answer.records.length > 0 ? naming + 1 : 0;
+    const naming = response.records.some(({ name }) => name !== null) ? 2 : 1;
+    const learning = response.records.length > 0 ? naming + 1 : 0;
     const commits = result === undefined ? trace.commits : Number.POSITIVE_INFINITY;
-    if (commits >= 1) this.model.learn(answer);
-    if (commits >= naming) this.model.learnNames(answer);
-    if (commits >= learning) this.model.see(answer);
+    if (commits >= 1) this.model.learn(response);
+    if (commits >= naming) this.model.learnNames(response);
+    if (commits >= learning) this.model.see(response);
     if (commits <= learning) return { result, trace, error };
-    const expected = this.model.load(answer);
+    const expected = this.model.load(response);
     // After a lost reply, the load finds its own result and discards itself as a duplicate.
     if (result !== undefined && fault?.kind !== "lose") {
-      expect(this.#withWorkspaces(answer, result)).toEqual(expected);
+      expect(this.#withWorkspaces(response, result)).toEqual(expected);
     }
     if (expected.outcome === "unconfirmed")
       this.#unconfirmed.push({ ...item, fullyDeleted: expected.fullyDeleted });
-    if (expected.outcome === "loaded") await this.#expectConserved(answer, expected);
+    if (expected.outcome === "loaded") await this.#expectConserved(response, expected);
     return { result, trace, error };
   }
 
-  load(answer: ModelAnswer): Promise<LoadResult> {
-    const { groupBy, stride, start, end, fetchNumber, fetchedAt, confirms } = answer;
-    return loadAnswer(this.#bundle.store, {
+  load(response: ModelResponse): Promise<LoadResult> {
+    const { groupBy, stride, start, end, fetchNumber, fetchedAt, confirms } = response;
+    return loadResponse(this.#bundle.store, {
       meter: this.#meter,
       sourceId: this.sourceId,
       groupBy,
       window: { stride, start, end },
-      stamp: { fetchNumber, fetchedAt },
+      fetchToken: { fetchNumber, fetchedAt },
       receivedAt: fetchedAt,
-      scopeIds: this.#scopesOf(answer),
-      answer: collect(answer),
+      scopeIds: this.#scopesOf(response),
+      response: collect(response),
       settleAfterMs: this.model.settleAfterMs,
       confirms: confirms && {
         since: confirms.since,
-        fullyDeleted: this.#scopesOf({ ...answer, workspaceIds: confirms.fullyDeleted }),
+        fullyDeleted: this.#scopesOf({ ...response, workspaceIds: confirms.fullyDeleted }),
       },
     });
   }
 
   /** Applies a completed load to the model, and compares what it reported. */
-  happened(answer: ModelAnswer, result: LoadResult): void {
-    this.model.learn(answer);
-    this.model.learnNames(answer);
-    this.model.see(answer);
-    expect(this.#withWorkspaces(answer, result)).toEqual(this.model.load(answer));
+  happened(response: ModelResponse, result: LoadResult): void {
+    this.model.learn(response);
+    this.model.learnNames(response);
+    this.model.see(response);
+    expect(this.#withWorkspaces(response, result)).toEqual(this.model.load(response));
   }
 
   async list(
@@ -244,14 +244,14 @@ export class History {
     late = 0,
   ): Promise<void> {
     this.#now += advance;
-    const { fetchNumber } = await drawStamp(this.#bundle.store.db);
-    const stamp = { fetchNumber, fetchedAt: this.#now - late };
+    const { fetchNumber } = await drawFetchToken(this.#bundle.store.db);
+    const fetchToken = { fetchNumber, fetchedAt: this.#now - late };
     await applyListing(this.#bundle.store, {
       sourceId: this.sourceId,
       workspaces: workspaces.map(({ id, ...rest }) => ({ workspaceId: id, ...rest })),
-      stamp,
+      fetchToken,
     });
-    this.model.list({ workspaces, ...stamp });
+    this.model.list({ workspaces, ...fetchToken });
   }
 
   async name(
@@ -263,7 +263,7 @@ export class History {
     const at = this.#now - late;
     const until = floorToGrid(at, HOUR_MS);
     const { sourceId } = this;
-    const proof = { sourceId, asked: WORKSPACES, named, at, until, receivedAt: at, isStatistics };
+    const proof = { sourceId, requested: WORKSPACES, named, at, until, receivedAt: at, isStatistics };
     await noteAccess(this.#bundle.store, proof);
     this.model.nameOver({ named, at, until, isStatistics });
   }
@@ -287,25 +287,25 @@ export class History {
     return this.#inFlight.splice(pick % Math.max(this.#inFlight.length, 1), 1)[0];
   }
 
-  /** The question has no usable answer. */
-  async fail(answer: ModelAnswer): Promise<void> {
-    const { start, end, fetchNumber, fetchedAt } = answer;
+  /** The question has no usable response. */
+  async fail(response: ModelResponse): Promise<void> {
+    const { start, end, fetchNumber, fetchedAt } = response;
     await failScopes(this.#bundle.store, {
-      scopeIds: this.#scopesOf(answer),
+      scopeIds: this.#scopesOf(response),
       period: { start, end },
-      stamp: { fetchNumber, fetchedAt },
+      fetchToken: { fetchNumber, fetchedAt },
       state: "failed",
       code: "server_error",
       message: "test",
     });
-    this.model.fail(answer);
+    this.model.fail(response);
   }
 
   /** As extract does if a full-window deletion needs confirmation: newer proof of access, then a second fetch. */
   async #confirm({ pick, listed, advance, rows }: Command & { do: "confirm" }): Promise<void> {
     const [item] = this.#unconfirmed.splice(pick % Math.max(this.#unconfirmed.length, 1), 1);
     if (item === undefined) return;
-    const { question, fullyDeleted, answer: first } = item;
+    const { question, fullyDeleted, response: first } = item;
     if (listed > 0) {
       await this.list(
         workspacesOf({ workspaces: listed }).map((id) => ({ id, name: null, isDeleted: false })),
@@ -313,42 +313,42 @@ export class History {
       );
       await this.name(workspacesOf({ workspaces: listed }), 0);
     }
-    const second = await this.ask(question, rows === "same" ? [] : rows, advance, {
+    const second = await this.request(question, rows === "same" ? [] : rows, advance, {
       fullyDeleted,
       since: first.fetchedAt,
     });
-    const answer = rows === "same" ? { ...second, records: first.records } : second;
-    await this.deliver({ question, answer }, null);
+    const response = rows === "same" ? { ...second, records: first.records } : second;
+    await this.deliver({ question, response }, null);
   }
 
   #scopesOf({
     workspaceIds,
     groupBy,
     stride,
-  }: Pick<ModelAnswer, "workspaceIds" | "groupBy" | "stride">): number[] {
+  }: Pick<ModelResponse, "workspaceIds" | "groupBy" | "stride">): number[] {
     return workspaceIds.map((id) => this.#scopeIds.get(`${id} ${groupBy} ${stride}`) as number);
   }
 
-  #withWorkspaces(answer: ModelAnswer, result: LoadResult): ModelResult {
-    const scopeIds = this.#scopesOf(answer);
+  #withWorkspaces(response: ModelResponse, result: LoadResult): ModelResult {
+    const scopeIds = this.#scopesOf(response);
     const named = (ids: readonly number[]) =>
-      ids.map((id) => answer.workspaceIds[scopeIds.indexOf(id)] as string).sort();
+      ids.map((id) => response.workspaceIds[scopeIds.indexOf(id)] as string).sort();
     return { ...result, unverified: named(result.unverified), fullyDeleted: named(result.fullyDeleted) };
   }
 
-  /** Rule 6 of docs/rules.md, without the model: the view shows the sum of traces that the answer had. */
-  async #expectConserved(answer: ModelAnswer, { unverified }: ModelResult): Promise<void> {
+  /** Rule 6 of docs/rules.md, without the model: the view shows the sum of traces that the response had. */
+  async #expectConserved(response: ModelResponse, { unverified }: ModelResult): Promise<void> {
     const { rows } = await this.#bundle.reader.query(
       `SELECT coalesce(sum(traces), 0)::float8 AS sum FROM reporting_detail.usage_record
        WHERE group_by = $1 AND stride = $2 AND workspace_id = ANY ($3) AND period_start >= $4 AND period_start < $5`,
       [
-        answer.groupBy,
-        answer.stride,
-        answer.workspaceIds.filter((id) => !unverified.includes(id)),
-        new Date(answer.start),
-        new Date(answer.end),
+        response.groupBy,
+        response.stride,
+        response.workspaceIds.filter((id) => !unverified.includes(id)),
+        new Date(response.start),
+        new Date(response.end),
       ],
     );
-    expect(rows[0].sum).toBe(answer.records.reduce((sum, record) => sum + record.traces, 0));
+    expect(rows[0].sum).toBe(response.records.reduce((sum, record) => sum + record.traces, 0));
   }
 }

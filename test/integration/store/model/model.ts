@@ -15,7 +15,7 @@ export interface ModelRecord {
   readonly traces: number;
 }
 
-export interface ModelAnswer {
+export interface ModelResponse {
   readonly groupBy: GroupBy;
   readonly stride: Stride;
   readonly start: number;
@@ -73,7 +73,7 @@ export interface Entity {
   readonly id: string;
   /** Buckets that named it. */
   readonly seen: number[];
-  /** Each time that an answer or a listing gave it a name. */
+  /** Each time that a response or a listing gave it a name. */
   readonly named: Named[];
 }
 
@@ -83,7 +83,7 @@ export interface ModelWorkspace {
   readableSince: number | undefined;
   isDeleted: boolean;
   unlistedSince: number | undefined;
-  /** An answer over all of time until then named it; infinity: only shorter ones did. */
+  /** A response over all of time until then named it; infinity: only shorter ones did. */
   usedBefore: number | undefined;
 }
 
@@ -149,20 +149,20 @@ export class Model {
     return scope;
   }
 
-  /** What the store learns from every answer, loaded or not: entities, and when they were seen. */
-  learn({ groupBy, records }: ModelAnswer): void {
+  /** What the store learns from every response, loaded or not: entities, and when they were seen. */
+  learn({ groupBy, records }: ModelResponse): void {
     for (const { id, bucket } of records) this.#entity(groupBy, id).seen.push(bucket);
   }
 
   /** The same of their names. */
-  learnNames({ groupBy, records, fetchNumber, fetchedAt }: ModelAnswer): void {
+  learnNames({ groupBy, records, fetchNumber, fetchedAt }: ModelResponse): void {
     for (const { id, name, bucket } of records) {
       if (name !== null) this.#entity(groupBy, id).named.push({ name, bucket, fetchNumber, fetchedAt });
     }
   }
 
-  /** Proof of access to the workspaces that an answer names, loaded or not. */
-  see({ records, fetchedAt }: ModelAnswer): void {
+  /** Proof of access to the workspaces that a response names, loaded or not. */
+  see({ records, fetchedAt }: ModelResponse): void {
     for (const { workspaceId } of records) {
       const workspace = this.#workspace(workspaceId);
       workspace.usedBefore ??= Number.POSITIVE_INFINITY;
@@ -171,15 +171,15 @@ export class Model {
     }
   }
 
-  load(answer: ModelAnswer): ModelResult {
-    const { fetchNumber, fetchedAt, confirms } = answer;
-    const times = bucketsOf(answer);
-    const scopes = answer.workspaceIds.map((id) => this.scope(id, answer.groupBy, answer.stride));
+  load(response: ModelResponse): ModelResult {
+    const { fetchNumber, fetchedAt, confirms } = response;
+    const times = bucketsOf(response);
+    const scopes = response.workspaceIds.map((id) => this.scope(id, response.groupBy, response.stride));
     const isOld = (scope: ModelScope) =>
       times.some((t) => (scope.buckets.get(t)?.fetchNumber ?? -1) >= fetchNumber);
     if (scopes.some(isOld)) return { outcome: "discarded", ...NONE };
 
-    const isNamed = (id: string) => answer.records.some((record) => record.workspaceId === id);
+    const isNamed = (id: string) => response.records.some((record) => record.workspaceId === id);
     const since = confirms?.since ?? fetchedAt - TEN_MINUTES;
     const isProven = (id: string) => {
       const { readableAt = -1, readableSince = 0 } = this.#workspace(id);
@@ -188,8 +188,8 @@ export class Model {
     const proven = scopes.filter((scope) => isProven(scope.workspaceId));
     const unread = scopes.filter((scope) => !proven.includes(scope));
     for (const scope of unread) {
-      this.#fail(scope, { ...answer, state: "unverified" });
-      this.#withdraw(scope, { times, fetchedAfter: -1, at: fetchedAt });
+      this.#fail(scope, { ...response, state: "unverified" });
+      this.#invalidate(scope, { times, fetchedAfter: -1, at: fetchedAt });
     }
     const unverified = unread.map((scope) => scope.workspaceId);
     if (proven.length === 0) return { outcome: "unverified", ...NONE, unverified };
@@ -202,7 +202,9 @@ export class Model {
           [...(scope.buckets.get(t)?.traces ?? [])].map(([id, n]) => ({ t, id, n })),
         );
         const nonZero = before.filter(({ n }) => n > 0);
-        return nonZero.length > 0 && nonZero.every(({ t, id }) => isGone(tracesOf(answer, scope, t).get(id)));
+        return (
+          nonZero.length > 0 && nonZero.every(({ t, id }) => isGone(tracesOf(response, scope, t).get(id)))
+        );
       })
       .map((scope) => scope.workspaceId);
     if (fullyDeleted.some((id) => !confirms?.fullyDeleted.includes(id))) {
@@ -213,7 +215,7 @@ export class Model {
     for (const scope of proven) {
       for (const t of times) {
         const old = scope.buckets.get(t);
-        const traces = tracesOf(answer, scope, t);
+        const traces = tracesOf(response, scope, t);
         for (const id of new Set([...(old?.traces.keys() ?? []), ...traces.keys()])) {
           const [before, after] = [old?.traces.get(id), traces.get(id)];
           if (before === undefined) result.inserted++;
@@ -235,14 +237,14 @@ export class Model {
     return result;
   }
 
-  /** A task without a usable answer. */
-  fail(answer: ModelAnswer): void {
-    for (const id of answer.workspaceIds) {
-      this.#fail(this.scope(id, answer.groupBy, answer.stride), { ...answer, state: "failed" });
+  /** A task without a usable response. */
+  fail(response: ModelResponse): void {
+    for (const id of response.workspaceIds) {
+      this.#fail(this.scope(id, response.groupBy, response.stride), { ...response, state: "failed" });
     }
   }
 
-  #fail(scope: ModelScope, failure: ModelAnswer & { state: Failed["state"] }): void {
+  #fail(scope: ModelScope, failure: ModelResponse & { state: Failed["state"] }): void {
     const { fetchNumber, fetchedAt, state } = failure;
     const times = bucketsOf(failure);
     const older = times
@@ -313,7 +315,7 @@ export class Model {
     if (readableAt === undefined && unlistedSince !== undefined) return;
     for (const scope of this.scopes.values()) {
       if (readableAt === undefined || scope.workspaceId !== id) continue;
-      this.#withdraw(scope, { times: [...scope.buckets.keys()], fetchedAfter: readableAt, at });
+      this.#invalidate(scope, { times: [...scope.buckets.keys()], fetchedAfter: readableAt, at });
     }
     workspace.readableAt = undefined;
     workspace.readableSince = at;
@@ -321,15 +323,19 @@ export class Model {
   }
 
   /** Buckets without a record are not loaded any more. */
-  #withdraw(scope: ModelScope, doubt: { times: number[]; fetchedAfter: number; at: number }): void {
-    for (const t of doubt.times) {
+  #invalidate(
+    scope: ModelScope,
+    invalidateProof: { times: number[]; fetchedAfter: number; at: number },
+  ): void {
+    for (const t of invalidateProof.times) {
       const bucket = scope.buckets.get(t);
-      if (bucket === undefined || bucket.traces.size > 0 || bucket.fetchedAt <= doubt.fetchedAfter) continue;
+      if (bucket === undefined || bucket.traces.size > 0 || bucket.fetchedAt <= invalidateProof.fetchedAfter)
+        continue;
       scope.buckets.delete(t);
       if (bucket.final) scope.withdrawn.add(t);
       if (scope.failures.has(t)) continue;
       const { fetchNumber } = bucket;
-      const [failedAt, retryAt] = [doubt.at, doubt.at + HOUR_MS];
+      const [failedAt, retryAt] = [invalidateProof.at, invalidateProof.at + HOUR_MS];
       scope.failures.set(t, { fetchNumber, state: "unverified", attempts: 1, failedAt, retryAt });
     }
   }
@@ -362,7 +368,7 @@ export class Model {
   }
 }
 
-/** Names by the fetches that first carried them. Of several in one answer, the latest bucket's counts, then the first in the alphabet. */
+/** Names by the fetches that first carried them. Of several in one response, the latest bucket's counts, then the first in the alphabet. */
 export function namesOf({ named }: Entity): Named[] {
   const sorted = named.toSorted(
     (a, b) => a.fetchNumber - b.fetchNumber || b.bucket - a.bucket || (a.name < b.name ? -1 : 1),
@@ -378,9 +384,9 @@ export function bucketsOf({ start, end, stride }: { start: number; end: number; 
 }
 
 /** Traces of one workspace and bucket by id; records of one key are added up. */
-function tracesOf(answer: ModelAnswer, scope: ModelScope, bucket: number): Map<string, number> {
+function tracesOf(response: ModelResponse, scope: ModelScope, bucket: number): Map<string, number> {
   const traces = new Map<string, number>();
-  for (const record of answer.records) {
+  for (const record of response.records) {
     if (record.workspaceId !== scope.workspaceId || record.bucket !== bucket) continue;
     traces.set(record.id, (traces.get(record.id) ?? 0) + record.traces);
   }

@@ -68,14 +68,14 @@ function knownBackend(client: pg.Client): number {
 }
 
 /** Within a transaction a pooler keeps the backend. */
-async function askBackend(client: pg.Client, text: string): Promise<number> {
+async function queryBackend(client: pg.Client, text: string): Promise<number> {
   if (!isPooled() || /^\s*(BEGIN|ROLLBACK)/i.test(text)) return knownBackend(client);
   // A transaction that has failed cannot be asked.
-  const answer = await (original.call(client, "SELECT pg_backend_pid() AS pid") as Promise<pg.QueryResult>)
+  const response = await (original.call(client, "SELECT pg_backend_pid() AS pid") as Promise<pg.QueryResult>)
     .then(({ rows }) => rows[0]?.pid as number)
     .catch(() => knownBackend(client));
-  backends.set(client, answer);
-  return answer;
+  backends.set(client, response);
+  return response;
 }
 
 type Query = (this: pg.Client, ...args: unknown[]) => unknown;
@@ -94,7 +94,7 @@ const query: Query = function (...args) {
     return original.apply(this, args);
   }
   return (async () => {
-    const statement = { n, text, backend: await askBackend(this, text) };
+    const statement = { n, text, backend: await queryBackend(this, text) };
     await interceptor.before?.(statement);
     const result = await Promise.resolve(original.apply(this, args)).catch((error: unknown) => {
       interceptor.failed?.(error);

@@ -232,8 +232,8 @@ describe("secrets", () => {
     expect(secretFilesOf(readConfig({ DATABASE_URL: "postgres://x" })).size).toBe(0);
   });
 
-  test("change the digest, and so does the largest answer: failures are asked for at once", () => {
-    const digests = [{}, { USAGE_API_KEY: `${KEY}2` }, { USAGE_ANSWER_LIMIT: "1024" }].flatMap((changed) =>
+  test("change the digest, and so does the largest response: failures are asked for at once", () => {
+    const digests = [{}, { USAGE_API_KEY: `${KEY}2` }, { USAGE_RESPONSE_LIMIT: "1024" }].flatMap((changed) =>
       readConfig({ ...SOURCE, ...changed }).sources.map(configurationDigest),
     );
     expect(new Set(digests).size).toBe(3);

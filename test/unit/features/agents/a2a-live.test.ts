@@ -92,10 +92,10 @@ describe("a conversation with a live server", () => {
 describe("the names of methods", () => {
   const methodsOf = async (card: unknown, status = 200) => {
     const server = await agentServer(
-      (response, asked) => {
-        if (asked.method === "GET") return json(response, card, status);
-        if (asked.text.includes("tream")) return events(response, asked, [bare()]);
-        return json(response, { jsonrpc: "2.0", id: asked.id, result: bare() });
+      (response, requested) => {
+        if (requested.method === "GET") return json(response, card, status);
+        if (requested.text.includes("tream")) return events(response, requested, [bare()]);
+        return json(response, { jsonrpc: "2.0", id: requested.id, result: bare() });
       },
       { hasCard: true },
     );

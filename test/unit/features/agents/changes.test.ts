@@ -32,10 +32,10 @@ describe("requests that change something", () => {
     ],
     ["a 500 with the request", 500, { request: JSON.stringify(body) }],
     ["a cut of it", 400, { detail: `input_value='${SECRET.slice(0, 14)}...${SECRET.slice(-9)}'` }],
-    ["an answer that is not ours", 200, `<html>${SECRET}`],
-  ])("show nothing that was sent: %s", async (_what, code, answer) => {
+    ["a response that is not ours", 200, `<html>${SECRET}`],
+  ])("show nothing that was sent: %s", async (_what, code, response) => {
     const server = await rawServer(() =>
-      status(`${code} X`, typeof answer === "string" ? answer : JSON.stringify(answer)),
+      status(`${code} X`, typeof response === "string" ? response : JSON.stringify(response)),
     );
     const client = createControlPlaneClient(httpOf(server.url));
     const error = await refused(client.createDeployment(body));

@@ -6,7 +6,7 @@ import { deploymentClientsOf } from "../../../../src/features/agents/clients.ts"
 import { type StandinOptions, startStandin } from "../../../../src/features/standin/server.ts";
 import { framed, KEY, rejection } from "../../core/platform/http/raw-server.ts";
 
-/** The clients of threads and A2A, on the stand-in and on servers that answer wrongly. */
+/** The clients of threads and A2A, on the stand-in and on servers that respond wrongly. */
 
 export async function setup(options: StandinOptions = {}) {
   const standin = await startStandin(options);
@@ -32,13 +32,13 @@ export function httpOf(baseUrl: string, variable = "USAGE_DEPLOYMENT_URL") {
   return http;
 }
 
-export async function refused(asked: Promise<unknown>) {
-  const error = await rejection(asked);
+export async function refused(requested: Promise<unknown>) {
+  const error = await rejection(requested);
   if (!(error instanceof PlatformError)) throw error;
   return error;
 }
 
-export const answered = (body: string) => ({ bytes: framed(body, "length"), closing: "keep" as const });
+export const responded = (body: string) => ({ bytes: framed(body, "length"), closing: "keep" as const });
 
 /** A clock that passes as it is waited on. */
 export function handClock() {

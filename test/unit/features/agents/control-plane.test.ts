@@ -6,12 +6,12 @@ import { PlatformHttp } from "../../../../src/core/platform/http/http.ts";
 import { controlPlaneClientOf, deploymentClientsOf } from "../../../../src/features/agents/clients.ts";
 import { createControlPlaneClient, hasFailed } from "../../../../src/features/agents/control-plane.ts";
 import { KEY, rawServer, rejection, status } from "../../core/platform/http/raw-server.ts";
-import { answered, handClock, httpOf, refused } from "./clients.ts";
+import { handClock, httpOf, refused, responded } from "./clients.ts";
 
 describe("control plane", () => {
   test("sends the bearer token with templates alone, and the workspace with every call but the deployment's", async () => {
-    const template = answered(JSON.stringify({ name: "t", image: "i", resources: {} }));
-    const created = answered('{"id":"d","thread_id":"t"}');
+    const template = responded(JSON.stringify({ name: "t", image: "i", resources: {} }));
+    const created = responded('{"id":"d","thread_id":"t"}');
     const server = await rawServer((head) => (head.includes("/templates/") ? template : created));
     const token = "t0ken-of-the-gateway";
     const access = {
@@ -53,15 +53,15 @@ describe("control plane", () => {
     for (const error of errors) expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(token);
   });
 
-  /** Waits for a revision on a server with these answers, the last of them again and again. */
-  const waitOn = async (...answers: ReturnType<typeof status>[]) => {
-    const server = await rawServer((_head, index) => answers[index] ?? answers.at(-1));
+  /** Waits for a revision on a server with these responses, the last of them again and again. */
+  const waitOn = async (...responses: ReturnType<typeof status>[]) => {
+    const server = await rawServer((_head, index) => responses[index] ?? responses.at(-1));
     const client = createControlPlaneClient(httpOf(server.url), handClock());
     const wait = (signal?: AbortSignal) =>
       client.waitForRevision({ deploymentId: "d", revisionId: "r" }, { withinMs: 60_000, signal });
     return { server, wait };
   };
-  const statusOf = (name: string) => answered(JSON.stringify({ status: name }));
+  const statusOf = (name: string) => responded(JSON.stringify({ status: name }));
 
   test("waiting ends at the deadline, and at once on an abort", async () => {
     const { server, wait } = await waitOn(statusOf("QUEUED"));

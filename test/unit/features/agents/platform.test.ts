@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
-import { type Asked, agentServer, drip, eventOf, events, json } from "../../../support/agent-server.ts";
+import { agentServer, drip, eventOf, events, json, type Requested } from "../../../support/agent-server.ts";
 import { controlsIn } from "../../../support/controls.ts";
 import { runHere } from "../../../support/in-process.ts";
 import { KEY } from "../../core/platform/http/raw-server.ts";
@@ -21,9 +21,9 @@ const task = (state: string, more: object = {}) => ({
   status: { state },
   ...more,
 });
-const rpc = (response: ServerResponse, { id, text }: Asked, result: object) =>
+const rpc = (response: ServerResponse, { id, text }: Requested, result: object) =>
   text.includes("message/stream")
-    ? events(response, { id } as Asked, [result])
+    ? events(response, { id } as Requested, [result])
     : json(response, { jsonrpc: "2.0", id, result });
 
 test.each([
@@ -34,7 +34,7 @@ test.each([
   ["rejected", 3],
   ["canceled", 3],
 ])("a task that is %s ends with %i, sent, streamed or looked up", async (state, code) => {
-  const server = await agentServer((response, asked) => rpc(response, asked, task(state)));
+  const server = await agentServer((response, requested) => rpc(response, requested, task(state)));
   for (const args of [
     ["send", "hi"],
     ["stream", "hi"],
@@ -94,9 +94,9 @@ describe("what a server sends", () => {
   test("controls no terminal: in replies, tables, states and errors", async () => {
     const said = task("completed", { artifacts: [{ parts: [`hello ${nasty}`] }] });
     const server = await agentServer(
-      (response, asked) => {
-        if (asked.path.startsWith("/a2a")) rpc(response, asked, said);
-        else if (asked.path.startsWith("/.well-known"))
+      (response, requested) => {
+        if (requested.path.startsWith("/a2a")) rpc(response, requested, said);
+        else if (requested.path.startsWith("/.well-known"))
           json(response, { name: nasty, description: `a\n${nasty}` });
         else json(response, { detail: nasty }, 409);
       },

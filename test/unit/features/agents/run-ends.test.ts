@@ -21,7 +21,7 @@ interface Paths {
   readonly list?: (response: ServerResponse) => void;
 }
 
-/** A server with these answers; 404 for any other path. */
+/** A server with these responses; 404 for any other path. */
 async function threadsOn({ join = missing, run = missing, list = missing }: Paths) {
   const server = await agentServer((response, { path }) => {
     if (path.endsWith("/join")) join(response);

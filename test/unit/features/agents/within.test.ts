@@ -25,9 +25,9 @@ test.each([
   ["a reply", {}, ({ a2a }: Deployment) => a2a.send(message, { withinMs })],
   ["a stream of comments", COMMENTS, listen],
   ["a stream of half an event", { type: "text/event-stream", begin: "data: {" }, listen],
-])("%s that drips ends at the deadline", async (_what, how, ask) => {
+])("%s that drips ends at the deadline", async (_what, how, request) => {
   const server = await agentServer((response) => drip(response, how));
-  const error = await rejection(ask(deploymentOf(server.url)));
+  const error = await rejection(request(deploymentOf(server.url)));
   expect(error).toBeInstanceOf(DeadlineError);
   expect(error).toMatchObject({ code: "deadline_passed", message: expect.stringContaining("within 0.15 s") });
 });

@@ -13,7 +13,7 @@ import { createAuthority } from "../../../support/certificates.ts";
 import { listenInTest } from "../../../support/listen.ts";
 import { type Manner, openReceivers } from "../../../support/receivers.ts";
 
-/** What receivers answer decides whether a message has arrived, and no answer shows a secret. */
+/** What receivers respond decides whether a message has arrived, and no response shows a secret. */
 
 const SECRET = "sesame-0123456789";
 
@@ -45,10 +45,10 @@ const routeOf = (type: RouteType): Route => ({
 
 async function listen(mail?: Parameters<typeof openReceivers>[1]) {
   const got: { path: string; body: string }[] = [];
-  const answers: Manner[] = [];
+  const responses: Manner[] = [];
   const receivers = await openReceivers((message) => {
     got.push(message);
-    return answers.shift() ?? "well";
+    return responses.shift() ?? "well";
   }, mail);
   onTestFinished(receivers.close);
   const urls: Readonly<Record<RouteType, string>> = {
@@ -72,7 +72,7 @@ async function listen(mail?: Parameters<typeof openReceivers>[1]) {
       clock: { wait: async () => {} },
     });
   };
-  return { send, got, answers, smtpPort: receivers.smtpPort };
+  return { send, got, responses, smtpPort: receivers.smtpPort };
 }
 
 const LINK = "https://usage.example.com/owners?source=default";
@@ -80,10 +80,10 @@ const LINK = "https://usage.example.com/owners?source=default";
 test("each receiver gets what it reads, in which names are only text", async () => {
   const { send, got } = await listen();
   for (const type of ["webhook", "slack", "teams", "google_chat"] as const)
-    expect(await send(type)).toBe("answered 200");
-  expect(await send("pagerduty")).toBe("answered 202");
-  expect(await send("pagerduty", { message: cleared })).toBe("answered 202");
-  expect(await send("email")).toBe("answered 250");
+    expect(await send(type)).toBe("responded with 200");
+  expect(await send("pagerduty")).toBe("responded with 202");
+  expect(await send("pagerduty", { message: cleared })).toBe("responded with 202");
+  expect(await send("email")).toBe("responded with 250");
   const [webhook, slack, teams, chat, trigger, resolve] = got.slice(0, 6).map(({ body }) => JSON.parse(body));
   const said = (name: string) => `ALERT usage-etl default: Budget of owner ${name} co: used up.`;
   expect(webhook).toMatchObject({
@@ -140,18 +140,18 @@ test("the same sent again has the same id, and news another", () => {
 });
 
 test.each([
-  ["webhook", "refuses", /^Route one answered 503\.$/, 3],
+  ["webhook", "refuses", /^Route one responded with 503\.$/, 3],
   ["webhook", "redirects", /redirects \(307\), and no redirect is followed/, 1],
-  ["webhook", "cuts", /does not answer \(/, 3],
-  ["slack", "lies", /answered 200, but did not take the message\.$/, 1],
-  ["slack", "refuses", /answered 503/, 3],
-  ["pagerduty", "lies", /answered 202, but did not take the message\.$/, 1],
+  ["webhook", "cuts", /does not respond \(/, 3],
+  ["slack", "lies", /responded with 200, but did not take the message\.$/, 1],
+  ["slack", "refuses", /responded with 503/, 3],
+  ["pagerduty", "lies", /responded with 202, but did not take the message\.$/, 1],
   ["pagerduty", "redirects", /redirects/, 1],
-  ["email", "refuses", /answered 451/, 3],
-  ["email", "cuts", /does not answer \(/, 3],
+  ["email", "refuses", /responded with 451/, 3],
+  ["email", "cuts", /does not respond \(/, 3],
 ] as const)("a %s that %s has not taken it", async (type, manner, said, tries) => {
-  const { send, got, answers } = await listen();
-  answers.push(manner, manner, manner);
+  const { send, got, responses } = await listen();
+  responses.push(manner, manner, manner);
   const error = await send(type).catch((thrown) => thrown);
   expect(error).toMatchObject({ code: "route_failed", isCertain: manner !== "cuts" });
   expect(error.message).toMatch(said);
@@ -160,15 +160,15 @@ test.each([
 });
 
 test.each(["webhook", "slack", "teams", "google_chat", "pagerduty", "email"] as const)(
-  "a %s that fails once is asked again, and one that never answers is given up in time",
+  "a %s that fails once is asked again, and one that never responds is given up in time",
   async (type) => {
-    const { send, got, answers } = await listen();
-    answers.push("refuses");
-    expect(await send(type)).toMatch(/^answered 2/);
+    const { send, got, responses } = await listen();
+    responses.push("refuses");
+    expect(await send(type)).toMatch(/^responded with 2/);
     expect(got).toHaveLength(2);
-    answers.push("holds");
+    responses.push("holds");
     await expect(send(type, { withinMs: 300 })).rejects.toMatchObject({
-      message: "Route one does not answer within 0.3 s.",
+      message: "Route one does not respond within 0.3 s.",
       isCertain: false,
     });
   },
@@ -183,7 +183,7 @@ test("a webhook whose response never ends has taken the message", async () => {
   });
   onTestFinished(() => drips.forEach(clearInterval));
   const url = `http://127.0.0.1:${await listenInTest(server)}/hook`;
-  expect(await send("webhook", { url, withinMs: 300 })).toBe("answered 200");
+  expect(await send("webhook", { url, withinMs: 300 })).toBe("responded with 200");
 });
 
 test("a receiver that is not there certainly has nothing", async () => {
@@ -193,12 +193,12 @@ test("a receiver that is not there certainly has nothing", async () => {
     ["email", `smtp://ada:${SECRET}@127.0.0.1:9`],
   ] as const) {
     const error = await send(type, { url }).catch((thrown) => thrown);
-    expect(error).toMatchObject({ message: "Route one does not answer (ECONNREFUSED).", isCertain: true });
+    expect(error).toMatchObject({ message: "Route one does not respond (ECONNREFUSED).", isCertain: true });
     expect(`${error.next}`).not.toContain(SECRET);
   }
 });
 
-test.each(["start", "asked"] as const)(
+test.each(["start", "requested"] as const)(
   "mail goes over TLS (%s), to a server whose certificate is valid",
   async (from) => {
     const authority = createAuthority();
@@ -215,7 +215,7 @@ test.each(["start", "asked"] as const)(
     tls.setDefaultCACertificates([readFileSync(authority.ca, "utf8")]);
     onTestFinished(() => tls.setDefaultCACertificates(before));
     expect(got).toEqual([]);
-    expect(await send("email", { url })).toBe("answered 250");
+    expect(await send("email", { url })).toBe("responded with 250");
   },
 );
 

@@ -106,13 +106,13 @@ test.each<[string, Partial<Situation>, string, string | undefined]>([
   ],
   [
     "a failed sync",
-    { trust: GAP, lastSyncFailure: "No answer." },
-    "The last sync failed. No answer.",
+    { trust: GAP, lastSyncFailure: "No response." },
+    "The last sync failed. No response.",
     "usage-etl runs list",
   ],
   [
     "a stale source",
-    { lastSyncFailure: "No answer.", stale: "Nothing was loaded for 5 h." },
+    { lastSyncFailure: "No response.", stale: "Nothing was loaded for 5 h." },
     "Nothing was loaded for 5 h. Find out why.",
     "usage-etl status",
   ],

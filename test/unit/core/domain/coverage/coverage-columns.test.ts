@@ -18,8 +18,8 @@ describe("columns", () => {
     ["more are months", range("2026-01-05", "2026-02-06"), "day", "month", 2, "2026-01-01", "2026-03-01"],
     ["hours of two days", range("2026-01-05", "2026-01-07"), "hour", "hour", 48, "2026-01-05", "2026-01-07"],
     ["the last 13 months", range("2024-01-01", "2026-03-01"), "day", "month", 13, "2025-02-01", "2026-03-01"],
-  ] as const)("%s", (_, asked, stride, length, count, start, end) => {
-    const { columns, ...rest } = columnsOf(asked, stride);
+  ] as const)("%s", (_, requested, stride, length, count, start, end) => {
+    const { columns, ...rest } = columnsOf(requested, stride);
     expect(rest).toEqual({ length });
     expect(columns).toHaveLength(count);
     expect([columns[0]?.start, columns.at(-1)?.end]).toEqual([day(start), day(end)]);

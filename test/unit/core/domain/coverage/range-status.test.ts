@@ -25,7 +25,7 @@ test("nothing is claimed of what is not loaded", () => {
   const loaded = line("final", 2);
   expect(rangeSentence([loaded, none])).toEqual({
     sentence:
-      "All that the server answers is loaded: by day 2 final (figures by workspace and dimension). Not available:",
+      "All that the server responds is loaded: by day 2 final (figures by workspace and dimension). Not available:",
     open: [none],
   });
   // Without anything loaded that sentence would be empty.

@@ -28,7 +28,7 @@ const keyed = (keys: ExportKeys, rows: readonly ExportRow[]) =>
   Array.from(keys.keyed(rows), ({ id, bucketHour, traces }) => [id, (bucketHour - HOUR0) / 24, traces]);
 
 /** The rows' flaw as `code: message`, or undefined. */
-const flawOf = (rows: readonly ExportRow[], days = DAYS) => {
+const problemOf = (rows: readonly ExportRow[], days = DAYS) => {
   const keys = exportOf(days);
   try {
     keyed(keys, rows);
@@ -58,7 +58,7 @@ describe("the rows of an export", () => {
     expect([keys.rows, keys.traces, [...keys.named]]).toEqual([4, 10, [0, 1]]);
     const none = keys.take();
     expect([none.first, none.keys.length, none.ends]).toEqual([4, 0, []]);
-    expect(flawOf([row(0), row(1)])).toBeUndefined();
+    expect(problemOf([row(0), row(1)])).toBeUndefined();
   });
 
   test("ascend until a bucket comes again, or a key may have been numbered twice", () => {
@@ -84,15 +84,15 @@ describe("the rows of an export", () => {
 
 describe("an export is refused", () => {
   test("for a row that does not fit, with its line and column", () => {
-    expect(flawOf([row(0), row(10)], 5)).toMatch(
+    expect(problemOf([row(0), row(10)], 5)).toMatch(
       /^bucket_misplaced: line 12, column "Time Bucket Start": bucket/,
     );
     const noBucket = row(3, { bucketStart: null, bucketEnd: null });
-    expect(flawOf([noBucket])).toMatch(/^bucket_missing: line 5, column "Time Bucket Start": the bucket/);
-    expect(flawOf([row(4, { workspaceId: "w9" })])).toMatch(
+    expect(problemOf([noBucket])).toMatch(/^bucket_missing: line 5, column "Time Bucket Start": the bucket/);
+    expect(problemOf([row(4, { workspaceId: "w9" })])).toMatch(
       /^workspace_unasked: line 6, column "Workspace ID":/,
     );
-    expect(flawOf([row(0, { dimensionId: "x".repeat(1_001) })])).toMatch(/^id_too_long: line 2: an id is/);
+    expect(problemOf([row(0, { dimensionId: "x".repeat(1_001) })])).toMatch(/^id_too_long: line 2: an id is/);
   });
 
   test("for ends of another stride, if all or very many are wrong", () => {
@@ -103,24 +103,24 @@ describe("an export is refused", () => {
       { key: 1, bucketHour: HOUR0 + 72, end: START + 4 * DAY_MS + HOUR_MS },
     ]);
     some.finish();
-    expect(flawOf([late(1), late(2)])).toBe(
+    expect(problemOf([late(1), late(2)])).toBe(
       'stride_differs: line 3, column "Time Bucket End": no bucket ends one day after its start',
     );
     const many = (count: number) => [row(0), ...Array.from({ length: count }, (_, i) => late(i + 1))];
-    expect(flawOf(many(10_000))).toBeUndefined();
-    expect(flawOf(many(10_001))).toBe(
+    expect(problemOf(many(10_000))).toBeUndefined();
+    expect(problemOf(many(10_001))).toBe(
       'stride_differs: line 3, column "Time Bucket End": 10001 buckets do not end one day after their start',
     );
     const full = exportOf();
     keyed(full, many(10_001));
     expect(full.take().ends).toHaveLength(10_000);
-    expect(flawOf([])).toBeUndefined();
+    expect(problemOf([])).toBeUndefined();
   });
 
   test("for a sum that a number cannot hold", () => {
     const most = Number.MAX_SAFE_INTEGER;
-    expect(flawOf([row(0, { traces: most })])).toBeUndefined();
-    expect(flawOf([row(0, { traces: most }), row(1)])).toBe(
+    expect(problemOf([row(0, { traces: most })])).toBeUndefined();
+    expect(problemOf([row(0, { traces: most }), row(1)])).toBe(
       "bucket_missing: the sum of all traces is beyond 2^53",
     );
   });

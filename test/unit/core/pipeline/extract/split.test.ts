@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { PlatformError } from "../../../../../src/core/base/errors.ts";
 import type { UsageRequest } from "../../../../../src/core/domain/planning/request.ts";
 import { DAY_MS, HOUR_MS, type Stride } from "../../../../../src/core/domain/time/stride.ts";
-import type { AnswerFlaw } from "../../../../../src/core/domain/usage/answer.ts";
-import { afterFlaw, afterRefusal } from "../../../../../src/core/pipeline/extract/split-or-fail.ts";
+import type { ResponseProblem } from "../../../../../src/core/domain/usage/response.ts";
+import { afterProblem, afterRefusal } from "../../../../../src/core/pipeline/extract/split-or-fail.ts";
 
 const START = Date.UTC(2026, 2, 5);
 const task = (stride: Stride, length: number, workspaces = 1): UsageRequest => ({
@@ -22,10 +22,10 @@ const refusal = (status: number | undefined, locations: string[] = [], code = "r
     locations,
     ...(status === undefined ? {} : { status }),
   });
-const flaw = (code: AnswerFlaw["code"]): AnswerFlaw => ({ kind: "grid", code, message: "x" });
+const problem = (code: ResponseProblem["code"]): ResponseProblem => ({ kind: "grid", code, message: "x" });
 const LATER = START + 1000 * DAY_MS;
 const DAYS = task("day", 4 * DAY_MS);
-const TOO_LARGE = refusal(200, [], "answer_too_large");
+const TOO_LARGE = refusal(200, [], "response_too_large");
 
 test.each([
   ["500", DAYS, refusal(500), true, "failed"],
@@ -37,9 +37,15 @@ test.each([
   ["no status", DAYS, refusal(undefined), true, "failed"],
   ["nothing usable so far", task("day", 4 * DAY_MS, 3), refusal(422), false, "failed"],
   ["weeks, half of which would come as days", task("week", 35 * DAY_MS), refusal(422), true, "failed"],
-  ["an answer wrong in one place", DAYS, refusal(200, ["usage.3.traces"], "answer_invalid"), true, "split"],
-  ["a foreign answer", DAYS, refusal(200, [], "answer_invalid"), true, "failed"],
-  ["an answer too large", DAYS, TOO_LARGE, true, "split"],
+  [
+    "a response wrong in one place",
+    DAYS,
+    refusal(200, ["usage.3.traces"], "response_invalid"),
+    true,
+    "split",
+  ],
+  ["a foreign answer", DAYS, refusal(200, [], "response_invalid"), true, "failed"],
+  ["a response too large", DAYS, TOO_LARGE, true, "split"],
   ["one bucket too large", task("day", DAY_MS), TOO_LARGE, true, "failed"],
 ])(
   "what may be one record's is split, and kept as a failure where it cannot be: %s",
@@ -51,16 +57,16 @@ test.each([
 
 test("a flaw of a day is a failure where the server is known to have no hours, else hours are planned", () => {
   const day = task("day", DAY_MS);
-  expect(afterFlaw(day, flaw("bucket_misplaced"), true).outcome).toBe("split");
+  expect(afterProblem(day, problem("bucket_misplaced"), true).outcome).toBe("split");
   for (const code of ["bucket_misplaced", "stride_differs"] as const) {
-    const step = afterFlaw(day, flaw(code), true, new Set(["no_hour"]));
+    const step = afterProblem(day, problem(code), true, new Set(["no_hour"]));
     expect(step).toMatchObject({ outcome: "failed", keep: true, parts: [] });
     expect(step.learn).toBeUndefined();
   }
 });
 
 test("one misplaced bucket of hours does not show that the server has none", () => {
-  const step = afterFlaw(task("hour", HOUR_MS), flaw("bucket_misplaced"), true);
+  const step = afterProblem(task("hour", HOUR_MS), problem("bucket_misplaced"), true);
   expect(step).toMatchObject({ outcome: "failed", keep: true });
   expect(step.learn).toBeUndefined();
 });

@@ -25,7 +25,7 @@ const drawn = fc.constantFrom("day" as const, "hour" as const, "week" as const).
   return fc.record({
     stride: fc.constant(stride),
     unit: fc.constant(unit),
-    asked: list(unit),
+    requested: list(unit),
     final: list(unit),
     provisional: list(unit),
     failed: list(unit),
@@ -41,7 +41,8 @@ const drawn = fc.constantFrom("day" as const, "hour" as const, "week" as const).
 test("each ended day or hour that was asked for and is not final is counted once, by what is known of it", () => {
   fc.assert(
     fc.property(drawn, fc.integer({ min: 1, max: 2 }), (given, scopes) => {
-      const { stride, unit, asked, final, provisional, failed, now, dataStart, isAvailable, isKept } = given;
+      const { stride, unit, requested, final, provisional, failed, now, dataStart, isAvailable, isKept } =
+        given;
       const state = {
         // As in the store: no time is both.
         coverage: [
@@ -53,12 +54,12 @@ test("each ended day or hour that was asked for and is not final is counted once
       const counts = notCompared(
         { settings: given as never, dataStart },
         Array.from({ length: scopes }, () => state),
-        { stride, partsOf: () => asked, now, isAvailable, isKept },
+        { stride, partsOf: () => requested, now, isAvailable, isKept },
       );
       const expected = { provisional: 0, failed: 0, missing: 0, notKept: 0, notAvailable: 0 };
       const midnight = (at: number) => Math.floor(at / DAY_MS) * DAY_MS;
       for (let at = dataStart; at + unit <= now; at += unit) {
-        if (!isIn(asked, at) || isIn(final, at)) continue;
+        if (!isIn(requested, at) || isIn(final, at)) continue;
         const isYoung = at >= midnight(now - given.settleAfterMs);
         const isOld = stride === "hour" && at < midnight(now - given.hourlyForMs);
         if (isIn(provisional, at)) expected.provisional += scopes;

@@ -56,7 +56,7 @@ describe("the pause after an error of the platform", () => {
   });
 });
 
-/** Fails with each error in turn, then answers. */
+/** Fails with each error in turn, then responds. */
 async function run(errors: readonly Error[], more: { attempts?: number; signal?: AbortSignal } = {}) {
   const left = [...errors];
   const logs: Record<string, unknown>[] = [];
@@ -85,7 +85,11 @@ test.each([
   expect(ended).toMatchObject({ code: "rate_limited" });
   expect(waits).toEqual(pauses);
   expect(logs.filter(({ level }) => Number(level) >= 40)).toMatchObject([
-    { code: "rate_limited", reason: `GET http://h/ answered 429: slow down (${said})`, waitMs: pauses[0] },
+    {
+      code: "rate_limited",
+      reason: `GET http://h/ responded with 429: slow down (${said})`,
+      waitMs: pauses[0],
+    },
   ]);
 });
 
@@ -93,21 +97,21 @@ describe("work that fails", () => {
   const own = new EtlError({ ...facts, code: "store_away" });
   const final = new EtlError({ ...facts, retryable: false });
   const limited = said({ status: 429, retryAfterMs: 2_000 });
-  const asks = said({ status: 503, retryAfterMs: 3_000 });
+  const requests = said({ status: 503, retryAfterMs: 3_000 });
 
   test("is tried again as often as is allowed, and then the last error is thrown", async () => {
-    expect(await run([asks, asks])).toMatchObject({
+    expect(await run([requests, requests])).toMatchObject({
       ended: "done",
       tried: 3,
       waits: [3_000, 3_000],
       held: [],
     });
-    expect(await run([asks, asks, limited])).toMatchObject({
+    expect(await run([requests, requests, limited])).toMatchObject({
       ended: limited,
       tried: 3,
       waits: [3_000, 3_000],
     });
-    expect(await run([asks], { attempts: 1 })).toMatchObject({ ended: asks, tried: 1, waits: [] });
+    expect(await run([requests], { attempts: 1 })).toMatchObject({ ended: requests, tried: 1, waits: [] });
     const { waits, logs } = await run([own]);
     expect(waits).toHaveLength(1);
     expect(logs).toMatchObject([{ level: 30, code: "store_away", attempt: 1, waitMs: waits[0] }]);
@@ -133,17 +137,17 @@ describe("work that fails", () => {
   });
 
   test("by a limit holds back whoever uses the key, after the last attempt too", async () => {
-    expect(await run([limited, asks])).toMatchObject({ held: [2_000], waits: [2_000, 3_000] });
+    expect(await run([limited, requests])).toMatchObject({ held: [2_000], waits: [2_000, 3_000] });
     expect(await run([limited], { attempts: 1 })).toMatchObject({ held: [2_000], waits: [] });
-    expect(await run([own, asks])).toMatchObject({ held: [] });
+    expect(await run([own, requests])).toMatchObject({ held: [] });
   });
 
   test("is not tried again once it is cancelled", async () => {
     const controller = new AbortController();
     const stopped = new Error("stopped");
     controller.abort(stopped);
-    expect(await run([asks], { signal: controller.signal })).toMatchObject({ ended: stopped });
-    expect(await run([asks], { signal: new AbortController().signal })).toMatchObject({
+    expect(await run([requests], { signal: controller.signal })).toMatchObject({ ended: stopped });
+    expect(await run([requests], { signal: new AbortController().signal })).toMatchObject({
       ended: "done",
       tried: 2,
     });
@@ -153,7 +157,7 @@ describe("work that fails", () => {
 test.each([
   ["two days ahead", 2 * 86_400_000],
   ["a year behind", -365 * 86_400_000],
-])("a date in Retry-After is one of the answer's clock, which may be %s", (_, off) => {
+])("a date in Retry-After is one of the response's clock, which may be %s", (_, off) => {
   const now = Date.parse("2026-11-20T12:00:00Z");
   const text = (ms: number) => new Date(now + off + ms).toUTCString();
   const error = statusError({ status: 429, retryAfter: text(40_000), date: text(0), body: "", now }, CONTEXT);

@@ -42,7 +42,7 @@ test("on its first day, a source whose server refuses the future has no day yet"
   expect(shown(keptDemand(first, NOW))).toEqual(["hour 2026-03-08T00 2026-03-10T05"]);
 });
 
-test("a stride that the server does not answer in is kept, but not asked for", () => {
+test("a stride that the server does not support is kept, but not asked for", () => {
   expect(shown(keptDemand(source(["no_hour"]), NOW))).toEqual([DAYS, HOURS]);
   expect(shown(routineDemand(source(["no_hour"]), NOW))).toEqual([DAYS]);
   expect(shown(routineDemand(source(["no_day"]), NOW))).toEqual([HOURS]);

@@ -4,14 +4,14 @@ import type { ExportRow } from "../../../../../src/core/domain/usage/export.ts";
 import type { BillingClient } from "../../../../../src/core/platform/billing/billing.ts";
 import { clientOf, framed, KEY, QUERY, rawServer, rejection, status } from "../http/raw-server.ts";
 
-const ANSWER = '{"stride":{"days":1,"hours":0},"usage":[{"dimensions":{"project_id":"p"},"traces":1}]}';
+const RESPONSE = '{"stride":{"days":1,"hours":0},"usage":[{"dimensions":{"project_id":"p"},"traces":1}]}';
 const CSV =
   "Time Bucket Start,Time Bucket End,Project ID,Project Name,Traces\n2026-01-05T00:00:00Z,2026-01-06T00:00:00Z,p,n,12\n";
 const NOTHING = { onRecords: () => {} };
 
 describe("usage", () => {
   it("sends the parameters of the API over one kept-alive connection", async () => {
-    const server = await rawServer(() => status("200 OK", ANSWER));
+    const server = await rawServer(() => status("200 OK", RESPONSE));
     const client = clientOf(`${server.url}/prefix/`, { organizationId: "org-1", connections: 1 });
     await client.usage({ ...QUERY, workspaceIds: ["w1", "w2"] }, NOTHING);
     await client.usage({ ...QUERY, start: QUERY.start + 1 }, NOTHING);
@@ -33,7 +33,7 @@ describe("usage", () => {
   });
 
   it("sends no organisation if none is set, and refuses a request without a workspace", async () => {
-    const server = await rawServer(() => status("200 OK", ANSWER));
+    const server = await rawServer(() => status("200 OK", RESPONSE));
     const client = clientOf(server.url);
     await client.usage(QUERY, NOTHING);
     expect(server.requests[0]?.toLowerCase()).not.toContain("organization");
@@ -53,7 +53,7 @@ describe("usage", () => {
     ['{"days":2,"hours":0}', undefined],
     ['{"days":1,"hours":1}', undefined],
     ["{}", undefined],
-  ])("reads the stride %s as %s, of an empty answer too", async (wire, stride) => {
+  ])("reads the stride %s as %s, of an empty response too", async (wire, stride) => {
     const server = await rawServer(() => status("200 OK", `{"usage":[],"stride":${wire}}`));
     expect(await clientOf(server.url).usage(QUERY, NOTHING)).toMatchObject({ stride, records: 0 });
   });
@@ -63,7 +63,7 @@ describe("usage", () => {
     async (wire) => {
       const server = await rawServer(() => status("200 OK", `{"usage":[],"stride":${wire}}`));
       expect(await rejection(clientOf(server.url).usage(QUERY, NOTHING))).toMatchObject({
-        code: "answer_invalid",
+        code: "response_invalid",
         retryable: false,
         message: expect.stringContaining("stride"),
       });
@@ -74,14 +74,14 @@ describe("usage", () => {
     const page = "<!DOCTYPE html><title>Maintenance</title>";
     const server = await rawServer((_, index) =>
       index === 0
-        ? status("200 OK", ANSWER, ["content-type: text/html"])
+        ? status("200 OK", RESPONSE, ["content-type: text/html"])
         : status("200 OK", page, ["content-type: application/json"]),
     );
     const client = clientOf(server.url);
     expect(await client.usage(QUERY, NOTHING)).toMatchObject({ records: 1 });
     expect(await rejection(client.usage(QUERY, NOTHING))).toMatchObject({
       name: "PlatformError",
-      code: "answer_invalid",
+      code: "response_invalid",
       retryable: false,
       status: 200,
       method: "GET",
@@ -92,23 +92,28 @@ describe("usage", () => {
   });
 
   it("names the record that it refuses, as a location", async () => {
-    const server = await rawServer(() => status("200 OK", ANSWER.replace('"traces":1', `"traces":"${KEY}"`)));
+    const server = await rawServer(() =>
+      status("200 OK", RESPONSE.replace('"traces":1', `"traces":"${KEY}"`)),
+    );
     expect(await rejection(clientOf(server.url).usage(QUERY, NOTHING))).toMatchObject({
-      code: "answer_invalid",
+      code: "response_invalid",
       retryable: false,
       locations: ["usage.0.traces"],
       message: expect.stringContaining('usage[0].traces = "[redacted]"'),
     });
   });
 
-  it("refuses an answer by another dimension", async () => {
-    const server = await rawServer(() => status("200 OK", ANSWER));
+  it("refuses a response by another dimension", async () => {
+    const server = await rawServer(() => status("200 OK", RESPONSE));
     const found = await rejection(clientOf(server.url).usage({ ...QUERY, groupBy: "user" }, NOTHING));
-    expect(found).toMatchObject({ code: "answer_invalid", message: expect.stringContaining("`project_id`") });
+    expect(found).toMatchObject({
+      code: "response_invalid",
+      message: expect.stringContaining("`project_id`"),
+    });
   });
 
   it("throws the receiver's error unchanged and stays usable", async () => {
-    const server = await rawServer(() => status("200 OK", ANSWER));
+    const server = await rawServer(() => status("200 OK", RESPONSE));
     const client = clientOf(server.url);
     const mine = new RangeError("mine");
     const error = await rejection(
@@ -125,16 +130,16 @@ describe("usage", () => {
 
 /** Asks for an export and reads all of it. */
 async function exported(client: BillingClient) {
-  const answer = await client.exportCsv(QUERY);
+  const response = await client.exportCsv(QUERY);
   try {
     const rows: ExportRow[] = [];
-    await answer.read(async (read) => {
+    await response.read(async (read) => {
       rows.length = 0;
       for await (const batch of read()) rows.push(...batch);
     });
-    return { rows, whole: answer.whole };
+    return { rows, whole: response.whole };
   } finally {
-    await answer.close();
+    await response.close();
   }
 }
 
@@ -147,8 +152,8 @@ describe("exportCsv", () => {
   ] as const)("knows whether the end is proved: %s, gzip %s", async (framing, gzip, whole) => {
     const bytes = framed(gzip ? gzipSync(CSV) : CSV, framing, gzip ? ["content-encoding: gzip"] : []);
     const server = await rawServer(() => ({ bytes, closing: framing === "close" ? "end" : "keep" }));
-    const { rows, ...answer } = await exported(clientOf(server.url));
-    expect(answer).toEqual({ whole });
+    const { rows, ...response } = await exported(clientOf(server.url));
+    expect(response).toEqual({ whole });
     expect(rows).toMatchObject([{ dimensionId: "p", traces: 12, line: 2, bucketEnd: Date.UTC(2026, 0, 6) }]);
     expect(server.requests[0]).toContain("/granular-usage/export?start_time=");
   });
@@ -156,7 +161,7 @@ describe("exportCsv", () => {
   it("names the request, line and column of a refused row", async () => {
     const server = await rawServer(() => status("200 OK", CSV.replace(",12", ",1x")));
     expect(await rejection(exported(clientOf(server.url)))).toMatchObject({
-      code: "answer_invalid",
+      code: "response_invalid",
       locations: ["line 2.Traces"],
       message: expect.stringMatching(/^GET http.*line 2, column "Traces": "1x"/),
     });

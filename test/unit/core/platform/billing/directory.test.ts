@@ -24,7 +24,7 @@ describe("The listing of workspaces", () => {
     ]);
   });
 
-  it.each([404, 405])("is undefined if the server answers %d", async (code) => {
+  it.each([404, 405])("is undefined if the server responds with %d", async (code) => {
     const server = await rawServer(() => status(`${code} X`, "{}"));
     const client = clientOf(server.url);
     expect(await client.workspaces()).toBeUndefined();
@@ -32,7 +32,7 @@ describe("The listing of workspaces", () => {
     expect(await client.info()).toBeUndefined();
   });
 
-  it.each([400, 401, 403, 410, 500])("fails if the server answers %d", async (code) => {
+  it.each([400, 401, 403, 410, 500])("fails if the server responds with %d", async (code) => {
     const server = await rawServer(() => status(`${code} X`, "{}"));
     expect(await rejection(clientOf(server.url).workspaces())).toMatchObject({ status: code });
   });
@@ -43,7 +43,7 @@ describe("The listing of workspaces", () => {
     async (body) => {
       const server = await rawServer(() => status("200 OK", body));
       expect(await rejection(clientOf(server.url).workspaces())).toMatchObject({
-        code: "answer_invalid",
+        code: "response_invalid",
         retryable: false,
       });
     },
@@ -60,7 +60,7 @@ describe("The listing of workspaces", () => {
     const client = clientOf(server.url);
     for (let end = 0; end < body.length; end += 1) {
       expect(await rejection(client.workspaces()), `cut at ${end}`).toMatchObject({
-        code: "answer_cut",
+        code: "response_cut",
         retryable: true,
       });
     }

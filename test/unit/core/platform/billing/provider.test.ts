@@ -72,15 +72,15 @@ describe("The totals of the billing provider", () => {
   ])("are refused by name with %s", async (_, body, location) => {
     const { client } = await answering(body);
     const error = await rejection(client.providerUsage(MONTH));
-    expect(error).toMatchObject({ code: "answer_invalid", retryable: false, locations: [location] });
+    expect(error).toMatchObject({ code: "response_invalid", retryable: false, locations: [location] });
   });
 
   it.each(["{}", '"x"', "[1]", "<html>", "null"])(
-    "are refused as foreign if the answer is %s",
+    "are refused as foreign if the response is %s",
     async (body) => {
       const { client } = await answering(body);
       expect(await rejection(client.providerUsage(MONTH))).toMatchObject({
-        code: "answer_invalid",
+        code: "response_invalid",
         locations: [],
       });
     },

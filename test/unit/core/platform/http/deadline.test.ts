@@ -35,12 +35,12 @@ const RECORD = '{"time_bucket":"2026-01-05T00:00:00Z","dimensions":{"project_id"
 const chunk = (bytes: string | Buffer) =>
   Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), Buffer.from(bytes), Buffer.from("\r\n")]);
 
-/** A server that answers every request with `answer`, which may take as long as it likes. */
-async function server(answer: (socket: Socket, n: number) => unknown): Promise<string> {
+/** A server that responds every request with `answer`, which may take as long as it likes. */
+async function server(response: (socket: Socket, n: number) => unknown): Promise<string> {
   let requests = 0;
   const listener = createServer((socket) => {
     socket.on("error", () => {});
-    socket.on("data", () => void answer(socket, requests++));
+    socket.on("data", () => void response(socket, requests++));
   });
   return `http://127.0.0.1:${await listenInTest(listener)}`;
 }
@@ -65,12 +65,12 @@ async function until<T>(work: Promise<T>, step: () => unknown = () => {}): Promi
 
 function setup(url: string, options: Partial<PlatformHttpOptions> = {}) {
   const clock = new ManualClock();
-  let answers = 0;
-  const client = clientOf(url, { clock, onAnswer: () => void answers++, ...options });
+  let responses = 0;
+  const client = clientOf(url, { clock, onResponse: () => void responses++, ...options });
   return {
     clock,
     /** Time passes once a head has come. */
-    afterHead: (step: () => void) => () => void (answers > 0 && step()),
+    afterHead: (step: () => void) => () => void (responses > 0 && step()),
     usage: (onRecords: (records: unknown[]) => void = () => {}, signal?: AbortSignal) =>
       client.usage(QUERY, { onRecords, signal }),
     exportCsv: () => client.exportCsv(QUERY),
@@ -78,9 +78,9 @@ function setup(url: string, options: Partial<PlatformHttpOptions> = {}) {
   };
 }
 
-describe("an answer that drips a byte every 2 s", () => {
+describe("a response that drips a byte every 2 s", () => {
   /** The clock, and the error that the call ends with. */
-  async function dripped(ask: "usage" | "exportCsv" | "workspaces", head = CHUNKED, whole?: Buffer) {
+  async function dripped(request: "usage" | "exportCsv" | "workspaces", head = CHUNKED, whole?: Buffer) {
     let drip = () => {};
     const url = await server((socket) => {
       let at = 0;
@@ -92,13 +92,13 @@ describe("an answer that drips a byte every 2 s", () => {
       drip();
       clock.pass(2000);
     });
-    return { clock, error: await until(rejection(calls[ask]()), step) };
+    return { clock, error: await until(rejection(calls[request]()), step) };
   }
 
-  test.each(["usage", "exportCsv", "workspaces"] as const)("is ended in its time: %s", async (ask) => {
-    const { clock, error } = await dripped(ask);
+  test.each(["usage", "exportCsv", "workspaces"] as const)("is ended in its time: %s", async (request) => {
+    const { clock, error } = await dripped(request);
     expect(error).toMatchObject({ code: "timeout", retryable: true });
-    expect((error as Error).message).toMatch(/only \d+ bytes of the answer came within 2 min/);
+    expect((error as Error).message).toMatch(/only \d+ bytes of the response came within 2 min/);
     expect(clock.now()).toBeLessThan(140_000);
     expect(clock.waiting).toBe(0);
   });
@@ -118,18 +118,18 @@ describe("an answer that drips a byte every 2 s", () => {
 
 describe("a head that does not come", () => {
   test("ends the request, however many informational answers come before it", async () => {
-    let answer = () => {};
+    let response = () => {};
     const url = await server((socket) => {
-      answer = () => socket.write("HTTP/1.1 102 Processing\r\n\r\n");
+      response = () => socket.write("HTTP/1.1 102 Processing\r\n\r\n");
     });
     const { clock, usage } = setup(url);
     const step = () => {
-      answer();
+      response();
       clock.pass(2000);
     };
     const error = await until(rejection(usage()), step);
     expect(error).toMatchObject({ code: "timeout", retryable: true });
-    expect((error as Error).message).toContain("no answer began within 2 min 10 s");
+    expect((error as Error).message).toContain("no response began within 2 min 10 s");
   });
 
   test("ends a request that waits for a connection", async () => {
@@ -147,7 +147,7 @@ describe("a head that does not come", () => {
   });
 });
 
-describe("an answer is read to its end", () => {
+describe("a response is read to its end", () => {
   test("that comes slowly, for as long as its size takes", async () => {
     let send = (_: string) => {};
     const url = await server((socket) => {
@@ -158,7 +158,7 @@ describe("an answer is read to its end", () => {
     const { clock, afterHead, usage } = setup(url);
     const piece = `${Array.from({ length: 200 }, () => RECORD).join(",")},`;
     let [sent, received] = [0, 0];
-    const answer = usage((records) => {
+    const response = usage((records) => {
       received += records.length;
     });
     // 17 KB every 4 s, one after the other is read: slow, and above the least rate.
@@ -169,7 +169,7 @@ describe("an answer is read to its end", () => {
       send(sent <= 100 ? piece : `${RECORD}]}`);
       if (sent > 100) send("");
     });
-    const result = await until(answer, step);
+    const result = await until(response, step);
     expect(result).toMatchObject({ records: 20_001 });
     expect(clock.now()).toBeGreaterThan(400_000);
   });
@@ -184,17 +184,17 @@ describe("an answer is read to its end", () => {
     });
     const { clock, usage } = setup(url);
     let isRead = false;
-    const answer = usage(() => {
+    const response = usage(() => {
       if (!isRead) clock.pass(3_600_000);
       isRead = true;
     });
-    await until(answer, () => isRead && finish());
-    expect(await answer).toMatchObject({ records: 2 });
+    await until(response, () => isRead && finish());
+    expect(await response).toMatchObject({ records: 2 });
   });
 });
 
 describe("a body without an end is ended at the limit", () => {
-  const answerLimit = 1_048_576;
+  const responseLimit = 1_048_576;
   const forever = (head: string | Buffer, piece: Buffer) =>
     server((socket) => {
       socket.write(head);
@@ -217,17 +217,17 @@ describe("a body without an end is ended at the limit", () => {
     ["spaces", "usage", "", Buffer.alloc(65_536, " ")],
     ["a gzip bomb", "usage", "content-encoding: gzip\r\n", bomb],
     ["a gzip bomb", "exportCsv", "content-encoding: gzip\r\n", bomb],
-  ] as const)("with %s: %s", async (what, ask, header, piece) => {
+  ] as const)("with %s: %s", async (what, request, header, piece) => {
     const begin = what === "records" ? '{"stride":{"days":1},"usage":[' : "";
     const { clock, ...calls } = setup(
       await forever(`HTTP/1.1 200 OK\r\nconnection: close\r\n${header}\r\n${begin}`, piece),
-      { answerLimit },
+      { responseLimit },
     );
-    const error = await rejection(calls[ask]());
+    const error = await rejection(calls[request]());
     expect(error).toMatchObject({
-      code: "answer_too_large",
+      code: "response_too_large",
       retryable: false,
-      next: expect.stringContaining("USAGE_ANSWER_LIMIT"),
+      next: expect.stringContaining("USAGE_RESPONSE_LIMIT"),
     });
     expect((error as Error).message).toContain("larger than 1,048,576 bytes");
     expect(clock.waiting).toBe(0);
@@ -236,14 +236,16 @@ describe("a body without an end is ended at the limit", () => {
   test("with a gzip that decodes to nothing", async () => {
     const head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-encoding: gzip\r\n\r\n";
     const url = await forever(Buffer.concat([Buffer.from(head), zipHead]), empty);
-    expect(await rejection(setup(url, { answerLimit }).usage())).toMatchObject({ code: "answer_too_large" });
+    expect(await rejection(setup(url, { responseLimit }).usage())).toMatchObject({
+      code: "response_too_large",
+    });
   });
 
   test("and so is a listing, whatever the limit of usage is", async () => {
     const url = await forever("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n[", Buffer.alloc(65_536, " "));
     const error = await rejection(setup(url).workspaces());
     expect(error).toMatchObject({
-      code: "answer_too_large",
+      code: "response_too_large",
       next: expect.stringContaining("USAGE_BASE_URL"),
     });
   });
@@ -282,9 +284,9 @@ test("an abort ends a body that is within its time, and leaves no listener behin
     ),
   ).toMatchObject({ code: "timeout" });
   expect(listeners.size).toBe(0);
-  const asked = rejection(usage(undefined, abort.signal));
+  const requested = rejection(usage(undefined, abort.signal));
   await turn();
   const reason = new Error("enough");
   abort.abort(reason);
-  expect(await asked).toBe(reason);
+  expect(await requested).toBe(reason);
 });

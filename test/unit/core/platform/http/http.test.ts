@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { PlatformHttp, type PlatformHttpOptions } from "../../../../../src/core/platform/http/http.ts";
 import { clientOf, framed, KEY, QUERY, rawServer, rejection, status } from "./raw-server.ts";
 
-const ANSWER = '{"stride":{"days":1},"usage":[]}';
+const RESPONSE = '{"stride":{"days":1},"usage":[]}';
 const NOW = Date.UTC(2026, 0, 5, 12);
 
 interface Found {
@@ -24,7 +24,7 @@ async function failure(
   )) as Found;
 }
 
-describe("An error answer", () => {
+describe("An error response", () => {
   it.each([
     ['{"detail":"Invalid token"}', "Invalid token"],
     [
@@ -40,7 +40,7 @@ describe("An error answer", () => {
   });
 
   it.each([
-    ["200 OK", "answer_invalid", (deep: string) => deep],
+    ["200 OK", "response_invalid", (deep: string) => deep],
     ["422 X", "request_refused", (deep: string) => `{"detail":[{"loc":${deep},"msg":"no"}]}`],
     ["422 X", "request_refused", (deep: string) => `{"detail":[{"loc":[${deep}],"msg":"no"}]}`],
     ["400 X", "request_refused", (deep: string) => `{"detail":{"error":${deep}}}`],
@@ -61,7 +61,7 @@ describe("An error answer", () => {
     [500, "server_error", true],
     [503, "server_error", true],
     [599, "server_error", true],
-    [201, "answer_invalid", false],
+    [201, "response_invalid", false],
   ])("%d is %s, worth trying again: %s", async (code, name, retryable) => {
     const server = await rawServer(() => status(`${code} X`, '{"detail":"why"}'));
     const error = await failure(server.url);
@@ -72,7 +72,7 @@ describe("An error answer", () => {
       status: code,
       method: "GET",
     });
-    expect(error.message).toContain(`answered ${code}: {"detail":"why"}`);
+    expect(error.message).toContain(`responded with ${code}: {"detail":"why"}`);
     expect(error.message).toContain(`GET ${server.url}/api/v1/orgs/current/billing/granular-usage?`);
     expect(error.next).not.toBe("");
   });
@@ -101,7 +101,7 @@ describe("An error answer", () => {
   });
 });
 
-describe("A request without an answer", () => {
+describe("A request without a response", () => {
   it("fails with network and the cause if no server listens or the name is unknown", async () => {
     const refused = await failure("http://127.0.0.1:1");
     expect(refused).toMatchObject({ code: "network", retryable: true, status: undefined });
@@ -130,7 +130,7 @@ describe("A request without an answer", () => {
       retryable: true,
     });
     const half = await rawServer(() => ({
-      bytes: framed(ANSWER, "length").subarray(0, -3),
+      bytes: framed(RESPONSE, "length").subarray(0, -3),
       closing: "keep",
     }));
     expect(await failure(half.url, { timeouts: { bodyMs: 60 } })).toMatchObject({
@@ -154,18 +154,18 @@ describe("A request without an answer", () => {
         bytes: framed(`{"usage":[${record},${record}]}`, "length").subarray(0, -9),
         closing: "keep",
       }));
-      const asked = clientOf(half.url).usage(QUERY, {
+      const requested = clientOf(half.url).usage(QUERY, {
         signal: midBody.signal,
         onRecords: () => midBody.abort(reason),
       });
-      expect(await rejection(asked)).toBe(reason);
+      expect(await rejection(requested)).toBe(reason);
     }
   });
 });
 
 describe("The client", () => {
   it.each([301, 302, 303, 307, 308])("refuses a %d to another host and sends it nothing", async (code) => {
-    const other = await rawServer(() => status("200 OK", ANSWER));
+    const other = await rawServer(() => status("200 OK", RESPONSE));
     const server = await rawServer(() => status(`${code} X`, "", [`location: ${other.url}/login?k=${KEY}`]));
     const error = await failure(server.url);
     expect(error).toMatchObject({ code: "redirect_refused", retryable: false, status: code });
@@ -203,11 +203,11 @@ describe("The API key", () => {
     for (const expected of [
       "unauthorized",
       "request_refused",
-      "answer_invalid",
-      "answer_invalid",
+      "response_invalid",
+      "response_invalid",
       "redirect_refused",
       "network",
-      "answer_cut",
+      "response_cut",
     ]) {
       const error = await failure(server.url);
       expect(error).toMatchObject({ code: expected });

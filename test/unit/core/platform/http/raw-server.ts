@@ -18,8 +18,8 @@ export const QUERY: UsageQuery = {
   workspaceIds: ["0b2e6b5c-8a7e-4a5e-9c3a-3f6f3c0c1d2e"],
 };
 
-/** The bytes of one answer: whatever a server may put on the wire, right or wrong. `reset`: RST instead of FIN. */
-interface RawAnswer {
+/** The bytes of one response: whatever a server may put on the wire, right or wrong. `reset`: RST instead of FIN. */
+interface RawResponse {
   readonly bytes: string | Buffer;
   readonly closing: "keep" | "end" | "reset";
   /** Sent alone, once `bytes` were flushed. */
@@ -33,9 +33,9 @@ interface RawServer {
   readonly connections: () => number;
 }
 
-/** A TCP server that answers each request head by `answer`, byte for byte. Closed when the test ends. */
+/** A TCP server that responds each request head by `answer`, byte for byte. Closed when the test ends. */
 export async function rawServer(
-  answer: (head: string, index: number) => RawAnswer | undefined,
+  response: (head: string, index: number) => RawResponse | undefined,
 ): Promise<RawServer> {
   const requests: string[] = [];
   let connections = 0;
@@ -50,7 +50,7 @@ export async function rawServer(
         const head = pending.slice(0, end);
         pending = pending.slice(end + 4);
         requests.push(head);
-        const raw = answer(head, requests.length - 1);
+        const raw = response(head, requests.length - 1);
         if (raw !== undefined) send(socket, raw);
       }
     });
@@ -59,7 +59,7 @@ export async function rawServer(
   return { url, requests, connections: () => connections };
 }
 
-function send(socket: Socket, raw: RawAnswer): void {
+function send(socket: Socket, raw: RawResponse): void {
   const finish = () => {
     if (raw.closing === "end") socket.end();
     if (raw.closing === "reset") socket.resetAndDestroy();
@@ -79,7 +79,7 @@ export function clientOf(url: string, options: Partial<PlatformHttpOptions> = {}
 
 type Framed = "length" | "chunked" | "close";
 
-/** An answer with status 200 whose body is framed this way; `headers` are whole lines. */
+/** A response with status 200 whose body is framed this way; `headers` are whole lines. */
 export function framed(body: string | Buffer, framing: Framed, headers: readonly string[] = []): Buffer {
   const bytes = Buffer.from(body);
   const line =
@@ -100,8 +100,8 @@ export function framed(body: string | Buffer, framing: Framed, headers: readonly
   return Buffer.concat([head, ...coded, Buffer.from("0\r\n\r\n")]);
 }
 
-/** An answer with a status and a body of known length. */
-export function status(line: string, body: string, headers: readonly string[] = []): RawAnswer {
+/** A response with a status and a body of known length. */
+export function status(line: string, body: string, headers: readonly string[] = []): RawResponse {
   const head = [`HTTP/1.1 ${line}`, `content-length: ${Buffer.byteLength(body)}`, ...headers].join("\r\n");
   return { bytes: `${head}\r\n\r\n${body}`, closing: "keep" };
 }

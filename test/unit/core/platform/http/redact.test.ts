@@ -50,7 +50,7 @@ describe("hideTexts", () => {
     expect(hideTexts("chat-agent: sk-0123456789", sent)).toBe("chat-agent: [redacted]");
   });
 
-  it("hides every part of nine characters, however the answer cuts or escapes it", () => {
+  it("hides every part of nine characters, however the response cuts or escapes it", () => {
     const secret = fc.string({ unit: "grapheme", minLength: 9, maxLength: 60 });
     fc.assert(
       fc.property(secret, fc.nat(), fc.nat(), (text, from, length) => {

@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ExportRow } from "../../../../../src/core/domain/usage/export.ts";
 import type { GroupBy } from "../../../../../src/core/domain/usage/record.ts";
-import { AnswerFault } from "../../../../../src/core/platform/parse/answer-fault.ts";
 import { CarefulCsv, NotPlain, PlainCsv } from "../../../../../src/core/platform/parse/csv-cells.ts";
 import { ExportReader } from "../../../../../src/core/platform/parse/export-reader.ts";
+import { ResponseError } from "../../../../../src/core/platform/parse/response-error.ts";
 
 const COLUMNS =
   "Time Bucket Start,Time Bucket End,Workspace ID,Workspace Name,Project ID,Project Name,User ID,User Email,API Key Short Key,Traces";
@@ -31,13 +31,13 @@ async function read(
   return rows;
 }
 
-async function refusal(pieces: string | readonly Buffer[], how?: How): Promise<AnswerFault> {
+async function refusal(pieces: string | readonly Buffer[], how?: How): Promise<ResponseError> {
   const error = await read(pieces, how).then(
     (rows) => new Error(`expected a refusal, got ${JSON.stringify(rows)}`),
     (reason: unknown) => reason,
   );
-  expect(error).toBeInstanceOf(AnswerFault);
-  return error as AnswerFault;
+  expect(error).toBeInstanceOf(ResponseError);
+  return error as ResponseError;
 }
 
 function project(id: string, name: string, traces: string | number): string {
@@ -122,7 +122,7 @@ describe("An export read with csv-parse", () => {
     "is refused without the column %s, and the error names the columns",
     async (column) => {
       const found = await refusal(`${COLUMNS.replace(column, "Nodes Executed")}\n${project("P", "n", 1)}\n`);
-      expect(found).toMatchObject({ code: "answer_invalid", location: undefined });
+      expect(found).toMatchObject({ code: "response_invalid", location: undefined });
       expect(found.message).toContain(`no column "${column}"`);
       expect(found.message).toContain('"Nodes Executed"');
     },
@@ -131,24 +131,24 @@ describe("An export read with csv-parse", () => {
   it("is refused with a repeated column, a row of another length, or as a web page", async () => {
     expect((await refusal(`${COLUMNS},Traces\n`)).message).toContain('"Traces" twice');
     expect(await refusal('<!DOCTYPE html>\n<html lang="en">\n</html>\n')).toMatchObject({
-      code: "answer_invalid",
+      code: "response_invalid",
     });
     for (const row of [`${DAY},,,P`, `${project("P", "n", 1)},`]) {
       for (const more of ["", `${project("P", "n", 1)}\n`])
         expect(await refusal(`${HEADER}${row}\n${more}`)).toMatchObject({
-          code: "answer_invalid",
+          code: "response_invalid",
           location: "line 2",
         });
     }
     const quote = await refusal(`${HEADER}${project("P", 'secret" x', 1)}\n`);
-    expect(quote).toMatchObject({ code: "answer_invalid", location: "line 2" });
+    expect(quote).toMatchObject({ code: "response_invalid", location: "line 2" });
     expect(quote.message).not.toContain("secret");
   });
 
   it("is refused if no row has the requested dimension and some have another", async () => {
     const other = `${DAY},W1,Work,,,,,,3\n`;
     expect(await refusal(HEADER + other + other)).toMatchObject({
-      code: "answer_invalid",
+      code: "response_invalid",
       message: expect.stringContaining('"Workspace ID"'),
     });
     expect(await read(`${HEADER}${other}${project("P", "n", 1)}`)).toHaveLength(2);
@@ -160,14 +160,14 @@ describe("An export read with csv-parse", () => {
     expect(await read(COLUMNS)).toEqual([]);
     expect(await read(HEADER, { proved: false })).toEqual([]);
     for (const body of ["", "\n", "\r\n\r\n"])
-      expect(await refusal(body)).toMatchObject({ code: "answer_cut" });
+      expect(await refusal(body)).toMatchObject({ code: "response_cut" });
   });
 
   it("is refused as cut with half a row at the end", async () => {
     const whole = `${HEADER}${project("P1", "a", 1)}\n`;
-    expect(await refusal(`${whole}${DAY},,,P2`)).toMatchObject({ code: "answer_cut" });
-    expect(await refusal(`${whole}${DAY},,,"P2`)).toMatchObject({ code: "answer_cut" });
-    expect(await refusal(`${whole}${DAY},,,"P2\n`)).toMatchObject({ code: "answer_cut" });
+    expect(await refusal(`${whole}${DAY},,,P2`)).toMatchObject({ code: "response_cut" });
+    expect(await refusal(`${whole}${DAY},,,"P2`)).toMatchObject({ code: "response_cut" });
+    expect(await refusal(`${whole}${DAY},,,"P2\n`)).toMatchObject({ code: "response_cut" });
   });
 
   it("yields only whole rows of any beginning of an unproved body, or is refused as cut", async () => {
@@ -185,7 +185,7 @@ describe("An export read with csv-parse", () => {
             try {
               found = await read([body.subarray(0, end)], { proved: false });
             } catch (error) {
-              expect(error).toMatchObject({ code: "answer_cut" });
+              expect(error).toMatchObject({ code: "response_cut" });
               continue;
             }
             expect(found).toEqual(all.slice(0, found.length));
@@ -214,7 +214,7 @@ async function readBy(
     bytes.subarray(nth * pieceBytes, (nth + 1) * pieceBytes),
   );
   return read(pieces, { proved, Cutter }).catch((error: unknown) => {
-    expect(error instanceof NotPlain || error instanceof AnswerFault, String(error)).toBe(true);
+    expect(error instanceof NotPlain || error instanceof ResponseError, String(error)).toBe(true);
     return "refused";
   });
 }

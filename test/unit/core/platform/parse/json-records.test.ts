@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { AnswerFault } from "../../../../../src/core/platform/parse/answer-fault.ts";
 import { JsonRecordCutter } from "../../../../../src/core/platform/parse/json-records.ts";
+import { ResponseError } from "../../../../../src/core/platform/parse/response-error.ts";
 
 function cut(pieces: readonly (Buffer | string)[]) {
   const records: unknown[] = [];
@@ -13,12 +13,12 @@ function cut(pieces: readonly (Buffer | string)[]) {
   return { ...cutter.end(), all: records };
 }
 
-function fault(pieces: readonly (Buffer | string)[]): AnswerFault {
+function fault(pieces: readonly (Buffer | string)[]): ResponseError {
   try {
     cut(pieces);
   } catch (error) {
-    expect(error).toBeInstanceOf(AnswerFault);
-    return error as AnswerFault;
+    expect(error).toBeInstanceOf(ResponseError);
+    return error as ResponseError;
   }
   throw new Error("expected a refusal");
 }
@@ -89,7 +89,7 @@ describe("JsonRecordCutter", () => {
     fc.assert(
       fc.property(document, ({ body }) => {
         for (let end = 0; end < body.length; end += 1) {
-          expect(fault([body.subarray(0, end)]).code).toBe("answer_cut");
+          expect(fault([body.subarray(0, end)]).code).toBe("response_cut");
         }
       }),
       { numRuns: 40 },
@@ -100,8 +100,8 @@ describe("JsonRecordCutter", () => {
     const body = '{"stride":{},"usage":[]}';
     expect(cut([body, " \r\n\t"]).records).toBe(0);
     for (const more of ["}", "x", "{", "0", "\u0000", body]) {
-      expect(fault([body, more])).toMatchObject({ code: "answer_invalid", location: undefined });
-      expect(fault([body + more]).code).toBe("answer_invalid");
+      expect(fault([body, more])).toMatchObject({ code: "response_invalid", location: undefined });
+      expect(fault([body + more]).code).toBe("response_invalid");
     }
   });
 
@@ -124,7 +124,7 @@ describe("JsonRecordCutter", () => {
   ])("refuses %s", (_, body, words) => {
     for (const way of [[body], bytewise(Buffer.from(body))]) {
       const found = fault(way);
-      expect(found).toMatchObject({ code: "answer_invalid", location: undefined });
+      expect(found).toMatchObject({ code: "response_invalid", location: undefined });
       if (way.length === 1) expect(found.message).toContain(words);
     }
   });
@@ -142,7 +142,7 @@ describe("JsonRecordCutter", () => {
       [`{"stride":{},"usage":${usage}}`],
       bytewise(Buffer.from(`{"stride":{},"usage":${usage}}`)),
     ]) {
-      expect(fault(way)).toMatchObject({ code: "answer_invalid", location: `usage.${index}` });
+      expect(fault(way)).toMatchObject({ code: "response_invalid", location: `usage.${index}` });
     }
   });
 
@@ -162,7 +162,7 @@ describe("JsonRecordCutter", () => {
         bytes.subarray(at * 65_536, (at + 1) * 65_536),
       );
     expect(cut(pieces(body(1_048_576))).records).toBe(2);
-    expect(fault(pieces(body(1_048_577)))).toMatchObject({ code: "answer_invalid", location: "usage.1" });
+    expect(fault(pieces(body(1_048_577)))).toMatchObject({ code: "response_invalid", location: "usage.1" });
   });
 
   it("skips a large unknown member without keeping it", () => {

@@ -22,7 +22,7 @@ const CASES = (["length", "chunked", "close"] as const).flatMap((framing) =>
   ),
 );
 
-function answerOf({ framing, gzip, connection }: (typeof CASES)[number]) {
+function responseOf({ framing, gzip, connection }: (typeof CASES)[number]) {
   const headers = [
     ...(gzip ? ["content-encoding: gzip"] : []),
     ...(framing === "close" ? [] : [`connection: ${connection}`]),
@@ -41,21 +41,23 @@ async function forEach(count: number, run: (index: number) => Promise<void>): Pr
 }
 
 describe("The client", () => {
-  it.each(CASES)("accepts a whole answer: $framing, gzip $gzip, connection $connection", async (way) => {
+  it.each(CASES)("accepts a whole response: $framing, gzip $gzip, connection $connection", async (way) => {
     const server = await rawServer(() => ({
-      bytes: answerOf(way),
+      bytes: responseOf(way),
       closing: way.framing === "close" ? "end" : "keep",
     }));
     const records: UsageRecord[] = [];
-    const answer = await clientOf(server.url).usage(QUERY, { onRecords: (batch) => records.push(...batch) });
-    expect(answer).toEqual({ stride: "day", records: 2 });
+    const response = await clientOf(server.url).usage(QUERY, {
+      onRecords: (batch) => records.push(...batch),
+    });
+    expect(response).toEqual({ stride: "day", records: 2 });
     expect(records.map(({ traces }) => traces)).toEqual([4, 38]);
     expect(records[0]?.dimensionName).toBe('A "漢" 🚀}]');
   });
 
-  // Every byte of the answer is a place where the connection may be lost.
+  // Every byte of the response is a place where the connection may be lost.
   it.each(CASES)("refuses every cut: $framing, gzip $gzip, connection $connection", async (way) => {
-    const whole = answerOf(way);
+    const whole = responseOf(way);
     const head = whole.indexOf("\r\n\r\n") + 4;
     const cuts = whole.length - head;
     const server = await rawServer((request) => {
@@ -68,7 +70,7 @@ describe("The client", () => {
         const error = await rejection(client.usage(QUERY, { onRecords: () => {} }));
         await client.close();
         // A reset may overtake the bytes before it, the head included.
-        const codes = then === "reset" ? ["answer_cut", "network"] : ["answer_cut"];
+        const codes = then === "reset" ? ["response_cut", "network"] : ["response_cut"];
         expect(codes, `cut at ${at} of ${cuts}, ${then}: ${error}`).toContain(
           (error as { code: string }).code,
         );
@@ -94,26 +96,26 @@ describe("The client", () => {
         GZIP.subarray(0, 9),
       ]) {
         const bytes = framed(Buffer.concat([GZIP, more]), framing, GZIPPED);
-        expect(await refusalOf(bytes)).toMatchObject({ code: "answer_cut", retryable: true });
+        expect(await refusalOf(bytes)).toMatchObject({ code: "response_cut", retryable: true });
       }
     },
   );
 
   it("refuses a single zero byte after the gzip trailer", async () => {
     const bytes = framed(GZIP, "close", GZIPPED);
-    expect(await refusalOf(bytes, { more: "\0" })).toMatchObject({ code: "answer_cut" });
+    expect(await refusalOf(bytes, { more: "\0" })).toMatchObject({ code: "response_cut" });
   });
 
   it("refuses a gzip with a wrong checksum", async () => {
     const broken = Buffer.from(GZIP);
     const crc = broken.length - 8;
     broken[crc] = (broken[crc] ?? 0) ^ 1;
-    expect(await refusalOf(framed(broken, "length", GZIPPED))).toMatchObject({ code: "answer_cut" });
+    expect(await refusalOf(framed(broken, "length", GZIPPED))).toMatchObject({ code: "response_cut" });
   });
 
   it("refuses an encoding that it did not request", async () => {
     expect(await refusalOf(framed(BODY, "length", ["content-encoding: br"]))).toMatchObject({
-      code: "answer_invalid",
+      code: "response_invalid",
       message: expect.stringContaining("encoded as br"),
     });
   });

@@ -72,7 +72,7 @@ describe("fromWireRecord", () => {
     "refuses %j traces, naming index, path and value",
     (traces) => {
       const found = catchFrom(() => read({ dimensions: { user_email: "a@example.com" }, traces }));
-      expect(found).toMatchObject({ code: "answer_invalid", location: "usage.7.traces" });
+      expect(found).toMatchObject({ code: "response_invalid", location: "usage.7.traces" });
       expect(found.message).toContain(`record 7: usage[7].traces = ${JSON.stringify(traces)}`);
       expect(found.message).not.toContain("example.com");
     },

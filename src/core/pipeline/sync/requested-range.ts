@@ -11,14 +11,14 @@ import type { Database } from "../../store/db/database.ts";
 import type { Backfill } from "../../store/work/backfills.ts";
 import { byMeter, clipToFuture, type Want } from "./plan.ts";
 
-export interface Asked {
+export interface Requested {
   readonly wanted: readonly Want[];
   /** Default: all. */
   readonly groupings?: readonly GroupBy[];
   readonly workspaceIds: readonly string[];
 }
 
-export async function statusOfAsked(
+export async function statusOfRequested(
   db: Database,
   {
     sourceId,
@@ -26,7 +26,7 @@ export async function statusOfAsked(
     meters,
     capabilities,
   }: Pick<PlannableSource, "sourceId" | "dataStart" | "meters" | "capabilities">,
-  { wanted: all, groupings = GROUPINGS, workspaceIds }: Asked,
+  { wanted: all, groupings = GROUPINGS, workspaceIds }: Requested,
 ): Promise<RangeLine[]> {
   const lines: RangeLine[] = [];
   const unknown = (await learnedMeters(db, sourceId)).filter(({ state }) => state === "not_known");
@@ -50,5 +50,5 @@ export async function rangeOfBackfill(db: Database, backfill: Backfill): Promise
   const { stride, createdAt, groupings, workspaceIds, meter } = backfill;
   const clipped = clipToFuture(source, intervalOf(backfill), stride, Date.parse(createdAt));
   const wanted = clipped === undefined ? [] : [{ meter, stride, range: clipped }];
-  return statusOfAsked(db, source, { wanted, groupings, workspaceIds });
+  return statusOfRequested(db, source, { wanted, groupings, workspaceIds });
 }

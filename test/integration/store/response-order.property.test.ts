@@ -10,10 +10,10 @@ import { times } from "../../support/drawn.ts";
 import { type Question, recordsOf, WORKSPACES, windowOf, workspacesOf } from "./model/commands.ts";
 import { History, SETTLE_AFTER_MS } from "./model/history.ts";
 import type { Lines } from "./model/lines.ts";
-import { bucketsOf, type ModelAnswer, type ModelRecord } from "./model/model.ts";
+import { bucketsOf, type ModelRecord, type ModelResponse } from "./model/model.ts";
 import { FIRST_DAY, setupStore } from "./setup.ts";
 
-// Rule 16 of docs/rules.md, where it holds exactly: access to the workspaces is proven throughout, and no answer
+// Rule 16 of docs/rules.md, where it holds exactly: access to the workspaces is proven throughout, and no response
 // causes a full-window deletion. Those two cases depend on what is known at the time of the load, and are fetched again.
 
 const BEGUN_AT = FIRST_DAY + 2 * DAY_MS + 22 * HOUR_MS;
@@ -21,11 +21,11 @@ const strides = fc.constantFrom<Stride[]>("hour", "day");
 const groupings = fc.constantFrom<GroupBy[]>("workspace", "project");
 
 interface Delivery {
-  readonly answer: ModelAnswer;
+  readonly response: ModelResponse;
   readonly failed: boolean;
 }
 
-/** Answers with their numbers and times. Each window has one unit, so that two windows are equal or disjoint. */
+/** Responds with their numbers and times. Each window has one unit, so that two windows are equal or disjoint. */
 const tiles = fc
   .array(
     fc.record({
@@ -42,9 +42,9 @@ const tiles = fc
   )
   .map((questions) => {
     let fetchedAt = BEGUN_AT;
-    return questions.map(({ ids, traces, after, failed, ...asked }, i): Delivery => {
+    return questions.map(({ ids, traces, after, failed, ...requested }, i): Delivery => {
       fetchedAt += after;
-      const question = { ...asked, length: 0 };
+      const question = { ...requested, length: 0 };
       const rows = ["base", ...ids].flatMap((id) =>
         [0, 1].map((workspace) => ({
           workspace,
@@ -54,9 +54,13 @@ const tiles = fc
           traces: traces + 1,
         })),
       );
-      const answer = { ...windowOf(question), groupBy: asked.groupBy, workspaceIds: workspacesOf(question) };
+      const response = {
+        ...windowOf(question),
+        groupBy: requested.groupBy,
+        workspaceIds: workspacesOf(question),
+      };
       const records = recordsOf(question, rows);
-      return { answer: { ...answer, records, fetchNumber: i + 1, fetchedAt }, failed };
+      return { response: { ...response, records, fetchNumber: i + 1, fetchedAt }, failed };
     });
   });
 
@@ -75,9 +79,9 @@ test("answers for the same windows give the same tables and views in any order",
     await past.list(listed, 0);
     await past.name(WORKSPACES, 0, { isStatistics: true });
     for (const i of order) {
-      const { answer, failed } = deliveries[i] as Delivery;
-      if (failed) await past.fail(answer);
-      else await past.load(answer);
+      const { response, failed } = deliveries[i] as Delivery;
+      if (failed) await past.fail(response);
+      else await past.load(response);
     }
     return orderless(await past.lines());
   };
@@ -106,9 +110,9 @@ function orderless(lines: Lines): Lines {
 }
 
 /** The platform's records: a count grows while it is provisional, and never changes afterwards. */
-function counted(asked: Omit<ModelAnswer, "records">, salt: number): ModelRecord[] {
-  const { workspaceIds, groupBy, stride, fetchNumber, fetchedAt } = asked;
-  return bucketsOf(asked).flatMap((bucket) =>
+function counted(requested: Omit<ModelResponse, "records">, salt: number): ModelRecord[] {
+  const { workspaceIds, groupBy, stride, fetchNumber, fetchedAt } = requested;
+  return bucketsOf(requested).flatMap((bucket) =>
     workspaceIds.map((workspaceId) => {
       const truth = 10 + (((bucket / HOUR_MS) * 31 + workspaceId.charCodeAt(1) * 7 + salt) % 23);
       const isFinal = bucket + STRIDE_MS[stride] + SETTLE_AFTER_MS <= fetchedAt;
@@ -118,9 +122,9 @@ function counted(asked: Omit<ModelAnswer, "records">, salt: number): ModelRecord
   );
 }
 
-type Asked = Question & { readonly after: number };
+type Requested = Question & { readonly after: number };
 
-const meeting: fc.Arbitrary<Asked[]> = fc.array(
+const meeting: fc.Arbitrary<Requested[]> = fc.array(
   fc.record({
     stride: strides,
     groupBy: groupings,
@@ -134,19 +138,19 @@ const meeting: fc.Arbitrary<Asked[]> = fc.array(
 
 test("overlapping windows in any order, some lost, end in the platform's records once required time is fetched", async () => {
   const bundle = await setupStore();
-  const holds = async (questions: Asked[], picks: number[], salt: number) => {
+  const holds = async (questions: Requested[], picks: number[], salt: number) => {
     const past = await History.begin(bundle);
     await past.list(listed, 0);
     await past.name(WORKSPACES, 0, { isStatistics: true });
     let fetchedAt = BEGUN_AT;
-    const answers = questions.map((question, i) => {
+    const responses = questions.map((question, i) => {
       fetchedAt += question.after;
-      const stamp = { fetchNumber: i + 1, fetchedAt };
-      return { ...windowOf(question), ...question, workspaceIds: workspacesOf(question), ...stamp };
+      const fetchToken = { fetchNumber: i + 1, fetchedAt };
+      return { ...windowOf(question), ...question, workspaceIds: workspacesOf(question), ...fetchToken };
     });
     for (const pick of picks) {
-      const asked = answers[pick % answers.length];
-      if (asked !== undefined) await past.load({ ...asked, records: counted(asked, salt) });
+      const requested = responses[pick % responses.length];
+      if (requested !== undefined) await past.load({ ...requested, records: counted(requested, salt) });
     }
     // One sync of the required time, late enough to settle all of it.
     const late = fetchedAt + 10 * DAY_MS;
@@ -172,8 +176,8 @@ test("overlapping windows in any order, some lost, end in the platform's records
     for (const [i, request] of (await required()).entries()) {
       const { groupBy, window } = request;
       const workspaceIds = workspaceIdsOf(request);
-      const asked = { ...window, groupBy, workspaceIds, fetchNumber: 100 + i, fetchedAt: late };
-      const { outcome } = await past.load({ ...asked, records: counted(asked, salt) });
+      const requested = { ...window, groupBy, workspaceIds, fetchNumber: 100 + i, fetchedAt: late };
+      const { outcome } = await past.load({ ...requested, records: counted(requested, salt) });
       expect(outcome).toBe("loaded");
     }
     expect(await required()).toEqual([]);

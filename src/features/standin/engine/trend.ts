@@ -4,7 +4,7 @@ import { unit } from "./random.ts";
 export const HOUR = 3_600_000;
 export const DAY = 24 * HOUR;
 
-export class Course {
+export class Trend {
   /** Start of a UTC day. */
   readonly start: number;
   readonly #seed: number;
@@ -86,29 +86,29 @@ function cumulated(weight: (hour: number) => number): Float64Array {
 /** At night, for a whole UTC day at once. */
 const RULE_RUNS_AT = 4 * HOUR;
 
-export class LonglivedCourse {
+export class LonglivedTrend {
   readonly #seed: number;
-  readonly #course: Course;
+  readonly #trend: Trend;
   readonly #now: () => number;
   /** Sums up to the start of each day, before and after the rule ran. */
   readonly #sums = new Map<Stream, { readonly received: number[]; readonly upgraded: number[] }>();
 
-  constructor(seed: number, course: Course, now: () => number) {
+  constructor(seed: number, trend: Trend, now: () => number) {
     this.#seed = seed;
-    this.#course = course;
+    this.#trend = trend;
     this.#now = now;
   }
 
   /** Never falls, neither with the instant nor with the clock. */
   upTo(stream: Stream, at: number): number {
     const day = Math.floor(at / DAY);
-    const first = this.#course.start / DAY;
-    if (stream.weight === 0 || at <= this.#course.start) return 0;
+    const first = this.#trend.start / DAY;
+    if (stream.weight === 0 || at <= this.#trend.start) return 0;
     const { received, upgraded } = this.#sumsTo(stream, day);
     const ruled = Math.max(first, Math.min(day, this.#ruledUntil(stream)));
     const whole =
       (upgraded[ruled - first] ?? 0) + (received[day - first] ?? 0) - (received[ruled - first] ?? 0);
-    const part = this.#course.upTo(stream, at) - this.#course.upToDay(stream, day);
+    const part = this.#trend.upTo(stream, at) - this.#trend.upToDay(stream, day);
     return whole + this.#ofDay(stream, day, part, day < this.#ruledUntil(stream));
   }
 
@@ -117,12 +117,12 @@ export class LonglivedCourse {
   }
 
   #sumsTo(stream: Stream, day: number) {
-    const first = this.#course.start / DAY;
+    const first = this.#trend.start / DAY;
     const sums = this.#sums.get(stream) ?? { received: [0], upgraded: [0] };
     this.#sums.set(stream, sums);
     for (let n = sums.received.length; n <= day - first; n++) {
       const one = first + n - 1;
-      const traces = this.#course.upToDay(stream, one + 1) - this.#course.upToDay(stream, one);
+      const traces = this.#trend.upToDay(stream, one + 1) - this.#trend.upToDay(stream, one);
       sums.received.push((sums.received[n - 1] ?? 0) + this.#ofDay(stream, one, traces, false));
       sums.upgraded.push((sums.upgraded[n - 1] ?? 0) + this.#ofDay(stream, one, traces, true));
     }

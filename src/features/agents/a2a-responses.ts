@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** An answer that is only a message has no task, and maybe no context. */
+/** A response that is only a message has no task, and maybe no context. */
 export interface Task {
   readonly taskId: string | null;
   readonly contextId: string | null;
@@ -100,7 +100,7 @@ const MEMBERS = {
 const named = z.looseObject({ kind: z.string().nullish() });
 const envelope = named.refine(
   (given) => Object.keys(MEMBERS).filter((member) => given[member] != null).length < 2,
-  "it holds more than one answer",
+  "it holds more than one response",
 );
 
 /** A2A 0.3 names the kind in the result; 1.0 wraps some results by kind. Without either, the result is a task. */

@@ -10,7 +10,7 @@ interface NameSpan {
   lastHour: number;
 }
 
-export interface AnswerKey {
+export interface ResponseKey {
   readonly measure: Measure;
   readonly workspace: number;
   readonly dimensionId: string;
@@ -19,7 +19,7 @@ export interface AnswerKey {
   readonly names: readonly Readonly<NameSpan>[];
 }
 
-type OpenKey = { -readonly [Name in keyof AnswerKey]: AnswerKey[Name] } & { names: NameSpan[] };
+type OpenKey = { -readonly [Name in keyof ResponseKey]: ResponseKey[Name] } & { names: NameSpan[] };
 
 const SCRATCH = Buffer.allocUnsafeSlow(4096);
 
@@ -123,7 +123,7 @@ export class KeyNumbering {
   }
 
   /** The index of a key is its number. */
-  get keys(): readonly AnswerKey[] {
+  get keys(): readonly ResponseKey[] {
     return this.#keys;
   }
 
@@ -132,7 +132,7 @@ export class KeyNumbering {
     const known = index.get(id);
     if (known !== undefined) return known;
     if (this.#keys.length >= this.#mostKeys) {
-      return { code: "ids_too_many", message: `the answer names more than ${this.#mostKeys} ids` };
+      return { code: "ids_too_many", message: `the response names more than ${this.#mostKeys} ids` };
     }
     if (Buffer.byteLength(id) > MAX_ID_BYTES) {
       const message = `an id is longer than ${MAX_ID_BYTES} bytes: ${id.slice(0, 40)}...`;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
-import { type Asked, statusOfAsked } from "../../../../src/core/pipeline/sync/asked-range.ts";
+import { type Requested, statusOfRequested } from "../../../../src/core/pipeline/sync/requested-range.ts";
 import { setup } from "../../../support/source.ts";
 
 /** What the tables say about the time that was asked for. */
@@ -10,12 +10,12 @@ test("each meter, dimension and workspace that was asked for has its lines, whoe
   const source = await bench.open();
   const [first = "", second = ""] = bench.workspaceIds;
   const range = { start: bench.dataStart, end: bench.today };
-  const lines = async (asked: Partial<Asked> = {}, of: Partial<typeof source> = {}) => {
+  const lines = async (requested: Partial<Requested> = {}, of: Partial<typeof source> = {}) => {
     const wanted = [{ stride: "day", range }] as const;
-    const found = await statusOfAsked(
+    const found = await statusOfRequested(
       bench.store.db,
       { ...source, ...of },
-      { wanted, groupings: ["user"], workspaceIds: [first, second], ...asked },
+      { wanted, groupings: ["user"], workspaceIds: [first, second], ...requested },
     );
     return found.map(
       ({ meter, groupBy, stride, status, buckets }) => `${meter} ${groupBy} ${stride} ${status} ${buckets}`,
@@ -38,7 +38,7 @@ test("each meter, dimension and workspace that was asked for has its lines, whoe
     "traces user day provisional 3",
   ]);
   // By default all dimensions.
-  const all = await statusOfAsked(bench.store.db, source, {
+  const all = await statusOfRequested(bench.store.db, source, {
     wanted: [{ stride: "day", range }],
     workspaceIds: [second],
   });
@@ -56,7 +56,7 @@ test("each meter, dimension and workspace that was asked for has its lines, whoe
     "traces user day provisional 3",
     "traces user hour missing 24",
   ]);
-  // A meter that the server does not count, and a stride that it does not answer in.
+  // A meter that the server does not count, and a stride that it does not support.
   const wanted = [
     { stride: "day", range, meter: "longlived" },
     { stride: "day", range },

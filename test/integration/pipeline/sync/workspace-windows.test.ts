@@ -9,20 +9,20 @@ import { cellFacts } from "../../../../src/features/coverage/cell-facts.store.ts
 import { syncByQueue } from "../../../support/by-queue.ts";
 import { beginProject, senderOn, setup } from "../../../support/source.ts";
 
-/** A sync enters tasks by workspace; when one of them ends, it enters the other dimensions of its window that need an answer. */
+/** A sync enters tasks by workspace; when one of them ends, it enters the other dimensions of its window that need a response. */
 
 const MINUTE_MS = 60_000;
 const SETTINGS = { syncEveryMs: 15 * MINUTE_MS, refreshAfterMs: 60 * MINUTE_MS, settleAfterMs: 30 * DAY_MS };
 
 /** Of the stand-in's workspaces: one with usage, and the one that has none. */
-const [BUSY, QUIET] = [0, 4];
+const [BUSY, IDLE] = [0, 4];
 
 async function setupLoaded(workspace = BUSY) {
   const bench = await setup({ workspaces: [workspace], days: 3, hourlyForMs: DAY_MS });
   const hour = floorToGrid(bench.now, HOUR_MS);
-  const quiet = { workspace: QUIET, at: hour - HOUR_MS, traces: 7 };
-  const project = workspace === QUIET ? beginProject(bench.standin, quiet) : null;
-  const entered = () =>
+  const quiet = { workspace: IDLE, at: hour - HOUR_MS, traces: 7 };
+  const project = workspace === IDLE ? beginProject(bench.standin, quiet) : null;
+  const created = () =>
     bench.sql<{ by: string; stride: string; at: Date }>(
       `SELECT group_by AS by, stride, created_at AS at FROM usage.fetch_task WHERE group_by <> 'workspace' ORDER BY stride, group_by`,
     );
@@ -32,7 +32,7 @@ async function setupLoaded(workspace = BUSY) {
        WHERE purpose = 'load' AND group_by <> 'workspace' GROUP BY 1, 2 ORDER BY 2, 1`,
     );
   /** Works what a sync has entered by then. */
-  const workEntered = async (source: OpenSource) => {
+  const workCreated = async (source: OpenSource) => {
     const messages = await bench.store.transaction(({ db }) =>
       takeTasksToQueue(db, { sourceId: source.sourceId, most: 1000 }),
     );
@@ -47,50 +47,50 @@ async function setupLoaded(workspace = BUSY) {
     bench,
     hour,
     project,
-    entered,
+    created,
     requests,
-    workEntered,
+    workCreated,
     source: await bench.open({ settings: SETTINGS }),
   };
 }
 
 const OTHERS = ["api_key", "project", "user"];
 
-test("what changed by workspace is entered with its answer, as if the sync had entered it", async () => {
-  const { standin, today, store, source, entered, workEntered } = await setupLoaded();
+test("what changed by workspace is entered with its response, as if the sync had entered it", async () => {
+  const { standin, today, store, source, created, workCreated } = await setupLoaded();
   await planSync(source);
-  expect(await entered()).toEqual([]);
-  await workEntered(source);
-  expect(await entered()).toEqual([]);
+  expect(await created()).toEqual([]);
+  await workCreated(source);
+  expect(await created()).toEqual([]);
 
   standin.ledger.change(senderOn(standin, BUSY, today - DAY_MS), 1);
   await planSync(source);
   const before = await storeNow(store.db);
-  // Nothing is planned twice while the answer by workspace is awaited.
-  expect(await planSync(source)).toMatchObject({ planned: 0, entered: 0 });
-  await workEntered(source);
-  const tasks = await entered();
+  // Nothing is planned twice while the response by workspace is awaited.
+  expect(await planSync(source)).toMatchObject({ planned: 0, created: 0 });
+  await workCreated(source);
+  const tasks = await created();
   expect(tasks.filter(({ stride }) => stride === "day").map(({ by }) => by)).toEqual(OTHERS);
   for (const { at } of tasks) expect(at.getTime()).toBeLessThanOrEqual(before);
 });
 
 test("a worker that dies after its load by workspace leaves a task that enters the others all the same", async () => {
-  const { bench, standin, today, source, entered, workEntered } = await setupLoaded();
+  const { bench, standin, today, source, created, workCreated } = await setupLoaded();
   standin.ledger.change(senderOn(standin, BUSY, today - DAY_MS), 1);
   await planSync(source);
   await bench.sql("CREATE TABLE usage.task_before AS SELECT * FROM usage.fetch_task");
-  await workEntered(source);
-  const tasks = await entered();
+  await workCreated(source);
+  const tasks = await created();
   expect(tasks.map(({ stride }) => stride)).toContain("day");
   // As if it had died between the two: what it loaded is here, and its task is as it was.
   await bench.sql("DELETE FROM usage.fetch_task");
   await bench.sql("INSERT INTO usage.fetch_task OVERRIDING SYSTEM VALUE SELECT * FROM usage.task_before");
-  await workEntered(source);
-  expect(await entered()).toEqual(tasks);
+  await workCreated(source);
+  expect(await created()).toEqual(tasks);
 });
 
-test("where the answer by workspace fails, the others are entered; one whose own failure is not due is not", async () => {
-  const { bench, standin, today, source, entered, workEntered } = await setupLoaded();
+test("where the response by workspace fails, the others are entered; one whose own failure is not due is not", async () => {
+  const { bench, standin, today, source, created, workCreated } = await setupLoaded();
   await bench.sql(
     `INSERT INTO usage.failure (scope_id, period_start, period_end, fetch_number, state, code, message, attempts, failed_at, retry_at)
      SELECT scope_id, $1, $2, nextval('usage.fetch_number'), 'failed', 'x', 'x', 1, now(), now() + interval '1 hour' FROM usage.trace_scope
@@ -101,13 +101,13 @@ test("where the answer by workspace fails, the others are entered; one whose own
   await bench.sql("DELETE FROM usage.fetch_task WHERE group_by <> 'workspace'");
   const match = { path: "granular-usage", query: { group_by: "workspace" } };
   standin.faults.script({ fault: { kind: "status", status: 500 }, times: 100, match });
-  await workEntered(source);
-  const days = (await entered()).filter(({ stride }) => stride === "day");
+  await workCreated(source);
+  const days = (await created()).filter(({ stride }) => stride === "day");
   expect(days.map(({ by }) => by)).toEqual(["api_key", "project"]);
 });
 
 test("what is left of a window of which a part waits is not entered beside the task by workspace, which leads to it", async () => {
-  const { bench, source, entered } = await setupLoaded();
+  const { bench, source, created } = await setupLoaded();
   await planSync(source);
   // As if an hour had begun since projects, users and keys were entered.
   const wait = `INSERT INTO usage.fetch_task (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
@@ -115,12 +115,12 @@ test("what is left of a window of which a part waits is not entered beside the t
     FROM usage.fetch_task t JOIN usage.trace_scope c USING (stride)
     WHERE t.group_by = 'workspace' AND stride = 'hour' AND c.group_by <> 'workspace' AND t.period_end - t.period_start > interval '2 hours'`;
   await bench.sql(wait);
-  const before = await entered();
+  const before = await created();
   expect(before.length).toBeGreaterThan(0);
-  expect(await planSync(source)).toMatchObject({ entered: 0 });
+  expect(await planSync(source)).toMatchObject({ created: 0 });
   await bench.sql("DELETE FROM usage.fetch_task WHERE group_by = 'workspace'");
   await planSync(source);
-  expect(await entered()).toEqual(before);
+  expect(await created()).toEqual(before);
   // What failed and is not due is left out by the task by workspace, so the rest is entered.
   await bench.sql(`DELETE FROM usage.fetch_task`);
   await bench.sql(
@@ -130,13 +130,13 @@ test("what is left of a window of which a part waits is not entered beside the t
      WHERE group_by = 'user' AND stride = 'hour' AND NOT final AND period_end - period_start > interval '1 hour' GROUP BY 1`,
   );
   await planSync(source);
-  const rest = await entered();
+  const rest = await created();
   expect(rest.length).toBeGreaterThan(0);
   expect(new Set(rest.map(({ by }) => by))).toEqual(new Set(["user"]));
 });
 
 test("what is final is not asked for again where only its workspace is", async () => {
-  const { bench, source, entered, workEntered } = await setupLoaded();
+  const { bench, source, created, workCreated } = await setupLoaded();
   await bench.sql("DELETE FROM usage.fetch_task");
   const isOf = "scope_id IN (SELECT scope_id FROM usage.trace_scope WHERE stride = 'day' AND group_by";
   await bench.sql(
@@ -146,13 +146,13 @@ test("what is final is not asked for again where only its workspace is", async (
     `DELETE FROM usage.dated_record WHERE series_id IN (SELECT series_id FROM usage.series WHERE ${isOf} = 'workspace'))`,
   );
   await bench.sql(`DELETE FROM usage.coverage WHERE ${isOf} = 'workspace')`);
-  expect((await planSync(source)).entered).toBeGreaterThan(0);
-  await workEntered(source);
-  expect((await entered()).filter(({ stride }) => stride === "day")).toEqual([]);
+  expect((await planSync(source)).created).toBeGreaterThan(0);
+  await workCreated(source);
+  expect((await created()).filter(({ stride }) => stride === "day")).toEqual([]);
 });
 
 test("a bucket that has begun without traces takes no request beside that by workspace", async () => {
-  const { bench, standin, hour, project, requests } = await setupLoaded(QUIET);
+  const { bench, standin, hour, project, requests } = await setupLoaded(IDLE);
   if (project === null) throw new Error("no project");
   const before = await requests();
   // As if the hour had begun just now: no figure of it is loaded, and no trace has come.
@@ -194,7 +194,7 @@ test("coverage says when a day was asked for, and until when it was unchanged in
   await bench.sql("UPDATE usage.coverage SET fetched_at = fetched_at - interval '20 minutes'");
   await syncByQueue(bench, undefined, SETTINGS);
   const ages = () =>
-    bench.sql<{ by: string; asked: boolean; confirmed: boolean }>(
+    bench.sql<{ by: string; requested: boolean; confirmed: boolean }>(
       `SELECT group_by AS by, fetched_at > now() - interval '19 minutes' AS asked, sum_confirmed_at > now() - interval '19 minutes' AS confirmed
        FROM reporting_detail.usage_coverage_daily WHERE stride = 'day' AND usage_date = ($1::timestamptz AT TIME ZONE 'UTC')::date ORDER BY 1`,
       [new Date(today - DAY_MS)],
@@ -204,22 +204,22 @@ test("coverage says when a day was asked for, and until when it was unchanged in
     const scopes = await bench.sql<{ id: number }>(
       "SELECT scope_id AS id FROM usage.trace_scope WHERE stride = 'day'",
     );
-    const { answers } = await cellFacts(bench.store.db, {
+    const { responses } = await cellFacts(bench.store.db, {
       source: "default",
       workspaceId: bench.workspaceIds[0] as string,
       scopeIds: scopes.map(({ id }) => id),
       range: { start: today - DAY_MS, end: today },
     });
     return Object.fromEntries(
-      answers.map(({ groupBy, fetchedAt, sumConfirmedAt }) => [
+      responses.map(({ groupBy, fetchedAt, sumConfirmedAt }) => [
         groupBy,
         sumConfirmedAt !== null && sumConfirmedAt > fetchedAt,
       ]),
     );
   };
   expect(await shown()).toEqual({ workspace: false, project: true, user: true, api_key: true });
-  const kept = OTHERS.map((by) => ({ by, asked: false, confirmed: true }));
-  expect(await ages()).toEqual([...kept, { by: "workspace", asked: true, confirmed: true }]);
+  const kept = OTHERS.map((by) => ({ by, requested: false, confirmed: true }));
+  expect(await ages()).toEqual([...kept, { by: "workspace", requested: true, confirmed: true }]);
   // Where the workspace has others by now, nothing confirms them.
   await bench.sql(
     `UPDATE usage.dated_record SET traces = traces + 1 FROM usage.series e JOIN usage.trace_scope c USING (scope_id)

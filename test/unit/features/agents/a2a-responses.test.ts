@@ -3,7 +3,7 @@ import { agentServer, events, json } from "../../../support/agent-server.ts";
 import { KEY } from "../../core/platform/http/raw-server.ts";
 import { deploymentOf, refused } from "./clients.ts";
 
-/** What servers answer to a message, beside what the stand-in does. */
+/** What servers respond to a message, beside what the stand-in does. */
 
 const message = { assistantId: "agent", text: "hello" };
 const ids = { taskId: "t", contextId: "c" };
@@ -29,7 +29,7 @@ const artifact = (text: string, more: object = {}) => ({
 });
 
 async function streamOf(results: readonly unknown[]) {
-  const server = await agentServer((response, asked) => events(response, asked, results));
+  const server = await agentServer((response, requested) => events(response, requested, results));
   const seen = [];
   for await (const event of deploymentOf(server.url).a2a.stream(message)) seen.push(event);
   return seen;
@@ -67,7 +67,7 @@ describe("a stream", () => {
 
   test("that ends while its task works is cut, and the error names the task", async () => {
     const error = await refused(streamOf([task("working")]));
-    expect(error.code).toBe("answer_cut");
+    expect(error.code).toBe("response_cut");
     expect(error.next).toContain("platform a2a task t --context c");
     const { next } = await refused(streamOf([{ ...task("working"), id: "t`; reboot`" }]));
     expect(next).toContain("The message has arrived.");
@@ -75,24 +75,26 @@ describe("a stream", () => {
   });
 });
 
-describe("an answer", () => {
+describe("a response", () => {
   test("shows all its texts", async () => {
     const several = [{ parts: [part("one"), { kind: "data", data: {} }, part("two")] }, { parts: ["three"] }];
     expect((await sent({ result: task("completed", { artifacts: several }) })).reply).toBe("one\ntwo\nthree");
-    const asked = { status: { state: "input-required", message: { parts: [part("which"), part("one?")] } } };
-    expect((await sent({ result: task("", asked) })).reply).toBe("which\none?");
+    const requested = {
+      status: { state: "input-required", message: { parts: [part("which"), part("one?")] } },
+    };
+    expect((await sent({ result: task("", requested) })).reply).toBe("which\none?");
   });
 
   test("to another request is refused, with an error too", async () => {
     for (const sending of [{ result: task("completed") }, { error: { code: -32603, message: "x" } }]) {
       const error = await refused(sent({ id: "another", ...sending }));
       expect([error.code, error.message]).toEqual([
-        "answer_invalid",
+        "response_invalid",
         expect.stringContaining('the id "another"'),
       ]);
       expect(error.next).toContain("The message may have arrived");
     }
-    await expect(refused(streamOf([]))).resolves.toMatchObject({ code: "answer_cut" });
+    await expect(refused(streamOf([]))).resolves.toMatchObject({ code: "response_cut" });
   });
 
   test("never has the key in its error", async () => {

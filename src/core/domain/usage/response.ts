@@ -1,22 +1,22 @@
 import { HOUR_MS, type Stride } from "../time/stride.ts";
+import type { UsageRecord } from "./record.ts";
 import {
-  type AnswerKey,
   KeyNumbering,
   type Misfit,
   type NumberedRow,
   type Requested,
-} from "./answer-keys.ts";
-import type { UsageRecord } from "./record.ts";
+  type ResponseKey,
+} from "./response-keys.ts";
 
 /** Why a response cannot be used. `grid`: request one stride finer. `record`: request less, down to one bucket. */
-export interface AnswerFlaw {
+export interface ResponseProblem {
   readonly kind: "grid" | "record";
   readonly code: Misfit["code"] | "stride_differs";
   readonly message: string;
 }
 
 /** A row with the index of the requested workspace it belongs to. */
-export interface AnswerRow extends NumberedRow {
+export interface ResponseRow extends NumberedRow {
   workspace: number;
 }
 
@@ -24,7 +24,7 @@ export interface AnswerRow extends NumberedRow {
  * Collects the records of one response by key. Store none before the client has proved the response whole and `flaw` is
  * undefined.
  */
-export class AnswerCollector {
+export class ResponseCollector {
   /** Sum of all traces received; the stored sum must equal it. For deployments: the sum of all measures. */
   traces = 0;
   records = 0;
@@ -34,14 +34,14 @@ export class AnswerCollector {
   /** Columns of numbers by key, because objects would take twice the memory. */
   readonly #hours: number[][] = [];
   readonly #traces: number[][] = [];
-  #flaw: AnswerFlaw | undefined;
+  #problem: ResponseProblem | undefined;
 
   constructor(requested: Requested) {
     this.#requested = requested;
     this.#numbering = new KeyNumbering(requested);
   }
 
-  get keys(): readonly AnswerKey[] {
+  get keys(): readonly ResponseKey[] {
     return this.#numbering.keys;
   }
 
@@ -71,21 +71,21 @@ export class AnswerCollector {
   #note(misfit: Misfit): void {
     const kind = misfit.code === "bucket_misplaced" ? "grid" : "record";
     // A wrong grid explains misplaced buckets, so it replaces the flaw of one record.
-    if (this.#flaw === undefined || (this.#flaw.kind === "record" && kind === "grid"))
-      this.#flaw = { kind, ...misfit };
+    if (this.#problem === undefined || (this.#problem.kind === "record" && kind === "grid"))
+      this.#problem = { kind, ...misfit };
   }
 
   /** Returns why this response cannot be used. `stride` is the announced one; undefined if it is not one of the five. */
-  flaw(stride: Stride | undefined): AnswerFlaw | undefined {
+  problem(stride: Stride | undefined): ResponseProblem | undefined {
     const planned = this.#requested.window.stride;
     if (stride !== planned) {
-      const message = `planned ${planned} buckets, the answer's stride is ${stride ?? "none of the known ones"}`;
+      const message = `planned ${planned} buckets, the response's stride is ${stride ?? "none of the known ones"}`;
       return { kind: "grid", code: "stride_differs", message };
     }
-    if (this.#flaw === undefined && !Number.isSafeInteger(this.traces)) {
+    if (this.#problem === undefined && !Number.isSafeInteger(this.traces)) {
       return { kind: "record", code: "bucket_missing", message: "the sum of all traces is beyond 2^53" };
     }
-    return this.#flaw;
+    return this.#problem;
   }
 
   named(): Set<number> {
@@ -96,13 +96,13 @@ export class AnswerCollector {
    * Yields the rows in order of (id of the key, bucket), and adds up records that share a key and bucket. `ids[number]` is
    * the id of a key's rows; default: the number itself. The generator reuses one object.
    */
-  *rows(ids?: ArrayLike<number>): Generator<AnswerRow, void, undefined> {
+  *rows(ids?: ArrayLike<number>): Generator<ResponseRow, void, undefined> {
     const byId = [...this.#hours.keys()];
     if (ids !== undefined) byId.sort((a, b) => (ids[a] as number) - (ids[b] as number));
-    const out: AnswerRow = { id: 0, workspace: 0, bucketHour: 0, traces: 0 };
+    const out: ResponseRow = { id: 0, workspace: 0, bucketHour: 0, traces: 0 };
     for (const key of byId) {
       out.id = ids === undefined ? key : (ids[key] as number);
-      out.workspace = (this.keys[key] as AnswerKey).workspace;
+      out.workspace = (this.keys[key] as ResponseKey).workspace;
       const { hours, traces } = this.#inOrder(key);
       let sum = 0;
       for (let i = 0; i < hours.length; i++) {

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../../../src/core/domain/time/stride.ts";
-import { AnswerCollector } from "../../../../../src/core/domain/usage/answer.ts";
-import { KeyNumbering, type Requested } from "../../../../../src/core/domain/usage/answer-keys.ts";
 import type { UsageRecord } from "../../../../../src/core/domain/usage/record.ts";
+import { ResponseCollector } from "../../../../../src/core/domain/usage/response.ts";
+import { KeyNumbering, type Requested } from "../../../../../src/core/domain/usage/response-keys.ts";
 
 const seed = 20_260_105;
 const START = Date.UTC(2026, 0, 5);
@@ -25,15 +25,15 @@ const record = (day: number, traces = 1, more: Partial<UsageRecord> = {}): Usage
 });
 
 const collect = (records: readonly UsageRecord[], to: Partial<Requested> = {}) => {
-  const collector = new AnswerCollector({ ...requested, ...to });
+  const collector = new ResponseCollector({ ...requested, ...to });
   collector.add(records);
   return collector;
 };
 
-const rowsOf = (collector: AnswerCollector, ids?: readonly number[]) =>
+const rowsOf = (collector: ResponseCollector, ids?: readonly number[]) =>
   Array.from(collector.rows(ids), ({ id, bucketHour, traces }) => [id, (bucketHour - HOUR0) / 24, traces]);
 
-describe("an answer's records", () => {
+describe("a response's records", () => {
   const any = fc.record({
     day: fc.nat(9),
     workspace: fc.nat(2),
@@ -87,39 +87,39 @@ describe("an answer's records", () => {
     const window = { start: START + DAY_MS, end: START + 2 * DAY_MS, stride: "day" as const };
     const collector = collect([record(0, 4, { bucketStart: null })], { window });
     expect(rowsOf(collector)).toEqual([[0, 1, 4]]);
-    expect(collector.flaw("day")).toBeUndefined();
+    expect(collector.problem("day")).toBeUndefined();
   });
 });
 
-describe("an answer is refused", () => {
+describe("a response is refused", () => {
   const misplaced = record(10);
   const unasked = record(1, 1, { workspaceId: "w9" });
-  const flawOf = (...records: UsageRecord[]) => collect(records).flaw("day");
+  const problemOf = (...records: UsageRecord[]) => collect(records).problem("day");
 
   test("for another stride than the planned one", () => {
     const collector = collect([record(0)]);
-    expect(collector.flaw("day")).toBeUndefined();
-    expect(collector.flaw("hour")).toEqual({
+    expect(collector.problem("day")).toBeUndefined();
+    expect(collector.problem("hour")).toEqual({
       kind: "grid",
       code: "stride_differs",
-      message: "planned day buckets, the answer's stride is hour",
+      message: "planned day buckets, the response's stride is hour",
     });
-    expect(collector.flaw(undefined)?.message).toContain("none of the known ones");
+    expect(collector.problem(undefined)?.message).toContain("none of the known ones");
   });
 
   test("for its first record that does not fit, or for its grid", () => {
-    expect(flawOf(record(0), unasked)).toEqual({
+    expect(problemOf(record(0), unasked)).toEqual({
       kind: "record",
       code: "workspace_unasked",
       message: "workspace w9 was not requested",
     });
     const noBucket = record(0, 1, { bucketStart: null });
-    expect(flawOf(unasked, noBucket)?.code).toBe("workspace_unasked");
-    expect(flawOf(noBucket, unasked)).toMatchObject({ kind: "record", code: "bucket_missing" });
-    expect(flawOf(misplaced, unasked)).toMatchObject({ kind: "grid", code: "bucket_misplaced" });
-    expect(flawOf(unasked, misplaced)).toMatchObject({ kind: "grid", code: "bucket_misplaced" });
+    expect(problemOf(unasked, noBucket)?.code).toBe("workspace_unasked");
+    expect(problemOf(noBucket, unasked)).toMatchObject({ kind: "record", code: "bucket_missing" });
+    expect(problemOf(misplaced, unasked)).toMatchObject({ kind: "grid", code: "bucket_misplaced" });
+    expect(problemOf(unasked, misplaced)).toMatchObject({ kind: "grid", code: "bucket_misplaced" });
     const other = record(11);
-    expect(flawOf(misplaced, other)?.message).toContain("2026-01-15");
+    expect(problemOf(misplaced, other)?.message).toContain("2026-01-15");
   });
 
   test("and counts the record that does not fit, but not its traces", () => {
@@ -130,13 +130,13 @@ describe("an answer is refused", () => {
 
   test("for a sum that a number cannot hold, unless there is another reason", () => {
     const most = Number.MAX_SAFE_INTEGER;
-    expect(flawOf(record(0, most))).toBeUndefined();
-    expect(flawOf(record(0, most), record(1))).toEqual({
+    expect(problemOf(record(0, most))).toBeUndefined();
+    expect(problemOf(record(0, most), record(1))).toEqual({
       kind: "record",
       code: "bucket_missing",
       message: "the sum of all traces is beyond 2^53",
     });
-    expect(flawOf(record(0, most), record(1), unasked)?.code).toBe("workspace_unasked");
+    expect(problemOf(record(0, most), record(1), unasked)?.code).toBe("workspace_unasked");
   });
 });
 

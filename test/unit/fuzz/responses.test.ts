@@ -6,9 +6,9 @@ import { z } from "zod";
 import type { ExportRow } from "../../../src/core/domain/usage/export.ts";
 import type { UsageRecord } from "../../../src/core/domain/usage/record.ts";
 import { createBillingClient } from "../../../src/core/platform/billing/billing.ts";
-import type { PlatformAnswer, PlatformHttp } from "../../../src/core/platform/http/http.ts";
+import type { PlatformHttp, PlatformResponse } from "../../../src/core/platform/http/http.ts";
 import { eventData, readJson } from "../../../src/core/platform/http/read-body.ts";
-import { answerOf, anyJson, bytesOf, type Damaged, damaged, holds, KEY, outcomeOf, SEED } from "./fuzz.ts";
+import { anyJson, bytesOf, type Damaged, damaged, holds, KEY, outcomeOf, responseOf, SEED } from "./fuzz.ts";
 
 const QUERY = {
   start: 0,
@@ -17,13 +17,13 @@ const QUERY = {
   groupBy: "project",
   workspaceIds: ["w"],
 } as const;
-const ANSWER_CODES = ["answer_cut", "answer_invalid", "answer_too_large"];
+const RESPONSE_CODES = ["response_cut", "response_invalid", "response_too_large"];
 
-/** The billing client over one answer. */
-const clientOf = (answer: PlatformAnswer) =>
-  createBillingClient({ get: async () => answer } as unknown as PlatformHttp);
+/** The billing client over one response. */
+const clientOf = (response: PlatformResponse) =>
+  createBillingClient({ get: async () => response } as unknown as PlatformHttp);
 
-/** Mostly what a server sends, now and then something else: an answer of many fields is refused for one of them. */
+/** Mostly what a server sends, now and then something else: a response of many fields is refused for one of them. */
 const mostly = <T, U>(usual: fc.Arbitrary<T>, odd: fc.Arbitrary<U>) =>
   fc.oneof({ weight: 30, arbitrary: usual }, { weight: 1, arbitrary: odd });
 const wild = <T>(value: fc.Arbitrary<T>) => mostly(value, anyJson);
@@ -71,7 +71,7 @@ const record = fc.record(
   },
   { requiredKeys: ["dimensions"] },
 );
-const answer = fc
+const response = fc
   .record(
     {
       stride: wild(fc.record({ days: fc.nat(400), hours: wild(fc.nat(30)) }, { requiredKeys: [] })),
@@ -90,15 +90,15 @@ const answer = fc
 
 test(`JSON answers are read as JSON.parse reads them, or refused (seed ${SEED})`, async () => {
   let read = 0;
-  await holds("json", damaged(answer), 250, async (input: Damaged) => {
+  await holds("json", damaged(response), 250, async (input: Damaged) => {
     const bytes = bytesOf(input);
     const records: UsageRecord[] = [];
     const outcome = await outcomeOf(() =>
-      clientOf(answerOf(bytes, input.pieceLength)).usage(QUERY, {
+      clientOf(responseOf(bytes, input.pieceLength)).usage(QUERY, {
         onRecords: (some) => records.push(...some),
       }),
     );
-    if ("code" in outcome) return expect(ANSWER_CODES).toContain(outcome.code);
+    if ("code" in outcome) return expect(RESPONSE_CODES).toContain(outcome.code);
     read += 1;
     expect(isUtf8(bytes)).toBe(true);
     const document = JSON.parse(bytes.toString("utf8").replace(/^\ufeff/, ""));
@@ -133,15 +133,17 @@ test(`small documents are what their schema says, or refused (seed ${SEED})`, as
   const one = fc.record({ id: wild(odd), display_name: wild(odd), version: wild(odd) }, { requiredKeys: [] });
   const document = fc.oneof(listing, one, anyJson).map((value) => JSON.stringify(value));
   await holds("document", damaged(document), 80, async (input: Damaged) => {
-    const client = () => clientOf(answerOf(bytesOf(input), input.pieceLength));
+    const client = () => clientOf(responseOf(bytesOf(input), input.pieceLength));
     for (const call of ["workspaces", "organization", "info"] as const) {
       const outcome = await outcomeOf<unknown>(() => client()[call]());
-      if ("code" in outcome) expect(ANSWER_CODES).toContain(outcome.code);
+      if ("code" in outcome) expect(RESPONSE_CODES).toContain(outcome.code);
       else
         for (const { id = "x" } of [outcome.value].flat() as { id?: string }[])
           expect(id.length).toBeGreaterThan(0);
     }
-    const outcome = await outcomeOf(() => readJson(answerOf(bytesOf(input), input.pieceLength), z.unknown()));
+    const outcome = await outcomeOf(() =>
+      readJson(responseOf(bytesOf(input), input.pieceLength), z.unknown()),
+    );
     if ("value" in outcome)
       expect(outcome.value).toEqual(
         JSON.parse(
@@ -182,8 +184,8 @@ test(`exports are read as csv-parse reads them, or refused (seed ${SEED})`, asyn
   let read = 0;
   await holds("csv", damaged(csv), 200, async (input: Damaged) => {
     const bytes = bytesOf(input);
-    const exported = await outcomeOf(() => clientOf(answerOf(bytes, input.pieceLength)).exportCsv(QUERY));
-    if ("code" in exported) return expect(ANSWER_CODES).toContain(exported.code);
+    const exported = await outcomeOf(() => clientOf(responseOf(bytes, input.pieceLength)).exportCsv(QUERY));
+    if ("code" in exported) return expect(RESPONSE_CODES).toContain(exported.code);
     const outcome = await outcomeOf(() =>
       exported.value.read(async (rows) => {
         const all: ExportRow[] = [];
@@ -192,7 +194,7 @@ test(`exports are read as csv-parse reads them, or refused (seed ${SEED})`, asyn
       }),
     );
     await exported.value.close();
-    if ("code" in outcome) return expect(ANSWER_CODES).toContain(outcome.code);
+    if ("code" in outcome) return expect(RESPONSE_CODES).toContain(outcome.code);
     read += 1;
     expect(isUtf8(bytes)).toBe(true);
     const [head = [], ...cells] = parse(bytes, {
@@ -224,7 +226,7 @@ test(`server-sent events are handed out as they were sent, or refused (seed ${SE
     const bytes = bytesOf(input);
     const read = async (pieceLength: number) => {
       const all: string[] = [];
-      for await (const data of eventData(answerOf(bytes, pieceLength))) all.push(data);
+      for await (const data of eventData(responseOf(bytes, pieceLength))) all.push(data);
       return all;
     };
     // However the bytes are cut, the same events come.
@@ -232,7 +234,7 @@ test(`server-sent events are handed out as they were sent, or refused (seed ${SE
       await outcomeOf(() => read(input.pieceLength)),
       await outcomeOf(() => read(1_000_000)),
     ];
-    if ("code" in pieces) return expect(ANSWER_CODES).toContain(pieces.code);
+    if ("code" in pieces) return expect(RESPONSE_CODES).toContain(pieces.code);
     expect(pieces).toEqual(whole);
   });
 });

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../../../src/core/domain/time/stride.ts";
-import { type AnswerKey, KeyNumbering } from "../../../../../src/core/domain/usage/answer-keys.ts";
 import { MEASURES } from "../../../../../src/core/domain/usage/meter.ts";
 import type { UsageRecord } from "../../../../../src/core/domain/usage/record.ts";
+import { KeyNumbering, type ResponseKey } from "../../../../../src/core/domain/usage/response-keys.ts";
 
 const DAYS = 12;
 const workspaceIds = ["w0", "w1"];
@@ -22,7 +22,7 @@ const record = fc.record({
 
 /** The same, read afterwards. */
 function modelOf(records: readonly UsageRecord[]) {
-  const keys = new Map<string, { -readonly [Name in keyof AnswerKey]: AnswerKey[Name] }>();
+  const keys = new Map<string, { -readonly [Name in keyof ResponseKey]: ResponseKey[Name] }>();
   let isAscending = true;
   const numbers = records.map(
     ({ bucketStart, workspaceId, dimensionId, dimensionName, measure = "traces" }) => {

@@ -5,7 +5,7 @@ import { type Database, query } from "../db/query.ts";
 import { FETCH_END } from "../work/fetch-ledger.ts";
 
 /** Time of a scope with unproved zeros. */
-interface Doubted {
+interface Invalidated {
   /** Selects the scope's id, the time (`tstzmultirange`), and since when responses prove no zero (`timestamptz`). */
   readonly time: RawBuilder<unknown>;
   /** Postgres's clock, epoch milliseconds. */
@@ -22,9 +22,9 @@ const MESSAGE =
  * withdrawn time with its entry in the log of final days, for as-of queries. Returns the zeros by workspace: daily figures
  * of traces of all tiers.
  */
-export async function withdrawZeros(
+export async function invalidateZerosOf(
   db: Database,
-  { time, noticedAt }: Doubted,
+  { time, noticedAt }: Invalidated,
 ): Promise<Map<number, number>> {
   // Must be later than the locks, because as-of queries rely on that.
   const at = sql`(select usage.load_instant())`;
@@ -32,7 +32,7 @@ export async function withdrawZeros(
   const rows = await query<ChangedTime & { workspaceId: number; zeros: number }>(db)`
     with loaded as materialized (
       select c.scope_id, c.period_start, t.whole, t.whole * d.within - coalesce(r.parts, '{}') as parts,
-             c.fetched_at > d.since or bool_and(r.parts is null) over (partition by c.scope_id, c.fetch_number) as is_doubted
+             c.fetched_at > d.since or bool_and(r.parts is null) over (partition by c.scope_id, c.fetch_number) as is_invalidated
       from (${time}) d (scope_id, within, since)
       join usage.scope s using (scope_id)
       join usage.coverage c on c.scope_id = d.scope_id and (c.fetched_at > d.since or exists (
@@ -58,7 +58,7 @@ export async function withdrawZeros(
       where t.whole && d.within
     ), removed as (
       delete from usage.coverage c using loaded l
-      where c.scope_id = l.scope_id and c.period_start = l.period_start and l.is_doubted and not isempty(l.parts)
+      where c.scope_id = l.scope_id and c.period_start = l.period_start and l.is_invalidated and not isempty(l.parts)
       returning c.*, l.whole, l.parts
     ), kept as (
       insert into usage.coverage (scope_id, period_start, period_end, final, fetch_number, fetched_at, traced)
@@ -73,7 +73,7 @@ export async function withdrawZeros(
       insert into usage.became_final (scope_id, period_start, period_end, final_at)
       select scope_id, lower(part), upper(part), final_at from logged cross join lateral unnest(whole - parts) part
     ), history as (
-      insert into usage.withdrawal (scope_id, period_start, period_end, final, final_at, withdrawn_at)
+      insert into usage.withdrawal (scope_id, period_start, period_end, final, final_at, invalidated_at)
       select scope_id, lower(part), upper(part), true, final_at, ${at}
       from logged cross join lateral unnest(whole * parts) part
       union all
