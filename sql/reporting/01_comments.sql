@@ -56,11 +56,11 @@ BEGIN
           'itself. Null: tiers are not loaded (USAGE_METERS).'),
         ('coverage_status',
           'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last '
-          'answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). '
+          'response could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). '
           'To be used: provisional (may still change), empty (final, and zero), ok (final).'),
         ('status',
           'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last '
-          'answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). '
+          'response could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). '
           'To be used: provisional (may still change), empty (final, and zero), ok (final).'),
         ('trace_tier',
           'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.'),

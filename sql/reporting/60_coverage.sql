@@ -1,4 +1,4 @@
--- Configured workspaces that the key lost: answers name them no more, or they are gone from the listing without being
+-- Configured workspaces that the key lost: responses name them no more, or they are gone from the listing without being
 -- deleted, or zeros were withdrawn and are not loaded again. Zeros are days of a dimension.
 CREATE OR REPLACE VIEW usage.lost_workspace AS
 SELECT e.source_id, w.entity_id AS workspace_id, e.external_id, coalesce(z.zeros, 0) AS zeros, z.days,
@@ -156,7 +156,7 @@ CALL usage.comment_columns('{reporting_detail.usage_coverage_daily}',
     'hours the oldest of them. Null: nothing of it is loaded.',
   'sum_confirmed_at',
     'When the day was last known to be unchanged in sum: fetched_at, or later, while the day is provisional, when an '
-    'answer by workspace had as many traces as the figures of this dimension add up to. It says nothing of which '
+    'response by workspace had as many traces as the figures of this dimension add up to. It says nothing of which '
     'project, user or key had them. Null: of hours, and where nothing is loaded.'
 );
 

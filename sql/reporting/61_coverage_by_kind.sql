@@ -28,7 +28,7 @@ CROSS JOIN LATERAL (
 COMMENT ON VIEW reporting_detail.usage_coverage_by_kind_daily IS
   'Which days are missing of retention tiers, deployments, sandboxes and evaluators. Grain: UTC day x workspace x '
   'dimension x kind of usage x tier (key: source_id, usage_date, workspace_id, group_by, kind, trace_tier). Each kind '
-  'and tier by its own answers, long-lived and short-lived traces, deployments, sandboxes and evaluators too; for '
+  'and tier by its own responses, long-lived and short-lived traces, deployments, sandboxes and evaluators too; for '
   'days of traces take usage_coverage_daily, where hours fill days. Never count days over kinds and tiers. Expected '
   'are all days from the data start on, of deployments from their own beginning if that is earlier.';
 CALL usage.comment_columns('{reporting_detail.usage_coverage_by_kind_daily}',

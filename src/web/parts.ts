@@ -105,7 +105,7 @@ export function refusal({ message, next }: Pick<EtlError, "message" | "next">): 
 }
 
 export const STATUSES: Readonly<Record<Status, { glyph: string; word: string; about: string }>> = {
-  not_available: { glyph: "∅", word: "not available", about: "the server does not answer it" },
+  not_available: { glyph: "∅", word: "not available", about: "the server does not have it" },
   failed: { glyph: "✕", word: "failed", about: "the last response could not be used" },
   missing: { glyph: "○", word: "missing", about: "not loaded" },
   unverified: { glyph: "?", word: "unverified", about: "access to the workspace is not proven" },

@@ -68,7 +68,7 @@ CREATE TABLE usage.source_fact (
 CREATE TABLE usage.source_meter (
   source_id smallint NOT NULL CONSTRAINT source_meter_source_id_fkey REFERENCES usage.source,
   meter text NOT NULL,
-  -- `not_counted`: the server says so, or answers none of it. `nothing_yet`: it has counted nothing from which it could
+  -- `not_counted`: the server says so, or responds with none of it. `nothing_yet`: it has counted nothing from which it could
   -- be learned, so nothing is missing either. `not_known`: it was not asked yet, no response could be used, or the last
   -- one contradicts earlier ones.
   state text NOT NULL,

@@ -108,7 +108,7 @@ CREATE TABLE usage.workspace (
   -- requested before it may be empty because of that loss. Null: no such bound is known.
   readable_since timestamptz,
   -- A response over all of time until then named it, so each later one names it if the key reads it. Infinity: only
-  -- shorter answers did. Null: none did. It may never have had traces, and only its own statistics and other usage can
+  -- shorter responses did. Null: none did. It may never have had traces, and only its own statistics and other usage can
   -- prove access.
   used_before timestamptz,
   is_deleted boolean NOT NULL DEFAULT false,

@@ -2,7 +2,7 @@
 -- equality in the exclusion of overlaps, so that no extension is needed.
 
 -- Loaded intervals of a scope. A load commits its records and these rows together. They are the fence against older
--- answers, and records exist only inside them.
+-- responses, and records exist only inside them.
 CREATE TABLE usage.coverage (
   scope_id integer NOT NULL CONSTRAINT coverage_scope_id_fkey REFERENCES usage.scope,
   period_start timestamptz NOT NULL,
@@ -13,7 +13,7 @@ CREATE TABLE usage.coverage (
   fetched_at timestamptz NOT NULL,
   -- The buckets that have traces: it tells an empty day from others without a look at the records.
   traced tstzmultirange NOT NULL,
-  -- Of the interval's records: 16 bytes for each bucket, in order (src/core/domain/usage/digest.ts). A load whose answer has
+  -- Of the interval's records: 16 bytes for each bucket, in order (src/core/domain/usage/digest.ts). A load whose response has
   -- the same digest need not compare its records with the stored ones. It stands in the interval's row, so whatever
   -- clears or replaces the interval takes it away. Null is always right.
   digest bytea,

@@ -108,7 +108,7 @@ function noteCalls(
   const failed = calls.filter(({ error }) => error !== undefined && !isKeyRefused(error));
   const said = version === undefined ? "" : ` (version ${version})`;
   const parts = [
-    responded.length > 0 && `answered: ${responded.join(", ")}${said}`,
+    responded.length > 0 && `responded: ${responded.join(", ")}${said}`,
     absent.length > 0 && `not there (404): ${absent.join(", ")}`,
     failed.length > 0 && `failed: ${failed.map(({ name }) => name).join(", ")}`,
   ];

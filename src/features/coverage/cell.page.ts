@@ -109,8 +109,8 @@ async function show({ db, query, masked }: Context<Query>): Promise<Page> {
     )}
     <p><a href="${differences}">Differences and restatements of these days</a></p>
     <h2>Where it comes from</h2>
-    <details><summary>Answers of the platform, and what they were compared with</summary>
-    <h3>Answers</h3>${responseList(facts.responses)}
+    <details><summary>Responses of the platform, and what they were compared with</summary>
+    <h3>Responses</h3>${responseList(facts.responses)}
     <h3>Proof</h3>${proofList(facts.proofs)}</details>`,
   };
 }

@@ -57,10 +57,10 @@ document.addEventListener("click", async (event) => {
 
 async function contentOf(address) {
   try {
-    const answer = await fetch(address, { signal: AbortSignal.timeout(10_000) });
+    const response = await fetch(address, { signal: AbortSignal.timeout(10_000) });
     // A login that ended leads elsewhere.
-    if (!answer.ok || answer.redirected) return null;
-    return new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("#content");
+    if (!response.ok || response.redirected) return null;
+    return new DOMParser().parseFromString(await response.text(), "text/html").querySelector("#content");
   } catch {
     return null;
   }

@@ -61,7 +61,7 @@ test("doctor and status show a healthy service, one without workers, and which o
   expect(working.find("redis_commands")?.status).toBe("pass");
   expect(working.find("workers")?.finding).toBe("1 worker seen");
   expect(working.find("schedules")?.finding).toContain("kept by 1 scheduler");
-  expect(working.find("platform")?.finding).toContain("answered: info, organization, workspaces, usage");
+  expect(working.find("platform")?.finding).toContain("responded: info, organization, workspaces, usage");
   expect(working.find("workspaces")?.finding).toMatch(/^the listing has \d+; 2 are loaded$/);
   const seen = await status(bench);
   expect([seen.code, seen.one]).toMatchObject([

@@ -3,7 +3,7 @@ import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
 import type { RunRule } from "../../domain/usage/run-rule.ts";
 import type { RequestOptions } from "../http/http.ts";
 
-/** Usage requested by workspace: answers name none, the request's header does. */
+/** Usage requested by workspace: responses name none, the request's header does. */
 export interface WorkspaceQuery extends Interval {
   readonly groupBy: GroupBy;
   readonly workspaceId: string;

@@ -92,7 +92,7 @@ const MOST = 1000;
 /**
  * Makes failures that an outage of the source caused due now, instead of in an hour or more (rule 12 of docs/rules.md).
  * Returns how many are due. An outage caused a failure if the source responded with nothing between the first and the last attempt
- * of its task; otherwise the failure keeps its time. All failures of an outage are due once the source has answered any
+ * of its task; otherwise the failure keeps its time. All failures of an outage are due once the source has responded with any
  * request since. Until then, each sync retries one of them. A foreign response counts as none. It comes at once, also to one
  * request among others: the first three count as an outage in any case. After them, any response of the minutes before shows
  * that the task itself is at fault.
