@@ -1,3 +1,5 @@
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { GROUPINGS } from "../../src/core/domain/usage/record.ts";
 import { openStore, type Store } from "../../src/core/store/db/database.ts";
@@ -9,6 +11,7 @@ import { now } from "../support/clock.ts";
 import { createTestDatabase, pastPooler } from "../support/database.ts";
 import { addSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
+import { temporaryFolder } from "../support/temporary.ts";
 
 const [ALPHA, OTHER] = WORKSPACES;
 const THIRD = "00000000-0000-4000-8000-000000000003";
@@ -199,6 +202,22 @@ test("--no-formula-guard keeps ids as they are, so that they join", async () => 
   expect(await linesOf("reader", { ...given, guard: false })).toEqual(["=project"]);
   const args = ["export", "--view", "dim_project", "--columns", "project_id", "--no-formula-guard"];
   expect((await command("reader", ...args)).stdout).toBe("project_id\n=project\n");
+});
+
+test("--bom begins a CSV with the mark of UTF-8, in a file and on standard output, and no other format", async () => {
+  const given = ["export", "--view", "dim_workspace", "--columns", "workspace_name"];
+  const plain = (await command("reader", ...given)).stdout;
+  expect((await command("reader", ...given, "--bom")).stdout).toBe(`\ufeff${plain}`);
+  const file = join(temporaryFolder(), "workspaces.csv");
+  const written = await command("reader", ...given, "--bom", "--out", file, "--json");
+  expect(JSON.parse(written.stdout)).toMatchObject({ bytes: statSync(file).size });
+  expect(readFileSync(file)).toEqual(Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(plain)]));
+  // Without rows there is a header, and a query that fails writes nothing at all.
+  const none = await command("reader", ...given, "--where", "workspace_name=nobody", "--bom");
+  expect(none.stdout).toBe("\ufeffworkspace_name\n");
+  const refused = await command("reader", ...given, "--bom", "--format", "parquet", "--out", file);
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("[command_line_invalid]")]);
+  expect(readFileSync(file, "utf8")).toContain(plain);
 });
 
 test("an export whose connection is lost midway fails, whatever was written", async () => {

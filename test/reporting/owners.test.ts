@@ -153,8 +153,8 @@ test("the bill by owner adds up to the bill, with corrections of what was closed
     "search | CC-1 | 12.5 | 6.25 USD | - | 21.6 %",
     "Total: 29 USD, final, and not all of it proved.",
   ]);
-  expect(await printed(["bill", "2026-04", "--by", "owner", "--csv"])).toBe(
-    `source_id,month,owner,cost_center,traces,estimated_cost_usd,corrections_usd,share_percent,is_final,bill_is_proved,days_missing,days_undivided,days_not_final,without_cost
+  expect(await printed(["bill", "2026-04", "--by", "owner", "--bom"])).toBe(
+    `\ufeffsource_id,month,owner,cost_center,traces,estimated_cost_usd,corrections_usd,share_percent,is_final,bill_is_proved,days_missing,days_undivided,days_not_final,without_cost
 default,2026-04,(unallocated),(none),,4,4,13.8,false,false,0,30,30,
 default,2026-04,ads,(none),37.5,18.75,,64.7,false,false,0,30,30,
 default,2026-04,search,CC-1,12.5,6.25,,21.6,false,false,0,30,30,
@@ -257,7 +257,9 @@ test("a wrong file is refused by line and column, and the rules in force stay", 
   // As a table it says the same.
   const { stdout, stderr } = await usageEtl(["owners", "export", "--format", "csv"]);
   expect(stderr).toBe("Comments are left out.\n");
-  const table = fileOf(stdout, "table.csv");
+  const { stdout: marked } = await usageEtl(["owners", "export", "--bom"]);
+  expect(marked).toBe(`\ufeff${stdout}`);
+  const table = fileOf(marked, "table.csv");
   expect(await printed(["owners", "plan", table])).toContain("No figure of an owner would change.");
 });
 

@@ -130,7 +130,7 @@ describe("an import is refused and stores nothing", () => {
       "traces,1,USD,2026-01-31,,,",
       'line 3, column "valid_from": 2026-01-31 to further notice overlaps line 2 (traces',
     ],
-    ["traces,1,USD,2026-02-01,,,,", "line 3: Invalid Record Length: columns length is 7, got 8"],
+    ["traces,1,USD,2026-02-01,,,,x", 'line 3: cell 8 ("x") has no column'],
     ['"traces,1,USD,2026-02-01,,,', "line 3: Quote Not Closed"],
   ];
   const TIERS: readonly (readonly [row: string, problem: string])[] = [

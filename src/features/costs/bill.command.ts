@@ -8,7 +8,7 @@ import { withSource } from "../../terminal/options.ts";
 import { linesOf, tableOf } from "../../terminal/output.ts";
 import { inSessionOfSource, type Session } from "../../terminal/session.ts";
 import { begunMonth, sourcesToClose } from "../catalog/named.ts";
-import { asCsv, type Table } from "../export/table-file.ts";
+import { asCsv, BYTE_ORDER_MARK, bomOption, type Table } from "../export/table-file.ts";
 import { billTotals, describeTotal, lineName, lineState, shownAmount } from "./bill.ts";
 import { monthBill } from "./bill-lines.store.ts";
 import { billTable, type MonthBill } from "./month-bill.ts";
@@ -23,6 +23,7 @@ import {
 interface BillOptions {
   readonly by?: "owner";
   readonly csv?: boolean;
+  readonly bom?: boolean;
 }
 
 interface SourceBill extends MonthBill {
@@ -33,7 +34,7 @@ interface SourceBill extends MonthBill {
 
 export const examples = [
   ["bill 2026-10", "October, line by line"],
-  ["bill 2026-10 --csv > bill.csv", "the same for a spreadsheet"],
+  ["bill 2026-10 --bom > bill.csv", "the same for Excel"],
   ["bill 2026-10 --by owner", "who pays for October: traces, costs and shares"],
 ] as const;
 
@@ -42,10 +43,15 @@ export function define(command: Command): void {
     .argument("[month]", "such as 2026-10; default: the last one that is over")
     .addOption(new Option("--by <what>", "divide it by who pays, from the owner file").choices(["owner"]))
     .option("--csv", "print the lines as CSV")
+    .addOption(bomOption({ csv: true }))
     .action(inSessionOfSource(run));
 }
 
-async function run(session: Session, { by, csv = false }: BillOptions, text?: string): Promise<undefined> {
+async function run(
+  session: Session,
+  { by, csv = false, bom = false }: BillOptions,
+  text?: string,
+): Promise<undefined> {
   const { output, config } = session;
   const { db } = await session.migratedStore();
   const now = await storeNow(db);
@@ -56,7 +62,7 @@ async function run(session: Session, { by, csv = false }: BillOptions, text?: st
   );
   // `--json` promises JSON on stdout.
   const print = (data: readonly unknown[], table: Table, describe: () => string) =>
-    csv && !output.json ? printCsv(table) : output.data(data, describe);
+    csv && !output.json ? printCsv(table, bom) : output.data(data, describe);
   if (by === "owner") {
     const bills: BillByOwner[] = [];
     for (const { source, dataStart } of sources)
@@ -81,8 +87,8 @@ async function run(session: Session, { by, csv = false }: BillOptions, text?: st
   );
 }
 
-function printCsv(table: Table): undefined {
-  const text = asCsv(table);
+function printCsv(table: Table, bom: boolean): undefined {
+  const text = `${bom ? BYTE_ORDER_MARK : ""}${asCsv(table)}`;
   process.stdout.write(process.stdout.isTTY ? printable(text) : text);
 }
 

@@ -1,7 +1,7 @@
 import "../../core/base/validation.ts";
 import { z } from "zod";
 import { readGiven, refuseGiven } from "../../core/base/given-file.ts";
-import { type CsvRow, csvRows, unknownColumn } from "../../terminal/csv-rows.ts";
+import { csvRows } from "../../terminal/csv-rows.ts";
 import {
   COUNTED_OVER,
   measurePriceProblem,
@@ -12,13 +12,14 @@ import {
 
 const REQUIRED = ["sku", "unit_price", "currency", "valid_from"];
 const COLUMNS = [...REQUIRED, "valid_to", "source", "workspace", "from_quantity", "counted_over", "measure"];
+const FORM = { columns: COLUMNS, required: REQUIRED, numbers: ["unit_price", "from_quantity"], trim: true };
 const BLANK = Object.fromEntries(COLUMNS.map((name) => [name, ""]));
 
 /** CSV with a header. Errors: `file_unreadable`; `file_invalid`, with line and column of every problem. */
 export async function readPriceFile(file: string): Promise<PriceLine[]> {
-  const text = await readGiven(file, "a CSV file in UTF-8");
+  const text = await readGiven(file, "a CSV file in UTF-8, which Excel saves as CSV UTF-8");
   const problems: string[] = [];
-  const lines = rowsOf(file, text).flatMap(({ line, cells }) => {
+  const lines = csvRows(file, text, FORM).flatMap(({ line, cells }) => {
     const where = `line ${line}`;
     const parsed = priceSchema.safeParse({ ...BLANK, ...cells });
     if (parsed.success) return [{ where, price: parsed.data }];
@@ -30,29 +31,6 @@ export async function readPriceFile(file: string): Promise<PriceLine[]> {
   });
   refuseGiven(file, problems);
   return lines;
-}
-
-function rowsOf(file: string, text: string): CsvRow[] {
-  let isEmpty = true;
-  const headed = (names: string[]) => {
-    isEmpty = false;
-    const header = names.map((name) => name.toLowerCase().replaceAll(/[ -]/g, "_"));
-    const missing = REQUIRED.filter((name) => !header.includes(name));
-    const twice = COLUMNS.filter((name) => header.indexOf(name) !== header.lastIndexOf(name));
-    const problems = [
-      ...header.filter((name) => !COLUMNS.includes(name)).map((name) => unknownColumn(name, COLUMNS)),
-      ...missing.map((name) => `there is no column "${name}"`),
-      ...twice.map((name) => `there are two columns "${name}"`),
-    ];
-    refuseGiven(
-      file,
-      problems.map((why) => `line 1: ${why}`),
-    );
-    return header;
-  };
-  const rows = csvRows(file, text, { headed, trim: true });
-  if (isEmpty) refuseGiven(file, ["line 1: the file is empty"]);
-  return rows;
 }
 
 const CURRENCIES = Intl.supportedValuesOf("currency");

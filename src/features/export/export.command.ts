@@ -6,12 +6,14 @@ import { count } from "../../terminal/output.ts";
 import type { Update } from "../../terminal/progress.ts";
 import { inSession, type Session } from "../../terminal/session.ts";
 import { type SelectionOptions, selectionOf, type WhereOption } from "./selection.ts";
+import { BYTE_ORDER_MARK, bomOption } from "./table-file.ts";
 import { openFileTarget, openStdoutTarget, ReaderLeftError, type Target } from "./target.ts";
 import { copyRows, csvForm, jsonForm, type RowsWanted, readRows } from "./view-rows.store.ts";
 
 interface ExportOptions extends SelectionOptions {
   readonly format: keyof typeof FORMATS;
   readonly formulaGuard: boolean;
+  readonly bom?: boolean;
   readonly out?: string;
 }
 
@@ -53,6 +55,7 @@ export function define(command: Command): void {
         .choices(Object.keys(FORMATS))
         .default("csv"),
     )
+    .addOption(bomOption({ format: "csv" }))
     .option("--no-formula-guard", "leave CSV cells as they are that a spreadsheet would run as a formula")
     .option("--out <file>", "file, written completely or not at all; default: standard output")
     .action(inSession(run));
@@ -66,7 +69,7 @@ async function run(session: Session, options: ExportOptions): Promise<undefined>
 
 async function write(session: Session, options: ExportOptions): Promise<undefined> {
   const { output, signal } = session;
-  refuseRowsAsDocument(options, output.json);
+  refuseForm(options, output.json);
   const store = await session.store();
   const selection = await selectionOf(store.db, options);
   if (options.format === "parquet" && options.out === undefined && process.stdout.isTTY) {
@@ -82,7 +85,10 @@ async function write(session: Session, options: ExportOptions): Promise<undefine
   const wanted = { ...selection, store, signal };
   let bytes = 0;
   const writeAll = async (update: Update) => {
-    const writeCounted = async (chunk: Uint8Array) => {
+    const writeCounted = async (piece: Uint8Array) => {
+      // A query that fails at once writes nothing, not even the mark.
+      const isFirst = options.bom === true && bytes === 0;
+      const chunk = isFirst ? Buffer.concat([Buffer.from(BYTE_ORDER_MARK), piece]) : piece;
       await target.write(chunk);
       bytes += chunk.length;
       update({ done: Math.floor(bytes / 1e6) });
@@ -116,8 +122,10 @@ function parseWhere(text: string, before: readonly WhereOption[] = []): readonly
   return [...before, [text.slice(0, at), text.slice(at + 1)]];
 }
 
-/** `--json` promises JSON on stdout. */
-function refuseRowsAsDocument({ out, format }: ExportOptions, json: boolean): void {
+function refuseForm({ out, format, bom }: ExportOptions, json: boolean): void {
+  if (bom && format !== "csv")
+    throw new InvalidArgumentError(`--bom is for CSV, and the format is ${format}.`);
+  // `--json` promises JSON on stdout.
   if (!json || out !== undefined || format === "json") return;
   throw new UsageError({
     code: "export_not_json",

@@ -1,3 +1,4 @@
+import { Option } from "commander";
 import type { Per } from "../../core/store/figures/records.ts";
 import { FORMULA_SIGNS } from "./view-rows.store.ts";
 
@@ -22,6 +23,14 @@ export function decimalCell(text: string | null | undefined): Cell {
   return text == null ? null : { decimal: text };
 }
 
+/** Without it, Excel reads UTF-8 in the code page of its country. */
+export const BYTE_ORDER_MARK = "\uFEFF";
+
+/** `csv`: the option that makes the output CSV, and its value. */
+export function bomOption(csv: Readonly<Record<string, unknown>>): Option {
+  return new Option("--bom", "CSV that begins with a byte order mark, for Excel").implies(csv);
+}
+
 /** RFC 4180 with `\n`. Texts that a spreadsheet would run as a formula get a `'` in front. */
 export function asCsv({ header, rows }: Table): string {
   return [header, ...rows].map((cells) => `${cells.map(written).join(",")}\n`).join("");
@@ -32,7 +41,13 @@ function written(cell: Cell): string {
   if (typeof cell === "number") return String(cell);
   if (typeof cell === "object") return "at" in cell ? bucketShown(cell.at, cell.per) : cell.decimal;
   const guarded = FORMULA_SIGNS.some((sign) => cell.startsWith(sign)) ? `'${cell}` : cell;
-  return guarded === "" || /[",\r\n]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded;
+  return csvCell(guarded);
+}
+
+/** Null is an empty cell, an empty text is `""`. Blanks at the ends are quoted, since some readers drop them. */
+export function csvCell(text: string | null): string {
+  if (text === null) return "";
+  return text === "" || /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 export function bucketShown(at: string, per: Time["per"]): string {

@@ -12,7 +12,7 @@ import { monthBill } from "../costs/bill-lines.store.ts";
 import { withoutCost } from "../costs/bill-table.ts";
 import { currenciesOf } from "../costs/costs.store.ts";
 import type { MonthBill } from "../costs/month-bill.ts";
-import { asCsv } from "../export/table-file.ts";
+import { asCsv, BYTE_ORDER_MARK } from "../export/table-file.ts";
 import { fileName, idLines, trendLines } from "./files.ts";
 import { noteShown, notesOf } from "./notes.ts";
 import {
@@ -37,13 +37,10 @@ export function addUsage(web: Web): void {
   web.file("/usage.csv", { query: USAGE_QUERY }, async (context) => {
     const report = await inSnapshot(context.db, (db) => reportForFile({ ...context, db }));
     const table = context.query.table ?? "ids";
-    return (
-      context.reply
-        .type("text/csv; charset=utf-8")
-        .header("content-disposition", `attachment; filename="${fileName(report, "csv", table)}"`)
-        // Excel reads UTF-8 only after a byte order mark.
-        .send(`\uFEFF${asCsv(table === "ids" ? idLines(report) : trendLines(report))}`)
-    );
+    return context.reply
+      .type("text/csv; charset=utf-8")
+      .header("content-disposition", `attachment; filename="${fileName(report, "csv", table)}"`)
+      .send(`${BYTE_ORDER_MARK}${asCsv(table === "ids" ? idLines(report) : trendLines(report))}`);
   });
   web.file("/usage.xlsx", { query: USAGE_QUERY }, async (context) => {
     const { now, masked, reply } = context;

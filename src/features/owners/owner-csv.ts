@@ -1,6 +1,7 @@
 import { refuseGiven } from "../../core/base/given-file.ts";
 import { counted } from "../../core/base/printable.ts";
-import { type CsvRow, csvRows, unknownColumn } from "../../terminal/csv-rows.ts";
+import { type CsvRow, csvRows } from "../../terminal/csv-rows.ts";
+import { csvCell } from "../export/table-file.ts";
 import { type Budget, type OwnerFile, type OwnerRule, WHOLE_SHARE } from "./owner.ts";
 
 export interface OwnerForm {
@@ -86,16 +87,9 @@ function budgetOf({ warn_at, ...cells }: CsvRow["cells"]): Record<string, unknow
   return { ...cells, ...(warn_at === undefined ? {} : { warn_at: warn_at.trim().split(/[\s;]+/) }) };
 }
 
-function rowsOf(file: string, content: string, keys: readonly string[]): CsvRow[] {
-  const headed = (names: string[]) => {
-    const problems = names.flatMap((name, at) => {
-      if (names.indexOf(name) < at) return [`line 1: there are two columns ${JSON.stringify(name)}`];
-      return keys.includes(name) ? [] : [`line 1: ${unknownColumn(name, keys)}`];
-    });
-    refuseGiven(file, problems);
-    return names;
-  };
-  return csvRows(file, content, { headed }).map(({ line, cells }) => ({
+function rowsOf(file: string, content: string, columns: readonly string[]): CsvRow[] {
+  const numbers = ["share", "traces", "amount"];
+  return csvRows(file, content, { columns, numbers }).map(({ line, cells }) => ({
     line,
     cells: Object.fromEntries(Object.entries(cells).filter(([, cell]) => cell !== "")),
   }));
@@ -135,7 +129,7 @@ export function ownersCsv(
     );
   if (/(^|\s)#/m.test(content)) left.push("Comments are left out.");
   const header = keys.filter((key) => rows.some((row) => row[key] != null));
-  const lines = rows.map((row) => header.map((key) => quoted(row[key] ?? "")).join(","));
+  const lines = rows.map((row) => header.map((key) => csvCell(row[key] ?? null)).join(","));
   return { csv: `${[header.join(",") || "owner", ...lines].join("\n")}\n`, left };
 }
 
@@ -168,8 +162,4 @@ function cellsOfBudget({ source, per, of, currency, amount, warnAt }: Budget): C
     ...(of === null ? {} : { [of.kind]: of.id }),
     [currency === null ? "traces" : "amount"]: amount,
   };
-}
-
-function quoted(cell: string): string {
-  return /[",]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
 }

@@ -112,7 +112,9 @@ export async function readOwnerFile(file: string): Promise<OwnerFile> {
 }
 
 export function parseOwners(file: string, content: string): OwnerFile {
-  const form = /\.csv$/i.test(file) ? csvForm(file, content, CSV_COLUMNS) : yamlForm(file, content);
+  // Excel's "Unicode Text" has tabs and ends in .txt.
+  const isTable = /\.csv$/i.test(file) || /^"?\w+"?\t/.test(content);
+  const form = isTable ? csvForm(file, content, CSV_COLUMNS) : yamlForm(file, content);
   const parsed = fileSchema.safeParse(form.data);
   const problems = parsed.success
     ? [

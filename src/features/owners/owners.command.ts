@@ -11,6 +11,7 @@ import { withRange } from "../../terminal/options.ts";
 import { linesOf, shownDecimal, tableOf, toTheRight } from "../../terminal/output.ts";
 import { commandActor, inSession, type Session } from "../../terminal/session.ts";
 import { givenMonth, storedSources } from "../catalog/named.ts";
+import { BYTE_ORDER_MARK, bomOption } from "../export/table-file.ts";
 import { applyOwners, type OwnersOutcome } from "./apply-owners.ts";
 import {
   budgetsOf,
@@ -56,6 +57,7 @@ export function define(owners: Command): void {
     .command("export")
     .description("print the owner file that is in force")
     .addOption(new Option("--format <format>", "as a table instead, without routes").choices(["csv"]))
+    .addOption(bomOption({ format: "csv" }))
     .action(inSession(exportFile));
   owners
     .command("budgets")
@@ -188,7 +190,7 @@ function unitOf({ currency }: Pick<OwnerChange, "currency">): string {
 
 async function exportFile(
   { output, ...session }: Session,
-  { format }: { format?: "csv" },
+  { format, bom }: { format?: "csv"; bom?: boolean },
 ): Promise<undefined> {
   const { db } = await session.migratedStore();
   const applied = await appliedOwners(db);
@@ -201,8 +203,9 @@ async function exportFile(
   }
   if (output.json) return output.data(applied, () => "");
   // A file is exact; a terminal must not be controlled by it.
-  const { csv: content, left } =
+  const { csv, left } =
     format === undefined ? { csv: applied.content, left: [] } : ownerFileAsCsv(applied.content);
+  const content = `${bom ? BYTE_ORDER_MARK : ""}${csv}`;
   for (const one of left) output.note(one);
   process.stdout.write(process.stdout.isTTY ? printable(content) : content);
 }

@@ -65,6 +65,159 @@ test.each([
   expect(() => readConfig({ USAGE_API_KEY_FILE: env })).toThrow(isNoText);
 });
 
+/** Rows as a spreadsheet saves them: its separator, CRLF, and quotes where a cell needs them or everywhere. */
+const saved = (rows: readonly (readonly string[])[], separator: string, everywhere = false) =>
+  rows
+    .map((cells) =>
+      cells
+        .map((cell) =>
+          everywhere || cell.includes(separator) || cell.includes('"')
+            ? `"${cell.replaceAll('"', '""')}"`
+            : cell,
+        )
+        .join(separator),
+    )
+    .map((line) => `${line}\r\n`)
+    .join("");
+
+const PRICE_ROWS = (decimal: (english: string) => string) => [
+  ["SKU", "Unit Price", "currency", "valid_from", "valid_to", "from_quantity"],
+  ["traces", decimal("0.0005"), "USD", "2026-01-01", "", ""],
+  ["traces", decimal("1234.5"), "USD", "2026-01-01", "", decimal("1000000")],
+  ['lcu; "big", all', decimal("5E-4"), "EUR", "2026-02-01", "2026-03-01", "0"],
+];
+const BUDGET_ROWS = (decimal: (english: string) => string) => [
+  ["owner", "workspace", "share", "amount", "currency", "warn_at"],
+  ["search", "w", decimal("0.6"), "", "", ""],
+  ["ads", "w", decimal("0.4"), "", "", ""],
+  ["search", "", "", decimal("2500.5"), "USD", "80;100"],
+];
+const english = (number: string) => number;
+const german = (number: string) =>
+  number === "1234.5" ? "1.234,5" : number === "1000000" ? "1.000.000" : number.replace(".", ",");
+const french = (number: string) =>
+  number === "1234.5" ? "1\u202f234,5" : number === "1000000" ? "1\u00a0000 000" : number.replace(".", ",");
+const american = (number: string) =>
+  number === "1234.5" ? "1,234.50" : number === "1000000" ? "1,000,000" : number;
+const EMPTY_ROWS = [...Array(20)].map(() => ["", "", "", "", "", ""]);
+const mark = "\ufeff";
+const NO_END = /(,+)\r\n/g;
+
+test.each<[string, (rows: (decimal: typeof english) => string[][]) => Buffer]>([
+  ["English Excel, CSV", (rows) => Buffer.from(saved(rows(english), ","))],
+  ["American Excel with thousands separators", (rows) => Buffer.from(saved(rows(american), ","))],
+  ["English Excel with cleared rows", (rows) => Buffer.from(saved([...rows(english), ...EMPTY_ROWS], ","))],
+  [
+    "English Excel with cleared columns",
+    (rows) =>
+      Buffer.from(
+        saved(
+          rows(english).map((row) => [...row, "", ""]),
+          ",",
+        ),
+      ),
+  ],
+  // Excel writes no separators at the end of rows whose last cells are empty in a block of rows.
+  [
+    "Excel that leaves out separators",
+    (rows) => Buffer.from(saved(rows(english), ",").replaceAll(NO_END, "\r\n")),
+  ],
+  ["German Excel, CSV", (rows) => Buffer.from(saved(rows(german), ";"), "latin1")],
+  [
+    "German Excel, CSV UTF-8, with cleared rows",
+    (rows) => Buffer.from(mark + saved([...rows(german), ...EMPTY_ROWS], ";")),
+  ],
+  ["French Excel, CSV UTF-8", (rows) => Buffer.from(mark + saved(rows(french), ";"))],
+  ["German Excel, Unicode Text", (rows) => Buffer.from(mark + saved(rows(german), "\t"), "utf16le")],
+  [
+    "English Excel, Unicode Text, big endian",
+    (rows) => Buffer.from(mark + saved(rows(american), "\t"), "utf16le").swap16(),
+  ],
+  ["Excel of a Mac, CSV", (rows) => Buffer.from(saved(rows(german), ";").replaceAll("\r\n", "\r"))],
+  ["LibreOffice with quotes everywhere", (rows) => Buffer.from(saved(rows(german), ",", true))],
+])("prices and owners are read as they are saved by %s", async (_, bytesOf) => {
+  const write = folder();
+  const prices = await readPriceFile(write("prices.csv", bytesOf(PRICE_ROWS)));
+  expect(prices.map(({ where, price }) => [where, price])).toMatchObject([
+    ["line 2", { sku: "traces", unitPrice: "0.0005", validTo: null, fromQuantity: 0 }],
+    ["line 3", { unitPrice: "1234.5", currency: "USD", validFrom: "2026-01-01", fromQuantity: 1_000_000 }],
+    ["line 4", { sku: 'lcu; "big", all', unitPrice: "0.0005", currency: "EUR", validTo: "2026-03-01" }],
+  ]);
+  const { rules, budgets } = await readOwnerFile(write("owners.csv", bytesOf(BUDGET_ROWS)));
+  expect(rules).toMatchObject([{ line: 2, shares: [{ share: 6000 }, { owner: "ads", share: 4000 }] }]);
+  expect(budgets).toMatchObject([{ line: 4, amount: expect.stringMatching(/^2500\.5$/), warnAt: [80, 100] }]);
+});
+
+test.each([
+  ["a decimal comma of another row", "A;1,125\nB;0,5", ["1.125", "0.5"]],
+  ["a decimal point of another row", "A;1,125\nB;0.5", ["1125", "0.5"]],
+  ["thousands of another row", "A;1,125\nB;1.234.567", ["1.125", "1234567"]],
+  ["both signs of another row", "A;1.125\nB;1,234.5", ["1.125", "1234.5"]],
+])("a number that may be read in two ways is read by %s", async (_, rows, expected) => {
+  const text = rows.replaceAll(/$/gm, ";USD;2026-01-01");
+  const bytes = Buffer.from(`sku;unit_price;currency;valid_from\n${text}\n`);
+  const prices = await readPriceFile(folder()("prices.csv", bytes));
+  expect(prices.map(({ price }) => price.unitPrice)).toEqual(expected);
+});
+
+test("a table of Excel's Unicode Text is no YAML, whatever its name", async () => {
+  const bytes = Buffer.from(mark + saved(BUDGET_ROWS(german), "\t", true), "utf16le");
+  expect((await readOwnerFile(folder()("owners.txt", bytes))).budgets).toMatchObject([{ amount: "2500.5" }]);
+});
+
+test.each([
+  // Nothing tells whether these are more than a thousand.
+  [
+    "sku;unit_price\nA;1,125\n",
+    'line 2, column "unit_price": "1,125" may be 1125 or 1.125. Write 1125 or 1.1250',
+  ],
+  ["sku\tunit_price\nA\t1.125\n", 'line 2, column "unit_price": "1.125" may be 1125 or 1.125'],
+  ['sku,unit_price\nA,"1,125"\n', 'line 2, column "unit_price": "1,125" may be'],
+  ["sku;unit_price\nA;0,5\nB;0.5\nC;1,125\n", 'line 4, column "unit_price": "1,125" may be'],
+  // A decimal comma that separates cells.
+  ["sku,unit_price\nA,0,0005\n", 'line 2: cell 5 \\("2026-01-01"\\) has no column'],
+  ["sku,unit_price\nA,1.234,56\n", 'line 2: cell 5 \\("2026-01-01"\\) has no column'],
+  ["sku;unit_price\nA;1.2.3\n", 'line 2, column "unit_price": "1.2.3" is not a decimal number'],
+  ["sku;unit_price\nA;12,34,567\n", 'line 2, column "unit_price": "12,34,567" is not a decimal number'],
+  ["sku;unit_price\nA;1 2345\n", 'line 2, column "unit_price": "1 2345" is not a decimal number'],
+  ["sku;unit_price\nA;0,5 €\n", 'line 2, column "unit_price": "0,5 €" is not a decimal number'],
+])("a number is refused by line and column in %j", async (content, problem) => {
+  const separator = /[,;\t]/.exec(content)?.[0] ?? "";
+  const more = ["currency", "valid_from"].join(separator);
+  const row = ["USD", "2026-01-01"].join(separator);
+  const whole = content
+    .split("\n")
+    .map((line, at) => (line === "" ? "" : `${line}${separator}${at === 0 ? more : row}`))
+    .join("\n");
+  await expect(readPriceFile(folder()("prices.csv", Buffer.from(whole)))).rejects.toThrow(
+    new RegExp(`was refused:\\n  ${problem}`),
+  );
+});
+
+test.each([
+  [
+    "cut in its last row",
+    "sku,unit_price,currency,valid_from,valid_to\nA,1,USD,2026-01-01",
+    "line 2: it has 4",
+  ],
+  [
+    "with other separators below",
+    "sku,unit_price,currency,valid_from\nA;1;USD;2026-01-01\n",
+    "line 2: it has 1",
+  ],
+  [
+    "with a note beside the table",
+    "sku,unit_price,currency,valid_from,\nA,1,USD,2026-01-01,old\n",
+    "line 2: cell 5",
+  ],
+  ["saved as one quoted column", '"sku,unit_price,currency,valid_from"\r\n', "line 1: there is no column"],
+  ["of empty rows", ",,,\r\n,,,\r\n", "line 1: the file is empty"],
+])("a table is refused by its line: %s", async (_, content, problem) => {
+  await expect(readPriceFile(folder()("prices.csv", Buffer.from(content)))).rejects.toThrow(
+    new RegExp(`was refused:\\n  ${problem}`),
+  );
+});
+
 test("a mistake in the file of sources is named by its place, without the text around it", () => {
   const file = temporaryFile('[{\n  "apiKey": "hunter2",,\n}]');
   expect(() => readConfig({ USAGE_SOURCES_FILE: file })).toThrow(/ is not JSON \(line 2 column \d+\)$/m);

@@ -239,7 +239,8 @@ test("a CSV file has a row for each rule, share and budget, and is known by its 
 
 test.each([
   ["projekt,owner\n", /^line 1: there is no column "projekt"; did you mean project\?$/],
-  ["project,owner\np\n", /^line 2: Invalid Record Length/],
+  ["project,owner\np\n", /^line 2: nobody pays/],
+  ["project,owner\np,a,b\n", /^line 2: cell 3 \("b"\) has no column/],
   ["owner,to\na,\nb,2026-13-01\n", /^line 3, column "to": "to" is not a day/],
   [
     "project,owner,share\np,a,0.4\np,b,0.5\nq,c,1\n",
