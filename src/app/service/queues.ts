@@ -35,6 +35,10 @@ interface QueuesInput {
 export async function openQueues({ slugs, redis, role = "all", isTraced, warn }: QueuesInput) {
   const { prefix } = redis;
   const telemetry = isTraced ? { telemetry: await openTelemetry() } : {};
+  if (telemetry.telemetry !== undefined && !isReceived(telemetry.telemetry)) {
+    const reason = "no OpenTelemetry SDK is registered: docs/monitoring.md#traces";
+    warn({ code: "telemetry_unreceived", at: "USAGE_TELEMETRY", reason });
+  }
   /** Without a listener, Node would end the process on a connection error. */
   const watched = <T extends RedisConnection | Queue>(emitter: T, at: string): T => {
     (emitter as EventEmitter).on("error", (error: Error) =>
@@ -80,6 +84,15 @@ export async function openQueues({ slugs, redis, role = "all", isTraced, warn }:
 async function openTelemetry(): Promise<Telemetry> {
   const { BullMQOtel } = await loadOptional(() => import("bullmq-otel"));
   return new BullMQOtel({ tracerName: "usage-etl" });
+}
+
+/**
+ * Returns whether an SDK is registered at the copy of the API that creates the spans. Without one, or with one for another
+ * version of the API, every span is dropped silently, and no job carries the context of one.
+ */
+function isReceived({ tracer, contextManager }: Telemetry): boolean {
+  const context = tracer.startSpan("usage-etl").setSpanOnContext(contextManager.active());
+  return contextManager.getMetadata(context) !== "{}";
 }
 
 /** Uses its own connection: the producer's reconnects for ever to a READONLY Redis, and never learns why. */

@@ -252,7 +252,7 @@ export const SETTINGS = {
   ),
   USAGE_TELEMETRY: setting(
     oneOf("on", "off").default("off"),
-    "Whether queues and workers emit OpenTelemetry spans. Node must be started with an SDK.",
+    "Whether queues and workers emit OpenTelemetry spans. Node must be started with an SDK (docs/monitoring.md).",
   ),
   USAGE_USER_EMAIL: setting(
     oneOf("keep", "hash", "drop").default("keep"),

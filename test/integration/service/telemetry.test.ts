@@ -39,9 +39,19 @@ test("with USAGE_TELEMETRY the fetch of a task is a span, child of the span that
   expect(control.map(({ attributes }) => attributes["bullmq.job.name"])).toContain("sync");
   expect(readFileSync(file, "utf8")).not.toContain(bench.standin.apiKey);
 
+  expect(service.said.stdout).not.toContain("telemetry_unreceived");
+
   // Without the setting there are none.
   await end(service, "SIGTERM");
   writeFileSync(file, "");
-  await syncsGoOn(await bench.serve({ environment: sdk }), 1);
+  const untraced = await bench.serve({ environment: sdk });
+  await syncsGoOn(untraced, 1);
   expect(spans()).toEqual([]);
+  await end(untraced, "SIGTERM");
+
+  // Without an SDK, or with one that is off, the log says that nothing receives them.
+  const alone = await bench.serve({ environment: { USAGE_TELEMETRY: "on" } });
+  await syncsGoOn(alone, 1);
+  expect(alone.said.stdout).toContain('"code":"telemetry_unreceived"');
+  expect(untraced.said.stdout).not.toContain("telemetry_unreceived");
 });
