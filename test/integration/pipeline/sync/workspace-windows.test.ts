@@ -195,7 +195,7 @@ test("coverage says when a day was asked for, and until when it was unchanged in
   await syncByQueue(bench, undefined, SETTINGS);
   const ages = () =>
     bench.sql<{ by: string; requested: boolean; confirmed: boolean }>(
-      `SELECT group_by AS by, fetched_at > now() - interval '19 minutes' AS asked, sum_confirmed_at > now() - interval '19 minutes' AS confirmed
+      `SELECT group_by AS by, fetched_at > now() - interval '19 minutes' AS requested, sum_confirmed_at > now() - interval '19 minutes' AS confirmed
        FROM reporting_detail.usage_coverage_daily WHERE stride = 'day' AND usage_date = ($1::timestamptz AT TIME ZONE 'UTC')::date ORDER BY 1`,
       [new Date(today - DAY_MS)],
     );
