@@ -2639,9 +2639,9 @@ CREATE TRIGGER failure_updated AFTER UPDATE ON usage.failure REFERENCING OLD TAB
 
 -- FUNCTION usage.proof_of(scopes integer[]) RETURNS SETOF usage.day_proof
 
--- FUNCTION usage.query_as_usage_reader_masked(statement text, most_rows integer, most_bytes integer) RETURNS text
+-- FUNCTION usage.query_as_usage_reader_masked(statement text, first_row integer, most_rows integer, most_bytes integer) RETURNS text
 
--- FUNCTION usage.query_as_usage_reader(statement text, most_rows integer, most_bytes integer) RETURNS text
+-- FUNCTION usage.query_as_usage_reader(statement text, first_row integer, most_rows integer, most_bytes integer) RETURNS text
 
 -- FUNCTION usage.recompute_due_charges() RETURNS trigger
 

@@ -10,7 +10,7 @@ BEGIN
     CONTINUE WHEN NOT EXISTS (SELECT FROM pg_roles WHERE rolname = reader);
     BEGIN
       EXECUTE format($create$
-        CREATE OR REPLACE FUNCTION usage.query_as_%1$s(statement text, most_rows integer, most_bytes integer)
+        CREATE OR REPLACE FUNCTION usage.query_as_%1$s(statement text, first_row integer, most_rows integer, most_bytes integer)
         RETURNS text
         LANGUAGE plpgsql STABLE STRICT SECURITY DEFINER
         SET search_path = reporting, reporting_detail, pg_temp
@@ -24,7 +24,7 @@ BEGIN
           cells text;
           rows_read text[] := '{}';
           bytes bigint := 0;
-          is_cut boolean := false;
+          has_more boolean := false;
         BEGIN
           -- A dump that is restored without owners leaves the function to the owner of the tables.
           IF current_user <> %1$L THEN
@@ -32,6 +32,7 @@ BEGIN
               USING MESSAGE = 'The function usage.query_as_%1$s does not belong to its role.';
           END IF;
           OPEN response FOR EXECUTE statement;
+          MOVE FORWARD first_row FROM response;
           LOOP
             FETCH response INTO row_read;
             EXIT WHEN NOT FOUND;
@@ -39,13 +40,18 @@ BEGIN
             SELECT coalesce(json_agg(key), '[]'), coalesce(json_agg(value), '[]') INTO columns, cells
             FROM json_each(row_to_json(row_read));
             bytes := bytes + octet_length(cells);
-            is_cut := cardinality(rows_read) = most_rows OR bytes > most_bytes;
-            EXIT WHEN is_cut;
+            has_more := cardinality(rows_read) = most_rows OR bytes > most_bytes;
+            IF has_more AND rows_read = '{}' THEN
+              RAISE program_limit_exceeded USING
+                MESSAGE = concat('Row ', first_row + 1, ' alone has more than ', most_bytes, ' bytes'),
+                HINT = 'Select fewer or shorter columns.';
+            END IF;
+            EXIT WHEN has_more;
             rows_read := rows_read || cells;
           END LOOP;
           CLOSE response;
-          RETURN concat('{"columns":', columns, ',"rows":[', array_to_string(rows_read, ','), '],"is_cut":',
-              is_cut::text, '}');
+          RETURN concat('{"columns":', columns, ',"rows":[', array_to_string(rows_read, ','), '],"has_more":',
+              has_more::text, '}');
         END
         $body$
       $create$, reader);

@@ -4,6 +4,7 @@ import { atEnd } from "./share.ts";
 
 interface Said {
   readonly text: string;
+  readonly structured: unknown;
   readonly isError: boolean;
 }
 
@@ -13,9 +14,9 @@ export async function call(
   name: string,
   args: Readonly<Record<string, unknown>> = {},
 ): Promise<Said> {
-  const { content, isError = false } = await client.callTool({ name, arguments: args });
+  const { content, structuredContent, isError = false } = await client.callTool({ name, arguments: args });
   const [first] = content;
-  return { text: first?.type === "text" ? first.text : "", isError };
+  return { text: first?.type === "text" ? first.text : "", structured: structuredContent, isError };
 }
 
 /** What a tool responds, which must be no refusal. */
@@ -25,15 +26,15 @@ export async function response(
   args: Readonly<Record<string, unknown>> = {},
   // biome-ignore lint/suspicious/noExplicitAny: each test reads other fields of the JSON.
 ): Promise<any> {
-  const { text, isError } = await call(client, name, args);
+  const { text, structured, isError } = await call(client, name, args);
   expect(isError, text).toBe(false);
-  return JSON.parse(text);
+  return structured;
 }
 
 /** The rows of a query, an object each. */
 export async function rowsOf(client: Client, sql: string): Promise<Record<string, unknown>[]> {
-  const { columns, rows, is_cut } = await response(client, "query", { sql });
-  expect(is_cut, sql).toBe(false);
+  const { columns, rows, next_cursor } = await response(client, "query", { sql });
+  expect(next_cursor, sql).toBe(null);
   return rows.map((row: unknown[]) =>
     Object.fromEntries(columns.map((name: string, at: number) => [name, row[at]])),
   );
@@ -45,10 +46,7 @@ export async function refusal(
   name: string,
   args: Readonly<Record<string, unknown>>,
 ): Promise<string> {
-  const said = await call(client, name, args).catch((error: Error) => ({
-    text: error.message,
-    isError: true,
-  }));
+  const said = await call(client, name, args).catch(({ message: text }: Error) => ({ text, isError: true }));
   expect(said.isError, `${JSON.stringify(args)}: ${said.text}`).toBe(true);
   return said.text;
 }

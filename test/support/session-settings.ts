@@ -258,7 +258,7 @@ async function toolsOf(url: string, story: ReturnType<typeof storyOf>): Promise<
       { sql: "SELECT group_by, stride, loaded_until, final_until FROM data_freshness ORDER BY 1, 2" },
     ],
     ["bill", { month: iso(story.month.start).slice(0, 7) }],
-    ["why_changed", { from: iso(story.month.start), to: iso(story.month.end) }],
+    ["why_changed", { from_day: iso(story.month.start), to_day: iso(story.month.end) }],
     ["status", {}],
   ];
   const texts = [];

@@ -4,6 +4,7 @@ import { ClosingClient } from "../../core/store/db/client.ts";
 import type { Store } from "../../core/store/db/database.ts";
 import { SILENCE_LIMITS } from "../../core/store/db/dead-connections.ts";
 import { transactionSettings } from "../../core/store/db/session.ts";
+import type { Found } from "./page.ts";
 
 export type Reader = "usage_reader" | "usage_reader_masked";
 
@@ -18,15 +19,14 @@ const NOT_OF_THE_STATEMENT = /^(08|53|57|58|XX)/;
 
 /**
  * Runs one SELECT of a stranger with only a reader's rights (sql/reporting/97_query_as_reader.sql), on a separate connection.
- * Returns JSON as Postgres writes it, with every digit: `columns`, `rows` as arrays, and `is_cut`. Errors: `query_refused`,
- * `reader_role_missing`, and the driver's.
+ * Returns the rows from `start` on, as arrays: two columns may have one name. Errors: `query_refused`, `reader_role_missing`, and the driver's.
  */
 export async function queryAsReader(
   store: Store,
   reader: Reader,
-  statement: string,
+  { statement, start }: { statement: string; start: number },
   limits: QueryLimits,
-): Promise<string> {
+): Promise<Found> {
   const client = new ClosingClient({
     address: store.address,
     connectionTimeoutMillis: SILENCE_LIMITS.connectMs,
@@ -45,9 +45,11 @@ export async function queryAsReader(
     if (!rows[0]?.exists) throw roleMissing();
     await client.query("SAVEPOINT before_statement");
     try {
-      const call = `SELECT usage.query_as_${reader}($1, $2, $3) AS response`;
-      const result = await client.query<{ response: string }>(call, [statement, limits.rows, limits.bytes]);
-      return result.rows[0]?.response ?? "";
+      const call = `SELECT usage.query_as_${reader}($1, $2, $3, $4) AS response`;
+      const values = [statement, start, limits.rows, limits.bytes];
+      const { rows } = await client.query<{ response: string }>(call, values);
+      const { columns, rows: read, has_more: hasMore } = parseExactly(rows[0]?.response ?? "");
+      return { facts: { columns }, rows: read, start, hasMore };
     } catch (error) {
       throw refused(error as pg.DatabaseError) ?? error;
     } finally {
@@ -59,6 +61,24 @@ export async function queryAsReader(
   } finally {
     await client.end().catch(() => {});
   }
+}
+
+/** `JSON.stringify` then writes each number with the digits that Postgres wrote, which a double may not hold. */
+function parseExactly(text: string) {
+  const { parse, rawJSON } = JSON as unknown as {
+    parse(
+      text: string,
+      revive: (key: string, value: unknown, of: { source: string }) => unknown,
+    ): {
+      columns: string[];
+      rows: unknown[][];
+      has_more: boolean;
+    };
+    rawJSON(text: string): unknown;
+  };
+  return parse(text, (_, value, { source }) =>
+    typeof value === "number" && String(value) !== source ? rawJSON(source) : value,
+  );
 }
 
 function refused({ code, message, hint, cause }: pg.DatabaseError): UsageError | undefined {

@@ -2,16 +2,16 @@ import { z } from "zod";
 import type { Config } from "../../core/base/config.ts";
 import { UsageError } from "../../core/base/errors.ts";
 import { isDay } from "../../core/domain/time/days.ts";
+import { DAY_MS } from "../../core/domain/time/stride.ts";
 import { amountText } from "../../core/domain/usage/amount.ts";
 import { METER_NAME } from "../../core/domain/usage/meter.ts";
 import type { Database, Store } from "../../core/store/db/database.ts";
 import { inSnapshot } from "../../core/store/db/snapshot.ts";
-import { listReporting, type View } from "../../core/store/db/views.ts";
+import { keyOf, listReporting, queryOf, type View } from "../../core/store/db/views.ts";
 import { type UsageSource, usageSources } from "../../core/store/figures/sources.ts";
 import { countRestatements } from "../../core/store/proof/restatement-counts.ts";
 import { storeNow } from "../../core/store/work/fetch-ledger.ts";
 import { maskedActor } from "../../core/store/work/operator-actions.ts";
-import { PAGES_POOL } from "../../web/routes.ts";
 import { listDifferences } from "../activity/difference-list.store.ts";
 import { listMoments, type Moment } from "../activity/timeline.store.ts";
 import { factOf } from "../alerts/conditions.ts";
@@ -20,7 +20,9 @@ import { billTotals, describeTotal, lineName, lineState } from "../costs/bill.ts
 import { monthBill } from "../costs/bill-lines.store.ts";
 import { laterCosts } from "../costs/closed-costs.store.ts";
 import { changedMonths } from "../costs/month-adjustments.store.ts";
+import { describeUnusual, unusualLately } from "../figures/unusual.ts";
 import { reportOnSources } from "../status/advice.ts";
+import { type Found, MOST_BYTES } from "./page.ts";
 import { queryAsReader, type Reader } from "./query-as-reader.store.ts";
 
 export interface Sources {
@@ -30,35 +32,53 @@ export interface Sources {
   readonly reader: Reader;
 }
 
-export interface Tool<Input extends z.ZodObject = z.ZodObject> {
+export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
   readonly about: string;
-  /** Refuses an unknown field: a misspelt filter would change the question. */
-  readonly input: Input;
-  /** A text is sent as it is, anything else as JSON. */
-  readonly response: (from: Sources, input: z.output<Input>) => Promise<unknown>;
+  readonly input: Shape;
+  readonly facts: z.ZodRawShape;
+  /** Name and items of the list that `Found.rows` becomes. */
+  readonly list: readonly [name: string, item: z.ZodType];
+  /** May leave out the rows before the cursor. */
+  readonly response: (from: Sources, input: z.output<z.ZodObject<Shape>>, cursor?: number) => Promise<Found>;
 }
 
-function tool<Input extends z.ZodObject>(definition: Tool<Input>): Tool {
+function tool<Shape extends z.ZodRawShape>(definition: Tool<Shape>): Tool {
   return definition as unknown as Tool;
 }
 
-const QUERY_LIMITS = { rows: 500, bytes: 50_000, statementMs: PAGES_POOL.statementTimeoutMs } as const;
+/** Rows and bytes of a page. */
+const QUERY_LIMITS = { rows: 500, bytes: MOST_BYTES, statementMs: 5_000 } as const;
 const MOST_CHANGES = 50;
 
-const SOURCE = z.string().optional().describe("Slug of the source. Needed where there are several.");
-const day = z.string().refine(isDay, "it is not a day such as 2026-03-01");
+const SOURCE = z.string().nullish().describe("Slug of the source. Needed where there are several.");
+const DAY = z.string().refine(isDay, "it is not a day such as 2026-03-01");
+const text = z.string();
+const textOrNull = z.string().nullable();
+const records = z.array(z.looseObject({}));
 
-export const TOOLS: Readonly<Record<string, Tool>> = {
+export const TOOLS = {
   list_views: tool({
-    about: "The views that a query may read, each with its grain, its key and what it says.",
-    input: z.strictObject({}),
-    response: async (from) =>
-      (await readableViews(from)).map((view) => ({ view: nameOf(view), about: view.comment })),
+    about: "The views that a query may read, each with its grain, its key and its meaning.",
+    input: {},
+    facts: {},
+    list: ["views", z.looseObject({ view: text, about: text })],
+    response: async (from) => {
+      const views = await readableViews(from);
+      return { facts: {}, rows: views.map((view) => ({ view: nameOf(view), about: view.comment })) };
+    },
   }),
 
   describe_view: tool({
-    about: "The columns of a view, each with its type and its meaning. Read it before you query the view.",
-    input: z.strictObject({ view: z.string().describe("Its name, with or without its schema.") }),
+    about:
+      "The columns of a view, each with its type and its meaning, and an example. Read it before you query the view.",
+    input: { view: z.string().describe("Its name, with or without its schema.") },
+    facts: {
+      view: text,
+      about: text.describe("Its meaning, and what one row is (grain)."),
+      key: z.array(text).describe("Columns that together name one row."),
+      example: text.describe("A statement for the tool query."),
+    },
+    list: ["columns", z.looseObject({ column: text, type: text, about: text })],
     response: async (from, input) => {
       const views = await readableViews(from);
       const name = input.view.replace(/^.*\.|\(.*$/g, "");
@@ -73,52 +93,78 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
           next: "See list_views.",
         });
       }
+      const { comment: about, columns } = view;
+      const example = exampleOf(view, await storeNow(from.db));
       return {
-        view: nameOf(view),
-        about: view.comment,
-        columns: view.columns.map(({ name: column, type, comment }) => ({ column, type, about: comment })),
+        facts: { view: nameOf(view), about, key: keyOf(view), example },
+        rows: columns.map(({ name: column, type, comment }) => ({ column, type, about: comment })),
       };
     },
   }),
 
   query: tool({
-    about: `Runs one SELECT of Postgres over the views and returns its columns and rows. It stops after ${QUERY_LIMITS.rows} rows or ${QUERY_LIMITS.bytes / 1000} kB and then says is_cut: aggregate or filter in SQL. A statement has ${QUERY_LIMITS.statementMs / 1000} s.`,
-    input: z.strictObject({ sql: z.string().min(1).max(20_000).describe("One SELECT.") }),
-    response: ({ store, reader }, { sql }) => queryAsReader(store, reader, sql, QUERY_LIMITS),
+    about: `Runs one SELECT of Postgres over the views and returns its columns and rows, at most ${QUERY_LIMITS.rows} at once. A statement has ${QUERY_LIMITS.statementMs / 1000} s. Aggregate and filter in SQL, and order the rows if you read them in parts.`,
+    input: {
+      sql: z
+        .string()
+        .refine((sql) => sql.length <= 20_000, "it is longer than 20,000 characters")
+        .describe("One SELECT."),
+    },
+    facts: { columns: z.array(text).describe("Empty if there is no row.") },
+    list: ["rows", z.array(z.unknown())],
+    response: ({ store, reader }, { sql }, start = 0) =>
+      queryAsReader(store, reader, { statement: sql, start }, QUERY_LIMITS),
   }),
 
   bill: tool({
     about:
       "What a calendar month is charged, line by line, with its total: an estimate from the imported prices, not an invoice. A cost of null is unknown, which is not zero.",
-    input: z.strictObject({ source: SOURCE, month: z.string().describe("Such as 2026-03. It has begun.") }),
+    input: { source: SOURCE, month: z.string().describe("Such as 2026-03. It has begun.") },
+    facts: {
+      source: text,
+      month: text,
+      totals: z.array(z.looseObject({ currency: text, cost: text })),
+      says: text.describe("The total in words, and what it lacks."),
+    },
+    list: ["lines", z.looseObject({ line: text, state: text, cost: textOrNull, currency: textOrNull })],
     response: ({ db: pool }, input) =>
       inSnapshot(pool, async (db) => {
         const { slug, dataStart } = sourceNamed(await usageSources(db), input.source);
         const month = begunMonth(input.month, await storeNow(db));
         const lines = await monthBill(db, { source: slug, monthStart: month.start });
+        const totals = billTotals(lines).map(({ currency, cost }) => ({ currency, cost: amountText(cost) }));
         return {
-          source: slug,
-          month: month.name,
-          totals: billTotals(lines).map(({ currency, cost }) => ({ currency, cost: amountText(cost) })),
-          says: describeTotal(lines, { month, dataStart }),
-          lines: lines.map((line) => ({ ...line, line: lineName(line), state: lineState(line) })),
+          facts: {
+            source: slug,
+            month: month.name,
+            totals,
+            says: describeTotal(lines, { month, dataStart }),
+          },
+          rows: lines.map((line) => ({ ...line, line: lineName(line), state: lineState(line) })),
         };
       }),
   }),
 
   why_changed: tool({
-    about: `What changed figures of a range of days: restatements of final figures and differences from the platform's export and totals (the newest ${MOST_CHANGES}; restatements counts all, by meter and measure), what closed months have more now, and new prices, closes and settings.`,
-    input: z.strictObject({
+    about: `What changed figures of a range of days: restatements of final figures and differences from the platform's export and totals (the newest ${MOST_CHANGES}; restatements counts all, by meter and measure), what closed months have more now, and new prices, closes and settings of all days.`,
+    input: {
       source: SOURCE,
-      from: day.describe("First day (UTC)."),
-      to: day.describe("Day after the last one (UTC)."),
-      workspace_id: z.string().optional().describe("Only changes of this workspace."),
-    }),
-    response: ({ db: pool, reader }, { source, from, to, workspace_id }) =>
+      from_day: DAY.describe("First day (UTC)."),
+      to_day: DAY.describe("Day after the last one (UTC)."),
+      workspace_id: z.string().nullish().describe("Only changes of this workspace."),
+    },
+    facts: {
+      source: text,
+      closed_months_with_other_traces: records,
+      closed_months_with_other_costs: records,
+      restatements: records,
+    },
+    list: ["changes", z.looseObject({ change: text, at: text })],
+    response: ({ db: pool, reader }, { source, from_day: from, to_day: to, workspace_id }) =>
       inSnapshot(pool, async (db) => {
         const { slug, sourceId, workspaces } = sourceNamed(await usageSources(db), source);
         const workspace = workspaces.find(({ id }) => id === workspace_id);
-        if (workspace === undefined && workspace_id !== undefined) {
+        if (workspace === undefined && workspace_id != null) {
           const known = workspaces.map(({ id }) => id);
           throw unknownName({
             code: "workspace_unknown",
@@ -134,34 +180,41 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
           onlyLeft: false,
           from,
           to,
-          workspaceId: workspace_id,
+          workspaceId: workspace?.id,
           most: MOST_CHANGES,
           masked,
         });
         const kinds = ["prices", "close", "configuration"] as const;
         const events = await listMoments(db, { source: slug, kinds, most: MOST_CHANGES });
         return {
-          source: slug,
-          closed_months_with_other_traces: await changedMonths(db, about),
-          closed_months_with_other_costs: await laterCosts(db, about),
-          restatements: await countRestatements(db, about),
-          restatements_and_differences: differences.map(({ cursor: _, ...difference }) => difference),
-          events_of_all_days: events
-            .map((event) => (masked ? withMaskedActor(event) : event))
-            .map(({ kind, at, details }) => ({ kind, at, details })),
+          facts: {
+            source: slug,
+            closed_months_with_other_traces: await changedMonths(db, about),
+            closed_months_with_other_costs: await laterCosts(db, about),
+            restatements: await countRestatements(db, about),
+          },
+          rows: [
+            ...differences.map(({ cursor: _, says, ...difference }) => ({ change: says, ...difference })),
+            ...events
+              .map((event) => (masked ? withMaskedActor(event) : event))
+              .map(({ kind, at, details }) => ({ change: kind, at, details })),
+          ],
         };
       }),
   }),
 
   status: tool({
     about:
-      "How far each source is loaded, final, proved and closed, which alerts fire, and what an operator should do next.",
-    input: z.strictObject({}),
+      "How far each source is loaded, final, proved and closed, its unusual days of the last month, which alerts fire, and what an operator should do next.",
+    input: {},
+    facts: {},
+    list: ["sources", z.looseObject({ source: text, advice: text, command: textOrNull })],
     response: async ({ config, db, reader }) => {
       const now = await storeNow(db);
       const masked = reader === "usage_reader_masked";
       const reports = await reportOnSources(db, { config, now, queues: { problem: null }, masked });
-      return reports.map(({ status, trust, lastSync, alerts, advice }) => ({
+      const unusual = await unusualLately(db);
+      const rows = reports.map(({ status, trust, lastSync, alerts, advice }) => ({
         source: status.source,
         data_start: trust.dataStart,
         final_up_to: trust.finalUntil,
@@ -175,13 +228,15 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
         open_differences: status.openDifferences,
         restatements: status.restatements,
         last_sync: lastSync && { at: lastSync.startedAt, outcome: lastSync.outcome },
+        unusual_days: unusual.filter(({ source }) => source === status.source).map(describeUnusual),
         alerts: alerts.map(factOf),
         advice: advice.sentence,
         command: advice.command ?? null,
       }));
+      return { facts: {}, rows };
     },
   }),
-};
+} as const;
 
 async function readableViews({ db, reader }: Sources): Promise<View[]> {
   return (await listReporting(db, reader)).filter(({ isReadable }) => isReadable);
@@ -189,6 +244,15 @@ async function readableViews({ db, reader }: Sources): Promise<View[]> {
 
 function nameOf({ schema, name, isAsOf }: View): string {
   return `${schema}.${name}${isAsOf ? "(as_of timestamptz)" : ""}`;
+}
+
+/** Some columns of the last week, in the order of the key. */
+function exampleOf(view: View, now: number): string {
+  const today = now - (now % DAY_MS);
+  const range = { from: today - 7 * DAY_MS, to: today + DAY_MS };
+  const asOf = view.isAsOf ? { asOf: today } : {};
+  const columns = view.columns.slice(0, 8);
+  return `${queryOf({ view, columns, range, where: [], ...asOf })} LIMIT 20`;
 }
 
 function withMaskedActor(event: Moment): Moment {
@@ -199,12 +263,12 @@ function withMaskedActor(event: Moment): Moment {
 }
 
 /** Errors: `source_unknown`, `source_unnamed`. */
-function sourceNamed(sources: readonly UsageSource[], name: string | undefined): UsageSource {
+function sourceNamed(sources: readonly UsageSource[], name: string | null | undefined): UsageSource {
   const known = sources.map(({ slug }) => slug);
   const source =
-    name === undefined && sources.length === 1 ? sources[0] : sources.find(({ slug }) => slug === name);
+    name == null && sources.length === 1 ? sources[0] : sources.find(({ slug }) => slug === name);
   if (source !== undefined) return source;
-  if (name !== undefined) throw unknownName({ code: "source_unknown", what: "stored source", name, known });
+  if (name != null) throw unknownName({ code: "source_unknown", what: "stored source", name, known });
   throw new UsageError({
     code: "source_unnamed",
     message: `There are ${sources.length} sources.`,

@@ -12,14 +12,14 @@ test("of several sources one has to be named, and before the first sync there is
   await addSource(store, { slug: "other", workspaceIds: ["00000000-0000-4000-8000-000000000009"] });
   for (const [tool, args] of [
     ["bill", bill],
-    ["why_changed", { from: "2026-03-01", to: "2026-04-01" }],
+    ["why_changed", { from_day: "2026-03-01", to_day: "2026-04-01" }],
   ] as const)
     expect(await refusal(client, tool, args)).toContain("Name one: default, other. [source_unnamed]");
   expect(await response(client, "bill", { ...bill, source: "other" })).toMatchObject({ source: "other" });
   expect(await refusal(client, "bill", { ...bill, source: "othr" })).toContain("Did you mean other?");
   await store.transaction(({ client: owner }) => owner.query("TRUNCATE usage.source CASCADE"));
   expect(await refusal(client, "bill", bill)).toContain("There are 0 sources.");
-  expect(await response(client, "status")).toEqual([]);
+  expect((await response(client, "status")).sources).toEqual([]);
 });
 
 test("without a token, with a wrong one, and beside another site nothing is answered", async () => {

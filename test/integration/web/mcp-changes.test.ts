@@ -41,7 +41,11 @@ async function setup() {
   const standin = { url: "http://127.0.0.1:9", apiKey: "platform-key" };
   const client = await overHttp((await setupPages({ databaseUrl: url, store, standin })).url);
   const changes = async (workspace_id?: string) => {
-    const said = await response(client, "why_changed", { ...MARCH, workspace_id });
+    const said = await response(client, "why_changed", {
+      from_day: MARCH.from,
+      to_day: MARCH.to,
+      workspace_id,
+    });
     return { traces: said.closed_months_with_other_traces, costs: said.closed_months_with_other_costs };
   };
   return { store, sourceId, owner, loadTraces, close, changes };

@@ -1,7 +1,7 @@
 import type { Client } from "@modelcontextprotocol/client";
 import { beforeEach, expect, test } from "vitest";
 import type { Store } from "../../../src/core/store/db/database.ts";
-import { call, overHttp, refusal, rowsOf } from "../../support/mcp.ts";
+import { call, overHttp, refusal, response, rowsOf } from "../../support/mcp.ts";
 import { setupPages, TOKENS } from "../../support/pages.ts";
 import { connectPlain, setupSource } from "../../support/reporting.ts";
 
@@ -130,23 +130,53 @@ test("a function that belongs to another role runs nothing, and a missing one is
 test("rows have every digit, columns may have one name, and instants are UTC", async () => {
   const sql = `SELECT 9007199254740993 AS n, 0.10000000000000000001 AS n, NULL::text AS nothing, '2026-03-01T12:00+02'::timestamptz AS at`;
   expect((await call(operator, "query", { sql })).text).toBe(
-    `{"columns":["n", "n", "nothing", "at"],"rows":[[9007199254740993, 0.10000000000000000001, null, "2026-03-01T10:00:00+00:00"]],"is_cut":false}`,
+    `{"columns":["n","n","nothing","at"],"rows":[[9007199254740993,0.10000000000000000001,null,"2026-03-01T10:00:00+00:00"]],"next_cursor":null,"note":null}`,
   );
-  expect((await call(operator, "query", { sql: "SELECT 1 AS one WHERE false -- none" })).text).toBe(
-    `{"columns":[],"rows":[],"is_cut":false}`,
+  expect(await response(operator, "query", { sql: "SELECT 1 AS one WHERE false -- none" })).toMatchObject({
+    columns: [],
+    rows: [],
+    next_cursor: null,
+  });
+});
+
+test("a result is cut after 500 rows or 60 kB, and its cursor leads to the rest", async () => {
+  const read = async (sql: string, cursor?: unknown) => {
+    const { rows, next_cursor, note } = await response(operator, "query", { sql, cursor });
+    expect(note === null).toBe(next_cursor === null);
+    return [rows.length, rows.at(-1)?.[0]?.length ?? rows.at(-1)?.[0], next_cursor];
+  };
+  expect(await read("SELECT generate_series(1, 500)")).toEqual([500, 500, null]);
+  const thousand = "SELECT generate_series(1, 1001)";
+  expect(await read(thousand)).toEqual([500, 500, 500]);
+  expect(await read(thousand, 500)).toEqual([500, 1000, 1000]);
+  expect(await read(thousand, "1000")).toEqual([1, 1001, null]);
+  expect(await read(thousand, 5000)).toEqual([0, undefined, null]);
+  expect(await read("SELECT repeat('x', 29000) FROM generate_series(1, 2)")).toEqual([2, 29_000, null]);
+  expect(await read("SELECT repeat('x', 29000) FROM generate_series(1, 3)")).toEqual([2, 29_000, 2]);
+  expect(await read("SELECT repeat('x', 29000) FROM generate_series(1, 3)", 2)).toEqual([1, 29_000, null]);
+  const wide = "SELECT 1 UNION ALL SELECT length(repeat('x', 60000))";
+  expect(await read(wide)).toEqual([2, 60_000, null]);
+  const sql = "SELECT repeat('x', 60000)";
+  expect(await refusal(operator, "query", { sql })).toMatch(
+    /Row 1 alone has more than 60000 bytes.*fewer or shorter/,
   );
 });
 
-test("a result is cut after 500 rows or 50 kB", async () => {
-  const read = async (sql: string) => {
-    const { rows, is_cut } = JSON.parse((await call(operator, "query", { sql })).text);
-    return [rows.length, is_cut];
-  };
-  expect(await read("SELECT generate_series(1, 500)")).toEqual([500, false]);
-  expect(await read("SELECT generate_series(1, 501)")).toEqual([500, true]);
-  expect(await read("SELECT repeat('x', 24000) FROM generate_series(1, 2)")).toEqual([2, false]);
-  expect(await read("SELECT repeat('x', 24000) FROM generate_series(1, 3)")).toEqual([2, true]);
-  expect(await read("SELECT repeat('x', 50000)")).toEqual([0, true]);
+test("a client that shows text only reads all rows of a large result, which is not sent twice", async () => {
+  const sql = "SELECT n, repeat('x', 100) FROM generate_series(1, 900) n";
+  const read: number[] = [];
+  let pages = 0;
+  for (let cursor: number | null = 0; cursor !== null && pages < 20; pages++) {
+    const { text, structured } = await call(operator, "query", { sql, cursor });
+    const whole = JSON.stringify(structured);
+    expect(whole.length).toBeLessThan(60_500);
+    expect(text.length).toBeLessThan(16_500);
+    const shown = JSON.parse(text);
+    read.push(...shown.rows.map(([n]: [number]) => n));
+    cursor = shown.next_cursor;
+  }
+  expect(pages).toBeGreaterThan(5);
+  expect(read).toEqual(Array.from({ length: 900 }, (_, at) => at + 1));
 });
 
 test("a statement ends at its deadline, whatever it sets, and leaves no lock behind", async () => {

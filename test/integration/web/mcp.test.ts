@@ -77,13 +77,13 @@ test("each way to connect offers the same tools, and a query gives the figures o
   }
 });
 
-test("list_views and describe_view show what the role may read, with the comments of the database", async () => {
+test("list_views and describe_view show what the role may read, with the comments of the database and an example", async () => {
   for (const [token, role] of [
     [TOKENS.USAGE_WEB_TOKEN, "usage_reader"],
     [TOKENS.USAGE_WEB_READ_TOKEN, "usage_reader_masked"],
   ] as const) {
     const client = await overHttp(site.url, token);
-    const listed: { view: string; about: string }[] = await response(client, "list_views");
+    const listed: { view: string; about: string }[] = (await response(client, "list_views")).views;
     const views = await sql(
       `SELECT c.oid::regclass::text AS view, obj_description(c.oid) AS about FROM pg_class c
        WHERE c.relkind = 'v' AND c.relnamespace::regnamespace::text IN ('reporting', 'reporting_detail')
@@ -99,7 +99,12 @@ test("list_views and describe_view show what the role may read, with the comment
          FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 ORDER BY attnum`,
         [view],
       );
-      expect(await response(client, "describe_view", { view })).toEqual({ view, about, columns });
+      expect(await response(client, "describe_view", { view })).toMatchObject({ view, about, columns });
+    }
+    for (const { view } of listed) {
+      const { example, key } = await response(client, "describe_view", { view });
+      expect(key.length, view).toBeGreaterThan(0);
+      expect((await response(client, "query", { sql: example })).next_cursor, example).toBe(null);
     }
   }
 });
@@ -107,7 +112,7 @@ test("list_views and describe_view show what the role may read, with the comment
 test("no tool shows an address to a read token, or to a client with --masked", async () => {
   const operator = await overHttp(site.url, TOKENS.USAGE_WEB_TOKEN);
   expect(JSON.stringify(await rowsOf(operator, "SELECT user_email FROM dim_user"))).toContain("example.com");
-  const listed: { view: string }[] = await response(operator, "list_views");
+  const listed: { view: string }[] = (await response(operator, "list_views")).views;
   const views = listed.map(({ view }) => view).filter((view) => !view.includes("("));
   for (const [viewer, read] of [
     [await overHttp(site.url, TOKENS.USAGE_WEB_READ_TOKEN), views],
@@ -115,7 +120,7 @@ test("no tool shows an address to a read token, or to a client with --masked", a
   ] as const) {
     const said = [
       await call(viewer, "bill", { month: days.month }),
-      await call(viewer, "why_changed", { from: days.from, to: days.today }),
+      await call(viewer, "why_changed", { from_day: days.from, to_day: days.today }),
       await call(viewer, "status"),
     ];
     for (const view of read) said.push(await call(viewer, "query", { sql: `SELECT * FROM ${view}` }));
@@ -148,7 +153,7 @@ test("the bill is that of the view", async () => {
 
 test("why_changed names restatements, differences, and what a closed month has more now", async () => {
   const client = await overHttp(site.url, TOKENS.USAGE_WEB_READ_TOKEN);
-  const range = { from: days.from, to: days.today };
+  const range = { from_day: days.from, to_day: days.today };
   const changes = await response(client, "why_changed", range);
   const [view] = await sql(
     `SELECT sum(closed_traces)::float8 AS closed, sum(adjustment_traces)::float8 AS more
@@ -161,22 +166,19 @@ test("why_changed names restatements, differences, and what a closed month has m
     `SELECT (SELECT count(*)::integer FROM ${inSchema("usage_reconciliation")}) AS differences,
             (SELECT count(*)::integer FROM ${inSchema("usage_restatement")}) AS restated`,
   );
-  const listed: { says: string; workspaceId: string }[] = changes.restatements_and_differences;
-  const by = Map.groupBy(listed, ({ says }) => says === "restatement");
+  const all: { change: string; workspaceId?: string }[] = changes.changes;
+  const listed = all.filter(({ workspaceId }) => workspaceId !== undefined);
+  const by = Map.groupBy(listed, ({ change }) => change === "restatement");
   expect([by.get(false)?.length, by.get(true)?.length]).toEqual([counts.differences, counts.restated]);
-  expect(changes.events_of_all_days.map(({ kind }: { kind: string }) => kind)).toEqual(
-    expect.arrayContaining(["prices", "close"]),
-  );
+  expect(all.map(({ change }) => change)).toEqual(expect.arrayContaining(["prices", "close"]));
   const [workspace_id = ""] = listed.map(({ workspaceId }) => workspaceId);
   const ofOne = await response(client, "why_changed", { ...range, workspace_id });
-  expect(ofOne.restatements_and_differences).toEqual(
-    listed.filter(({ workspaceId }) => workspaceId === workspace_id),
-  );
+  expect(ofOne.changes).toEqual(all.filter(({ workspaceId = workspace_id }) => workspaceId === workspace_id));
 });
 
 test("status says up to which day each source is final and proved", async () => {
   const client = await overHttp(site.url, TOKENS.USAGE_WEB_READ_TOKEN);
-  const [source] = await response(client, "status");
+  const [source] = (await response(client, "status")).sources;
   expect(source).toMatchObject({
     source: "default",
     final_up_to: days.gap,
@@ -187,9 +189,9 @@ test("status says up to which day each source is final and proved", async () => 
 
 test("a wrong request is refused with what is wrong and the next step", async () => {
   const client = await overHttp(site.url, TOKENS.USAGE_WEB_TOKEN);
-  const range = { from: days.from, to: days.today };
+  const range = { from_day: days.from, to_day: days.today };
   const refused: readonly (readonly [string, Record<string, unknown>, RegExp])[] = [
-    ["why_changed", { ...range, from: "2026-02-30" }, /from.*not a day.*2026-03-01/],
+    ["why_changed", { ...range, from_day: "2026-02-30" }, /from_day.*not a day.*2026-03-01/],
     ["why_changed", { ...range, group_by: "user" }, /group_by/],
     [
       "why_changed",
@@ -216,7 +218,7 @@ test("a wrong request is refused with what is wrong and the next step", async ()
 test("a client that sends much at once takes half of the pages' connections, and is told to send less", async () => {
   const client = await overHttp(site.url, TOKENS.USAGE_WEB_TOKEN);
   const [extra, waiting] = [3, 20];
-  const range = { from: days.from, to: days.today };
+  const range = { from_day: days.from, to_day: days.today };
   await sql("BEGIN");
   await sql("LOCK TABLE usage.source");
   const questions = Array.from({ length: 2 + waiting + extra }, () => call(client, "why_changed", range));
@@ -248,7 +250,7 @@ test("a login that may read everything is enough, and one that reads views alone
   for (const [tool, args] of [
     ["query", { sql: "SELECT current_user, count(*) AS users FROM dim_user" }],
     ["bill", { month: days.today.slice(0, 7) }],
-    ["why_changed", { from: days.from, to: days.today }],
+    ["why_changed", { from_day: days.from, to_day: days.today }],
     ["list_views", {}],
   ] as const)
     expect(await response(client, tool, args), tool).toEqual(await response(owner, tool, args));

@@ -128,7 +128,7 @@ test("neither a viewer nor a masked AI client sees an address in the platform's 
         "UPDATE usage.source SET refused_at = NULL, refused_code = NULL, refused_message = NULL",
       );
     for (const path of paths) expect((await viewer.get(path)).text, path).not.toContain("ada@");
-    const status = JSON.stringify(await TOOLS.status?.response({ ...masked, config }, {}));
+    const status = JSON.stringify(await TOOLS.status.response({ ...masked, config }, {}));
     expect(status).toContain(isRefused ? "refuses the key" : "Ask (address)");
     expect(status).not.toContain("ada@");
   }

@@ -157,7 +157,7 @@ test("an alert fires an hour later, and not before", async () => {
 test("an AI client is told of each", async () => {
   const { db } = bench.store;
   const sources = { config: readConfig({}), store: bench.store, db, reader: "usage_reader" } as const;
-  expectNamed(JSON.stringify(await TOOLS.status?.response(sources, {})));
+  expectNamed(JSON.stringify(await TOOLS.status.response(sources, {})));
 });
 
 test("a month of which it is known that none was counted is not held open by them", async () => {
