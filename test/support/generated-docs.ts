@@ -32,7 +32,26 @@ export async function generatedDocs(): Promise<Map<string, string>> {
     if (from < 0 || to < from) throw new Error(`${path} lacks the lines ${BEGIN.trim()} and ${END.trim()}.`);
     documents.set(path, `${page.slice(0, from)}${BEGIN}\n${await make()}\n${page.slice(to)}`);
   }
+  for (const path of ["docs/deploy/monitoring/rules.yml", "docs/deploy/monitoring/rules.test.yml"])
+    documents.set(
+      path,
+      read(path).replaceAll(/(?<=runbook_url: ).*/g, runbookOf(JSON.parse(read("package.json")))),
+    );
   return documents;
+}
+
+/** Where the alerts are explained: at the tag of this version, once package.json names the repository. */
+export function runbookOf({
+  version,
+  repository = "",
+}: {
+  version: string;
+  repository?: string | { url: string };
+}): string {
+  const page = "docs/monitoring.md#alerts";
+  const url = typeof repository === "string" ? repository : repository.url;
+  const [, name] = /(?:^|github(?:\.com)?[:/])([\w-]+\/[\w.-]+?)(?:\.git)?$/.exec(url) ?? [];
+  return name === undefined ? page : `https://github.com/${name}/blob/v${version}/${page}`;
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

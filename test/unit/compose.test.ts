@@ -8,6 +8,7 @@ import { parse } from "yaml";
 import { readConfig } from "../../src/core/base/config.ts";
 import { withEnvFile } from "../../src/core/base/env-file.ts";
 import { isSecret, SETTINGS } from "../../src/core/base/settings.ts";
+import { createMetrics } from "../../src/web/metrics.ts";
 import { listenInTest } from "../support/listen.ts";
 import { temporaryFolder } from "../support/temporary.ts";
 
@@ -102,7 +103,26 @@ describe("docs/deploy/compose-secrets.yml", () => {
   });
 });
 
-// Debian's package `prometheus` has it; without it the test is skipped.
+const none = async () => [];
+const exposed = () => createMetrics(undefined as never, none, none).text();
+
+test("metrics have names by which Prometheus knows counters, and a text", async () => {
+  const text = await exposed();
+  const types = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)];
+  expect(types.length).toBeGreaterThan(40);
+  const wrong = types.filter(([, name = "", type]) => name.endsWith("_total") !== (type === "counter"));
+  expect(wrong.map(([line]) => line)).toEqual([]);
+  const helped = new Set([...text.matchAll(/^# HELP (\S+) \S/gm)].map(([, name]) => name));
+  expect(types.map(([, name]) => name).filter((name) => !helped.has(name))).toEqual([]);
+});
+
+// Debian's package `prometheus` has it; without it the tests are skipped.
+test.skipIf(!isThere("promtool"))("promtool accepts the metrics", async () => {
+  const input = await exposed();
+  const { status, stdout, stderr } = spawnSync("promtool", ["check", "metrics"], { input, encoding: "utf8" });
+  expect([status, stdout, stderr]).toEqual([0, "", ""]);
+});
+
 test.skipIf(!isThere("promtool"))(
   "promtool accepts the configuration, and the alerts fire when they should",
   () => {
