@@ -40,13 +40,18 @@ export async function ensureTemplate(name: string, build: (url: string) => Promi
   }
 }
 
-/** A database for the caller alone: a clone of `template` (see `ensureTemplate`), or an empty one. */
-export async function createTestDatabase(options: { template?: string } = {}): Promise<TestDatabase> {
+/**
+ * A database for the caller alone: a clone of `template` (see `ensureTemplate`), or an empty one. `as`: further words of CREATE
+ * DATABASE, such as its encoding.
+ */
+export async function createTestDatabase(
+  options: { template?: string; as?: string } = {},
+): Promise<TestDatabase> {
   const pool = await maintenance();
   const name = `${inject("runPrefix")}db_${randomBytes(6).toString("hex")}`;
   const template = options.template === undefined ? "template0" : templateDatabase(options.template);
   await pool.query(
-    `CREATE DATABASE ${quoted(name)} TEMPLATE ${quoted(template)} STRATEGY ${await fastestStrategy(pool)}`,
+    `CREATE DATABASE ${quoted(name)} TEMPLATE ${quoted(template)} STRATEGY ${await fastestStrategy(pool)} ${options.as ?? ""}`,
   );
   return {
     url: await databaseUrl(name, isPooled() ? "pooler" : "postgres"),

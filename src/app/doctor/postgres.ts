@@ -1,17 +1,14 @@
 import { sql } from "kysely";
 import { CLOCK_TOLERANCE_MS, describeDuration, systemClock } from "../../core/base/clock.ts";
-import type { Config } from "../../core/base/config.ts";
-import { UsageError } from "../../core/base/errors.ts";
 import { faultOf } from "../../core/base/faults.ts";
 import { shownUrl } from "../../core/base/url.ts";
-import { serverCapabilities } from "../../core/store/activity/overview.ts";
+import { urlOf } from "../../core/store/db/client.ts";
 import type { Store } from "../../core/store/db/database.ts";
+import { serverFacts, unsuitable } from "../../core/store/db/server.ts";
 import { storeNow, tryWrite } from "../../core/store/work/fetch-ledger.ts";
 import { type Notes, problemOf } from "../../terminal/check.ts";
 import { requireSchema, type Session } from "../../terminal/session.ts";
 
-/** Postgres 15 is the first with MERGE. */
-export const OLDEST_POSTGRES = 150_000;
 const NEED_POSTGRES = ["postgres_write", "schema", "roles", "jit"];
 
 export async function checkPostgres(session: Session, notes: Notes): Promise<Store | undefined> {
@@ -20,10 +17,10 @@ export async function checkPostgres(session: Session, notes: Notes): Promise<Sto
     const before = systemClock.now();
     store = await session.store();
     const ms = systemClock.now() - before;
-    const { version, number } = await serverCapabilities(store.db);
-    const at = addressOf(session.config);
-    if (number >= OLDEST_POSTGRES) notes.pass("postgres", `${version} at ${at} answers in ${ms} ms`);
-    else notes.fail("postgres", tooOld(version, at));
+    const facts = await serverFacts(store);
+    const fault = unsuitable(store, facts);
+    if (fault !== undefined) notes.fail("postgres", fault);
+    else notes.pass("postgres", `${facts.version} at ${shownUrl(urlOf(store.address))} answers in ${ms} ms`);
   } catch (error) {
     notes.fail("postgres", problemOf(error));
     for (const check of NEED_POSTGRES) notes.skip(check, "Postgres does not respond.");
@@ -48,7 +45,7 @@ export async function checkPostgres(session: Session, notes: Notes): Promise<Sto
 
 /** Only warns: all but readers works. A role that was made after the last migration has no rights. */
 async function checkRoles({ db }: Store, notes: Notes): Promise<void> {
-  const { hasReaders } = await serverCapabilities(db);
+  const { hasReaders } = await serverFacts({ db });
   if (!hasReaders) {
     return notes.warn("roles", {
       code: "roles_missing",
@@ -111,16 +108,4 @@ export async function checkClock(store: Store, notes: Notes): Promise<void> {
     message: `The clock of this host is ${describeDuration(off)} off Postgres's.`,
     next: "Set it by NTP.",
   });
-}
-
-export function tooOld(version: string, at: string): UsageError {
-  return new UsageError({
-    code: "postgres_too_old",
-    message: `Postgres at ${at} has version ${version}.`,
-    next: "Use Postgres 15 or later.",
-  });
-}
-
-function addressOf({ databaseUrl }: Config): string {
-  return shownUrl(databaseUrl?.reveal() ?? "");
 }

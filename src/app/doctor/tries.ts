@@ -7,10 +7,9 @@ import { Secret } from "../../core/base/secret.ts";
 import { shownUrl } from "../../core/base/url.ts";
 import { DAY_MS, floorToGrid } from "../../core/domain/time/stride.ts";
 import { billingClientOf } from "../../core/platform/clients.ts";
-import { serverCapabilities } from "../../core/store/activity/overview.ts";
 import { checkReachable, openStore } from "../../core/store/db/database.ts";
+import { serverFacts, unsuitable } from "../../core/store/db/server.ts";
 import { count } from "../../terminal/output.ts";
-import { OLDEST_POSTGRES, tooOld } from "./postgres.ts";
 
 /** A try that fails throws instead. */
 export interface Finding {
@@ -79,25 +78,27 @@ function withoutWorkspaces(baseUrl: string, isWithoutListing: boolean): UsageErr
   });
 }
 
-/** Errors: `postgres_unreachable`, `postgres_refused`, `postgres_too_old`, `postgres_no_create`. */
+/** Errors: `postgres_unreachable`, `postgres_refused`, `postgres_too_old`, `postgres_encoding`, `postgres_no_create`. */
 export async function tryPostgres(url: string): Promise<Finding[]> {
   const store = openStore({ url, maxConnections: 1 });
   try {
     await checkReachable(store);
-    const { version, number, hasReaders } = await serverCapabilities(store.db);
+    const facts = await serverFacts(store);
+    const fault = unsuitable(store, facts);
+    if (fault !== undefined) throw fault;
+    const { version, hasReaders, user } = facts;
     const where = shownUrl(url);
-    if (number < OLDEST_POSTGRES) throw tooOld(version, where);
-    const { rows } = await sql<{ mayCreate: boolean; mayAddRoles: boolean; user: string; database: string }>`
+    const { rows } = await sql<{ mayCreate: boolean; mayAddRoles: boolean; database: string }>`
       select has_database_privilege(current_database(), 'CREATE') or to_regnamespace('usage') is not null as "mayCreate",
              (select rolcreaterole or rolsuper from pg_roles where rolname = current_user) as "mayAddRoles",
-             quote_ident(current_user) as user, quote_ident(current_database()) as database
+             quote_ident(current_database()) as database
     `.execute(store.db);
     const [rights] = rows;
     if (rights?.mayCreate !== true) {
       throw new UsageError({
         code: "postgres_no_create",
-        message: `The user ${rights?.user} may not create schemas in the database of ${where}.`,
-        next: `Let an owner of the database run: GRANT CREATE ON DATABASE ${rights?.database} TO ${rights?.user};`,
+        message: `The user ${user} may not create schemas in the database of ${where}.`,
+        next: `Let an owner of the database run: GRANT CREATE ON DATABASE ${rights?.database} TO ${user};`,
       });
     }
     const findings = [pass(`version ${version} at ${where}; the user may create the schema`)];

@@ -9,6 +9,7 @@ import { ROOT } from "../base/root.ts";
 import type { Database, Store } from "./db/database.ts";
 import { lockMigrations } from "./db/dialect.ts";
 import { MIGRATIONS, migrationNames, newerMigrations, pendingMigrations } from "./db/schema-version.ts";
+import { requireSuitable } from "./db/server.ts";
 import { analyzeStale } from "./db/statistics.ts";
 import { recomputeCharges } from "./months/charges.ts";
 
@@ -24,12 +25,13 @@ interface MigrateResult {
 /**
  * Brings schema and views up to date. Leaves those of a newer release alone: this release works on them, and would only undo
  * the views. Advisory locks make parallel starts safe. Analyzes tables without statistics. Errors: `migration_failed`;
- * `schema_in_use` if a long report locks what has to change.
+ * `schema_in_use` if a long report locks what has to change; `postgres_too_old`, `postgres_encoding`.
  */
 export async function migrate(
   store: Store,
   lockRetry: SchemaLockRetry = SCHEMA_LOCK_RETRY,
 ): Promise<MigrateResult> {
+  await requireSuitable(store);
   await createSchema(store.db, "usage");
   const newer = await newerMigrations(store.db);
   if (newer.length > 0 && (await pendingMigrations(store.db)).length === 0) {

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { RestatementCount } from "../../domain/proof/restatement.ts";
 import { isConfigured } from "../access/workspaces.ts";
 import { iso } from "../db/expressions.ts";
-import { type Database, query, queryOne, type Row } from "../db/query.ts";
+import { type Database, query, type Row } from "../db/query.ts";
 import { restatementCounts } from "../proof/restatement-counts.ts";
 
 /** Instants are ISO texts in UTC. */
@@ -120,15 +120,6 @@ export async function sourcesWithWorkspaces(db: Database): Promise<SourceWithWor
     from usage.source s order by s.slug
   `;
 }
-
-export async function serverCapabilities(db: Database) {
-  return queryOne<ServerCapabilities>(db)`
-    select current_setting('server_version') as version, current_setting('server_version_num')::integer as number,
-           (select count(*) = 2 from pg_roles where rolname in ('usage_reader', 'usage_reader_masked')) as "hasReaders"
-  `;
-}
-
-type ServerCapabilities = { readonly version: string; readonly number: number; readonly hasReaders: boolean };
 
 /** Instants are ISO texts in UTC. */
 export interface SourceProgress {
