@@ -76,6 +76,15 @@ const PARAMETERS: Readonly<Record<string, RegExp>> = {
   sentinelUsername: /^sentinel$/,
 };
 
+/** Parameters of other clients that need more than to be left out. */
+const INSTEAD: readonly (readonly [RegExp, string])[] = [
+  [
+    /reject|ssl|tls|verif|cert|secur/i,
+    "for TLS begin the URL with rediss, and name an authority that is not public in REDIS_CA_FILE",
+  ],
+  [/^(db|database)$/i, "write the number of the database as the path, as in redis://host:6379/3"],
+];
+
 /** Why a text is no address of Redis, without a part of it that may be a password. */
 export function redisUrlProblem(text: string): string | undefined {
   // If each host has a login, an `@` within a password looks like the end of a login.
@@ -86,8 +95,10 @@ export function redisUrlProblem(text: string): string | undefined {
     if (names.some((name) => /pass/i.test(name)))
       return "has a password as a parameter: set REDIS_PASSWORD or REDIS_SENTINEL_PASSWORD";
     const other = names.find((name) => PARAMETERS[name]?.test(kind) !== true);
-    if (other !== undefined)
-      return `has a parameter ${JSON.stringify(other)}: known are family, and sentinelUsername for Sentinels`;
+    if (other !== undefined) {
+      const instead = INSTEAD.find(([by]) => by.test(other))?.[1] ?? "remove it";
+      return `has a parameter ${JSON.stringify(other)}, which would have no effect: ${instead}. Known are family, and sentinelUsername for Sentinels`;
+    }
     const families = parameters.getAll("family");
     return families.every((family) => /^[46]$/.test(family)) ? undefined : "has a family other than 4 or 6";
   } catch {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { DateTime, Duration } from "./luxon.ts";
+import { postgresUrlProblem } from "./postgres-url.ts";
 import { redisUrlProblem } from "./redis-server.ts";
 import { Secret } from "./secret.ts";
 import { placeProblem, urlProblem } from "./url.ts";
@@ -47,13 +48,7 @@ const webhookUrl = checked((text) => {
   const { username, password } = new URL(text);
   return username + password === "" ? undefined : "has a user name or password, which is not sent";
 });
-const postgresUrl = checked((text) => {
-  const form = "postgresql://user:password@host:5432/database";
-  const problem = urlProblem(text, /^postgres(ql)?:$/, `is not of the form ${form}`);
-  if (problem !== undefined) return problem;
-  const isHidden = [...new URL(text).searchParams.keys()].some((name) => /pass/i.test(name));
-  return isHidden ? `has a password as a parameter: write it as in ${form}` : undefined;
-});
+const postgresUrl = checked(postgresUrlProblem);
 const redisUrl = checked(redisUrlProblem);
 const listed = (text: string) => text.split(",").flatMap((word) => word.trim() || []);
 const commaList = z.string().default("").transform(listed);

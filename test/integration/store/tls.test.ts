@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { checkReachable, openStore } from "../../../src/core/store/db/database.ts";
 import { startLocalPostgres } from "../../../src/features/servers/postgres.ts";
 import { type Certificate, createAuthority } from "../../support/certificates.ts";
+import { start } from "../../support/cli.ts";
 import { poll } from "../../support/poll.ts";
 
 /** A Postgres of the test's own whose TLS changes while it runs. */
@@ -56,22 +57,35 @@ async function startTlsPostgres() {
   };
 }
 
+/** Reports how a login of that address ends. */
+function reaching(server: { url: string }) {
+  return async (parameters: Record<string, string>, host = "127.0.0.1") => {
+    const store = openStore({ url: withParameters(server, parameters, host), maxConnections: 1 });
+    return checkReachable(store)
+      .then(() => "reached")
+      .catch(({ code, message, next }) => `${message} ${next} [${code}]`.replace(/^Postgres at \S+ /, ""))
+      .finally(() => store.close());
+  };
+}
+
+function withParameters(
+  server: { url: string },
+  parameters: Record<string, string>,
+  host = "127.0.0.1",
+): string {
+  const url = new URL(server.url);
+  url.hostname = host;
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+  return url.href;
+}
+
 test("a certificate that is wrong, expired, of another host or missing is named with the next step", async ({
   skip,
 }) => {
   if (spawnSync("openssl", ["version"]).status !== 0) skip("openssl is not installed");
   const server = await startTlsPostgres();
   const [ours, other] = [createAuthority(), createAuthority()];
-  const reach = async (parameters: Record<string, string>, host = "127.0.0.1") => {
-    const url = new URL(server.url);
-    url.hostname = host;
-    for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
-    const store = openStore({ url: url.href, maxConnections: 1 });
-    return checkReachable(store)
-      .then(() => "reached")
-      .catch(({ code, message, next }) => `${message} ${next} [${code}]`.replace(/^Postgres at \S+ /, ""))
-      .finally(() => store.close());
-  };
+  const reach = reaching(server);
   const full = { sslmode: "verify-full", sslrootcert: ours.ca };
 
   expect(await reach(full)).toMatch(
@@ -113,5 +127,52 @@ test("a certificate that is wrong, expired, of another host or missing is named 
   await server.use(ours.issue("127.0.0.1", -1), ours.ca);
   expect(await reach({ ...full, sslcert, sslkey })).toMatch(
     /^shows a certificate that has expired\. Renew the certificate of the server\./,
+  );
+});
+
+test("channel_binding=require logs in by SCRAM over TLS alone", async ({ skip }) => {
+  if (spawnSync("openssl", ["version"]).status !== 0) skip("openssl is not installed");
+  const server = await startTlsPostgres();
+  const reach = reaching(server);
+  const ours = createAuthority();
+  await server.use(ours.issue("127.0.0.1"), ours.ca);
+  const bound = { sslmode: "require", sslrootcert: ours.ca, channel_binding: "require" };
+  expect(await reach(bound)).toBe("reached");
+  const refused =
+    /^offers no login with channel binding\. .*remove channel_binding=require from DATABASE_URL\. \[postgres_tls\]$/;
+  expect(await reach({ channel_binding: "require" })).toMatch(refused);
+  for (const method of ["trust", "password"]) {
+    await server.allow(`host all all 127.0.0.1/32 ${method}`);
+    expect(await reach(bound)).toMatch(refused);
+    expect(await reach({ ...bound, channel_binding: "prefer" })).toBe("reached");
+  }
+});
+
+test("sslrootcert=system checks certificates by the authorities of the system and of Node", async ({
+  skip,
+}) => {
+  if (spawnSync("openssl", ["version"]).status !== 0) skip("openssl is not installed");
+  const server = await startTlsPostgres();
+  const [ours, other] = [createAuthority(), createAuthority()];
+  await server.use(ours.issue("localhost"), ours.ca);
+  await server.allow("hostssl all all 127.0.0.1/32 scram-sha-256 clientcert=verify-ca");
+  const { cert: sslcert, key: sslkey } = ours.issue("client");
+  const full = { sslmode: "verify-full", sslrootcert: "system", sslcert, sslkey };
+  const migrate = async (
+    parameters: Record<string, string>,
+    env: Record<string, string>,
+    host = "localhost",
+  ) => {
+    const url = withParameters(server, parameters, host);
+    const { code, stderr } = await start(["migrate"], { DATABASE_URL: url, ...env }).ended;
+    return code === 0 ? "migrated" : stderr;
+  };
+  // Node reads the system's authorities once.
+  expect(await migrate(full, { SSL_CERT_FILE: ours.ca })).toBe("migrated");
+  const { sslmode: _, ...byDefault } = full;
+  expect(await migrate(byDefault, { NODE_EXTRA_CA_CERTS: ours.ca })).toBe("migrated");
+  expect(await migrate(full, { SSL_CERT_FILE: other.ca })).toMatch(/certificate of a CA that is not known/);
+  expect(await migrate(full, { SSL_CERT_FILE: ours.ca }, "127.0.0.1")).toMatch(
+    /certificate for DNS:localhost/,
   );
 });

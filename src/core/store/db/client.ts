@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import tls from "node:tls";
 import pg from "pg";
 import { type Session, startupSettings } from "./session.ts";
 
@@ -17,11 +18,15 @@ interface ClientConfig extends Omit<pg.ClientConfig, "connectionString"> {
 }
 
 /** Missing in pg's types. */
-interface Driver {
+interface Driver extends pg.Connection {
+  ssl: boolean | tls.ConnectionOptions;
   startup(settings: Readonly<Record<string, string>>): void;
 }
 
 const CLOSE_MS = 4_000;
+
+/** Code of the error of a server that does not bind the login to the TLS connection. */
+export const UNBOUND = "CHANNEL_BINDING";
 
 /** Connects to the current address. Closes within its limit, although the other side does not. */
 export class ClosingClient extends pg.Client {
@@ -31,11 +36,13 @@ export class ClosingClient extends pg.Client {
 
   constructor({ address, session, closeMs = CLOSE_MS, ...config }: ClientConfig) {
     const url = urlOf(address);
+    const parameters = parametersOf(url);
+    const binding = parameters.get("channel_binding") ?? "";
     let [parsed, refused]: [pg.ClientConfig, Error | undefined] = [{}, undefined];
     try {
       // This reads the files of certificates.
       new pg.Client({ connectionString: strict(url) });
-      parsed = { connectionString: strict(url) };
+      parsed = { connectionString: strict(url), enableChannelBinding: /^(prefer|require)$/.test(binding) };
     } catch (error) {
       // The pool makes clients where nobody would catch an error.
       refused = error as Error;
@@ -44,6 +51,9 @@ export class ClosingClient extends pg.Client {
     const driver = this.connection as unknown as Driver;
     const startup = driver.startup.bind(driver);
     driver.startup = (settings) => startup({ ...settings, ...startupSettings(session) });
+    // The same object is the client's, and hides the client's key from messages.
+    if (isOfSystem(parameters) && refused === undefined) Object.assign(driver.ssl, { ca: systemCas() });
+    if (binding === "require") requireBinding(driver);
     this.url = url;
     this.#closeMs = closeMs;
     this.#refused = refused;
@@ -69,17 +79,55 @@ export class ClosingClient extends pg.Client {
   }
 }
 
+function parametersOf(address: string): URLSearchParams {
+  return URL.canParse(address) ? new URL(address).searchParams : new URLSearchParams();
+}
+
+function isOfSystem(parameters: URLSearchParams): boolean {
+  return parameters.get("sslrootcert") === "system";
+}
+
+let authorities: string[] | undefined;
+
+/** The authorities of this system, and those that Node brings or is told. */
+function systemCas(): string[] {
+  authorities ??= [...new Set([...tls.getCACertificates("system"), ...tls.getCACertificates("default")])];
+  return authorities;
+}
+
+/** pg binds the login to the TLS connection where the server offers it. This refuses to log in without. */
+function requireBinding(driver: Driver): void {
+  let isProved = false;
+  const refuseUnless = (isBound: boolean) => {
+    if (isBound) return;
+    // The server may have accepted the login already, in the same piece of data.
+    driver.removeAllListeners("readyForQuery");
+    driver.stream.destroy(Object.assign(new Error(UNBOUND), { code: UNBOUND }));
+  };
+  for (const event of ["authenticationCleartextPassword", "authenticationMD5Password"])
+    driver.on(event, () => refuseUnless(false));
+  driver.on("authenticationSASL", ({ mechanisms }: { mechanisms: readonly string[] }) =>
+    refuseUnless(mechanisms.includes("SCRAM-SHA-256-PLUS")),
+  );
+  driver.on("authenticationSASLFinal", () => {
+    isProved = true;
+  });
+  driver.on("authenticationOk", () => refuseUnless(isProved));
+}
+
 /**
  * pg checks certificates fully in every mode of TLS, and warns that a later version will not. This keeps it so: use
  * `sslmode=no-verify` for less, or `uselibpqcompat=true` for the modes of libpq.
  */
 function strict(connectionString: string): string {
-  if (!URL.canParse(connectionString)) return connectionString;
+  const given = parametersOf(connectionString);
+  const isAlias = ["prefer", "require", "verify-ca"].includes(given.get("sslmode") ?? "");
+  const isStricter = isAlias && given.get("uselibpqcompat") !== "true";
+  if (!isStricter && !isOfSystem(given)) return connectionString;
   const url = new URL(connectionString);
-  if (url.searchParams.get("uselibpqcompat") === "true") return connectionString;
-  if (!["prefer", "require", "verify-ca"].includes(url.searchParams.get("sslmode") ?? ""))
-    return connectionString;
   url.searchParams.set("sslmode", "verify-full");
+  // pg would read a file of this name.
+  if (isOfSystem(given)) url.searchParams.delete("sslrootcert");
   return url.href;
 }
 

@@ -1,6 +1,6 @@
 import { EtlError, reasonOf, UnreachableError, UsageError } from "../../base/errors.ts";
 import { shownUrl } from "../../base/url.ts";
-import { type Address, urlOf } from "./client.ts";
+import { type Address, UNBOUND, urlOf } from "./client.ts";
 
 interface Server {
   readonly address: Address;
@@ -94,6 +94,12 @@ function tlsFaultOf(error: unknown): TlsFault | undefined {
   }
   if (code === "28000" && /no encryption|SSL off/.test(message)) {
     return { problem: "takes TLS connections only", next: "Add sslmode=verify-full to DATABASE_URL." };
+  }
+  if (code === UNBOUND) {
+    return {
+      problem: "offers no login with channel binding",
+      next: "Use an address that leads to the server itself by TLS, and a SCRAM password. Or remove channel_binding=require from DATABASE_URL.",
+    };
   }
   if (/^ERR_SSL_.*ALERT/.test(code) || (code === "28000" && /client certificate/.test(message))) {
     return {

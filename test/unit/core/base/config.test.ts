@@ -130,11 +130,40 @@ describe("readConfig refuses", () => {
     ["REDIS_URL", "redis://cache?db=3", '"db"'],
     ["REDIS_URL", "redis://cache?sentinelUsername=me", '"sentinelUsername"'],
     ["REDIS_URL", "redis://cache?family=5", "family"],
+    ["REDIS_URL", "rediss://cache?rejectUnauthorized=false", '"rejectUnauthorized".*REDIS_CA_FILE'],
+    ["REDIS_URL", "rediss://:hunter2@cache:1?ssl_cert_reqs=none", '"ssl_cert_reqs".*REDIS_CA_FILE'],
+    ["DATABASE_URL", "postgres://host/usage?pgbouncer=true&connection_limit=1", '"pgbouncer".*: remove it'],
+    ["DATABASE_URL", "postgres://host/usage?sslmode=require&connect_timeout=15", '"connect_timeout".*limits'],
+    ["DATABASE_URL", "postgres://host/usage?statement_timeout=5000", '"statement_timeout".*limits'],
+    ["DATABASE_URL", "postgres://host/?dbname=usage", '"dbname".*after the host'],
+    [
+      "DATABASE_URL",
+      "postgres://host/usage?target_session_attrs=read-write",
+      '"target_session_attrs".*primary',
+    ],
+    ["DATABASE_URL", "postgres://host/usage?binary=true", '"binary".*: remove it'],
+    ["DATABASE_URL", "postgres://host/usage?sslMode=require", '"sslMode".*: remove it'],
+    ["DATABASE_URL", "postgres://host/usage?sslcrl=/crl.pem", '"sslcrl".*: remove it'],
+    ["DATABASE_URL", "postgres://host/usage?__proto__=x", '"__proto__".*: remove it'],
+    ["DATABASE_URL", "postgres://host/usage?sslmode=disabled", '"sslmode".*: use disable, prefer'],
+    ["DATABASE_URL", "postgres://host/usage?ssl=false", '"ssl".*: use true, 1'],
+    ["DATABASE_URL", "postgres://host/usage?client_encoding=LATIN1", '"client_encoding".*: use utf8'],
+    ["DATABASE_URL", "postgres://host/usage?sslmode=disable&sslmode=require", '"sslmode" twice'],
+    ["DATABASE_URL", "postgres://host/usage?sslmode=require&sslrootcert=system", "sslmode=verify-full"],
   ])("a parameter that would not be used: %s=%s", (name, value, what) => {
     const problems = problemsOf({ [name]: value });
-    expect(problems).toEqual([expect.stringMatching(new RegExp(`^${name} has a .*${what}`))]);
+    expect(problems).toEqual([expect.stringMatching(new RegExp(`^${name} has .*${what}`))]);
     expect(problems.join()).not.toContain("hunter2");
   });
+
+  test.each(["postgres://me:hunter2@a:5432,b:5432/usage", "postgresql://a,b/usage"])(
+    "several hosts: %s",
+    (url) => {
+      expect(problemsOf({ DATABASE_URL: url })).toEqual([
+        "DATABASE_URL names several hosts: name the primary alone, or an address that leads to it",
+      ]);
+    },
+  );
 
   test.each([
     ["DATABASE_URL", "localhost/usage"],
@@ -175,6 +204,17 @@ describe("readConfig refuses", () => {
   ])("but not %s=%j", (name, text) => {
     expect(() => readConfig({ ...SOURCE, [name]: text })).not.toThrow();
   });
+});
+
+test.each([
+  "postgresql://me:hunter2@ep-a-b.aws.neon.tech/neondb?sslmode=require&channel_binding=require",
+  "postgres://me:hunter2@host/usage?options=endpoint%3Dep-a-b&application_name=billing",
+  "postgres://me:hunter2@host:6432/usage?sslmode=verify-full&sslrootcert=system",
+  "postgres://me:hunter2@host/usage?sslrootcert=system&sslnegotiation=direct",
+  "postgres://host/usage?ssl=true&client_encoding=UTF8",
+  "postgres:///usage?host=/cloudsql/project:region:name",
+])("an address with parameters that have an effect is taken: %s", (url) => {
+  expect(readConfig({ DATABASE_URL: url }).databaseUrl?.reveal()).toBe(url);
 });
 
 test("blanks and line ends around a value of the environment do not count", () => {
