@@ -10,7 +10,7 @@ import {
   sql,
   type TransactionSettings,
 } from "kysely";
-import { type Session, transactionSettings, WITHOUT_TRANSACTION_TIMEOUT } from "./session.ts";
+import { type Session, transactionSettings, WHERE_KNOWN } from "./session.ts";
 
 /** Kysely's own key, so that releases that lock the session and this one wait for each other. */
 export const MIGRATION_LOCK = "3853314791062309107";
@@ -20,7 +20,7 @@ export async function lockMigrations(db: QueryExecutorProvider): Promise<void> {
   await sql`set local lock_timeout = '1h'`.execute(db);
   await sql`set local statement_timeout = 0`.execute(db);
   await sql`set local idle_in_transaction_session_timeout = '60s'`.execute(db);
-  await sql.raw(WITHOUT_TRANSACTION_TIMEOUT).execute(db);
+  await sql.raw(WHERE_KNOWN).execute(db);
   await sql`select pg_advisory_xact_lock(${sql.lit(MIGRATION_LOCK)}::bigint)`.execute(db);
 }
 

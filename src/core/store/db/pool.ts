@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { type Address, type ClosingClient, urlOf } from "./client.ts";
 import { isLoginRefused, tlsError } from "./connection-error.ts";
-import { type Session, sessionCheck, takeCheck } from "./session.ts";
+import { NOTICES_LOSS, type Session, sessionCheck, takeCheck } from "./session.ts";
 
 export interface Pool {
   connect(): Promise<pg.PoolClient>;
@@ -58,5 +58,6 @@ async function check(client: pg.PoolClient, session: Session): Promise<void> {
 }
 
 function isParameterRefused(error: unknown): boolean {
-  return error instanceof Error && /unsupported startup parameter/i.test(error.message);
+  if (!(error instanceof Error)) return false;
+  return /unsupported startup parameter/i.test(error.message) || error.message.includes(NOTICES_LOSS);
 }

@@ -37,8 +37,20 @@ export interface Session {
 /** Settings that a session begins with. They override those of the URL, the login and the database. */
 export function startupSettings(session: Session | undefined): Readonly<Record<string, string>> {
   if (session === undefined || session.isRefused) return CARRIED_SETTINGS;
-  return { ...CARRIED_SETTINGS, ...SESSION_SETTINGS, statement_timeout: String(session.statementMs ?? 0) };
+  return {
+    ...CARRIED_SETTINGS,
+    ...SESSION_SETTINGS,
+    statement_timeout: String(session.statementMs ?? 0),
+    [NOTICES_LOSS]: LOSS_WITHIN,
+  };
 }
+
+/**
+ * How often Postgres looks, during a statement, whether its client is still there. By default it never does, and the statement of
+ * a killed process keeps its locks to its end. On Windows Postgres has no such look, and refuses the setting.
+ */
+export const NOTICES_LOSS = "client_connection_check_interval";
+const LOSS_WITHIN = "2s";
 
 /** A statement that sets them until the transaction ends. Behind a pooler the next transaction may get another session. */
 export function transactionSettings(statementMs = 0): string {
@@ -48,12 +60,16 @@ export function transactionSettings(statementMs = 0): string {
     statement_timeout: String(statementMs),
   });
   const calls = all.map(([name, value]) => `pg_catalog.set_config('${name}', '${value}', true)`);
-  return `SELECT ${calls.join(", ")}; ${WITHOUT_TRANSACTION_TIMEOUT}`;
+  return `SELECT ${calls.join(", ")}; ${WHERE_KNOWN}`;
 }
 
-/** Lifts a limit that the server may set for whole transactions. Postgres 15 and 16 have no such setting, and refuse its name. */
-export const WITHOUT_TRANSACTION_TIMEOUT =
-  "SELECT pg_catalog.set_config('transaction_timeout', '0', true) WHERE pg_catalog.current_setting('transaction_timeout', true) IS NOT NULL";
+/**
+ * For a transaction. Lifts a limit that the server may set for whole transactions: Postgres 15 and 16 have no such setting, and
+ * refuse its name. And lets Postgres notice the loss of the client.
+ */
+export const WHERE_KNOWN = `SELECT
+  CASE WHEN pg_catalog.current_setting('transaction_timeout', true) IS NOT NULL THEN pg_catalog.set_config('transaction_timeout', '0', true) END,
+  CASE WHEN pg_catalog.version() !~* 'visual c|msvc|mingw' THEN pg_catalog.set_config('${NOTICES_LOSS}', '${LOSS_WITHIN}', true) END`;
 
 interface Found {
   readonly differs: boolean;
