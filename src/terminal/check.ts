@@ -1,4 +1,5 @@
 import { EtlError, reasonOf } from "../core/base/errors.ts";
+import { describeProxy } from "../core/base/proxy.ts";
 import { EXIT, exitCodeOf, firstExit } from "./exit.ts";
 import { wrapped } from "./output.ts";
 
@@ -63,6 +64,16 @@ export function problemOf(error: unknown): EtlError {
     next: "Run it again; report it if it stays.",
     cause: error,
   });
+}
+
+/** Nothing is noted unless the environment names a proxy. */
+export function noteProxy(target: URL, notes: Notes): void {
+  try {
+    const described = describeProxy(target);
+    if (described !== undefined) notes.pass("proxy", described);
+  } catch (error) {
+    notes.fail("proxy", problemOf(error));
+  }
 }
 
 export function exitOfChecks(checks: readonly Check[]): number {

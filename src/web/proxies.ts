@@ -1,21 +1,6 @@
-import { BlockList, isIP } from "node:net";
+import { isIP } from "node:net";
 
 export type IsProxy = (address: string | undefined) => boolean;
-
-/** `proxies`: addresses and networks, as the setting USAGE_WEB_TRUSTED_PROXIES has them. */
-export function proxiesOf(proxies: readonly string[]): IsProxy {
-  const list = new BlockList();
-  for (const proxy of proxies) {
-    const [address = "", bits] = proxy.split("/");
-    if (bits === undefined) list.addAddress(address, familyOf(address));
-    else list.addSubnet(address, Number(bits), familyOf(address));
-  }
-  return (address = "") => isIP(address) !== 0 && list.check(address, familyOf(address));
-}
-
-function familyOf(address: string): "ipv4" | "ipv6" {
-  return isIP(address) === 6 ? "ipv6" : "ipv4";
-}
 
 /** The addresses of one person: one of IPv4, or a network of 64 bits of IPv6. Some proxies add a port. */
 export function networkOf(address: string): string {

@@ -4,12 +4,12 @@ import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import type { Clock } from "../core/base/clock.ts";
 import { UsageError } from "../core/base/errors.ts";
 import { isTooDeep } from "../core/base/json.ts";
+import { networksOf } from "../core/base/networks.ts";
 import { loadOptional, PackageMissingError } from "../core/base/optional.ts";
 import type { Database } from "../core/store/db/database.ts";
 import { boundedServers, CONNECTION_LIMITS, type ConnectionLimits } from "./connections.ts";
 import { type Health, liveness, type ProcessState, readiness } from "./health.ts";
 import type { Metrics } from "./metrics.ts";
-import { proxiesOf } from "./proxies.ts";
 
 interface HttpServerOptions {
   readonly host: string;
@@ -96,7 +96,7 @@ export function newApp({
   checksSchemas = false,
   limits = CONNECTION_LIMITS,
 }: AppOptions): FastifyInstance {
-  const isProxy = proxiesOf(trustedProxies);
+  const isProxy = networksOf(trustedProxies);
   const app = Fastify({
     serverFactory: boundedServers(limits, isProxy),
     bodyLimit: LARGEST_BODY,

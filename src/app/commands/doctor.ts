@@ -31,6 +31,7 @@ import {
   describeChecks,
   exitOfChecks,
   type Notes,
+  noteProxy,
   notesOf,
   problemOf,
 } from "../../terminal/check.ts";
@@ -113,6 +114,9 @@ async function checkSource(
   },
   notes: Notes,
 ): Promise<void> {
+  const { baseUrl, controlPlaneUrl, deploymentUrl } = source;
+  for (const url of [baseUrl, controlPlaneUrl, deploymentUrl])
+    if (url !== undefined) noteProxy(new URL(url), notes);
   const billing = billingClientOf(source);
   session.onClose(() => billing.close());
   const workspaces = known?.workspaceIds ?? source.workspaceIds;

@@ -7,10 +7,10 @@ import { fastifySSE } from "@fastify/sse";
 import statics from "@fastify/static";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { requireDatabaseUrl } from "../../core/base/config.ts";
+import { networksOf } from "../../core/base/networks.ts";
 import { accessOf, addGuard, addLogin } from "../../web/access.ts";
 import { NONE, OWN, policyOf } from "../../web/policy.ts";
 import { sendProblem } from "../../web/problem.ts";
-import { proxiesOf } from "../../web/proxies.ts";
 import { routesOf, type WebServices } from "../../web/routes.ts";
 import { EndedSessions } from "../../web/sessions.ts";
 import { featurePages } from "./registered.ts";
@@ -28,7 +28,7 @@ export async function addPages(app: FastifyInstance, services: WebServices): Pro
     await pages.register(formbody, { bodyLimit: LARGEST_FORM });
     const sessions = new EndedSessions(requireDatabaseUrl(config));
     pages.addHook("onClose", () => sessions.close());
-    const isProxy = proxiesOf(config.webTrustedProxies);
+    const isProxy = networksOf(config.webTrustedProxies);
     const whoLooks = addGuard(pages, { access, clock, isProxy, userHeader: config.webUserHeader, sessions });
     const whoSent = (request: FastifyRequest) => {
       const who = whoLooks(request);

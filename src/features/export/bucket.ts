@@ -6,11 +6,10 @@ import {
   S3Client,
   type S3ClientConfig,
 } from "@aws-sdk/client-s3";
-import { type EtlError, UnreachableError, UsageError } from "../../core/base/errors.ts";
+import { EtlError, UnreachableError, UsageError } from "../../core/base/errors.ts";
 import { isCut } from "../../core/base/url.ts";
+import { bucketHttp } from "./bucket-http.ts";
 
-const CONNECT_WITHIN_MS = 10_000;
-const RESPONSE_WITHIN_MS = 120_000;
 const ATTEMPTS = 5;
 /** Limit of a request with all its attempts: a limit between two pieces would hold it for as long as some come. */
 const WHOLE_WITHIN_MS = 600_000;
@@ -28,7 +27,8 @@ export function openBucket(
   { address, bucket, prefix }: Bucket,
   { signal, withinMs = WHOLE_WITHIN_MS }: { readonly signal: AbortSignal; readonly withinMs?: number },
 ) {
-  const client = new S3Client(configuration());
+  const { configuration, endpoint } = configurationOf(bucket);
+  const client = new S3Client(configuration);
   const keyOf = (name: string) => (prefix === "" ? name : `${prefix}/${name}`);
   const inTime = async <T>(
     work: (options: { abortSignal: AbortSignal }) => Promise<T>,
@@ -40,6 +40,7 @@ export function openBucket(
       return await work({ abortSignal: AbortSignal.any([signal, deadline]) });
     } catch (cause) {
       signal.throwIfAborted();
+      if (cause instanceof EtlError) throw cause;
       throw namedError(
         address,
         deadline.aborted ? new Error(`within ${limitMs / 1000} s`) : (cause as Error),
@@ -48,6 +49,7 @@ export function openBucket(
   };
   return {
     address,
+    endpoint,
     async create(name: string) {
       // A request needs its length, and a file is one day of one view.
       const chunks: Uint8Array[] = [];
@@ -99,32 +101,29 @@ export function openBucket(
 }
 
 /** On servers other than AWS's own, buckets are often no host names, and newer checksums are unknown. */
-function configuration(): S3ClientConfig {
+function configurationOf(bucket: string): { configuration: S3ClientConfig; endpoint: URL | undefined } {
   const { AWS_ENDPOINT_URL_S3: own, AWS_ENDPOINT_URL: all, AWS_REGION, AWS_DEFAULT_REGION } = process.env;
-  const endpoint = own || all || "";
-  const isElsewhere = endpoint !== "";
+  const given = own || all || "";
+  const isElsewhere = given !== "";
   // The client would show what it takes for the host.
-  if (isCut(endpoint) || endpoint.includes("@"))
+  if (isCut(given) || given.includes("@"))
     throw endpointRefused(own ? "AWS_ENDPOINT_URL_S3" : "AWS_ENDPOINT_URL");
   const region = AWS_REGION ?? AWS_DEFAULT_REGION ?? (isElsewhere ? "us-east-1" : undefined);
-  return {
+  const configuration = {
     maxAttempts: ATTEMPTS,
-    requestHandler: {
-      connectionTimeout: CONNECT_WITHIN_MS,
-      requestTimeout: RESPONSE_WITHIN_MS,
-      // Without it the client only warns, and waits on.
-      throwOnRequestTimeout: true,
-      socketTimeout: RESPONSE_WITHIN_MS,
-    },
+    requestHandler: bucketHttp(),
+    expectContinueHeader: false,
     ...(region === undefined ? {} : { region }),
     ...(isElsewhere
-      ? {
+      ? ({
           forcePathStyle: true,
           requestChecksumCalculation: "WHEN_REQUIRED",
           responseChecksumValidation: "WHEN_REQUIRED",
-        }
+        } as const)
       : {}),
   };
+  const endpoint = isElsewhere ? given : `https://${bucket}.s3.${region ?? "us-east-1"}.amazonaws.com`;
+  return { configuration, endpoint: URL.parse(endpoint) ?? undefined };
 }
 
 function namedError(

@@ -1,7 +1,7 @@
 import { systemClock } from "../../core/base/clock.ts";
 import type { Config } from "../../core/base/config.ts";
 import { DAY_MS } from "../../core/domain/time/stride.ts";
-import { type Notes, problemOf } from "../../terminal/check.ts";
+import { type Notes, noteProxy, problemOf } from "../../terminal/check.ts";
 import type { CheckedSource } from "../feature.ts";
 import { nameOfDatabase } from "./database-name.store.ts";
 import { foreignFiles, isForeign, readManifest } from "./manifest.ts";
@@ -18,6 +18,7 @@ export async function checkFilesPlace(
   if (files.address === undefined) return;
   try {
     const place = await openPlace(files.address, { signal });
+    if (place.endpoint !== undefined) noteProxy(place.endpoint, notes);
     const manifest = await readManifest(place, slug);
     const next = "`usage-etl runs list --kind files` shows why. Write them now: `usage-etl files write`";
     if (manifest === undefined) {

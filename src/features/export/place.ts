@@ -18,6 +18,8 @@ export interface PlaceFile {
  */
 export interface Place {
   readonly address: string;
+  /** Server of a bucket, for `doctor`. */
+  readonly endpoint?: URL | undefined;
   create(name: string): Promise<PlaceFile>;
   read(name: string): Promise<Uint8Array | undefined>;
   /** Bytes by name, of all files below a folder. */

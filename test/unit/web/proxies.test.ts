@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { networkOf, proxiesOf } from "../../../src/web/proxies.ts";
+import { networksOf } from "../../../src/core/base/networks.ts";
+import { networkOf } from "../../../src/web/proxies.ts";
 
 test("addresses of one person are one, in whatever way they are written, and those of two are two", () => {
   const same: [string, ...string[]][] = [
@@ -19,7 +20,7 @@ test("addresses of one person are one, in whatever way they are written, and tho
 });
 
 test("a proxy is known by its address or network, in both ways to write IPv4", () => {
-  const isProxy = proxiesOf(["127.0.0.1", "10.0.0.0/8", "fd00::/8"]);
+  const isProxy = networksOf(["127.0.0.1", "10.0.0.0/8", "fd00::/8"]);
   for (const address of ["127.0.0.1", "::ffff:127.0.0.1", "10.9.8.7", "::ffff:10.0.0.1", "fd12::1"])
     expect([address, isProxy(address)]).toEqual([address, true]);
   for (const address of [
@@ -33,5 +34,5 @@ test("a proxy is known by its address or network, in both ways to write IPv4", (
     undefined,
   ])
     expect([address, isProxy(address)]).toEqual([address, false]);
-  expect(proxiesOf([])("127.0.0.1")).toBe(false);
+  expect(networksOf([])("127.0.0.1")).toBe(false);
 });

@@ -2,6 +2,7 @@ import { describeDuration } from "../../base/clock.ts";
 import { PlatformError } from "../../base/errors.ts";
 import { parseJson } from "../../base/json.ts";
 import { DateTime } from "../../base/luxon.ts";
+import { type HttpProxy, proxyRefusal } from "../../base/proxy.ts";
 import type { ResponseError } from "../parse/response-error.ts";
 import { type Redact, withoutSecret } from "./redact.ts";
 
@@ -11,6 +12,7 @@ export interface RequestContext {
   readonly url: string;
   readonly redact: Redact;
   readonly variable: string;
+  readonly proxy?: HttpProxy | undefined;
   /** Only of a request that changes something. */
   readonly effect?: string;
 }
@@ -63,9 +65,11 @@ export function statusError(response: ErrorResponse, context: RequestContext): P
   // A cut excerpt may end before the reason.
   const shown = excerpt.endsWith(CUT) ? words : excerpt;
   const said = excerpt === "" ? " with an empty body" : `: ${shown}`;
+  // Within a tunnel only the platform can answer.
+  const through = context.url.startsWith("http:") ? throughProxy(context) : "";
   return new PlatformError({
     code: codeOfStatus(status),
-    message: `${context.method} ${context.url} responded with ${status}${said}${problem === undefined ? "" : ` (${context.redact(problem)})`}`,
+    message: `${context.method} ${context.url}${through} responded with ${status}${said}${problem === undefined ? "" : ` (${context.redact(problem)})`}`,
     next: nextOfStatus(response, context),
     retryable: RETRYABLE_4XX.has(status) || status >= 500,
     method: context.method,
@@ -158,18 +162,30 @@ export function transportError(
   phase: "head" | "body",
   context: RequestContext,
 ): PlatformError {
-  const { method, url, variable, effect } = context;
+  const { method, url, proxy, effect } = context;
   const cause = withoutSecret(error, context.redact);
   const causeCode = String((cause as { code?: unknown }).code ?? cause.name);
-  const reason = cause.message === "" ? causeCode : `${cause.message} (${causeCode})`;
+  const refusal = proxy === undefined ? undefined : proxyRefusal(cause);
+  const reason =
+    refusal !== undefined
+      ? `the proxy refuses with ${refusal}`
+      : cause.message === ""
+        ? causeCode
+        : `${cause.message} (${causeCode})`;
   const fail = (code: string, what: string, next: string) => {
-    const message = `${method} ${url}${what}: ${reason}`;
+    const message = `${method} ${url}${throughProxy(context)}${what}: ${reason}`;
     return new PlatformError({ code, message, next, retryable: true, method, url, cause });
   };
-  const wasSent = !NOT_SENT.test(causeCode);
-  const unreached = nextOfNetwork(causeCode, variable);
-  if (TIMEOUTS.has(causeCode))
-    return fail("timeout", " timed out", wasSent ? nextOfFault(context, TIMEOUT_AGAIN) : unreached);
+  const wasSent = refusal === undefined && !NOT_SENT.test(causeCode);
+  const unreached = nextOfNetwork(causeCode, context);
+  if (TIMEOUTS.has(causeCode)) {
+    const checkProxy = proxy === undefined ? "" : ` ${nextOfProxy(proxy)}`;
+    return fail(
+      "timeout",
+      " timed out",
+      wasSent ? `${nextOfFault(context, TIMEOUT_AGAIN)}${checkProxy}` : unreached,
+    );
+  }
   if (phase === "body") {
     return fail(
       "response_cut",
@@ -181,13 +197,22 @@ export function transportError(
   return fail("network", " got no response", next);
 }
 
-function nextOfNetwork(code: string, variable: string): string {
+function throughProxy({ proxy }: RequestContext): string {
+  return proxy === undefined ? "" : ` through the proxy ${proxy.shown}`;
+}
+
+function nextOfProxy({ variable }: HttpProxy): string {
+  return `Check ${variable}, its login, and whether the proxy may reach the host. NO_PROXY names hosts that need no proxy.`;
+}
+
+function nextOfNetwork(code: string, { variable, proxy }: RequestContext): string {
   // Some of undici's parser errors have no code, so the name counts too.
   if (code.startsWith("HPE_") || code === "HTTPParserError")
     return `Check ${variable}: the server there does not speak HTTP.`;
   if (/CERT|TLS|SSL|VERIFY/.test(code)) {
     return "Check the server's certificate. For a private authority, set NODE_EXTRA_CA_CERTS to its file.";
   }
+  if (proxy !== undefined) return nextOfProxy(proxy);
   return `Check host and port of ${variable}, and the network (DNS, firewall, proxy).`;
 }
 

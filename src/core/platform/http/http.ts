@@ -1,5 +1,5 @@
-import { Pool } from "undici";
 import { type Clock, describeDuration, systemClock } from "../../base/clock.ts";
+import { type Connections, openConnections } from "../../base/dispatcher.ts";
 import { PlatformError, UsageError } from "../../base/errors.ts";
 import { Deadline, ResponseBody } from "./body.ts";
 import { type RequestContext, statusError, transportError } from "./errors.ts";
@@ -97,10 +97,10 @@ export class PlatformHttp {
   readonly #clock: Clock;
   readonly #timeouts: typeof TIMEOUTS;
   readonly #responseLimit: number;
-  readonly #pool: Pool;
+  readonly #connections: Connections;
   readonly #onResponse: (status: number | undefined) => void;
 
-  /** Throws `UsageError` for a base URL or key that no request can carry. */
+  /** Throws `UsageError` for a base URL, key or proxy that no request can use. */
   constructor(options: PlatformHttpOptions) {
     const { apiKey, organizationId, workspaceId, bearerToken } = options;
     this.#variable = options.variable ?? "USAGE_BASE_URL";
@@ -121,13 +121,13 @@ export class PlatformHttp {
       ...(organizationId === undefined ? {} : { "x-organization-id": organizationId }),
       ...(workspaceId === undefined ? {} : { "x-tenant-id": workspaceId }),
     };
-    this.#pool = new Pool(this.#base.origin, {
+    this.#connections = openConnections(this.#base, {
       connections: options.connections ?? 8,
-      allowH2: false,
-      headersTimeout: this.#timeouts.headersMs,
-      bodyTimeout: this.#timeouts.bodyMs,
-      connectTimeout: this.#timeouts.connectMs,
+      connectMs: this.#timeouts.connectMs,
     });
+    // The error page of a proxy may repeat its login.
+    const { password = "" } = this.#connections.proxy?.url ?? {};
+    if (password !== "") this.#noted(decodeURIComponent(password));
   }
 
   /** The response with status 200, its body unread. Throws `PlatformError` or the signal's reason. */
@@ -165,7 +165,7 @@ export class PlatformHttp {
 
   /** Ends every connection at once; a running request fails with `network` or `response_cut`. */
   async close(): Promise<void> {
-    await this.#pool.destroy();
+    await this.#connections.dispatcher.destroy();
   }
 
   async #send(target: URL, request: GetRequest | SendRequest, context: RequestContext) {
@@ -183,7 +183,8 @@ export class PlatformHttp {
       () => `no response began within ${describeDuration(headMs)}`,
     );
     try {
-      const response = await this.#pool.request({
+      const response = await this.#connections.dispatcher.request({
+        origin: target.origin,
         method: context.method,
         path: target.pathname + target.search,
         headers: {
@@ -196,7 +197,7 @@ export class PlatformHttp {
         },
         ...("body" in request ? { body: JSON.stringify(request.body) } : {}),
         headersTimeout: headersMs,
-        ...(request.headersMs === undefined ? {} : { bodyTimeout: headersMs }),
+        bodyTimeout: request.headersMs ?? this.#timeouts.bodyMs,
         signal: deadline.signal,
       });
       const { statusCode: status, headers, body: stream } = response;
@@ -254,11 +255,11 @@ export class PlatformHttp {
 
   #contextOf(target: URL, request: GetRequest | SendRequest): RequestContext {
     const url = this.#redact(target.origin + target.pathname + target.search);
-    const variable = this.#variable;
-    if (!("body" in request)) return { method: "GET", url, redact: this.#redact, variable };
+    const about = { url, variable: this.#variable, proxy: this.#connections.proxy };
+    if (!("body" in request)) return { ...about, method: "GET", redact: this.#redact };
     const { method, body, secrets = body, effect } = request;
     const redact: Redact = (text) => hideTexts(this.#redact(text), secrets);
-    return { method, url, redact, variable, effect };
+    return { ...about, method, redact, effect };
   }
 }
 
