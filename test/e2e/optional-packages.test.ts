@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
@@ -34,6 +34,22 @@ test("without optional packages usage is loaded and proven, and what needs one n
   expect(await inCopy("sync", "--inline")).toMatchObject({ code: 0, stderr: "" });
   expect(document(await inCopy("reconcile", "--json"))).toMatchObject([{ differences: [] }]);
   expect(await inCopy("export", "--view", "dim_workspace")).toMatchObject({ code: 0 });
+  const owners = join(release, "owners.yaml");
+  writeFileSync(
+    owners,
+    `rules: [{ owner: all }]\nroutes: [{ name: post, type: email, secret: USAGE_ROUTE_SMTP, from: a@b.example, to: [c@d.example] }]\n`,
+  );
+  const env = { ...envOf(made), USAGE_ROUTE_SMTP: "smtp://127.0.0.1:9" };
+  expect(await run(["owners", "apply", owners], env, { release })).toMatchObject({ code: 0 });
+  const missing = expect.stringContaining("cannot send mail from here: This needs the package nodemailer");
+  expect(document(await run(["doctor", "--json"], env, { release }))).toContainEqual(
+    expect.objectContaining({ check: "routes", status: "warn", code: "route_failed", finding: missing }),
+  );
+  expect(document(await run(["alerts", "--json"], env, { release }))).toMatchObject({
+    routes: [{ missing }],
+  });
+  // With the package, nothing is wrong with the route.
+  expect(document(await run(["alerts", "--json"], env))).toMatchObject({ routes: [{ missing: null }] });
   for (const [name, ...args] of [
     ["@modelcontextprotocol/server", "mcp"],
     ["hyparquet-writer", "export", "--view", "dim_workspace", "--format", "parquet"],

@@ -9,7 +9,16 @@ import { createServer as createTls, TLSSocket, type TlsOptions } from "node:tls"
 export type Manner = "well" | "refuses" | "redirects" | "lies" | "cuts" | "holds";
 
 /** `body`: of a POST, or a whole mail. */
-export type OnMessage = (message: { readonly path: string; readonly body: string }) => Manner;
+export type OnMessage = (message: ReceivedMessage) => Manner;
+
+export interface ReceivedMessage {
+  readonly path: string;
+  readonly body: string;
+  /** The header Authorization, or the initial response of AUTH PLAIN, decoded. */
+  readonly login?: string | undefined;
+  /** Name in EHLO. */
+  readonly hello?: string;
+}
 
 interface Receivers {
   /** Of the web: its paths are `/webhook`, `/slack` and `/pagerduty`. */
@@ -57,7 +66,7 @@ function webServer(onMessage: OnMessage) {
     const path = request.url ?? "";
     const body = await text(request).catch(() => undefined);
     if (body === undefined) return;
-    const manner = onMessage({ path, body });
+    const manner = onMessage({ path, body, login: request.headers.authorization });
     if (manner === "holds") return;
     if (manner === "cuts") return void response.destroy();
     if (manner === "refuses") return void response.writeHead(503).end();
@@ -69,6 +78,8 @@ function webServer(onMessage: OnMessage) {
 /** `from`: from the first byte, or once asked to. */
 interface MailTls extends TlsOptions {
   readonly from: "start" | "requested";
+  /** Mail is taken only after TLS and this login; another one is refused with a text that repeats it. */
+  readonly login?: string;
 }
 
 function mailServer(onMessage: OnMessage, tls: MailTls | undefined) {
@@ -88,27 +99,45 @@ function mailServer(onMessage: OnMessage, tls: MailTls | undefined) {
 /** As much of SMTP as a sender of one mail needs. */
 function talk(socket: Socket, onMessage: OnMessage, tls: MailTls | undefined, greeting?: string): void {
   let [waiting, mail] = ["", undefined as string | undefined];
+  let [hello, login] = ["", undefined as string | undefined];
+  const isSecure = socket instanceof TLSSocket;
   const say = (line: string) => void socket.write(`${line}\r\n`);
   socket.on("error", () => {});
   if (greeting !== undefined) say(greeting);
   const onCommand = (line: string) => {
     const command = line.slice(0, 4).toUpperCase();
-    if (command === "EHLO")
+    if (command === "EHLO") {
+      hello = line.slice(5);
       return say(
-        tls?.from === "requested" ? "250-receiver\r\n250 STARTTLS" : "250-receiver\r\n250 AUTH PLAIN",
+        isSecure || tls === undefined ? "250-receiver\r\n250 AUTH PLAIN" : "250-receiver\r\n250 STARTTLS",
       );
+    }
+    if (command === "MAIL" && tls?.login !== undefined && login === undefined)
+      return say("530 5.7.0 Must issue a STARTTLS command first");
     if (command === "DATA") {
       mail = "";
       return say("354 go on");
     }
     if (command === "QUIT") return void socket.end("221 bye\r\n");
-    if (command === "AUTH") return say("235 welcome");
+    if (command === "AUTH") {
+      const given = Buffer.from(line.split(" ")[2] ?? "", "base64")
+        .toString()
+        .split("\0")
+        .slice(1)
+        .join(":");
+      if (tls?.login !== undefined && given !== tls.login)
+        return say(
+          `535-5.7.8 No login ${line.split(" ")[2]} ${given}\r\n535 5.7.8 Ask postmaster@example.com`,
+        );
+      login = given;
+      return say("235 welcome");
+    }
     if (command !== "STAR") return say("250 ok");
     if (tls === undefined) return say("502 not here");
     say("220 go on");
     socket.removeAllListeners("data");
     const secure = new TLSSocket(socket, { ...tls, isServer: true });
-    talk(secure, onMessage, undefined);
+    talk(secure, onMessage, tls);
   };
   socket.on("data", (chunk) => {
     waiting += chunk.toString("utf8");
@@ -118,7 +147,7 @@ function talk(socket: Socket, onMessage: OnMessage, tls: MailTls | undefined, gr
       if (mail === undefined) onCommand(line);
       else if (line !== ".") mail += `${line.replace(/^\./, "")}\n`;
       else {
-        const manner = onMessage({ path: "mail", body: mail });
+        const manner = onMessage({ path: "mail", body: mail, hello, login });
         mail = undefined;
         if (manner === "cuts") socket.destroy();
         else if (manner !== "holds") say(manner === "well" ? "250 taken" : "451 not now");

@@ -35,19 +35,15 @@ const checked = (problemOf: (text: string) => string | undefined, text = z.strin
   });
 const HTTP = /^https?:$/;
 /** Must hold no password, because the command `config`, pages and error messages show it. */
-const httpUrl = checked((text) => {
+function httpProblem(text: string): string | undefined {
   const problem = urlProblem(text, HTTP, "is not an http or https URL");
   if (problem !== undefined) return problem;
   const { username, password, search } = new URL(text);
   if (username !== "" || password !== "") return "has a user name or password";
   return search === "" ? undefined : "has a query";
-});
-const webhookUrl = checked((text) => {
-  const problem = urlProblem(text, HTTP, "is not of the form https://host/path");
-  if (problem !== undefined) return problem;
-  const { username, password } = new URL(text);
-  return username + password === "" ? undefined : "has a user name or password, which is not sent";
-});
+}
+const httpUrl = checked(httpProblem);
+const webhookUrl = checked((text) => urlProblem(text, HTTP, "is not of the form https://host/path"));
 const postgresUrl = checked(postgresUrlProblem);
 const redisUrl = checked(redisUrlProblem);
 const listed = (text: string) => text.split(",").flatMap((word) => word.trim() || []);

@@ -93,6 +93,7 @@ async function test(
       receiver,
       signal,
       clock: systemClock,
+      webUrl: config.webUrl,
       withinMs: WITHIN_MS,
       deadline: AbortSignal.timeout(WITHIN_MS),
     });

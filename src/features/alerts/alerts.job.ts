@@ -2,6 +2,7 @@ import { CONTROL, defineJob, type FeatureJob } from "../../../jobs/job.ts";
 import type { Config } from "../../core/base/config.ts";
 import { endWaits } from "../owners/notifications.store.ts";
 import { conditionSettingsOf } from "./conditions.ts";
+import { reportRoutes } from "./report.ts";
 import { sendAlerts } from "./send-alerts.ts";
 
 const EVERY_MS = 60_000;
@@ -18,10 +19,15 @@ export function alertJobs(config: Config, slug: string): FeatureJob[] {
     ...CONTROL,
     name: "alert",
     options: { ...CONTROL.options, attempts: 1 },
-    handle: async ({ source, signal }) => {
+    handle: async ({ source, signal, log }) => {
       const created = await source.known();
-      // A restart may bring the setting whose lack made a route wait.
-      if (isFirst) await endWaits(created.store.db);
+      if (isFirst) {
+        const { db } = created.store;
+        // A restart may bring the setting whose lack made a route wait.
+        await endWaits(db);
+        for (const { name, missing } of await reportRoutes(db, config))
+          if (missing !== null) log.warn({ code: "route_failed", route: name }, missing);
+      }
       isFirst = false;
       const { notified, ended } = await sendAlerts(created, { ...settings, signal });
       return { notified, ended };

@@ -1,3 +1,5 @@
+import type { Connections } from "../../core/base/dispatcher.ts";
+import { UsageError } from "../../core/base/errors.ts";
 import { loadOptional } from "../../core/base/optional.ts";
 import { DeliveryError, type Receiver, type Sending, unanswered } from "../owners/receiver.ts";
 import { googleChatBody, pagerDutyEvent, slackBody, teamsBody, webhookBody } from "./bodies.ts";
@@ -32,11 +34,19 @@ export async function deliver(message: Message, sending: Sending): Promise<strin
 async function send(message: Message, sending: Sending, ends: AbortSignal): Promise<string> {
   const { receiver } = sending;
   if (receiver.type !== "email") return post(message, receiver, sending, ends);
-  const { sendMail } = await loadOptional(() => import("./mail.ts")).catch((error: Error) => {
-    const problem = `cannot send mail from here: ${error.message}`;
+  const problem = await whyNoMail();
+  if (problem !== undefined)
     throw new DeliveryError({ route: sending.route, problem, isCertain: true, retryable: false });
-  });
+  const { sendMail } = await import("./mail.ts");
   return sendMail(message, receiver, sending, ends);
+}
+
+/** Mail needs an optional package. Undefined: it is installed. */
+export function whyNoMail(): Promise<string | undefined> {
+  return loadOptional(() => import("./mail.ts")).then(
+    () => undefined,
+    (error: Error) => `cannot send mail from here: ${error.message.replace(/\.$/, "")}`,
+  );
 }
 
 type WebReceiver = Exclude<Receiver, { type: "email" }>;
@@ -62,6 +72,12 @@ const IS_TAKEN: Partial<Record<WebReceiver["type"], RegExp>> = {
   pagerduty: /"status"\s*:\s*"success"/,
 };
 
+function authorization(receiver: WebReceiver): Record<string, string> {
+  if (receiver.type === "pagerduty" || receiver.login === undefined) return {};
+  const { user, pass } = receiver.login;
+  return { authorization: `Basic ${Buffer.from(`${user}:${pass}`).toString("base64")}` };
+}
+
 async function post(
   message: Message,
   receiver: WebReceiver,
@@ -69,14 +85,19 @@ async function post(
   ends: AbortSignal,
 ): Promise<string> {
   // `status` reads incidents and sends nothing, so this is loaded here.
-  const { request } = await import("undici");
+  const { openConnections } = await import("../../core/base/dispatcher.ts");
   const isTaken = IS_TAKEN[receiver.type];
+  const { origin, pathname, search } = new URL(receiver.url);
+  let connections: Connections | undefined;
   let status: number;
   let text = "";
   try {
-    const response = await request(receiver.url, {
+    connections = openConnections(new URL(origin), { connections: 1, connectMs: sending.withinMs });
+    const response = await connections.dispatcher.request({
+      origin,
+      path: pathname + search,
       method: "POST",
-      headers: { "content-type": "application/json", "user-agent": "usage-etl" },
+      headers: { "content-type": "application/json", "user-agent": "usage-etl", ...authorization(receiver) },
       body: JSON.stringify(bodyOf(message, receiver)),
       // A limit between two bytes would let a slow receiver hold the job.
       signal: ends,
@@ -91,14 +112,27 @@ async function post(
       }
     }
   } catch (error) {
+    if (error instanceof UsageError)
+      throw new DeliveryError({
+        route: sending.route,
+        problem: `cannot be reached: ${error.message.slice(0, -1)}`,
+        isCertain: true,
+        retryable: false,
+      });
     // The address is secret, and the cause's message may have it.
-    throw unanswered(error, sending);
+    throw unanswered(error, sending, connections?.proxy);
+  } finally {
+    void connections?.dispatcher.destroy();
   }
+  // Within a tunnel only the receiver can answer.
+  const { proxy } = connections;
+  const through =
+    proxy === undefined || origin.startsWith("https:") ? "" : ` through the proxy ${proxy.shown}`;
   const refuse = (problem: string, retryable = false) =>
     new DeliveryError({ route: sending.route, problem, isCertain: true, retryable });
   if (status >= 300 && status < 400) throw refuse(`redirects (${status}), and no redirect is followed`);
   if (status < 200 || status >= 300)
-    throw refuse(`responded with ${status}`, status === 429 || status >= 500);
+    throw refuse(`responded with ${status}${through}`, status === 429 || status >= 500);
   if (isTaken?.test(text) === false) throw refuse(`responded with ${status}, but did not take the message`);
   return `responded with ${status}`;
 }

@@ -1,6 +1,9 @@
 import { connect } from "node:net";
+import { hostname } from "node:os";
 import { createTransport } from "nodemailer";
-import { DeliveryError, type Receiver, type Sending, unanswered } from "../owners/receiver.ts";
+import { excerptOf } from "../../core/platform/http/errors.ts";
+import { hideTexts } from "../../core/platform/http/redact.ts";
+import { DeliveryError, isHostName, type Receiver, type Sending, unanswered } from "../owners/receiver.ts";
 import { type Message, textOf } from "./message.ts";
 
 type MailReceiver = Extract<Receiver, { type: "email" }>;
@@ -10,17 +13,19 @@ interface Failure {
   readonly code?: string;
   readonly originalCode?: string;
   readonly responseCode?: number;
+  /** The server's text, which begins with the code. */
+  readonly response?: string;
 }
 
 const PORTS: Readonly<Record<string, number>> = { "smtps:": 465, "smtp:": 587 };
 
 /**
- * TLS from the first byte (`smtps:`) or by STARTTLS (`smtp:`), which only a server on this machine may lack. Error:
- * `route_failed`.
+ * TLS from the first byte (`smtps:`) or by STARTTLS (`smtp:`). Only a server on this machine may lack it, or have a
+ * certificate that is not valid. Error: `route_failed`.
  */
 export async function sendMail(
   message: Message,
-  { server, login, from, to }: MailReceiver,
+  { server, name, login, from, to }: MailReceiver,
   sending: Sending,
   ends: AbortSignal,
 ): Promise<string> {
@@ -40,7 +45,9 @@ export async function sendMail(
     port,
     secure: isSecure,
     requireTLS: !isSecure && !isHere,
-    ignoreTLS: !isSecure && isHere,
+    opportunisticTLS: isHere,
+    tls: { rejectUnauthorized: !isHere },
+    name: name ?? ownName(sending.webUrl),
     ...(login === undefined ? {} : { auth: { ...login } }),
     getSocket: (_, use) => {
       socket.once("connect", () => use(null, { connection: socket }));
@@ -64,22 +71,36 @@ export async function sendMail(
       return `responded with ${response.slice(0, 3)}, but refuses ${to.length - accepted.length} of ${to.length} addresses`;
     return `responded with ${response.slice(0, 3)}`;
   } catch (error) {
-    const { responseCode, code, originalCode = "" } = error as Failure;
+    const { responseCode, response = "", code, originalCode = "" } = error as Failure;
     const { route, deadline } = sending;
+    const said = withoutLogin(response, login);
     if (!deadline.aborted && (code === "ETLS" || /^ERR_(SSL|TLS)_|CERT|SIGNATURE/.test(originalCode)))
       throw new DeliveryError({
         route,
-        problem: "offers no TLS, or none with a valid certificate",
+        problem: `offers no TLS, or none with a valid certificate${said === "" ? "" : ` (${said})`}`,
         isCertain: true,
         retryable: false,
       });
     if (responseCode === undefined || deadline.aborted) throw unanswered(error, sending);
-    // The response may repeat a login or an address.
-    const about = code === "EAUTH" ? "refuses the login" : `responded with ${responseCode}`;
+    const about = code === "EAUTH" ? `refuses the login: ${said}` : `responded with ${said}`;
     throw new DeliveryError({ route, problem: about, isCertain: true, retryable: responseCode < 500 });
   } finally {
     ends.removeEventListener("abort", end);
     transport.close();
     socket.destroy();
   }
+}
+
+/** Relays refuse the names of a loopback address, which nodemailer would give. */
+function ownName(webUrl: string | undefined): string | undefined {
+  const host = webUrl === undefined ? "" : new URL(webUrl).hostname;
+  return [host, hostname()].find((one) => isHostName(one) && one !== "localhost");
+}
+
+/** One line. Everybody who may see the pages reads it, so it shows no login and no e-mail address. */
+function withoutLogin(response: string, login: MailReceiver["login"]): string {
+  const { user = "", pass = "" } = login ?? {};
+  const sent = [user, pass, `\0${user}\0${pass}`];
+  const secrets = [...sent, ...sent.map((text) => Buffer.from(text).toString("base64"))];
+  return excerptOf(response, (text) => hideTexts(text, secrets).replace(/\S+@\S+/g, "[redacted]"));
 }

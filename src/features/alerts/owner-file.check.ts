@@ -2,9 +2,10 @@ import type { Config } from "../../core/base/config.ts";
 import { readGiven } from "../../core/base/given-file.ts";
 import { counted, linesShown } from "../../core/base/printable.ts";
 import type { Store } from "../../core/store/db/database.ts";
-import { type Notes, problemOf } from "../../terminal/check.ts";
+import { type Notes, noteProxy, problemOf } from "../../terminal/check.ts";
 import { routesOfNobody } from "../owners/alert-routes.store.ts";
 import { appliedOwners, idleBudgets, idleRules } from "../owners/owners.store.ts";
+import { receiverOf } from "../owners/receiver.ts";
 import { reportRoutes } from "./report.ts";
 
 export async function checkOwners(config: Config, store: Store | undefined, notes: Notes): Promise<void> {
@@ -47,6 +48,8 @@ export async function checkOwners(config: Config, store: Store | undefined, note
 
 async function checkRoutes(db: Store["db"], config: Config, notes: Notes): Promise<void> {
   for (const route of await reportRoutes(db, config)) {
+    const receiver = route.missing === null ? receiverOf(route, config.routeSecrets) : undefined;
+    if (receiver !== undefined && receiver.type !== "email") noteProxy(new URL(receiver.url), notes);
     const failed = route.states.find(({ failures }) => failures > 0);
     if (route.missing === null && failed === undefined) continue;
     const problem = route.missing ?? `the last message did not arrive: it ${failed?.problem}`;

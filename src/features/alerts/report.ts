@@ -4,6 +4,7 @@ import type { Route } from "../owners/alert-route.ts";
 import { listNotifications, type RouteState, routeStates } from "../owners/notifications.store.ts";
 import { allRoutes, routeProblem } from "../owners/receiver.ts";
 import { conditionSettingsOf, type Incident, idOf, openIncidents } from "./conditions.ts";
+import { whyNoMail } from "./deliver.ts";
 
 /** Null: it is unknown whether the message arrived. */
 interface Notified {
@@ -75,9 +76,10 @@ export async function reportRoutes(
   const routes = await allRoutes(db, routeSecrets);
   const states = await routeStates(db);
   const notifications = await listNotifications(db);
+  const mailProblem = routes.some(({ type }) => type === "email") ? await whyNoMail() : undefined;
   return routes.map((route) => ({
     ...route,
-    missing: routeProblem(route, routeSecrets) ?? null,
+    missing: routeProblem(route, routeSecrets) ?? (route.type === "email" ? mailProblem : undefined) ?? null,
     lastMessage:
       notifications
         .flatMap((one) => (one.route === route.name ? (one.notifiedAt ?? []) : []))

@@ -111,7 +111,9 @@ async function notifyRoute(
     return { notified: 0, ended: 0 };
   try {
     const receiver = receiverOf(route, settings.secrets);
-    const sending = { route, receiver, withinMs, deadline: AbortSignal.timeout(withinMs), clock, signal };
+    const { webUrl } = settings;
+    const deadline = AbortSignal.timeout(withinMs);
+    const sending = { route, receiver, withinMs, deadline, clock, signal, webUrl };
     // Read again: under the claim no other process changes them.
     const changes = changesFor(route, conditions, await listNotifications(db, claim));
     const batches = receiver.type === "pagerduty" ? changes.map((one) => [one]) : [changes];

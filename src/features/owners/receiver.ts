@@ -1,5 +1,6 @@
 import type { Clock } from "../../core/base/clock.ts";
 import { UnreachableError } from "../../core/base/errors.ts";
+import { type HttpProxy, proxyRefusal } from "../../core/base/proxy.ts";
 import type { Secret } from "../../core/base/secret.ts";
 import { isCut, NOT_ENCODED } from "../../core/base/url.ts";
 import type { Database } from "../../core/store/db/database.ts";
@@ -8,15 +9,26 @@ import { listRoutes } from "./alert-routes.store.ts";
 
 /** Its secrets must not reach an error. */
 export type Receiver =
-  | { readonly type: "webhook" | "slack" | "teams" | "google_chat"; readonly url: string }
+  | {
+      readonly type: "webhook" | "slack" | "teams" | "google_chat";
+      readonly url: string;
+      readonly login: Login | undefined;
+    }
   | { readonly type: "pagerduty"; readonly url: string; readonly key: string }
   | {
       readonly type: "email";
       readonly server: URL;
-      readonly login: { readonly user: string; readonly pass: string } | undefined;
+      /** Name in EHLO. Undefined: the address has none. */
+      readonly name: string | undefined;
+      readonly login: Login | undefined;
       readonly from: string;
       readonly to: readonly string[];
     };
+
+interface Login {
+  readonly user: string;
+  readonly pass: string;
+}
 
 const PAGERDUTY_URL = "https://events.pagerduty.com/v2/enqueue";
 
@@ -49,12 +61,14 @@ export function receiverOf(route: Route, secrets: ReadonlyMap<string, Secret>): 
   if (/:\/\//.test(value) && isCut(value)) throw refuse(NOT_ENCODED);
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (type === "email") {
-    const isMail = /^smtps?:$/.test(url?.protocol ?? "") && /^\/?$/.test(`${url?.pathname}${url?.search}`);
+    const isMail = /^smtps?:$/.test(url?.protocol ?? "") && /^\/?$/.test(url?.pathname ?? "");
+    const [, name] = /^\?name=([^&]*)$/.exec(url?.search ?? "") ?? [];
+    const isNamed = url?.search === "" || (name !== undefined && isHostName(name));
     // A login without a user would not be sent.
     const isWhole = url?.hostname !== "" && (url?.username !== "" || url.password === "");
-    if (url === undefined || !isMail || !isWhole)
-      throw refuse("is not of the form smtps://user:password@host");
-    return { type, server: url, login: loginOf(url), from: sender ?? "", to: recipients };
+    if (url === undefined || !isMail || !isNamed || !isWhole)
+      throw refuse("is not of the form smtps://user:password@host, which may end with ?name=HOST");
+    return { type, server: url, name, login: loginOf(url), from: sender ?? "", to: recipients };
   }
   const isWeb = /^https?:\/\//i.test(value) && url !== undefined;
   if (type === "pagerduty") {
@@ -66,12 +80,18 @@ export function receiverOf(route: Route, secrets: ReadonlyMap<string, Secret>): 
     url.username = "";
     return { type, url: url.href, key };
   }
-  if (!isWeb || url.username + url.password !== "") throw refuse("is not of the form https://host/path");
-  return { type, url: url.href };
+  if (!isWeb) throw refuse("is not of the form https://host/path");
+  const login = loginOf(url);
+  Object.assign(url, { username: "", password: "" });
+  return { type, url: url.href, login };
 }
 
-function loginOf({ username, password }: URL) {
-  if (username === "") return undefined;
+export function isHostName(name: string): boolean {
+  return /^(?!-)[a-z\d-]+(\.[a-z\d-]+)*$/i.test(name) && /[a-z]/i.test(name);
+}
+
+function loginOf({ username, password }: URL): Login | undefined {
+  if (username + password === "") return undefined;
   return { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
 }
 
@@ -109,6 +129,8 @@ export interface Sending {
   readonly withinMs: number;
   readonly signal: AbortSignal | undefined;
   readonly clock: Pick<Clock, "wait">;
+  /** Address of the pages, whose host names this program in mail. */
+  readonly webUrl: string | undefined;
 }
 
 /** No connection was made, so nothing was sent. */
@@ -117,12 +139,16 @@ const UNSENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH"
 export function unanswered(
   error: unknown,
   { route, deadline, withinMs }: Pick<Sending, "route" | "deadline" | "withinMs">,
+  proxy?: HttpProxy,
 ): DeliveryError {
   const { code = "no code" } = error as { code?: string };
+  const refusal = proxy === undefined ? undefined : proxyRefusal(error);
+  const why = refusal === undefined ? code : `it refuses with ${refusal}`;
+  const through = proxy === undefined ? "" : ` through the proxy ${proxy.shown}`;
   return new DeliveryError({
     route,
-    problem: deadline.aborted ? `does not respond within ${withinMs / 1000} s` : `does not respond (${code})`,
-    isCertain: !deadline.aborted && UNSENT.has(code),
+    problem: `does not respond${through} ${deadline.aborted ? `within ${withinMs / 1000} s` : `(${why})`}`,
+    isCertain: !deadline.aborted && (UNSENT.has(code) || refusal !== undefined),
     retryable: true,
   });
 }

@@ -113,10 +113,9 @@ test.each([
     for (const url of [urlOf(secret), urlOf(encodeURIComponent(secret))]) {
       const read = readHidden({ USAGE_ALERT_WEBHOOK_URL: url }, secret);
       if ("said" in read) continue;
-      // No webhook would be sent a login.
-      const sent = new URL(url);
-      expect([sent.username, sent.password, sent.hash]).toEqual(["", "", ""]);
-      expect(decodeURIComponent(sent.pathname + sent.search)).toContain(secret);
+      const { username, password, pathname, search, hash } = new URL(url);
+      expect(hash).toBe("");
+      expect(decodeURIComponent(`${username}:${password} ${pathname}${search}`)).toContain(secret);
     }
   }
 });
@@ -124,7 +123,7 @@ test.each([
 test("a webhook of Teams may have an @ in its path, after a host without a port", () => {
   const url = "https://acme.webhook.office.com/webhookb2/8ea@5b3/IncomingWebhook/q7Zk/3W9Xv";
   expect(readHidden({ USAGE_ALERT_WEBHOOK_URL: url }, "q7Zk3W9Xv")).toHaveProperty("value");
-  expect(receive("teams", url)).toEqual({ value: { type: "teams", url } });
+  expect(receive("teams", url)).toEqual({ value: { type: "teams", url, login: undefined } });
   for (const cut of ["http://user:42/W9Xv@hooks.example/x", "https://hooks.example:42/W9Xv@x/y"])
     expect(receive("teams", cut)).toHaveProperty("said");
 });
@@ -151,16 +150,34 @@ test("a mail server's login is the one that was meant, or is refused without a p
   );
 });
 
-test.each(["webhook", "slack", "teams", "google_chat", "pagerduty"] as const)(
-  "a route of type %s sends no login that nobody would read",
+test.each(["webhook", "slack", "teams", "google_chat"] as const)(
+  "the login of a route of type %s is the one that was meant, apart from its address, or is refused",
   (type) => {
-    for (const password of PASSWORDS) {
-      const read = receive(type, `https://user:${password}@hooks.example/x`);
-      if ("said" in read) expectHidden(read.said, password, "the refusal");
-      else expect.fail(`${type} takes the password ${password}`);
-    }
+    eachUrl(
+      (login) => `https://user:${login}@hooks.example/x`,
+      (url, password) => {
+        readHidden({ USAGE_ROUTE_ALL: url }, password);
+        const read = receive(type, url);
+        if ("said" in read) expectHidden(read.said, password, "the refusal");
+        else
+          expect(read.value).toEqual({
+            type,
+            url: "https://hooks.example/x",
+            login: { user: "user", pass: password },
+          });
+        return "value" in read;
+      },
+    );
   },
 );
+
+test("a route of type pagerduty sends no login that nobody would read", () => {
+  for (const password of PASSWORDS) {
+    const read = receive("pagerduty", `https://user:${password}@hooks.example/x`);
+    if ("said" in read) expectHidden(read.said, password, "the refusal");
+    else expect.fail(`the password ${password} is taken`);
+  }
+});
 
 test.each([
   (secret: string) => `s3://AKIA:${secret}@bucket/prefix`,

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { hostname } from "node:os";
 import tls from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
 import { Secret } from "../../../../src/core/base/secret.ts";
@@ -10,8 +11,9 @@ import { alertOf, messageOf } from "../../../../src/features/alerts/message.ts";
 import type { Route, RouteType } from "../../../../src/features/owners/alert-route.ts";
 import { receiverOf, routeProblem } from "../../../../src/features/owners/receiver.ts";
 import { createAuthority } from "../../../support/certificates.ts";
+import { setProxies, startForwardProxy } from "../../../support/forward-proxy.ts";
 import { listenInTest } from "../../../support/listen.ts";
-import { type Manner, openReceivers } from "../../../support/receivers.ts";
+import { type Manner, openReceivers, type ReceivedMessage } from "../../../support/receivers.ts";
 
 /** What receivers respond decides whether a message has arrived, and no response shows a secret. */
 
@@ -44,7 +46,7 @@ const routeOf = (type: RouteType): Route => ({
 });
 
 async function listen(mail?: Parameters<typeof openReceivers>[1]) {
-  const got: { path: string; body: string }[] = [];
+  const got: ReceivedMessage[] = [];
   const responses: Manner[] = [];
   const receivers = await openReceivers((message) => {
     got.push(message);
@@ -59,7 +61,15 @@ async function listen(mail?: Parameters<typeof openReceivers>[1]) {
     pagerduty: `${receivers.webUrl.replace("//", `//${SECRET}@`)}/pagerduty`,
     email: `smtp://127.0.0.1:${receivers.smtpPort}`,
   };
-  const send = (type: RouteType, { message = firing, withinMs = 20_000, url = urls[type] } = {}) => {
+  const send = (
+    type: RouteType,
+    {
+      message = firing,
+      withinMs = 20_000,
+      url = urls[type],
+      webUrl = "https://usage.example.com/" as string | undefined,
+    } = {},
+  ) => {
     const route = routeOf(type);
     const receiver = receiverOf(route, new Map([["USAGE_ROUTE_ONE", new Secret(url)]]));
     const deadline = AbortSignal.timeout(withinMs);
@@ -69,10 +79,17 @@ async function listen(mail?: Parameters<typeof openReceivers>[1]) {
       deadline,
       withinMs,
       signal: undefined,
+      webUrl,
       clock: { wait: async () => {} },
     });
   };
-  return { send, got, responses, smtpPort: receivers.smtpPort };
+  return {
+    send,
+    got,
+    responses,
+    smtpPort: receivers.smtpPort,
+    webPort: Number(new URL(receivers.webUrl).port),
+  };
 }
 
 const LINK = "https://usage.example.com/owners?source=default";
@@ -208,7 +225,7 @@ test.each(["start", "requested"] as const)(
     const scheme = from === "start" ? "smtps" : "smtp";
     const url = `${scheme}://ada:${SECRET}@localhost:${smtpPort}`;
     await expect(send("email", { url })).rejects.toMatchObject({
-      message: "Route one offers no TLS, or none with a valid certificate.",
+      message: expect.stringMatching(/offers no TLS, or none with a valid certificate/),
       isCertain: true,
     });
     const before = tls.getCACertificates("default");
@@ -222,18 +239,116 @@ test.each(["start", "requested"] as const)(
 test("mail to a server without TLS is not sent, but on this machine", async () => {
   const { send, got, smtpPort } = await listen();
   await expect(send("email", { url: `smtp://localhost:${smtpPort}` })).rejects.toMatchObject({
-    message: "Route one offers no TLS, or none with a valid certificate.",
+    message: "Route one offers no TLS, or none with a valid certificate (502 not here).",
   });
   expect(got).toEqual([]);
 });
 
+test("a relay on this machine that requires STARTTLS and a login gets both, whatever its certificate", async () => {
+  const { cert, key } = createAuthority().issue("relay.test");
+  const login = `ada@example.com:${SECRET}`;
+  const tls = { cert: readFileSync(cert), key: readFileSync(key), from: "requested", login } as const;
+  const { send, got, smtpPort } = await listen({ tls });
+  const url = (user: string) => `smtp://${user}127.0.0.1:${smtpPort}`;
+  expect(await send("email", { url: url(`ada%40example.com:${SECRET}@`) })).toBe("responded with 250");
+  expect(got[0]?.login).toBe(login);
+  await expect(send("email", { url: url("") })).rejects.toMatchObject({
+    message: "Route one responded with 530 5.7.0 Must issue a STARTTLS command first.",
+    isCertain: true,
+  });
+  const wrong = await send("email", { url: url(`bob%40example.com:wrong-${SECRET}@`) }).catch(
+    (thrown) => thrown,
+  );
+  expect(wrong.message).toMatch(
+    /refuses the login: 535-5\.7\.8 No login \[redacted\].* Ask postmaster\[redacted\]/,
+  );
+  const encoded = Buffer.from(`\0bob@example.com\0wrong-${SECRET}`).toString("base64");
+  for (const secret of ["sesame", "@example.com", encoded, encoded.slice(0, 20)])
+    expect(wrong.message).not.toContain(secret);
+  expect(got).toHaveLength(1);
+});
+
+test.each([
+  ["", "https://usage.example.com/", "usage.example.com"],
+  ["?name=mail-7.corp.example", "https://usage.example.com/", "mail-7.corp.example"],
+  ["", "http://10.1.2.3:9464", hostname()],
+  ["", "http://localhost:9464", hostname()],
+])("a mail server is greeted with a name that relays take (%s, %s)", async (query, webUrl, name) => {
+  const { send, got, smtpPort } = await listen();
+  await send("email", { url: `smtp://127.0.0.1:${smtpPort}${query}`, webUrl });
+  expect(got[0]?.hello).toBe(name);
+});
+
+test.each(["webhook", "slack", "teams", "google_chat"] as const)(
+  "the login in the address of a %s is sent as basic authentication, and shown nowhere",
+  async (type) => {
+    const { send, got, responses, webPort } = await listen();
+    const url = `http://ada%40corp:${SECRET}%2F%3A@127.0.0.1:${webPort}/${type}`;
+    await send(type, { url });
+    expect(got[0]).toMatchObject({ path: `/${type}` });
+    expect(got[0]?.login).toBe(`Basic ${Buffer.from(`ada@corp:${SECRET}/:`).toString("base64")}`);
+    responses.push("redirects");
+    const error = await send(type, { url }).catch((thrown) => thrown);
+    expect(`${error.message} ${error.next} ${error.stack} ${error.cause}`).not.toMatch(/sesame|corp/);
+  },
+);
+
+test("a receiver is reached through the proxy of the environment, and a proxy that refuses is named", async () => {
+  const { send, got, webPort } = await listen();
+  const proxy = await startForwardProxy({ hosts: { "hooks.test:80": webPort }, login: "ada:pass@1" });
+  setProxies({ HTTP_PROXY: proxy.url.replace("//", "//ada:pass%401@"), HTTPS_PROXY: proxy.url });
+  const url = `http://bob:${SECRET}@hooks.test/webhook?key=1`;
+  expect(await send("webhook", { url })).toBe("responded with 200");
+  expect(got[0]).toMatchObject({ path: "/webhook?key=1", login: expect.stringMatching(/^Basic /) });
+  const messageOfError = async (to: string, withinMs = 20_000) => {
+    const error = await send("webhook", { url: to, withinMs }).catch((thrown) => thrown);
+    expect(error).toMatchObject({ code: "route_failed" });
+    expect(`${error.message} ${error.next}`).not.toMatch(/sesame|hooks|pass@1|pass%40/);
+    return { message: error.message, isCertain: error.isCertain };
+  };
+  const https = `https://hooks.test/${SECRET}`;
+  expect(await messageOfError(https)).toEqual({
+    message: `Route one does not respond through the proxy ${proxy.url} (HTTPS_PROXY) (it refuses with 407).`,
+    isCertain: true,
+  });
+  proxy.manner = 403;
+  expect((await messageOfError(url)).message).toBe(
+    `Route one responded with 403 through the proxy ${proxy.url} (HTTP_PROXY).`,
+  );
+  proxy.manner = "silent";
+  setProxies({ HTTPS_PROXY: proxy.url });
+  expect(await messageOfError(https, 300)).toEqual({
+    message: `Route one does not respond through the proxy ${proxy.url} (HTTPS_PROXY) within 0.3 s.`,
+    isCertain: false,
+  });
+  setProxies({ HTTPS_PROXY: "http://ada:pass/@1@127.0.0.1:9" });
+  expect((await messageOfError(https)).message).toMatch(
+    /cannot be reached: HTTPS_PROXY (is not of|has a character)/,
+  );
+  setProxies({ HTTPS_PROXY: "http://ada:pass%401@127.0.0.1:9" });
+  expect(await messageOfError(https)).toEqual({
+    message: "Route one does not respond through the proxy http://127.0.0.1:9 (HTTPS_PROXY) (ECONNREFUSED).",
+    isCertain: true,
+  });
+});
+
+const MAIL_FORM =
+  "USAGE_ROUTE_ONE is not of the form smtps://user:password@host, which may end with ?name=HOST";
+
 test.each([
   ["webhook", "ftp://host/path", "USAGE_ROUTE_ONE is not of the form https://host/path"],
   ["slack", SECRET, "USAGE_ROUTE_ONE is not of the form https://host/path"],
-  ["email", "https://host", "USAGE_ROUTE_ONE is not of the form smtps://user:password@host"],
+  ["webhook", `https://ada:${SECRET}@host/path`, undefined],
+  ["google_chat", `https://ada:${SECRET}/x@host/path`, `USAGE_ROUTE_ONE ${NOT_ENCODED}`],
+  ["email", "https://host", MAIL_FORM],
+  ["email", "smtp://host?name=mail-1.example.com", undefined],
+  ["email", "smtp://host?name=10.0.0.1", MAIL_FORM],
+  ["email", "smtp://host?name=", MAIL_FORM],
+  ["email", "smtp://host?name=a.test&name=b.test", MAIL_FORM],
+  ["email", "smtp://host?pool=1", MAIL_FORM],
   ["email", `smtp://ada:${SECRET}%@host`, `USAGE_ROUTE_ONE ${NOT_ENCODED}`],
   ["email", `smtp://ada:${SECRET}%25@host`, undefined],
-  ["email", `smtp://:${SECRET}@host`, "USAGE_ROUTE_ONE is not of the form smtps://user:password@host"],
+  ["email", `smtp://:${SECRET}@host`, MAIL_FORM],
   ["pagerduty", "a key", "USAGE_ROUTE_ONE is not an integration key, nor https://KEY@host/path"],
   ["pagerduty", SECRET, undefined],
 ] as const)("a setting of type %s is checked: %s", (type, value, problem) => {
