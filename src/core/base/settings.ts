@@ -44,6 +44,12 @@ function httpProblem(text: string): string | undefined {
 }
 const httpUrl = checked(httpProblem);
 const webhookUrl = checked((text) => urlProblem(text, HTTP, "is not of the form https://host/path"));
+/** Pages link to each other from the root of their host. */
+const webUrl = checked((text) => {
+  const problem = httpProblem(text);
+  if (problem !== undefined || new URL(text).pathname === "/") return problem;
+  return "has a path, and the pages work only at the root of a host: give them a name of their own, such as https://usage.example.com";
+});
 const postgresUrl = checked(postgresUrlProblem);
 const redisUrl = checked(redisUrlProblem);
 const listed = (text: string) => text.split(",").flatMap((word) => word.trim() || []);
@@ -227,8 +233,8 @@ export const SETTINGS = {
     "Token of viewers for the pages, 16 characters or more. They see no e-mail addresses and no forms.",
   ),
   USAGE_WEB_URL: setting(
-    httpUrl.optional(),
-    "Address of the pages for links in alerts, such as https://usage.example.com. Unset: alerts name commands.",
+    webUrl.optional(),
+    "Address of the pages for links in alerts, such as https://usage.example.com, without a path. Unset: alerts name commands.",
   ),
   USAGE_WEB_USER_HEADER: setting(
     z

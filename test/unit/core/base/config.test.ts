@@ -217,6 +217,20 @@ test.each([
   expect(readConfig({ DATABASE_URL: url }).databaseUrl?.reveal()).toBe(url);
 });
 
+test("the pages work at the root of a host only, so a path in their address is refused with what to do", () => {
+  const read = (USAGE_WEB_URL: string) => readConfig({ ...SOURCE, USAGE_WEB_URL }).webUrl;
+  for (const good of ["https://tools.example.com", "https://tools.example.com/", "http://10.0.0.7:9464"])
+    expect(read(good)).toBe(good);
+  for (const bad of [
+    "https://tools.example.com/usage-etl",
+    "http://10.0.0.7:9464//",
+    "https://tools.example.com/a/",
+  ])
+    expect(problemsOf({ ...SOURCE, USAGE_WEB_URL: bad })).toEqual([
+      expect.stringMatching(/^USAGE_WEB_URL has a path.*give them a name of their own/),
+    ]);
+});
+
 test("blanks and line ends around a value of the environment do not count", () => {
   const given = {
     ...SOURCE,
