@@ -1,7 +1,6 @@
-import { Readable } from "node:stream";
-import type { ReadableStream } from "node:stream/web";
-import type { McpHttpHandler } from "@modelcontextprotocol/server";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { reasonOf } from "../../core/base/errors.ts";
+import { isTooDeep } from "../../core/base/json.ts";
 import { loadOptional, PackageMissingError } from "../../core/base/optional.ts";
 import { accessOf, isFromElsewhere, isOwnHost, type Role } from "../../web/access.ts";
 import type { WebServices } from "../../web/routes.ts";
@@ -15,21 +14,12 @@ export async function addMcp(app: FastifyInstance, services: WebServices): Promi
   const access = accessOf(config);
   const wrong = new WrongTries(clock);
   const roles = new WeakMap<FastifyRequest, Role>();
-  const handlers = new Map<Role, McpHttpHandler>();
   /** Loaded for the first request: most services get none. */
-  const handlerOf = async (role: Role) => {
-    const { createMcpHandler } = await loadOptional(() => import("@modelcontextprotocol/server"));
+  const exchangeOf = async (role: Role) => {
+    const { exchange } = await loadOptional(() => import("./exchange.ts"));
     const { mcpServer } = await import("./server.ts");
     const reader = role === "viewer" ? "usage_reader_masked" : "usage_reader";
-    const handler =
-      handlers.get(role) ??
-      createMcpHandler(() => mcpServer({ config, store, db, reader }, log), {
-        // There is nothing to listen for: nothing here changes while a client is connected.
-        maxSubscriptions: 0,
-        maxRequestBodySize: LARGEST_BODY,
-      });
-    handlers.set(role, handler);
-    return handler;
+    return exchange(() => mcpServer({ config, store, db, reader }, log));
   };
   await app.register(async (mcp) => {
     mcp.addHook("onRequest", async (request, reply) => {
@@ -59,24 +49,52 @@ export async function addMcp(app: FastifyInstance, services: WebServices): Promi
       reply.header("www-authenticate", 'Bearer realm="usage-etl"');
       return refuse(401, "unauthorized", LOG_IN);
     });
-    mcp.setErrorHandler((error, _request, reply) => {
+    mcp.removeAllContentTypeParsers();
+    mcp.addContentTypeParser("*", { parseAs: "string", bodyLimit: LARGEST_BODY }, (_, body, done) =>
+      done(null, body),
+    );
+    mcp.setErrorHandler<FastifyError>((error, _request, reply) => {
       if (error instanceof PackageMissingError) return sendPackageMissing(reply, error);
-      throw error;
+      const { statusCode = 500, message } = error;
+      if (statusCode < 500) return sendError(reply, statusCode, INVALID_REQUEST, message);
+      log.warn({ code: "unexpected", reason: reasonOf(error) }, "mcp");
+      return sendError(
+        reply,
+        statusCode,
+        INTERNAL_ERROR,
+        "An unexpected error: the log of the service has it.",
+      );
     });
-    mcp.route({
-      method: ["GET", "POST", "DELETE"],
-      url: PATH,
-      handler: async (request, reply) => {
-        const role = roles.get(request);
-        if (role === undefined) throw new Error("a request passed the guard unseen");
-        const handler = await handlerOf(role);
-        return sendOn(reply, await handler.fetch(...toWebRequest(request, reply)));
-      },
+    mcp.all(PATH, async (request, reply) => {
+      const role = roles.get(request);
+      if (role === undefined) throw new Error("a request passed the guard unseen");
+      if (request.method !== "POST") {
+        reply.header("allow", "POST");
+        return sendError(
+          reply,
+          405,
+          INVALID_REQUEST,
+          "Send messages with POST. There is no stream to listen to.",
+        );
+      }
+      if (isTooDeep(String(request.body)))
+        return sendError(reply, 400, PARSE_ERROR, "The JSON is nested too deep.");
+      const left = new AbortController();
+      reply.raw.once("close", () => left.abort());
+      const respond = await exchangeOf(role);
+      return send(request, reply, await respond(toWebRequest(request, left.signal)));
     });
-    mcp.addHook("onClose", async () => {
-      for (const handler of handlers.values()) await handler.close();
-    });
+    mcp.all(`${PATH}/*`, async (_, reply) =>
+      sendError(reply, 404, INVALID_REQUEST, `Send messages to ${PATH}.`),
+    );
   });
+}
+
+/** https://www.jsonrpc.org/specification#error_object */
+const [PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR] = [-32_700, -32_600, -32_603];
+
+function sendError(reply: FastifyReply, status: number, code: number, message: string): FastifyReply {
+  return reply.code(status).send({ jsonrpc: "2.0", id: null, error: { code, message } });
 }
 
 const OFF =
@@ -91,26 +109,32 @@ function isOwnOrigin({ headers: { origin } }: FastifyRequest): boolean {
   return origin === undefined || (URL.canParse(origin) && isOwnHost(new URL(origin).host));
 }
 
-function toWebRequest(request: FastifyRequest, reply: FastifyReply): Parameters<McpHttpHandler["fetch"]> {
-  const left = new AbortController();
-  reply.raw.once("close", () => left.abort());
+function toWebRequest(request: FastifyRequest, signal: AbortSignal): Request {
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers)) {
     if (value !== undefined) headers.set(name, [value].flat().join(", "));
   }
-  const isPost = request.method === "POST";
-  const body = isPost ? JSON.stringify(request.body ?? null) : null;
+  // Many clients accept one of both, or anything. `send` gives them what they accept.
+  headers.set("accept", "application/json, text/event-stream");
   // Only its path is read. The Host header comes from outside.
-  const requested = new Request(`http://127.0.0.1${PATH}`, {
-    method: request.method,
+  return new Request(`http://127.0.0.1${PATH}`, {
+    method: "POST",
     headers,
-    body,
-    signal: left.signal,
+    body: String(request.body ?? ""),
+    signal,
   });
-  return isPost ? [requested, { parsedBody: request.body }] : [requested];
 }
 
-function sendOn(reply: FastifyReply, { status, headers, body }: Response): FastifyReply {
-  reply.code(status).headers(Object.fromEntries(headers));
-  return body === null ? reply.send() : reply.send(Readable.fromWeb(body as ReadableStream));
+/** As JSON, or as a stream of one event for a client that accepts nothing else. */
+async function send({ headers: { accept } }: FastifyRequest, reply: FastifyReply, response: Response) {
+  const text = await response.text();
+  const isStream =
+    response.ok &&
+    text !== "" &&
+    /text\/event-stream/.test(accept ?? "") &&
+    !/json|\*\/\*/.test(accept ?? "");
+  reply.code(response.status).headers(Object.fromEntries(response.headers));
+  return isStream
+    ? reply.type("text/event-stream").send(`event: message\ndata: ${text}\n\n`)
+    : reply.send(text);
 }

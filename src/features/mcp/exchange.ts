@@ -1,0 +1,25 @@
+import {
+  createMcpHandler,
+  isLegacyRequest,
+  type McpServer,
+  WebStandardStreamableHTTPServerTransport,
+} from "@modelcontextprotocol/server";
+
+/**
+ * Responds to a message of any revision of the protocol with one JSON. There is no session and nothing to listen for: nothing
+ * here changes while a client is connected.
+ */
+export function exchange(serverOf: () => McpServer): (request: Request) => Promise<Response> {
+  const newest = createMcpHandler(serverOf, { legacy: "reject", maxSubscriptions: 0 });
+  return async (request) => {
+    if (!(await isLegacyRequest(request))) return newest.fetch(request);
+    const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
+    const server = serverOf();
+    await server.connect(transport);
+    try {
+      return await transport.handleRequest(request);
+    } finally {
+      await server.close();
+    }
+  };
+}
