@@ -85,15 +85,22 @@ function notExported(meter: Meter): UsageError {
   });
 }
 
-function exitOfReconcile(result: ReconcileResult): number {
+export function exitOfReconcile(result: ReconcileResult): number {
   if (result.failures.length > 0 || result.unverified > 0 || result.moved > 0) return EXIT.partlyFailed;
   if (result.repaired !== undefined && exitOfRun(result.repaired.run) !== EXIT.done) return EXIT.partlyFailed;
-  if (result.strides.some(isIncomplete)) return EXIT.partlyFailed;
+  if (result.strides.some(isIncomplete) || isOfNothing(result)) return EXIT.partlyFailed;
   return result.open + result.platformDisagrees > 0 ? EXIT.mismatch : EXIT.done;
 }
 
 function isIncomplete({ stride, notCompared: { failed, missing } }: StrideResult): boolean {
   return failed > 0 || (stride === "day" && missing > 0);
+}
+
+/** Such as hours of deployment usage: nothing was compared, and without a backfill nothing ever will be. */
+function isOfNothing({ windows, strides }: ReconcileResult): boolean {
+  const all = strides.map(({ notCompared }) => notCompared);
+  const isWaiting = all.some(({ provisional }) => provisional > 0);
+  return windows === 0 && !isWaiting && all.some((one) => one.notKept + one.notAvailable > 0);
 }
 
 export function describeReconcile(result: ReconcileResult): string {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { describeReconcile } from "../../../../src/app/commands/reconcile.ts";
+import { describeReconcile, exitOfReconcile } from "../../../../src/app/commands/reconcile.ts";
 import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
 import { GROUPINGS } from "../../../../src/core/domain/usage/record.ts";
 import { EVERYTHING, setupMeters } from "../../../support/meters.ts";
@@ -135,6 +135,32 @@ test("what is not loaded of a kind is not compared, and is said so where it was 
   expect(describeReconcile(requested)).toMatch(
     /^not compared: deployment usage, stride day, 24 daily figures: not available/m,
   );
+});
+
+test("buckets that nobody keeps are named, and a command that compared nothing else does not end with 0", async () => {
+  const bench = await setupMeters({ workspaces: [0] });
+  await bench.sync(EVERYTHING);
+  // Days that are to become final are no failure, and hours beside days that were compared are none either.
+  const days = await bench.reconcile({ meter: "deployments" }, EVERYTHING);
+  expect([days.windows > 0, exitOfReconcile(days)]).toEqual([true, 0]);
+  const young = { start: bench.today, end: bench.today + DAY_MS };
+  const waiting = await bench.reconcile({ meter: "deployments", range: young }, EVERYTHING);
+  expect([waiting.windows, exitOfReconcile(waiting)]).toEqual([0, 0]);
+  for (const [meter, stride] of [
+    ["deployments", "hour"],
+    ["longlived", "hour"],
+    ["deployments", "week"],
+    ["traces", "month"],
+  ] as const) {
+    const none = await bench.reconcile({ meter, stride }, EVERYTHING);
+    expect([none.windows, exitOfReconcile(none)], `${meter} ${stride}`).toEqual([0, 3]);
+    const said = describeReconcile(none);
+    expect(said).toContain("so nothing is proved");
+    expect(said).toMatch(
+      new RegExp(`^not compared: .*stride ${stride}, [\\d,]+ \\w+ figures: not kept`, "m"),
+    );
+    expect(said).toMatch(/^not compared: deployment usage, stride day\. Run reconcile with .* --stride day/m);
+  }
 });
 
 test("an export that the key may not read, of other usage alone, keeps nothing else from being compared", async () => {
