@@ -3,6 +3,7 @@ import { z } from "zod";
 import { type EtlError, UsageError } from "../core/base/errors.ts";
 import { parseJson } from "../core/base/json.ts";
 import { printableLine } from "../core/base/printable.ts";
+import { didYouMean } from "../core/base/spelling.ts";
 import { STATUSES as STATUS_ORDER, type Status } from "../core/domain/coverage/coverage-grid.ts";
 import { addDays } from "../core/domain/time/days.ts";
 import { type Amount, amountShown, centsShown } from "../core/domain/usage/amount.ts";
@@ -287,7 +288,7 @@ function readJson(text: string): unknown {
 export function sourceUnknown(source: string, known: readonly string[]): UsageError {
   return new UsageError({
     code: "source_unknown",
-    message: `There is no loaded source ${source}.`,
+    message: `There is no loaded source ${source}${didYouMean(source, known) || "."}`,
     next: `Choose one of: ${known.join(", ") || "none yet; run `usage-etl sync` first"}.`,
   });
 }

@@ -70,16 +70,14 @@ export function checkedRange(range: Interval): Interval {
 }
 
 /** The first source if none is named. Undefined: there are no sources. Error: `source_unknown`. */
-export function namedSource<S extends { readonly source: string }>(
+export function namedSource<S extends { readonly source: string } | { readonly slug: string }>(
   sources: readonly S[],
   named: string | undefined,
 ): S | undefined {
-  const chosen = named === undefined ? sources[0] : sources.find(({ source }) => source === named);
-  if (chosen !== undefined || named === undefined) return chosen;
-  throw sourceUnknown(
-    named,
-    sources.map(({ source }) => source),
-  );
+  if (named === undefined) return sources[0];
+  const slugs = sources.map((one) => ("slug" in one ? one.slug : one.source));
+  if (slugs.includes(named)) return sources[slugs.indexOf(named)];
+  throw sourceUnknown(named, slugs);
 }
 
 export function workspaceUnknown(source: string, workspaceId: string): UsageError {

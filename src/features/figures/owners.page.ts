@@ -24,6 +24,7 @@ import {
   sourceField,
   twin,
 } from "../../web/parts.ts";
+import { namedSource } from "../../web/query.ts";
 import type { Context, Web } from "../../web/routes.ts";
 import { monthBill } from "../costs/bill-lines.store.ts";
 import { withoutCost } from "../costs/bill-table.ts";
@@ -33,7 +34,6 @@ import { appliedOwners } from "../owners/owners.store.ts";
 import { budgetTable } from "./budget-list.ts";
 import { noteShown, notesOf } from "./notes.ts";
 import { partsTable } from "./owner-parts.ts";
-import { sourceOf } from "./question.ts";
 import { monthReports } from "./statement.ts";
 import { headline, idTable, trend } from "./tables.ts";
 import { downloads } from "./usage.page.ts";
@@ -55,7 +55,7 @@ export function addOwners(web: Web): void {
 
 async function show({ db, query, now, masked }: Context<Query>): Promise<Page> {
   const sources = await usageSources(db);
-  const source = sourceOf(query.source, sources);
+  const source = namedSource(sources, query.source);
   if (source === undefined) return { title: "Owners", body: html`<p>No usage is loaded yet.</p>` };
   const month = monthNamed(query.month ?? "") ?? monthAt(now);
   const form = monthForm({ source, month }, { query, sources, now });

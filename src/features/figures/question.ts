@@ -110,7 +110,7 @@ export function questionOf(
   const range = query.sort === "growth" ? ended : shown;
   const question: Question = {
     source,
-    workspace: found("workspace", query.workspace, source.workspaces, ({ id }) => id),
+    workspace: workspaceOf(query.workspace, source),
     by,
     requested,
     range,
@@ -138,29 +138,16 @@ export function rowsOf({ range, per }: Pick<Question, "range" | "per">): readonl
   return ROWS.filter((rows, n) => n === 0 || rows * buckets <= MOST_FIGURES);
 }
 
-export function sourceOf(
-  requested: string | undefined,
-  sources: readonly UsageSource[],
-): UsageSource | undefined {
-  return requested === undefined ? sources[0] : found("source", requested, sources, ({ slug }) => slug);
-}
-
-function found<T>(
-  what: "source" | "workspace",
-  requested: string | undefined,
-  all: readonly T[],
-  idOf: (one: T) => string,
-): T | undefined {
+function workspaceOf(requested: string | undefined, { workspaces }: UsageSource): UsageWorkspace | undefined {
   if (requested === undefined) return undefined;
-  const one = all.find((each) => idOf(each) === requested);
-  if (one !== undefined) return one;
+  const found = workspaces.find(({ id }) => id === requested);
+  if (found !== undefined) return found;
   throw unknownName({
-    code: `${what}_unknown`,
-    what: `known ${what}`,
+    code: "workspace_unknown",
+    what: "known workspace",
     name: requested,
-    known: all.map(idOf),
-    next:
-      what === "source" ? "`usage-etl source list` lists them." : "`usage-etl workspace list` lists them.",
+    known: workspaces.map(({ id }) => id),
+    next: "`usage-etl workspace list` lists them.",
   });
 }
 

@@ -3,8 +3,9 @@ import type { Database } from "../../core/store/db/database.ts";
 import { type UsageSource, usageSources } from "../../core/store/figures/sources.ts";
 import { closedMonths } from "../../core/store/months/closes.ts";
 import { address, type Cell, type Html, html } from "../../web/parts.ts";
+import { namedSource } from "../../web/query.ts";
 import { noteShown, notesOf } from "./notes.ts";
-import { addressOf, type Question, sourceOf } from "./question.ts";
+import { addressOf, type Question } from "./question.ts";
 import { type Figure, type Report, reportOf } from "./report.ts";
 import { changeSince, figureShown, headline, idTable, stateBadge, trend } from "./tables.ts";
 import { requestedOf } from "./usage.page.ts";
@@ -27,7 +28,7 @@ export async function figuresByMonth(
   db: Database,
   given: Days & { readonly source: string; readonly now: number },
 ): Promise<MonthFigures> {
-  const source = sourceOf(given.source, await usageSources(db));
+  const source = namedSource(await usageSources(db), given.source);
   const none = { currencies: [], cells: new Map() };
   if (source === undefined) return none;
   const { from, to, now } = given;
@@ -97,7 +98,7 @@ export async function statementOf(
   db: Database,
   given: { source: string; month: string; now: number; masked: boolean },
 ): Promise<Statement | undefined> {
-  const source = sourceOf(given.source, await usageSources(db));
+  const source = namedSource(await usageSources(db), given.source);
   if (source === undefined) return undefined;
   const reports = await monthReports(db, { ...given, source, by: "workspace" });
   if (reports === undefined) return undefined;

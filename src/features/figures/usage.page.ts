@@ -7,6 +7,7 @@ import { isLoadedByHour } from "../../core/store/figures/loaded.ts";
 import { type UsageSource, usageSources } from "../../core/store/figures/sources.ts";
 import type { Page } from "../../web/layout.ts";
 import { type Html, html, notice, prose } from "../../web/parts.ts";
+import { namedSource } from "../../web/query.ts";
 import type { Context, Web } from "../../web/routes.ts";
 import { monthBill } from "../costs/bill-lines.store.ts";
 import { withoutCost } from "../costs/bill-table.ts";
@@ -22,7 +23,6 @@ import {
   questionForm,
   questionOf,
   refusalOf,
-  sourceOf,
   titleOf,
   USAGE_QUERY,
   type UsageQuery,
@@ -59,7 +59,7 @@ export function addUsage(web: Web): void {
 
 /** `db`: a snapshot. Errors: those of `questionOf`, `usage_missing`, `usage_range_long`. */
 async function reportForFile({ db, query, now, masked }: Context<UsageQuery>): Promise<Report> {
-  const source = sourceOf(query.source, await usageSources(db));
+  const source = namedSource(await usageSources(db), query.source);
   const requested = source && (await requestedOf(db, query, { source, now }));
   if (requested === undefined || isUnpriced(requested.question) || !requested.question.isLoaded) {
     throw new UsageError({
@@ -91,7 +91,7 @@ async function billOf(db: Database, question: Question): Promise<MonthBill | und
 
 async function show({ db, query, now, masked }: Context<UsageQuery>): Promise<Page> {
   const sources = await usageSources(db);
-  const source = sourceOf(query.source, sources);
+  const source = namedSource(sources, query.source);
   if (source === undefined)
     return {
       title: "Usage",
