@@ -44,7 +44,7 @@ CREATE TABLE usage.bill_part (
   requested_at timestamp with time zone NOT NULL,
   CONSTRAINT bill_part_pkey PRIMARY KEY (source_id, part),
   CONSTRAINT bill_part_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT bill_part_known CHECK ((part = ANY (ARRAY['provider_totals'::text, 'usage_limits'::text, 'billing_period'::text, 'resource_tags'::text])))
+  CONSTRAINT bill_part_known CHECK ((part = ANY (ARRAY['provider_totals'::text, 'usage_limits'::text, 'billing_period'::text, 'resource_tags'::text, 'names'::text])))
 );
 
 CREATE TABLE usage.billing_period (
@@ -1022,6 +1022,7 @@ CREATE TRIGGER failure_updated AFTER UPDATE ON usage.failure REFERENCING OLD TAB
 --   workspace_id text,
 --   workspace_name text,
 --   api_key_short_key text,
+--   api_key_name text,
 --   traces bigint,
 --   is_final boolean,
 --   coverage_status text,
@@ -1155,6 +1156,7 @@ CREATE TRIGGER failure_updated AFTER UPDATE ON usage.failure REFERENCING OLD TAB
 -- VIEW reporting_detail.dim_api_key (
 --   source_id text,
 --   api_key_short_key text,
+--   api_key_name text,
 --   first_seen_at timestamp with time zone,
 --   last_seen_at timestamp with time zone,
 --   workspace_count integer,
@@ -2756,6 +2758,7 @@ COMMENT ON COLUMN reporting.fct_usage_api_key_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.workspace_name IS 'Current name of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_daily.api_key_name IS 'Current description of the API key in the platform''s lists of keys; not unique. Null where no list could be read or the description has an e-mail address.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.coverage_status IS 'The first that applies. Not to be used: not_available (the server has no such figures), failed (the last response could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).';
@@ -2873,6 +2876,7 @@ COMMENT ON COLUMN reporting_detail.bridge_workspace.last_seen_at IS 'Start of th
 COMMENT ON VIEW reporting_detail.dim_api_key IS 'Each API key with usage. Grain: API key (key: source_id, api_key_short_key). Names are the current ones, earlier ones are in dim_name, and not unique: join by the key.';
 COMMENT ON COLUMN reporting_detail.dim_api_key.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.dim_api_key.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.dim_api_key.api_key_name IS 'Current description of the API key in the platform''s lists of keys; not unique. Null where no list could be read or the description has an e-mail address.';
 COMMENT ON COLUMN reporting_detail.dim_api_key.first_seen_at IS 'Start of the earliest bucket that named it.';
 COMMENT ON COLUMN reporting_detail.dim_api_key.last_seen_at IS 'Start of the latest bucket that named it.';
 COMMENT ON COLUMN reporting_detail.dim_api_key.workspace_count IS 'Workspaces in which it has stored usage by day or hour: see the bridge view. Does not add up.';
@@ -2916,7 +2920,7 @@ COMMENT ON COLUMN reporting_detail.dim_price.counted_over IS 'Whose traces fill 
 COMMENT ON COLUMN reporting_detail.dim_price.is_valid_today IS 'Whether the price is valid on the current UTC day.';
 COMMENT ON COLUMN reporting_detail.dim_price.imported_at IS 'When the price was imported.';
 COMMENT ON COLUMN reporting_detail.dim_price.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
-COMMENT ON VIEW reporting_detail.dim_resource IS 'Each deployment, sandbox or snapshot, and rule that runs an evaluator, with its current name. Grain: resource (key: source_id, group_by, dimension_id). Names are not unique: join by the key. The platform tells no names of sandboxes. Of a rule, as the newest response tells it: which evaluator it runs, on which project or dataset, and what it may spend a week. Never join it to projects of traces: their ids are others.';
+COMMENT ON VIEW reporting_detail.dim_resource IS 'Each deployment, sandbox or snapshot, and rule that runs an evaluator, with its current name. Grain: resource (key: source_id, group_by, dimension_id). Names are not unique: join by the key. Names of sandboxes are null until their lists were read. Of a rule, as the newest response tells it: which evaluator it runs, on which project or dataset, and what it may spend a week. Never join it to projects of traces: their ids are others.';
 COMMENT ON COLUMN reporting_detail.dim_resource.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.dim_resource.group_by IS 'What it is: deployment, sandbox (or snapshot), or run_rule, a rule that runs an evaluator.';
 COMMENT ON COLUMN reporting_detail.dim_resource.dimension_id IS E'The platform''s id of it; (none) where the platform gave none, and \\(none) for an id of that spelling.';

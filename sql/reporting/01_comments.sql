@@ -24,6 +24,9 @@ BEGIN
         ('api_key_short_key',
           'Short form of the API key, which identifies it; (none) where the platform gave none, and \(none) for a '
           'key of that spelling; null where the period is not loaded.'),
+        ('api_key_name',
+          'Current description of the API key in the platform''s lists of keys; not unique. Null where no list could be '
+          'read or the description has an e-mail address.'),
         ('group_by', 'Dimension of the count: workspace, project, user, api_key.'),
         ('dimension_id',
           'The platform''s id in this dimension; (none) where the platform gave none, and \(none) for an id of that '

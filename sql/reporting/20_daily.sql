@@ -87,7 +87,8 @@ COMMENT ON VIEW reporting.fct_usage_user_daily IS
   'from dim_workspace and dim_user, and the newest day from data_freshness.';
 
 CREATE OR REPLACE VIEW reporting.fct_usage_api_key_daily AS
-SELECT slug AS source_id, usage_date, workspace_id, workspace_name, d.dimension_id AS api_key_short_key, traces,
+SELECT slug AS source_id, usage_date, workspace_id, workspace_name, d.dimension_id AS api_key_short_key,
+       d.dimension_name AS api_key_name, traces,
        usage.is_final(status) AS is_final, status AS coverage_status, fetched_at,
        reconciled_at IS NOT NULL AS is_reconciled, reconciled_at, matched_at AS totals_matched_at, proved_at,
        longlived_traces, shortlived_traces, tiers_status

@@ -76,8 +76,8 @@ LEFT JOIN usage.run_rule r USING (entity_id)
 WHERE d.dimension IN ('deployment', 'sandbox', 'run_rule');
 COMMENT ON VIEW reporting_detail.dim_resource IS
   'Each deployment, sandbox or snapshot, and rule that runs an evaluator, with its current name. Grain: resource '
-  '(key: source_id, group_by, dimension_id). Names are not unique: join by the key. The platform tells no names of '
-  'sandboxes. Of a rule, as the newest response tells it: which evaluator it runs, on which project or dataset, and '
+  '(key: source_id, group_by, dimension_id). Names are not unique: join by the key. Names of sandboxes '
+  'are null until their lists were read. Of a rule, as the newest response tells it: which evaluator it runs, on which project or dataset, and '
   'what it may spend a week. Never join it to projects of traces: their ids are others.';
 CALL usage.comment_columns('{reporting_detail.dim_resource}',
   'group_by', 'What it is: deployment, sandbox (or snapshot), or run_rule, a rule that runs an evaluator.',

@@ -122,8 +122,8 @@ COMMENT ON VIEW reporting_detail.dim_user IS
   'dim_name, and not unique: join by the key.';
 
 CREATE OR REPLACE VIEW reporting_detail.dim_api_key AS
-SELECT slug AS source_id, dimension_id AS api_key_short_key, first_seen_at, last_seen_at, workspace_count,
-       sole_workspace_id, sole_workspace_name
+SELECT slug AS source_id, dimension_id AS api_key_short_key, dimension_name AS api_key_name, first_seen_at,
+       last_seen_at, workspace_count, sole_workspace_id, sole_workspace_name
 FROM usage.entity_with_usage
 WHERE dimension = 'api_key';
 COMMENT ON VIEW reporting_detail.dim_api_key IS

@@ -191,7 +191,9 @@ CREATE TABLE usage.bill_part (
   refusal text,
   requested_at timestamptz NOT NULL,
   CONSTRAINT bill_part_pkey PRIMARY KEY (source_id, part),
-  CONSTRAINT bill_part_known CHECK (part IN ('provider_totals', 'usage_limits', 'billing_period', 'resource_tags'))
+  CONSTRAINT bill_part_known CHECK (
+    part IN ('provider_totals', 'usage_limits', 'billing_period', 'resource_tags', 'names')
+  )
 );
 
 -- Limits of usage that the platform enforces, as they were read last. A whole response replaces them.

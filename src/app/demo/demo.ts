@@ -10,7 +10,7 @@ import type { OpenSource } from "../../core/pipeline/source/source.ts";
 import { migrate } from "../../core/store/migrate.ts";
 import { conditionSettingsOf } from "../../features/alerts/conditions.ts";
 import { sendAlerts } from "../../features/alerts/send-alerts.ts";
-import { readResourceTags } from "../../features/costs/read-terms.ts";
+import { readNames, readResourceTags } from "../../features/costs/read-terms.ts";
 import { resolvePostgres } from "../../features/servers/postgres.ts";
 import { resolveRedis } from "../../features/servers/redis.ts";
 import { freePort } from "../../features/servers/start-server.ts";
@@ -69,6 +69,7 @@ async function demo(given: Session, options: DemoOptions): Promise<number> {
   if (exit !== EXIT.done || beside === undefined) return exit;
   await checkAll(first);
   await readResourceTags(first);
+  await readNames(first);
   const { story, troubled } = beside;
   const planted = await openFrom(stage, beside.planted);
   await plant(planted, { story, troubled, loader });

@@ -55,7 +55,7 @@ export async function keepBillingPeriod(
 }
 
 /** Each part is requested separately: a key may read some of them. */
-const BILL_PARTS = ["provider_totals", "usage_limits", "billing_period", "resource_tags"] as const;
+const BILL_PARTS = ["provider_totals", "usage_limits", "billing_period", "resource_tags", "names"] as const;
 export type BillPart = (typeof BILL_PARTS)[number];
 
 /** `refusal`: of the server; null: it responds. */

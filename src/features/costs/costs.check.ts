@@ -35,6 +35,7 @@ const BILL_WORDS: Readonly<Record<BillPart, string>> = {
   usage_limits: "usage limits",
   billing_period: "the billing period",
   resource_tags: "tags of resources",
+  names: "names of API keys and sandboxes",
 };
 
 /** Usage does not need the bill, so a refusal is no failure. */

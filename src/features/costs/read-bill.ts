@@ -23,6 +23,7 @@ import {
 import {
   type ReadPart,
   readBillingPeriod,
+  readNames,
   readResourceTags,
   readUsageLimits,
   refusalOf,
@@ -41,11 +42,12 @@ export interface ReadBill {
   readonly limits: ReadPart | undefined;
   readonly period: ReadPart | undefined;
   readonly tags: ReadPart | undefined;
+  readonly names: ReadPart | undefined;
   readonly failed: readonly FailedPart[];
 }
 
 /**
- * Compares the bill's totals with stored traces, and keeps usage limits, the billing period and tags. A part that fails does
+ * Compares the bill's totals with stored traces, and keeps usage limits, the billing period, tags and names. A part that fails does
  * not stop the others. `isPatient`: a refused part is not requested again for a day.
  */
 export async function readBill(
@@ -70,6 +72,7 @@ export async function readBill(
     period: await read("billing_period", () => readBillingPeriod(source)),
     limits: await read("usage_limits", () => readUsageLimits(source)),
     tags: await read("resource_tags", () => readResourceTags(source)),
+    names: await read("names", () => readNames(source)),
     provider: await read("provider_totals", () => checkProvider(source, reach, onProgress)),
     failed,
   };

@@ -1,7 +1,11 @@
 import { PlatformError } from "../../core/base/errors.ts";
+import type { Dimension } from "../../core/domain/usage/record.ts";
 import { sendAside } from "../../core/pipeline/source/send-request.ts";
 import type { OpenSource } from "../../core/pipeline/source/source.ts";
+import type { ListedNames } from "../../core/platform/billing/names.ts";
 import type { WireLimit } from "../../core/platform/billing/organization.ts";
+import { learnListedNames, namedDimensions } from "../../core/store/catalog/entity-names.ts";
+import { drawFetchToken } from "../../core/store/work/fetch-ledger.ts";
 import { keepBillingPeriod, keepUsageLimits, noteBillPart, type StoredLimit } from "./bill-terms.store.ts";
 import { keepWorkspaceTags } from "./resource-tags.store.ts";
 
@@ -116,20 +120,71 @@ export async function readResourceTags(source: OpenSource): Promise<ReadPart> {
   return { read, refusal };
 }
 
+/**
+ * Reads what lists of the platform call API keys, sandboxes and snapshots, whose usage has only ids. No figure needs a name.
+ * A list that is refused for the first workspace is not requested for the others.
+ */
+export async function readNames(source: OpenSource): Promise<ReadPart> {
+  const { billing, sourceId, signal, store, workspaceIds, log } = source;
+  const used = await namedDimensions(store.db, sourceId);
+  const fetchToken = await drawFetchToken(store.db);
+  const sendMore = <T>(send: () => Promise<T>) => sendAside(source, send);
+  let [read, part] = [0, 0];
+  const keep = async (dimension: Dimension, { names, refused }: ListedNames) => {
+    if (refused.length > 0)
+      log.warn(
+        { code: "name_refused", dimension, refused: refused.length },
+        `Entries of a list of names were left out, such as ${refused[0]}.`,
+      );
+    read += await learnListedNames(store, { sourceId, dimension, fetchToken, part: part++, names });
+  };
+  const ofOrganization = () => billing.organizationKeys({ signal });
+  const lists: readonly ["api_key" | "sandbox", readonly (() => Promise<ListedNames>)[]][] = [
+    // An organization's list names most keys, and of two names of a key the first is kept.
+    ["api_key", [ofOrganization]],
+    ["api_key", workspaceIds.map((workspaceId) => () => billing.workspaceKeys({ workspaceId, signal }))],
+    [
+      "sandbox",
+      workspaceIds.map((workspaceId) => () => billing.workspaceSandboxes({ workspaceId, signal, sendMore })),
+    ],
+  ];
+  const refusals: (string | null)[] = [];
+  for (const [dimension, requests] of lists) {
+    if (!used.has(dimension)) continue;
+    let refusal: string | null = null;
+    for (const [nth, send] of requests.entries()) {
+      const requested = await requestBill(source, send, LIST_REFUSALS);
+      if ("response" in requested) await keep(dimension, requested.response);
+      else if (nth === 0) refusal = requested.refusal;
+      if (refusal !== null) break;
+    }
+    refusals.push(refusal);
+  }
+  const refusal = refusals.includes(null) ? null : (refusals[0] ?? null);
+  await noteBillPart(store.db, { sourceId, part: "names", refusal });
+  return { read, refusal };
+}
+
 type BillResponse<T> = { readonly response: T } | { readonly refusal: string };
 
 /** The bill may need more permission than usage, and a server may be without it. */
 const REFUSALS = [401, 403, 404, 405];
+/** What else servers may say of a list that they do not have in this form. */
+const LIST_REFUSALS = [...REFUSALS, 400, 410, 422];
 
 /**
  * Requests a part of the bill. A refusal says nothing about the key's right to read usage; every other error
  * is thrown.
  */
-export async function requestBill<T>(source: OpenSource, send: () => Promise<T>): Promise<BillResponse<T>> {
+export async function requestBill<T>(
+  source: OpenSource,
+  send: () => Promise<T>,
+  refusals: readonly number[] = REFUSALS,
+): Promise<BillResponse<T>> {
   try {
     return { response: await sendAside(source, send) };
   } catch (error) {
-    if (!(error instanceof PlatformError) || !REFUSALS.includes(error.status ?? 0)) throw error;
+    if (!(error instanceof PlatformError) || !refusals.includes(error.status ?? 0)) throw error;
     return { refusal: error.message };
   }
 }

@@ -160,13 +160,17 @@ function billToData({ provider, limits, period, failed: parts }: ReadBill) {
   return { refusal, requests, restated, differences: findings.length, findings, failed, totals, ...terms };
 }
 
-export function describeBill(source: string, { provider, limits, period, tags, failed }: ReadBill): string {
+export function describeBill(
+  source: string,
+  { provider, limits, period, tags, names, failed }: ReadBill,
+): string {
   return linesOf(
     provider && describeProvider(source, provider),
     failed.map(({ part, code, message }) => `not read: ${part.replace("_", " ")}: ${message} [${code}]`),
     limits && describePart("usage limits", limits),
     period && describePart("billing period", period),
     tags && describePart("tags of resources", tags),
+    names && describePart("names of API keys and sandboxes", names),
   );
 }
 

@@ -11,6 +11,7 @@ import { admin } from "./routes/admin.ts";
 import { billing } from "./routes/billing.ts";
 import { controlPlane } from "./routes/control-plane.ts";
 import { evaluators } from "./routes/evaluators.ts";
+import { names } from "./routes/names.ts";
 import { organisationRoutes } from "./routes/organisation.ts";
 import { sandboxes } from "./routes/sandboxes.ts";
 import { tags } from "./routes/tags.ts";
@@ -94,6 +95,7 @@ function build(world: World): FastifyInstance {
     ...sandboxes(world),
     ...evaluators(world),
     ...tags(world),
+    ...names(world),
     ...organisationRoutes(world),
     ...controlPlane(world, new Templates(now), new Deployments(now)),
     ...threads(runs),

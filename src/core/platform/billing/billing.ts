@@ -14,6 +14,7 @@ import { describeValue, GroupingWitness, toWireTime } from "../parse/wire-values
 import type { WorkspaceIo } from "./by-workspace.ts";
 import { evaluatorSpend } from "./evaluators.ts";
 import { Spool, type SpooledExport, spooledExport } from "./export.ts";
+import { organizationKeys, workspaceKeys, workspaceSandboxes } from "./names.ts";
 import {
   billingPeriod,
   currentOrganization,
@@ -70,6 +71,10 @@ export function createBillingClient(http: PlatformHttp) {
       workspaceRejection(http, requested),
     billingPeriod: (io: RequestOptions = {}) => billingPeriod(http, io),
     workspaceTags: (requested: Parameters<typeof workspaceTags>[1]) => workspaceTags(http, requested),
+    organizationKeys: (io: RequestOptions = {}) => organizationKeys(http, io),
+    workspaceKeys: (requested: Parameters<typeof workspaceKeys>[1]) => workspaceKeys(http, requested),
+    workspaceSandboxes: (requested: Parameters<typeof workspaceSandboxes>[1]) =>
+      workspaceSandboxes(http, requested),
     close: () => http.close(),
   };
 }

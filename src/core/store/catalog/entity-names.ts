@@ -1,6 +1,8 @@
 import { type RawBuilder, sql } from "kysely";
 import type { FetchToken } from "../../domain/coverage/finality.ts";
-import type { Store } from "../db/database.ts";
+import type { Dimension } from "../../domain/usage/record.ts";
+import type { Database, Store } from "../db/database.ts";
+import { query, queryValues } from "../db/query.ts";
 
 export interface EntityName {
   readonly entityId: number;
@@ -26,6 +28,37 @@ export async function learnNames(store: Store, { sourceId, fetchToken, part, nam
       )
     `.execute(db),
   );
+}
+
+interface ListedNaming extends Omit<Naming, "names"> {
+  readonly dimension: Dimension;
+  readonly names: readonly { readonly id: string; readonly name: string }[];
+}
+
+/**
+ * Keeps names of a list and returns how many it kept. An id without usage is left out: the next list after its first usage
+ * names it.
+ */
+export async function learnListedNames(
+  store: Store,
+  { dimension, names: listed, ...naming }: ListedNaming,
+): Promise<number> {
+  const names = await query<EntityName>(store.db)`
+    select e.entity_id as "entityId", n.name
+    from unnest(${listed.map(({ id }) => id)}::text[], ${listed.map(({ name }) => name)}::text[]) n (id, name)
+    join usage.entity e on e.source_id = ${naming.sourceId} and e.dimension = ${dimension} and e.external_id = n.id
+  `;
+  await learnNames(store, { ...naming, names });
+  return names.length;
+}
+
+/** Dimensions without names in usage, of which usage has named an id. */
+export async function namedDimensions(db: Database, sourceId: number): Promise<Set<Dimension>> {
+  const rows = await queryValues<Dimension>(db)`
+    select d.dimension from unnest(array['api_key', 'sandbox']) d (dimension)
+    where exists (select from usage.entity e where e.source_id = ${sourceId} and e.dimension = d.dimension)
+  `;
+  return new Set(rows);
 }
 
 /** Current name of row `e` of `usage.labelled_entity`. `masked`: users are named by their id. */

@@ -28,7 +28,7 @@ export interface Schema {
   };
   "usage.bill_part": {
     source_id: number;
-    part: "billing_period" | "provider_totals" | "resource_tags" | "usage_limits";
+    part: "billing_period" | "names" | "provider_totals" | "resource_tags" | "usage_limits";
     refusal: string | null;
     requested_at: Date;
   };

@@ -76,7 +76,7 @@ function newSender({ organisation, access, seed }: World): Sender & { readonly d
   // Ids depend on the seed alone, not on the day.
   const { uuid } = dice(seed + 7919);
   const project: Project = { id: uuid(), name: DEPLOYMENT_PROJECT, workspace, dropped: false };
-  const key: Key = { id: uuid(), shortKey: `sk...${access.apiKey.slice(-4)}` };
+  const key: Key = { id: uuid(), shortKey: `sk...${access.apiKey.slice(-4)}`, description: null };
   organisation.projects.push(project);
   organisation.keys.push(key);
   const deployment: Project = { ...project, id: uuid() };

@@ -24,6 +24,8 @@ export interface User {
 export interface Key {
   readonly id: string;
   readonly shortKey: string;
+  /** Lists of keys have it, usage does not. */
+  description: string | null;
 }
 
 /** Some seeded traces are long-lived when received, some by a later rule (documented). Shares, rules and times are our own. */
@@ -61,9 +63,10 @@ export interface Stream {
 
 export const sandboxTypes = ["SANDBOX", "SNAPSHOT"] as const;
 
-/** docs/platform.md, Sandbox costs. Responses give its id alone. */
+/** docs/platform.md, Sandbox costs. Costs have its id alone. */
 export interface Sandbox {
   readonly id: string;
+  name: string;
   readonly type: (typeof sandboxTypes)[number];
   readonly workspace: Workspace;
   /** Starts of hours: first one with seeded usage, first one without again. */

@@ -71,7 +71,11 @@ export function seedOrganisation({ seed, scale }: { seed: number; scale: number 
     (name): Workspace => ({ id: roll.uuid(), name, createdAt: Date.parse("2025-11-03"), deletedAt: null }),
   );
   const users = Array.from({ length: many(25) }, (_, i): User => ({ id: roll.uuid(), email: email(i) }));
-  const keys = Array.from({ length: many(6) }, (_, i) => ({ id: roll.uuid(), shortKey: shortKey(i, roll) }));
+  const keys = Array.from({ length: many(6) }, (_, i) => ({
+    id: roll.uuid(),
+    shortKey: shortKey(i, roll),
+    description: KEY_NAMES[i % KEY_NAMES.length] ?? null,
+  }));
   const organisation: Organisation = {
     id: roll.uuid(),
     name: 'Stand-in, "Inc."',
@@ -210,9 +214,11 @@ function seedSandboxes(
     const types: Sandbox["type"][] = Array.from({ length: many(2 + roll.below(4)) }, () => "SANDBOX");
     for (const type of [...types, "SNAPSHOT" as const]) {
       const moves = roll.next();
+      const nth = organisation.sandboxes.length;
       const turn = day("2026-01-05") * DAY_MS + roll.below(300 * 24) * HOUR;
       organisation.sandboxes.push({
         id: roll.uuid(),
+        name: `${type === "SNAPSHOT" ? "base image" : "sandbox"} ${nth + 1}`,
         type,
         workspace,
         begins: moves < 0.25 ? turn : 0,
@@ -265,6 +271,16 @@ function rhythm(w: number, p: number): Rhythm {
 function email(i: number): string | null {
   return i === EMAILS.length ? null : (EMAILS[i] ?? `user${i}@example.com`);
 }
+
+/** One has no description, one has an address in it, and one begins like a formula. */
+const KEY_NAMES = [
+  "Production backend",
+  "=CI pipeline",
+  null,
+  "Nightly batch",
+  "grace@example.com's laptop",
+  "Evaluation",
+];
 
 function shortKey(i: number, roll: Dice): string {
   // The second starts like a formula: the CSV export guards every cell.

@@ -35,6 +35,8 @@ export interface Settings {
   evaluators: "on" | "off";
   /** Off: refused, as on smaller plans (docs/platform.md, Resource tags). */
   tags: "on" | "off";
+  /** False: lists of API keys, sandboxes and snapshots respond with 404. */
+  names: boolean;
   /** False: gone, as on servers with snapshots (docs/platform.md, Control plane). */
   templates: boolean;
 }
@@ -59,6 +61,7 @@ export const DEFAULT_SETTINGS: Settings = {
   sandboxPages: "documented",
   evaluators: "off",
   tags: "off",
+  names: true,
   templates: true,
 };
 

@@ -256,7 +256,14 @@ test("extended traces are compared with long-lived ones: a late upgrade is loade
   expect((await compare()).own).toEqual(["longlived differs", "traces equal"]);
   const provider = await check(bench);
   expect(
-    describeBill("default", { provider, limits: undefined, period: undefined, tags: undefined, failed: [] }),
+    describeBill("default", {
+      provider,
+      limits: undefined,
+      period: undefined,
+      tags: undefined,
+      names: undefined,
+      failed: [],
+    }),
   ).toMatch(/month +workspace +tier +stored +provider\n.*\n?\d{4}-\d\d +\S+ +extended /);
   expect(
     await bench.sql(

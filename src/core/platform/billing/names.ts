@@ -1,0 +1,84 @@
+import { z } from "zod";
+import type { PlatformHttp, RequestOptions } from "../http/http.ts";
+import { getJson, readJson, responseError } from "../http/read-body.ts";
+import { foreignError, tooManyPagesError } from "../parse/response-error.ts";
+import { describeValue, fromWireId, fromWireName } from "../parse/wire-values.ts";
+
+/** What lists of the platform call an API key, a sandbox or a snapshot. Usage has only their ids. */
+export interface ListedNames {
+  readonly names: readonly { readonly id: string; readonly name: string }[];
+  /** Entries that were left out, each with its place. */
+  readonly refused: readonly string[];
+}
+
+type OfWorkspace = RequestOptions & { readonly workspaceId: string };
+
+const fields = z.record(z.string(), z.unknown());
+const list = z.array(z.unknown());
+/** That both lists of sandboxes have this form is a guess (docs/platform.md, Names). */
+const pageSchema = z.union([
+  list.transform((items) => ({ items, next_cursor: null })),
+  z.object({ items: list, next_cursor: z.string().min(1).nullish() }),
+]);
+/** Bounds a listing whose pages never end. */
+const MOST_PAGES = 1000;
+/** Only `dim_user` shows addresses, so a description with one is no name. */
+const ADDRESS = /[^\s@]@[^\s@]/;
+
+/** The short key is the id. Errors: those of `get`; `response_invalid` if the response is no list. */
+export async function organizationKeys(http: PlatformHttp, { signal }: RequestOptions): Promise<ListedNames> {
+  return namesOf(await getJson(http, { path: "/api/v1/orgs/current/service-keys", signal }, list), KEY);
+}
+
+export async function workspaceKeys(
+  http: PlatformHttp,
+  { workspaceId, signal }: OfWorkspace,
+): Promise<ListedNames> {
+  return namesOf(await getJson(http, { path: "/api/v1/api-key", workspaceId, signal }, list), KEY);
+}
+
+/** Sandboxes and snapshots of a workspace. `sendMore` sends each request but the first. */
+export async function workspaceSandboxes(
+  http: PlatformHttp,
+  { workspaceId, signal, sendMore }: OfWorkspace & { sendMore: <T>(send: () => Promise<T>) => Promise<T> },
+): Promise<ListedNames> {
+  const items: unknown[] = [];
+  let requests = 0;
+  for (const kind of ["boxes", "snapshots"]) {
+    const cursors = new Set<string>();
+    for (let cursor: string | undefined; ; ) {
+      const query = new URLSearchParams(cursor === undefined ? {} : { cursor });
+      const send = () => http.get({ path: `/api/v2/sandboxes/${kind}`, query, workspaceId, signal });
+      const response = await (requests++ === 0 ? send() : sendMore(send));
+      const page = await readJson(response, pageSchema);
+      items.push(...page.items);
+      if (page.next_cursor == null) break;
+      if (cursors.has(page.next_cursor))
+        throw responseError(foreignError("its pages have no end: a cursor comes again"), response);
+      if (requests >= MOST_PAGES) throw responseError(tooManyPagesError(MOST_PAGES), response);
+      cursor = page.next_cursor;
+      cursors.add(cursor);
+    }
+  }
+  return namesOf(items, { id: "id", name: "name" });
+}
+
+const KEY = { id: "short_key", name: "description" };
+
+function namesOf(items: readonly unknown[], field: { id: string; name: string }): ListedNames {
+  const names = new Map<string, string>();
+  const refused: string[] = [];
+  items.forEach((wire, nth) => {
+    const item = fields.safeParse(wire).data ?? {};
+    const [given, called = null] = [item[field.id], item[field.name]];
+    const id = typeof given === "string" && given !== "" ? fromWireId(given) : undefined;
+    if (id === undefined) refused.push(`${nth}.${field.id} is ${describeValue(given)}`);
+    else if (called !== null && typeof called !== "string")
+      refused.push(`${nth}.${field.name} is ${describeValue(called)}`);
+    else {
+      const name = fromWireName(called);
+      if (name !== null && !ADDRESS.test(name) && !names.has(id)) names.set(id, name);
+    }
+  });
+  return { names: [...names].map(([id, name]) => ({ id, name })), refused };
+}

@@ -1,0 +1,138 @@
+import { expect, test } from "vitest";
+import { readBill } from "../../../../src/features/costs/read-bill.ts";
+import { ALL, setupSandboxes } from "../../../support/sandboxes.ts";
+import type { Bench } from "../../../support/source.ts";
+
+/** Names of API keys and sandboxes, from the platform's lists to the views, against the stand-in's own. */
+
+const setupNames = (standin = {}) => setupSandboxes({ days: 3, standin });
+const read = async (bench: Bench) => readBill(await bench.open(), { reach: "month", isPatient: false });
+const PATHS = {
+  organization: "/api/v1/orgs/current/service-keys",
+  workspace: "/api/v1/api-key",
+  boxes: "/api/v2/sandboxes/boxes",
+  snapshots: "/api/v2/sandboxes/snapshots",
+} as const;
+
+async function named(bench: Bench, view: "dim_api_key" | "dim_resource") {
+  const [id, name] =
+    view === "dim_api_key" ? ["api_key_short_key", "api_key_name"] : ["dimension_id", "dimension_name"];
+  const rows = await bench.sql<{ id: string; name: string | null }>(
+    `SELECT ${id} AS id, ${name} AS name FROM reporting_detail.${view} WHERE ${view === "dim_api_key" ? "api_key_short_key <> '(none)'" : "group_by = 'sandbox'"}`,
+  );
+  return new Map(rows.map((row) => [row.id, row.name]));
+}
+
+/** Each id with usage, with the name that a list gives it. A description with an address is no name. */
+function expected(bench: Bench, ids: Iterable<string>) {
+  const { keys, sandboxes } = bench.standin.organisation;
+  const names = new Map<string, string | null>([
+    ...keys.map(({ shortKey, description }) => [shortKey, description] as const),
+    ...sandboxes.map(({ id, name }) => [id, name] as const),
+  ]);
+  return new Map(
+    [...ids].map((id) => {
+      const name = names.get(id) ?? null;
+      return [id, name?.includes("@") ? null : name];
+    }),
+  );
+}
+
+const figures = (bench: Bench) =>
+  bench.sql("SELECT sum(traces)::text AS traces, count(*)::integer FROM reporting.fct_usage_api_key_daily");
+
+test("API keys, sandboxes and snapshots have the names of the platform's lists, and a rename is kept", async () => {
+  const bench = await setupNames();
+  await bench.sync(ALL);
+  const before = await figures(bench);
+  expect([...(await named(bench, "dim_api_key")).values()].every((name) => name === null)).toBe(true);
+
+  expect(await read(bench)).toMatchObject({ names: { refusal: null }, failed: [] });
+  for (const view of ["dim_api_key", "dim_resource"] as const) {
+    const found = await named(bench, view);
+    expect(found.size, view).toBeGreaterThan(2);
+    expect(found, view).toEqual(expected(bench, found.keys()));
+    expect([...found.values()].filter((name) => name !== null).length, view).toBeGreaterThan(2);
+  }
+  const keys = await named(bench, "dim_api_key");
+  const [renamed] = bench.standin.organisation.keys.filter(
+    ({ shortKey }) => (keys.get(shortKey) ?? null) !== null,
+  );
+  const first = renamed?.description;
+  if (renamed !== undefined) renamed.description = "renamed";
+  await read(bench);
+  expect((await named(bench, "dim_api_key")).get(renamed?.shortKey ?? "")).toBe("renamed");
+  const kept = await bench.sql<{ name: string }>(
+    `SELECT name FROM usage.entity_name n JOIN usage.entity e USING (entity_id)
+     WHERE e.dimension = 'api_key' AND e.external_id = '${renamed?.shortKey}' ORDER BY n.fetch_number`,
+  );
+  expect(kept.map(({ name }) => name)).toEqual([first, "renamed"]);
+  // A sync does not take names away, and no figure depends on one.
+  await bench.sync(ALL);
+  expect((await named(bench, "dim_api_key")).get(renamed?.shortKey ?? "")).toBe("renamed");
+  expect(await figures(bench)).toEqual(before);
+});
+
+test("a list that is refused costs its own names alone, and is requested once a reading", async () => {
+  const bench = await setupNames();
+  await bench.sync(ALL);
+  bench.standin.faults.script({ fault: { kind: "status", status: 403 }, match: { path: PATHS.workspace } });
+  expect(await read(bench)).toMatchObject({ names: { refusal: null }, failed: [] });
+  const requested = bench.standin.requests.recent.filter(({ url }) => url.startsWith(PATHS.workspace));
+  expect(requested).toHaveLength(1);
+  expect([...(await named(bench, "dim_resource")).values()].every((name) => name !== null)).toBe(true);
+
+  const without = await setupNames({ names: false });
+  await without.sync(ALL);
+  const before = await figures(without);
+  expect(await read(without)).toMatchObject({
+    names: { read: 0, refusal: expect.stringContaining("404") },
+    failed: [],
+  });
+  expect(await figures(without)).toEqual(before);
+});
+
+test.each<[string, string]>([
+  ["HTML", "<html>Sign in</html>"],
+  ["no list", '{"keys": []}'],
+])("a response that is %s fails this part alone", async (_, body) => {
+  const bench = await setupNames();
+  await bench.sync(ALL);
+  bench.standin.faults.script({
+    fault: { kind: "status", status: 200, body },
+    match: { path: PATHS.organization },
+  });
+  const { names, tags, failed } = await read(bench);
+  expect(names).toBeUndefined();
+  expect(tags).toBeDefined();
+  expect(failed).toMatchObject([{ part: "names", code: "response_invalid" }]);
+});
+
+test("entries without an id are left out by their place, and pages without end are refused", async () => {
+  const bench = await setupNames();
+  await bench.sync(ALL);
+  const [key] = bench.standin.organisation.keys;
+  const body = JSON.stringify([
+    { description: "lost" },
+    7,
+    { short_key: key?.shortKey, description: "found" },
+    { short_key: key?.shortKey, description: "again" },
+  ]);
+  bench.standin.faults.script({
+    fault: { kind: "status", status: 200, body },
+    match: { path: PATHS.organization },
+    times: 1,
+  });
+  expect(await read(bench)).toMatchObject({ names: { refusal: null }, failed: [] });
+  expect((await named(bench, "dim_api_key")).get(key?.shortKey ?? "")).toBe("found");
+
+  bench.standin.faults.script({
+    fault: { kind: "status", status: 200, body: JSON.stringify({ items: [], next_cursor: "again" }) },
+    match: { path: PATHS.snapshots },
+    times: 2,
+  });
+  expect((await read(bench)).failed).toMatchObject([
+    { part: "names", code: "response_invalid", message: expect.stringContaining("a cursor comes again") },
+  ]);
+  expect((await named(bench, "dim_api_key")).get(key?.shortKey ?? "")).not.toBeUndefined();
+});
