@@ -8,6 +8,7 @@ import { openBucket } from "../../src/features/export/bucket.ts";
 import { createAuthority } from "../support/certificates.ts";
 import { setProxies, startForwardProxy } from "../support/forward-proxy.ts";
 import { listenInTest } from "../support/listen.ts";
+import { bench, envOf, run } from "../support/program.ts";
 
 /** A server of buckets that begins each response and sends a byte now and then, for ever. */
 async function startDrippingServer() {
@@ -107,4 +108,24 @@ test("a proxy that refuses a bucket, or is not there, is named without its passw
   const error = await bucket.read("x").catch((thrown) => thrown);
   expect(error.message).toContain("HTTPS_PROXY is not of the form");
   expect(`${error.message} ${error.next}`).not.toContain("sesame");
+});
+
+test("files write ends with 6 while the bucket is out of reach, and names the bucket once", async () => {
+  const made = await bench({ workspaces: [0], days: 1 });
+  const env = { ...envOf(made), AWS_ACCESS_KEY_ID: "key", AWS_SECRET_ACCESS_KEY: "secret" };
+  await run(["sync", "--inline"], env);
+  const down = createServer((request, response) => {
+    request.resume();
+    response.writeHead(503).end();
+  });
+  for (const endpoint of ["http://127.0.0.1:1", `http://127.0.0.1:${await listenInTest(down)}`]) {
+    const written = await run(["files", "write", "--to", "s3://b/usage"], {
+      ...env,
+      AWS_ENDPOINT_URL_S3: endpoint,
+    });
+    expect(written).toMatchObject({ code: 6, stdout: "" });
+    expect(written.stderr).toMatch(
+      /^s3:\/\/b\/usage does not respond \(.*\)\. The last manifest there stays true\.\n.*\[files_place_away\]\n$/,
+    );
+  }
 });

@@ -6,6 +6,7 @@ import { openStore, type Store } from "../../src/core/store/db/database.ts";
 import { migrate } from "../../src/core/store/migrate.ts";
 import { type SelectionOptions, selectionOf } from "../../src/features/export/selection.ts";
 import { copyRows, csvForm } from "../../src/features/export/view-rows.store.ts";
+import { EXIT, exitCodeOf } from "../../src/terminal/exit.ts";
 import { usageEtl } from "../support/cli.ts";
 import { now } from "../support/clock.ts";
 import { createTestDatabase, pastPooler } from "../support/database.ts";
@@ -236,5 +237,6 @@ test("an export whose connection is lost midway fails, whatever was written", as
     expect(rowCount).toBe(1);
   };
   const form = { query: "SELECT generate_series(1, 100000000)", options: "FORMAT csv" };
-  await expect(copyRows(wanted, form, write)).rejects.toMatchObject({ code: "export_interrupted" });
+  const error = await copyRows(wanted, form, write).catch((reason) => reason);
+  expect([error.code, exitCodeOf(error)]).toEqual(["export_interrupted", EXIT.unreachable]);
 });

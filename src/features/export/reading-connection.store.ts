@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type pg from "pg";
 import { EtlError, UnreachableError } from "../../core/base/errors.ts";
+import { faultOf } from "../../core/base/faults.ts";
 import { ClosingClient } from "../../core/store/db/client.ts";
 import type { Store } from "../../core/store/db/database.ts";
 import { SILENCE_LIMITS } from "../../core/store/db/dead-connections.ts";
@@ -55,11 +56,16 @@ export async function onReadingConnection<T>(
   } catch (cause) {
     signal.throwIfAborted();
     // This is an error of the output. A silent connection counts as interrupted.
-    if (cause instanceof EtlError && !(cause instanceof UnreachableError)) throw cause;
+    if (cause instanceof EtlError && cause.code !== "postgres_silent") throw cause;
     throw errorOf(cause);
   } finally {
     signal.removeEventListener("abort", stop);
     // During a COPY this closes it at once.
     await client.end().catch(() => {});
   }
+}
+
+/** An error of the reader's, by which the command reports whether Postgres is out of reach. */
+export function interruption(facts: ConstructorParameters<typeof EtlError>[0]): EtlError {
+  return faultOf(facts.cause) instanceof UnreachableError ? new UnreachableError(facts) : new EtlError(facts);
 }

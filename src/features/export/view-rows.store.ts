@@ -1,8 +1,8 @@
 import pg from "pg";
 import { to as copyTo } from "pg-copy-streams";
-import { EtlError, UsageError } from "../../core/base/errors.ts";
+import { type EtlError, UsageError } from "../../core/base/errors.ts";
 import { bindings, queryOf, type Selection, type View, type ViewColumn } from "../../core/store/db/views.ts";
-import { onReadingConnection, type ReadingAccess } from "./reading-connection.store.ts";
+import { interruption, onReadingConnection, type ReadingAccess } from "./reading-connection.store.ts";
 
 /** Texts of Postgres in the order of the columns, instants in UTC. */
 export type TextRow = readonly (string | null)[];
@@ -80,7 +80,7 @@ function refusalOf({ isAsOf }: View, cause: unknown): UsageError | undefined {
 }
 
 function interrupted({ name }: View, cause: unknown): EtlError {
-  return new EtlError({
+  return interruption({
     code: "export_interrupted",
     message: `The export of ${name} was interrupted: ${cause instanceof Error ? cause.message : String(cause)}.`,
     next: "Run it again. A shorter range takes less time.",

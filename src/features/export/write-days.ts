@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
 import PQueue from "p-queue";
 import type pg from "pg";
-import { EtlError, reasonOf } from "../../core/base/errors.ts";
+import { type EtlError, reasonOf } from "../../core/base/errors.ts";
 import { loadOptional } from "../../core/base/optional.ts";
 import { type Dataset, type RowsOfDay, readDays } from "./day-rows.store.ts";
 import { FORMAT, type ManifestFile } from "./manifest.ts";
 import type { Place, PlaceFile } from "./place.ts";
+import { interruption } from "./reading-connection.store.ts";
 
 const ENDING_AT_ONCE = 8;
 
@@ -102,7 +103,7 @@ interface Counted {
 }
 
 export function interrupted(cause: unknown): EtlError {
-  return new EtlError({
+  return interruption({
     code: "files_interrupted",
     message: `Writing the files was interrupted: ${reasonOf(cause)}. The last manifest stays true.`,
     next: "Nothing: the next run writes what is missing.",
