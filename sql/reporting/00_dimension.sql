@@ -1,10 +1,11 @@
--- The dimensions of this release, in the order of listings. Checks of the tables call it, so never take one away.
+-- The dimensions of this release, in the order of listings. Checks of the tables call this function, so never remove
+-- one.
 CREATE OR REPLACE FUNCTION usage.dimension_position(dimension text) RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE dimension WHEN 'workspace' THEN 1 WHEN 'project' THEN 2 WHEN 'user' THEN 3 WHEN 'api_key' THEN 4 END;
 
--- The meters of this release (src/core/domain/usage/meter.ts), with the dimensions that each is split by, and what an
--- id of it stands for.
+-- The meters of this release (src/core/domain/usage/meter.ts), with the dimensions that split each one, and what an id
+-- of each dimension names.
 CREATE OR REPLACE VIEW usage.meter_dimension AS
 SELECT * FROM (
   VALUES
@@ -30,9 +31,9 @@ SELECT * FROM (
     ('evaluators', 'evaluators', 'all', 'project', 'run_rule')
 ) m (meter, kind, trace_tier, group_by, dimension);
 
--- What is counted, priced and billed: which meter counts it and the service that it is billed for; its name and unit in
--- FOCUS, and how many digits after the point a part of it may have (those of an owner's share, or of the unit itself).
--- The units of deployments are charged, and the platform's API reports none of them.
+-- Everything that is counted, priced and billed: the meter that counts it, the service that it is billed for, its name
+-- and unit in FOCUS, and how many digits after the point a part of it may have (an owner's share, or the unit itself).
+-- The units of deployments are charged, but the platform's API does not report them.
 CREATE OR REPLACE VIEW usage.measure AS
 SELECT * FROM (
   VALUES

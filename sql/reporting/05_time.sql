@@ -1,7 +1,7 @@
--- Functions over days and hours, for the views. They read no table. STRICT keeps the planner from inlining them:
--- inlined, it would expect a thousand rows of each.
+-- Functions over days and hours, for the views. They read no table. STRICT keeps the planner from inlining them; it
+-- would expect a thousand rows of each inlined one.
 
--- All time of the days.
+-- The time ranges of the days.
 CREATE OR REPLACE FUNCTION usage.time_of(parts datemultirange) RETURNS tstzmultirange
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp

@@ -1,9 +1,9 @@
 -- Status of a figure on a day or in an hour: the first that applies of not_available, failed, missing, unverified,
--- provisional, ok. Who counts says `empty` instead of `ok` where the count is zero. The sets are those of
+-- provisional, ok. A caller that knows the count returns `empty` instead of `ok` for zero. The sets are those of
 -- usage.day_cell and usage.hour_cell.
 --
--- The planner inlines these functions; else every row would pay for a call. So they have no STRICT and no SET. Nearly
--- all time is final, so that is looked up first; what is final is in no other set.
+-- The planner inlines these functions; otherwise each row would pay for a call. So they have no STRICT and no SET.
+-- Nearly all time is final, so final time is looked up first: it is in no other set.
 CREATE OR REPLACE FUNCTION usage.status_at(
   at anyelement, final anymultirange, not_available anymultirange, failed anymultirange, missing anymultirange,
   unverified anymultirange
@@ -20,8 +20,8 @@ AS $$
   END
 $$;
 
--- Status of the short-lived traces of a day or month. They are inconsistent where there are more long-lived traces than
--- traces: then the one was requested before the other, or the platform contradicts itself.
+-- Status of the short-lived traces of a day or month. They are inconsistent if there are more long-lived traces than
+-- traces: then one was requested before the other, or the platform contradicts itself.
 CREATE OR REPLACE FUNCTION usage.shortlived_status(status text, traces bigint, longlived bigint) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN longlived > traces THEN 'inconsistent' WHEN status = 'ok' AND traces = longlived THEN 'empty'
@@ -32,7 +32,7 @@ CREATE OR REPLACE FUNCTION usage.is_final(status text) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN status IN ('ok', 'empty');
 
--- The status of a figure that several figures make up: the first of the same order that one of them has.
+-- The status of a sum of figures: the first in the same order that any of them has.
 CREATE OR REPLACE FUNCTION usage.worst_status(statuses text[]) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE

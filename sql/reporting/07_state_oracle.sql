@@ -1,6 +1,6 @@
--- The rules of usage.day_state and usage.hour_state, bucket by bucket and from records, slowly: the oracle of tests and
--- of `doctor`. A bucket that is in no row is missing. Of the hours of a day that are traced, each counts for the whole
--- day, as it is stored.
+-- The rules of usage.day_state and usage.hour_state, computed slowly from records, bucket by bucket: the oracle of
+-- tests and of `doctor`. A bucket without a row is missing. If one hour of a day has traces, each of its hours counts
+-- as traced, as it is stored.
 CREATE OR REPLACE FUNCTION usage.state_by_rules(scopes integer[])
 RETURNS TABLE (scope_id integer, bucket_start timestamptz, state text)
 LANGUAGE sql STABLE
@@ -25,7 +25,7 @@ AS $$
                  SELECT FROM usage.hourly_record r
                  WHERE r.series_id = x.series_id AND r.bucket_start = k.bucket_start AND r.traces > 0
                )
-               -- The bucket of a longer stride that the day lies in.
+               -- The bucket of a longer stride that contains the day.
                ELSE EXISTS (
                  SELECT FROM usage.dated_record r
                  WHERE r.series_id = x.series_id AND r.traces > 0
@@ -63,7 +63,7 @@ AS $$
   WINDOW day AS (PARTITION BY b.scope_id, (b.bucket_start AT TIME ZONE 'UTC')::date)
 $$;
 
--- Scopes whose stored proof is not what exports, totals and differences say: none.
+-- Scopes whose stored proof differs from what exports, totals and differences say. There should be no row.
 CREATE OR REPLACE FUNCTION usage.wrong_proof(scopes integer[]) RETURNS SETOF integer
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -75,7 +75,7 @@ AS $$
   ORDER BY 1
 $$;
 
--- Buckets of which the stored state is not what the rules say: none.
+-- Buckets whose stored state differs from what the rules say. There should be no row.
 CREATE OR REPLACE FUNCTION usage.wrong_state(scopes integer[])
 RETURNS TABLE (scope_id integer, bucket_start timestamptz, stored text, by_rules text)
 LANGUAGE sql STABLE

@@ -1,20 +1,20 @@
--- Building blocks of the reporting views. Readers cannot see them: they see the schema reporting alone.
+-- Building blocks of the reporting views. Readers cannot see them: they see the reporting schemas alone.
 --
--- Names: `source_id` is the number of a source here and `slug` its name; the schema reporting calls the slug source_id.
+-- Names: here `source_id` is the number of a source and `slug` its name. The reporting schemas call the slug source_id.
 --
 -- The state of a scope is stored as sets of days or hours, joined once for each scope: @> finds a record's status in
--- them. A range join would compare each record with each range of its scope. Instants come as arrays sorted by time, in
--- which width_bucket finds the record's.
+-- them. A range join would compare each record with each range of its scope. Instants are arrays sorted by time, in
+-- which width_bucket finds the one of a record.
 
 -- An id as readers see it: (none) for an empty one. An id that the platform itself spells (none) gets a backslash in
--- front, and so does one that would then look the same. So no two ids are shown alike. src/core/domain/usage/record.ts
--- does the same. It runs for each record: ascii, of the first character, spares nearly all of them the trim.
+-- front, and so does an id that would then look the same. So no two ids look alike. src/core/domain/usage/record.ts
+-- does the same. This runs for each record: testing the first character with ascii spares nearly all of them the trim.
 CREATE OR REPLACE FUNCTION usage.shown_id(id text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN id = '' THEN '(none)' WHEN ascii(id) IN (40, 92) AND ltrim(id, '\') = '(none)' THEN '\' || id
             ELSE id END;
 
--- The platform's id of one that is shown.
+-- The platform's id of an id that is shown.
 CREATE OR REPLACE FUNCTION usage.platform_id(id text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN id = '(none)' THEN '' WHEN ltrim(id, '\') = '(none)' THEN substr(id, 2) ELSE id END;
@@ -30,7 +30,8 @@ LEFT JOIN (
   ORDER BY entity_id DESC, fetch_number DESC
 ) n USING (entity_id);
 
--- Whether the configuration of a source names a workspace, or names none: then it reads all that the platform lists.
+-- Whether a source reads a workspace: its configuration names it, or names no workspace and so reads all that the
+-- platform lists.
 CREATE OR REPLACE FUNCTION usage.is_configured(workspace_ids text[], external_id text) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN workspace_ids = '{}' OR external_id = ANY (workspace_ids);
@@ -61,8 +62,8 @@ AS $$
   ) m
 $$;
 
--- Days of each workspace that a close is about: whole months. They are those that the views
--- expect. But a workspace that left the listing has nothing to say about later months in which it was not loaded.
+-- Days of each workspace that a close covers: whole months, the same that the views expect. But months after a
+-- workspace left the listing are not covered if nothing of it was loaded in them.
 CREATE OR REPLACE VIEW usage.required_workspace AS
 SELECT w.entity_id AS workspace_id,
        CASE
@@ -80,7 +81,7 @@ FROM usage.workspace w
 JOIN usage.entity e USING (entity_id)
 JOIN usage.source s USING (source_id);
 
--- How the columns of a scope are called together (src/core/domain/usage/meter.ts).
+-- The name of a scope's kind and tier together (src/core/domain/usage/meter.ts).
 CREATE OR REPLACE FUNCTION usage.meter_of(kind text, trace_tier text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN kind = 'langsmith_deployments' THEN 'deployments' WHEN kind <> 'traces' THEN kind
@@ -98,8 +99,8 @@ RETURN CASE measure
   ELSE stored
 END;
 
--- Wanted meters of which it is not known whether the server counts them, and the first day of which that is not known.
--- A day counts as known if the server said a month after it that it had counted nothing: usage may come late.
+-- Wanted meters that the server may or may not count, and the first day for which that is not known. A day is known if
+-- the server said, a month after the day, that it had counted nothing: usage may come late.
 CREATE OR REPLACE VIEW usage.unknown_meter AS
 SELECT a.source_id, a.meter, a.evidence, a.learned_at AS since,
        greatest(coalesce(a.starts_on, s.data_start), (a.none_until AT TIME ZONE 'UTC')::date - 31) AS unknown_from
@@ -107,10 +108,10 @@ FROM usage.source_meter a
 JOIN usage.source s USING (source_id)
 WHERE a.state = 'not_known' AND (s.wanted_meters IS NULL OR a.meter = ANY (s.wanted_meters));
 
--- Source x meter x dimension x workspace, with its scope of days and, of traces, its scope of hours. A workspace that
--- was never planned has no scope, but cells of traces: each of their days is missing. Another meter has cells where it
--- has scopes, where the server is known not to count it: then none of their days is available, and where that is not
--- known: then all are missing. Deployment usage has a beginning of its own.
+-- Source x meter x dimension x workspace, with its scope of days and, for traces, its scope of hours. A workspace that
+-- was never planned has no scope but has cells of traces, whose days are all missing. Another meter has a cell in three
+-- cases: it has scopes; the server is known not to count it, so none of its days is available; or that is not known, so
+-- all its days are missing. Deployment usage has its own beginning.
 CREATE OR REPLACE VIEW usage.cell AS
 SELECT c.meter, c.kind, c.trace_tier, c.scope_id AS day_scope_id, h.scope_id AS hour_scope_id, c.source_id, s.slug,
        s.data_start, coalesce(u.unknown_from, a.starts_on, s.data_start) AS begins_on, s.hourly_hours, c.group_by,
@@ -124,7 +125,7 @@ SELECT c.meter, c.kind, c.trace_tier, c.scope_id AS day_scope_id, h.scope_id AS 
          OR EXISTS (SELECT FROM usage.source_fact n WHERE n.source_id = c.source_id AND n.fact = 'no_day')
            AS has_no_days,
        EXISTS (SELECT FROM usage.source_fact n WHERE n.source_id = c.source_id AND n.fact = 'no_hour') AS has_no_hours,
-       -- No sync loads a workspace that is not configured: there only the months in which it was loaded count.
+       -- No sync loads a workspace that is not configured, so only the months in which it was loaded count.
        CASE WHEN usage.is_configured(s.workspace_ids, e.external_id) THEN '{(,)}'
             ELSE usage.loaded_months(e.entity_id, s.data_start) END AS expected_days
 FROM (
@@ -189,8 +190,8 @@ CROSS JOIN LATERAL (
   LIMIT ALL OFFSET 0
 ) r;
 
--- Days whose hours stand in for them: a day that is neither loaded nor unverified (there hours may show the zero that
--- was withdrawn), and whose 24 hours are loaded.
+-- Days that hours fill: the day is neither loaded nor unverified (hours of an unverified day may show an invalidated
+-- zero), and its 24 hours are loaded.
 CREATE OR REPLACE FUNCTION usage.days_made_of_hours(
   whole_days datemultirange, loaded datemultirange, unverified datemultirange
 )
@@ -198,7 +199,7 @@ RETURNS datemultirange
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN coalesce(whole_days - coalesce(loaded, '{}') - coalesce(unverified, '{}'), '{}');
 
--- The same of traces of all tiers, with hours that stand in for days.
+-- The cells of traces of all tiers, with the days that hours fill.
 CREATE OR REPLACE VIEW usage.trace_cell AS
 SELECT c.day_scope_id, c.hour_scope_id, c.source_id, c.slug, c.data_start, c.group_by, c.workspace_entity_id,
        c.workspace_id, c.workspace_name, c.expected_days, c.expected, c.loaded AS own_days, h.*
@@ -214,9 +215,10 @@ CROSS JOIN LATERAL (
 ) h
 WHERE c.meter = 'traces';
 
--- The same beside the days of both retention tiers. Short-lived traces are all less the long-lived ones. So each of
--- their days needs both, and is no better than the worse one. Looked up for each cell: joined, the planner would
--- compute the cells of long-lived traces again for each cell. Null: tiers are not loaded.
+-- The cells of traces, joined with the days of both retention tiers. Short-lived traces are all traces less the
+-- long-lived ones, so each of their days needs both and has the worse status. The tiers are looked up for each cell:
+-- with a join, the planner would compute the cells of long-lived traces again for each cell. Null: tiers are not
+-- loaded.
 CREATE OR REPLACE VIEW usage.tiered_cell AS
 SELECT x.*, t.longlived_scope_id, t.begins_on AS tiers_begin_on, t.expected AS tiers_expected, t.loaded AS tiers_loaded,
        t.final AS tiers_final, t.not_available AS tiers_not_available, t.failed AS tiers_failed,
@@ -229,15 +231,15 @@ LEFT JOIN LATERAL (
          range_agg(l.final * x.final * x.own_days) AS final,
          range_agg(l.not_available + x.not_available) AS not_available,
          range_agg(l.failed + x.failed) AS failed,
-         -- Where one is unverified and the day of the other was never asked for, it is missing.
+         -- If one of the two is unverified and the other was never requested, the day is missing.
          range_agg(l.unverified + x.unverified - l.missing - x.missing - x.days_of_hours) AS unverified
   FROM usage.day_cell l
   WHERE l.meter = 'longlived' AND l.group_by = x.group_by AND l.workspace_entity_id = x.workspace_entity_id
 ) t ON true;
 
--- Its tiers alone, one row for each dimension and workspace. As a group, so that the planner sees that a join finds one
--- row at most: a query that reads no tier does not compute it. It would not see it of a column that a query filters on:
--- so a position stands for the dimension.
+-- The tiers alone, one row for each dimension and workspace. GROUP BY shows the planner that a join finds at most one
+-- row, so a query that reads no tier does not compute it. The planner does not see that for a column that a query
+-- filters on, so the position replaces the dimension.
 CREATE OR REPLACE VIEW usage.tier_cell AS
 SELECT usage.dimension_position(group_by) AS place, workspace_entity_id, max(longlived_scope_id) AS longlived_scope_id,
        range_agg(tiers_loaded) AS loaded, range_agg(tiers_final) AS final,
@@ -246,8 +248,8 @@ SELECT usage.dimension_position(group_by) AS place, workspace_entity_id, max(lon
 FROM usage.tiered_cell
 GROUP BY 1, 2;
 
--- The hours of each cell of traces in the same way; without OFFSET 0 the coverage of a month would take 1.1 times as
--- long. Shown are hours that are kept up to date, and those that are loaded beyond.
+-- The hours of each cell of traces in the same way. Without OFFSET 0 the coverage of a month would take 1.1 times as
+-- long. It covers the hours that are kept up to date, and any others that are loaded.
 CREATE OR REPLACE VIEW usage.hour_cell AS
 SELECT c.day_scope_id, c.hour_scope_id, c.source_id, c.slug, c.data_start, c.hourly_hours, c.group_by,
        c.workspace_entity_id, c.workspace_id, c.workspace_name, x.*

@@ -10,9 +10,9 @@ AS $$
     AND r.bucket_start < (usage_date + 1)::timestamp AT TIME ZONE 'UTC'
 $$;
 
--- Traces by entity of days whose 24 hours are all loaded while the day itself is not. Only there the hours make up the
--- day's figure. The sum is a subquery for each day and series, so that it reads these 24 hours alone, whatever the
--- planner expects.
+-- Traces by entity of days whose 24 hours are all loaded while the day itself is not. Only on these days do the hours
+-- make up the day's figure. The sum is a subquery for each day and series, so that it reads these 24 hours alone,
+-- whatever the planner expects.
 CREATE OR REPLACE VIEW usage.figure_of_hours AS
 SELECT x.day_scope_id, s.entity_id, day AS usage_date, f.traces,
        usage.status_at(day, x.final, x.not_available, x.failed, x.missing, x.unverified) AS status, t.fetched_at,
@@ -36,9 +36,8 @@ CROSS JOIN LATERAL (
 WHERE f.traces IS NOT NULL;
 
 -- One row for each expected day of a cell, from the source's data start to today, with how it is loaded. The status
--- holds for every figure of the day, but for the difference between empty and ok: each figure has its own. The days
--- come as one list, newest first: a filter on the day is applied to it once, and a query for the newest days stops
--- early.
+-- applies to every figure of the day, except that each figure is empty or ok separately. The days come as one list,
+-- newest first: a filter on the day is applied to it once, and a query for the newest days stops early.
 CREATE OR REPLACE VIEW usage.expected_day AS
 SELECT x.slug, x.group_by, x.workspace_id, x.workspace_name, d.usage_date, t.loaded,
        CASE
@@ -60,7 +59,7 @@ FROM (
   FROM usage.days_between((SELECT min(data_start) FROM usage.source), (now() AT TIME ZONE 'UTC')::date) usage_date
   ORDER BY usage_date DESC
 ) d
--- coalesce: of a bare @> the planner expects one day in a thousand.
+-- coalesce, because the planner expects one day in a thousand to match a bare @>.
 JOIN (
   SELECT c.*, f.days AS fetched_days, f.fetched_at,
          -- Only the view by workspace looks figures up. Other cells have thousands of series.
@@ -70,14 +69,14 @@ JOIN (
          CASE WHEN c.group_by = 'workspace'
                 THEN ARRAY(SELECT s.series_id FROM usage.series s WHERE s.scope_id = c.hour_scope_id) END
            AS hour_series,
-         -- Nobody reads it, so it is never computed. As OFFSET 0 would, it keeps the planner from computing the rest
-         -- for each day: once for each cell is enough. But a filter on these columns still leaves out the cells of
-         -- others.
+         -- This column is never read, so it is never computed. Like OFFSET 0, it keeps the planner from computing the
+         -- others for each day: once for each cell is enough. But a filter on these columns still excludes the cells of
+         -- other workspaces.
          row_number() OVER (PARTITION BY c.slug, c.group_by, c.workspace_id) AS fence
   FROM usage.trace_cell c
   LEFT JOIN usage.fetched f ON f.scope_id = c.day_scope_id
 ) x ON coalesce(x.expected @> d.usage_date, false)
--- Only a loaded day is proved, also where somebody deleted coverage by hand.
+-- Only a loaded day is proved, even if somebody deleted coverage by hand.
 LEFT JOIN usage.day_proof p ON p.scope_id = x.day_scope_id AND x.own_days @> d.usage_date
 CROSS JOIN LATERAL (
   SELECT x.loaded @> d.usage_date AS loaded, x.days_of_hours @> d.usage_date AS by_hours
@@ -103,12 +102,12 @@ UNION ALL
 SELECT f.slug, f.group_by, f.usage_date, f.workspace_entity_id, f.workspace_id, f.workspace_name, e.dimension_id,
        e.dimension_name, f.traces, f.fetched_at,
        CASE WHEN f.traces = 0 AND f.status = 'ok' THEN 'empty' ELSE f.status END,
-       -- Only a day's own record is ever compared.
+       -- Only the record of a day itself is ever compared, never its hours.
        NULL, NULL, NULL, f.entity_id
 FROM usage.figure_of_hours f
 JOIN usage.labelled_entity e USING (entity_id)
 UNION ALL
--- Expected days that are not loaded. Read from the sets, not day by day: mostly there are none.
+-- Expected days that are not loaded. They are read from the sets, not day by day, since most cells have no such day.
 SELECT x.slug, x.group_by, day, x.workspace_entity_id, x.workspace_id, x.workspace_name, NULL, NULL, NULL, NULL,
        usage.status_at(day, x.final, x.not_available, x.failed, x.missing, x.unverified), NULL, NULL, NULL, NULL
 FROM usage.trace_cell x

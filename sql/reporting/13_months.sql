@@ -1,6 +1,6 @@
--- Calendar months of a cell. Expected is every day from the data start on that has ended, and today once it is loaded.
--- So a complete month stays complete when a new day begins. A month without an expected day has no row, and neither has
--- one in which the workspace is not expected.
+-- Calendar months of a cell. Expected days are all from the data start on that have ended, and today once it is loaded.
+-- So a complete month stays complete when a new day begins. A month without an expected day has no row, nor has a month
+-- in which the workspace is not expected.
 CREATE OR REPLACE VIEW usage.month_state AS
 SELECT x.day_scope_id, x.slug, x.group_by, x.workspace_id, x.workspace_name, month AS month_start,
        upper(t.span) - lower(t.span) AS days_expected,
@@ -13,7 +13,7 @@ SELECT x.day_scope_id, x.slug, x.group_by, x.workspace_id, x.workspace_name, mon
 FROM (
   SELECT c.day_scope_id, c.slug, c.data_start, c.group_by, c.workspace_entity_id, c.workspace_id, c.workspace_name,
          (now() AT TIME ZONE 'UTC')::date AS today, c.days_of_hours AS by_hours, c.loaded, c.final, c.expected_days,
-         -- Once for each cell, and not for those that a filter leaves out: see usage.expected_day.
+         -- Once for each cell that the filter keeps: see usage.expected_day.
          row_number() OVER (PARTITION BY c.slug, c.group_by, c.workspace_id) AS fence
   FROM usage.trace_cell c
 ) x
@@ -25,8 +25,8 @@ CROSS JOIN LATERAL (SELECT daterange(least(greatest(month, x.data_start), u.afte
 WHERE NOT isempty(t.span) AND coalesce(x.expected_days @> month, false);
 
 -- Figures of complete months by entity. Only a month with a day that is made of hours is more than its stored total. An
--- incomplete month is one row without an entity, with the traces of the days that are loaded, of all entities. They are
--- looked up for these few months alone, by a query that reads them.
+-- incomplete month is one row without an entity, with the traces of all entities on its loaded days. A query that reads
+-- them looks them up for these few months alone.
 CREATE OR REPLACE VIEW usage.monthly_row AS
 SELECT cell.slug, cell.group_by, t.month_start, cell.workspace_id, cell.workspace_name, e.dimension_id,
        e.dimension_name, t.traces, m.days_expected[width_bucket(t.month_start, m.starts)] AS days_expected,
@@ -34,7 +34,7 @@ SELECT cell.slug, cell.group_by, t.month_start, cell.workspace_id, cell.workspac
        m.is_final[width_bucket(t.month_start, m.starts)] AS is_final, t.traces AS traces_loaded,
        cell.workspace_entity_id, s.entity_id
 FROM usage.cell cell
--- The months of a cell as arrays sorted by time: so they are joined once for each cell, not once for each row. In a
+-- The months of a cell as arrays sorted by time, so they are joined once for each cell, not once for each row. In a
 -- plain month no day is made of hours, so its stored totals are its figures.
 JOIN (
   SELECT day_scope_id, array_agg(month_start ORDER BY month_start) AS starts,
@@ -100,7 +100,7 @@ SELECT x.source_id, x.slug, x.group_by, x.workspace_entity_id, x.workspace_id, x
          WHEN x.tiers_unverified && t.days THEN 'unverified'
          ELSE 'provisional'
        END AS status
--- Once for each cell, and not for those that a filter leaves out: see usage.expected_day.
+-- Once for each cell that the filter keeps: see usage.expected_day.
 FROM (
   SELECT *, row_number() OVER (PARTITION BY slug, group_by, workspace_id) AS fence FROM usage.tiered_cell
 ) x

@@ -1,7 +1,7 @@
--- Days that were final at an instant, with the figures that were stored then: today's records without the restatements
--- since. A day without a figure is one row without an entity. A load locks its scopes first, then stamps its
--- restatements and finalRanges with one instant (usage.load_instant). So the stamps of a scope have the order of its
--- loads. Only stored days count: a day that is made of hours never settles as a day.
+-- Days that were final at an instant, with the figures stored then: today's records without the restatements since. A
+-- day without a figure is one row without an entity. A load locks its scopes first, then marks its restatements and
+-- finalRanges with one instant (usage.load_instant). So these instants of a scope are in the order of its loads. Only
+-- stored days count: a day that is made of hours never becomes final as a day.
 CREATE OR REPLACE FUNCTION usage.daily_as_of(as_of timestamptz, grouping_wanted text)
 RETURNS TABLE (
   scope_id integer, entity_id integer, usage_date date, traces bigint, final_at timestamptz
@@ -19,7 +19,7 @@ AS $$
     FROM (
       SELECT scope_id, period_start, period_end, final_at FROM usage.became_final
       UNION ALL
-      -- Zeros that were not withdrawn yet.
+      -- Zeros that were not invalidated yet.
       SELECT scope_id, period_start, period_end, final_at FROM usage.withdrawal WHERE invalidated_at > as_of
     ) t
     JOIN asked USING (scope_id)
@@ -52,12 +52,12 @@ AS $$
   LEFT JOIN figure f ON f.scope_id = t.scope_id AND f.usage_date = t.usage_date AND f.traces > 0
 $$;
 
--- Refuses an instant that a load may still stamp, and one before the history that is kept. The figures have to be read
--- with a later snapshot than the limit, or they lack a load that ended in between. So the function is VOLATILE: each of
--- its statements has a snapshot of its own. In a transaction with one snapshot, and on a replica, the limit is that of
--- the ledger.
+-- Refuses an instant that a load may still use, and one before the kept history. The figures must be read with a later
+-- snapshot than the limit, or they lack a load that ended in between. So the function is VOLATILE: each of its
+-- statements has its own snapshot. In a transaction with one snapshot, and on a replica, the limit is that of the
+-- ledger.
 --
--- With a default, so that an export can leave the dimension out.
+-- The argument has a default, so that an export can leave out the dimension.
 CREATE OR REPLACE FUNCTION reporting_detail.usage_daily_as_of(as_of timestamptz, grouping_wanted text DEFAULT NULL)
 RETURNS TABLE (
   source_id text, usage_date date, group_by text, workspace_id text, workspace_name text, dimension_id text,
@@ -104,7 +104,7 @@ BEGIN
     RAISE EXCEPTION 'There is no dimension %.', grouping_wanted
       USING ERRCODE = 'invalid_parameter_value', HINT = 'Pass workspace, project, user or api_key.';
   END IF;
-  -- By workspace every final day, with or without usage.
+  -- Every final day by workspace has a row, with or without usage.
   RETURN QUERY
   SELECT src.slug, a.usage_date, 'workspace', w.dimension_id, w.dimension_name, w.dimension_id, w.dimension_name,
          coalesce(sum(a.traces), 0)::bigint, a.final_at
@@ -114,7 +114,7 @@ BEGIN
   JOIN usage.labelled_entity w ON w.entity_id = s.workspace_id
   WHERE coalesce(grouping_wanted, 'workspace') = 'workspace'
   GROUP BY src.slug, a.usage_date, w.dimension_id, w.dimension_name, a.final_at;
-  -- Of an id of another dimension: days with usage.
+  -- Only days with usage by another dimension have rows.
   RETURN QUERY
   SELECT src.slug, a.usage_date, g.name, w.dimension_id, w.dimension_name, d.dimension_id,
          CASE WHEN g.name <> 'user' THEN d.dimension_name END, a.traces, a.final_at
@@ -125,7 +125,7 @@ BEGIN
   JOIN usage.labelled_entity w ON w.entity_id = s.workspace_id
   JOIN usage.labelled_entity d ON d.entity_id = a.entity_id
   WHERE coalesce(grouping_wanted, g.name) = g.name;
-  -- At the end, because `prune` may remove some of it meanwhile.
+  -- Checked last, because `prune` may remove some of the history meanwhile.
   whole_since := (SELECT max(history_since) FROM usage.source);
   IF as_of < whole_since THEN
     RAISE EXCEPTION 'As of %: the history begins at %.', as_of, whole_since

@@ -1,12 +1,12 @@
 -- Usage of other meters than traces of all tiers, by day: long-lived and short-lived traces, deployments, sandboxes and
 -- evaluators. Building blocks; readers cannot see them.
 --
--- The days of a cell are ranges, one for each reason why a figure is not there. So the status of a day takes a few
--- searches. Who reads these views materializes the cells that it needs: so the ranges are computed once for each cell,
--- not for each row.
+-- The days of a cell are ranges, one for each reason why a figure is missing. So the status of a day takes a few
+-- searches. Callers materialize the cells that they need, so that the ranges are computed once for each cell, not for
+-- each row.
 
--- The days of each figure that is shown: those of most meters are those of their scope. When they were fetched are
--- subqueries, for each cell by the key: joined, all coverage would be grouped again for each cell.
+-- The days of each figure that is shown. For most meters these are the days of their scope. The times of their requests
+-- are subqueries for each cell by the key: with a join, all coverage would be grouped again for each cell.
 CREATE OR REPLACE VIEW usage.figure_days AS
 SELECT c.meter, c.trace_tier, c.day_scope_id AS scope_id, NULL::integer AS trace_scope_id, c.slug, c.source_id,
        c.group_by, c.workspace_entity_id, c.workspace_id, c.workspace_name, c.expected, c.loaded, c.final,
@@ -24,8 +24,8 @@ SELECT 'shortlived', 'shortlived', x.longlived_scope_id, x.day_scope_id, x.slug,
 FROM usage.tiered_cell x
 WHERE x.tiers_loaded IS NOT NULL;
 
--- Each expected day of each measure by workspace, but those of all traces. Long-lived and short-lived traces have a
--- status of their own here, as they are charged. A scope has one id, but for a response that spells it in two ways.
+-- Each expected day of each measure by workspace, except all traces. Long-lived and short-lived traces have their own
+-- status here, as they are charged. A scope has one id, unless a response spells it in two ways.
 CREATE OR REPLACE VIEW usage.measured_day AS
 SELECT x.slug, d.usage_date, g.meter, m.measure, x.workspace_id, x.workspace_name, f.quantity, f.status,
        CASE WHEN t.loaded THEN x.fetched_at[width_bucket(d.usage_date, x.starts)] END AS fetched_at,
@@ -34,11 +34,11 @@ SELECT x.slug, d.usage_date, g.meter, m.measure, x.workspace_id, x.workspace_nam
        nullif(p.proved_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS proved_at
 FROM usage.meter_dimension g
 JOIN usage.figure_days x USING (group_by, meter)
--- coalesce: of a bare @> the planner expects one day in a thousand.
+-- coalesce, because the planner expects one day in a thousand to match a bare @>.
 JOIN (
   SELECT usage_date
   FROM usage.days_between(
-    -- least passes over a null: no usage of other meters is known.
+    -- least ignores a null, which means that no usage of other meters is known.
     least((SELECT min(data_start) FROM usage.source), (SELECT min(starts_on) FROM usage.source_meter)),
     (now() AT TIME ZONE 'UTC')::date
   ) usage_date
@@ -49,7 +49,7 @@ CROSS JOIN LATERAL (
          usage.status_at(d.usage_date, x.final, x.not_available, x.failed, x.missing, x.unverified) AS status
 ) t
 JOIN usage.measure m ON m.meter = g.meter AND m.is_reported
--- The figure of a day is looked up, not joined: so a week costs the same however many years there are.
+-- The figure of a day is looked up, not joined, so a week costs the same however many years are stored.
 LEFT JOIN LATERAL (
   SELECT coalesce(sum(r.traces) FILTER (WHERE s.scope_id = x.scope_id), 0) AS stored,
          coalesce(sum(r.traces) FILTER (WHERE s.scope_id = x.trace_scope_id), 0) AS traces

@@ -1,7 +1,7 @@
--- Open days: what keeps a month from being closed. Building blocks; readers cannot see them.
+-- Open days, which keep a month from being closed. Building blocks; readers cannot see them.
 
--- The other meters of which a source keeps all days: those that its configuration wants and that its server counts,
--- from their beginning on; and those of which that is not known.
+-- The other meters whose days a source must keep: those that its configuration wants and that its server counts, from
+-- their beginning on, and those for which that is not known.
 CREATE OR REPLACE VIEW usage.kept_meter AS
 SELECT a.source_id, a.meter, coalesce(a.starts_on, s.data_start) AS starts_on, true AS is_known
 FROM usage.source_meter a
@@ -10,12 +10,12 @@ WHERE a.state = 'counted' AND (s.wanted_meters IS NULL OR a.meter = ANY (s.wante
 UNION ALL
 SELECT source_id, meter, unknown_from, false FROM usage.unknown_meter;
 
--- The open days of each workspace, dimension and meter: those that are not as a close needs them, a set for each
--- reason, in the order in which reasons apply. No comparison repairs a contradiction of the platform, so it is the
--- reason where a day was not compared too. Traces of all tiers have to be loaded, final and equal to their export.
--- Other usage needs no comparison: it is loaded and final, and nothing contradicts it. Of that, gaps and days that are
--- not final count of kept meters alone: no sync would ever load others. Where days are kept they have no end: who reads
--- this asks about days that have ended. Hours never stand in for a day.
+-- The open days of each workspace, dimension and meter, a set for each reason, in the order in which reasons apply. No
+-- comparison repairs a contradiction of the platform, so that is the reason even if a day was not compared. Traces of
+-- all tiers must be loaded, final and equal to their export. Other usage needs no comparison: it must be loaded and
+-- final, and nothing may contradict it. Missing days and days that are not final count for kept meters alone, since no
+-- sync would ever load the others. The days of a kept meter have no end, so callers ask only about days that have
+-- ended. Hours never fill a day here.
 CREATE OR REPLACE VIEW usage.open_days AS
 SELECT w.source_id, w.entity_id AS workspace_id, m.group_by, m.meter, c.scope_id,
        CASE WHEN n.has_no_days THEN v.missing ELSE '{}' END AS not_available,
@@ -49,7 +49,7 @@ CROSS JOIN LATERAL (
            coalesce(o.unverified, '{}') AS unverified
   ) l
 ) v
--- What is left of differences is little, and most scopes have none.
+-- Few differences remain, and most scopes have no difference.
 LEFT JOIN (
   SELECT d.scope_id, range_agg(t.days) FILTER (WHERE d.state = 'open') AS open,
          range_agg(t.days) FILTER (

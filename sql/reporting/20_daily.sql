@@ -5,7 +5,7 @@ SELECT d.slug, d.usage_date, d.workspace_entity_id, d.workspace_id, d.workspace_
        d.fetched_at, d.reconciled_at IS NOT NULL AS is_reconciled, d.reconciled_at, d.matched_at AS totals_matched_at,
        d.proved_at, d.group_by
 FROM usage.expected_day d
--- The figure of a day is looked up, not joined: so a week costs the same however many years there are.
+-- The figure of a day is looked up, not joined, so a week costs the same however many years are stored.
 LEFT JOIN LATERAL (
   SELECT (coalesce(sum(r.traces), 0)
            + CASE WHEN d.by_hours THEN coalesce(usage.traces_of_hours(d.hour_series, d.usage_date), 0)
@@ -27,8 +27,8 @@ SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.workspace_name, d.tr
 FROM usage.workspace_day d
 LEFT JOIN usage.tier_cell t
   ON t.place = usage.dimension_position(d.group_by) AND t.workspace_entity_id = d.workspace_entity_id
--- A sum has one row at most: a query that reads no tier does not run it. Its condition stands inside: beside ON,
--- Postgres 15 would compute the cells for it.
+-- A sum has at most one row, so a query that reads no tier does not run it. Its condition is inside: after ON, Postgres
+-- 15 would compute the cells for it.
 LEFT JOIN LATERAL (
   SELECT CASE WHEN t.loaded @> d.usage_date THEN coalesce(sum(r.traces), 0)::bigint END AS traces
   FROM usage.series s
@@ -67,8 +67,8 @@ FROM usage.tiered_row d
 WHERE group_by = 'project';
 COMMENT ON VIEW reporting.fct_usage_project_daily IS
   'Traces by project and day. Grain: UTC day x workspace x project (key: source_id, usage_date, workspace_id, '
-  'project_id), days with usage. A day x workspace that is not loaded is one row with null id and null traces, which '
-  'a filter on an id or name leaves out: see usage_coverage_daily. Traces add up over all of these. Never add them to '
+  'project_id), days with usage. A day of a workspace that is not loaded is one row with null id and null traces. A '
+  'filter on an id or name drops that row: see usage_coverage_daily. Traces add up over all keys. Never add them to '
   'those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. '
   'Take lists from dim_workspace and dim_project, and the newest day from data_freshness.';
 
@@ -80,11 +80,11 @@ SELECT slug AS source_id, usage_date, workspace_id, workspace_name, d.dimension_
 FROM usage.tiered_row d
 WHERE group_by = 'user';
 COMMENT ON VIEW reporting.fct_usage_user_daily IS
-  'Traces by user and day. Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), '
-  'days with usage. A day x workspace that is not loaded is one row with null id and null traces, which a filter on '
-  'an id or name leaves out: see usage_coverage_daily. Traces add up over all of these. Never add them to those of '
-  'another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists '
-  'from dim_workspace and dim_user, and the newest day from data_freshness.';
+  'Traces by user and day. Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days '
+  'with usage. A day of a workspace that is not loaded is one row with null id and null traces. A filter on an id or '
+  'name drops that row: see usage_coverage_daily. Traces add up over all keys. Never add them to those of another '
+  'dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from '
+  'dim_workspace and dim_user, and the newest day from data_freshness.';
 
 CREATE OR REPLACE VIEW reporting.fct_usage_api_key_daily AS
 SELECT slug AS source_id, usage_date, workspace_id, workspace_name, d.dimension_id AS api_key_short_key,
@@ -96,8 +96,8 @@ FROM usage.tiered_row d
 WHERE group_by = 'api_key';
 COMMENT ON VIEW reporting.fct_usage_api_key_daily IS
   'Traces by API key and day. Grain: UTC day x workspace x API key (key: source_id, usage_date, workspace_id, '
-  'api_key_short_key), days with usage. A day x workspace that is not loaded is one row with null id and null traces, '
-  'which a filter on an id or name leaves out: see usage_coverage_daily. Traces add up over all of these. Never add '
+  'api_key_short_key), days with usage. A day of a workspace that is not loaded is one row with null id and null '
+  'traces. A filter on an id or name drops that row: see usage_coverage_daily. Traces add up over all keys. Never add '
   'them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every '
   'record. Take lists from dim_workspace and dim_api_key, and the newest day from data_freshness.';
 CALL usage.comment_columns('{reporting.fct_usage_workspace_daily, reporting.fct_usage_project_daily,

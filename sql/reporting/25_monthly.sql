@@ -27,8 +27,8 @@ FROM (
   FROM usage.monthly_row
   WHERE group_by <> 'workspace'
 ) d
--- Groups and sums have one row at most, and the planner sees it: a query that reads no tier runs none of them. It does
--- not see it of a column that a query filters on: so the position stands for the dimension.
+-- Groups and sums have at most one row, and the planner sees it: a query that reads no tier runs none of them. The
+-- planner does not see that for a column that a query filters on, so the position replaces the dimension.
 LEFT JOIN (
   SELECT workspace_entity_id, usage.dimension_position(group_by) AS place, month_start,
          max(longlived_scope_id) AS scope_id, bool_and(is_complete) AS is_complete, max(status) AS status
@@ -43,7 +43,7 @@ LEFT JOIN LATERAL (
   JOIN usage.monthly_total o USING (series_id)
   WHERE s.scope_id = t.scope_id AND s.entity_id = d.entity_id AND o.month_start = d.month_start
 ) i ON true
--- Of a workspace all ids: it may have long-lived traces under another spelling of its id than traces.
+-- A workspace adds up all ids: its long-lived traces may have another spelling of its id than its traces.
 LEFT JOIN LATERAL (
   SELECT sum(o.traces)::bigint AS traces
   FROM usage.series s
@@ -55,10 +55,10 @@ CROSS JOIN LATERAL (
 ) l;
 COMMENT ON VIEW reporting_detail.fct_usage_monthly IS
   'Traces by month. Grain: calendar month (UTC) x dimension x workspace x id (key: source_id, month_start, group_by, '
-  'workspace_id, dimension_id). Choose ONE group_by: traces add up over the rest, never over two dimensions. By '
-  'workspace every month from the data start on, and null traces where at least one expected day is not loaded; by '
-  'another dimension months with usage, and one row with null id and null traces for a month x workspace that is not '
-  'complete: take days for it. Expected is every day that has ended, and today once it is loaded.';
+  'workspace_id, dimension_id). Choose ONE group_by: traces add up over the other keys, never over two dimensions. By '
+  'workspace there is a row for every month from the data start on; null traces: an expected day is not loaded. By '
+  'another dimension there are months with usage, and one row with null id and null traces for an incomplete month of '
+  'a workspace: read its days instead. Every day that has ended is expected, and today once it is loaded.';
 CALL usage.comment_columns('{reporting_detail.fct_usage_monthly}',
   'days_expected',
     'Days of the month that are expected: from the data start on, every day that has ended, and today once it is '
@@ -67,6 +67,6 @@ CALL usage.comment_columns('{reporting_detail.fct_usage_monthly}',
   'is_complete', 'Whether every expected day is loaded. The current month is complete up to its last ended day.',
   'is_final', 'Whether the month is over and each of its days is final. Later changes are kept as restatements.',
   'traces_loaded',
-    'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds '
-    'up as traces do; null: no day is loaded. On a row with a null id: of all ids.'
+    'Traces of the loaded days of the month. Once all days are loaded, the same as traces. On a row with a null id: of '
+    'all ids. Adds up as traces do. Null: no day is loaded.'
 );

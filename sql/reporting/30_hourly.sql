@@ -18,13 +18,13 @@ FROM (
 JOIN (
   SELECT c.*, f.hours AS fetched_hours, f.fetched_at,
          ARRAY(SELECT s.series_id FROM usage.series s WHERE s.scope_id = c.hour_scope_id) AS series,
-         -- Once for each cell, and not for those that a filter leaves out: see usage.expected_day.
+         -- Once for each cell that the filter keeps: see usage.expected_day.
          row_number() OVER (PARTITION BY c.slug, c.workspace_id) AS fence
   FROM usage.hour_cell c
   LEFT JOIN usage.fetched f ON f.scope_id = c.hour_scope_id
   WHERE c.group_by = 'workspace'
 )
--- coalesce: of a bare @> the planner expects one hour in a thousand.
+-- coalesce, because the planner expects one hour in a thousand to match a bare @>.
 x ON coalesce(x.shown @> h.usage_hour, false)
 CROSS JOIN LATERAL (
   SELECT x.loaded @> h.usage_hour AS loaded,
@@ -40,7 +40,7 @@ COMMENT ON VIEW reporting_detail.fct_usage_workspace_hourly IS
   'that is kept up to date or was loaded. Traces add up over hours and workspaces. Null traces: not loaded, which is '
   'not zero.';
 
--- Beside it, not one view with it: a list of all ids has no order, and the newest hours would take seventeen times as
+-- A separate view: in one list of all ids the hours have no order, and the newest hours would take seventeen times as
 -- long.
 CREATE OR REPLACE VIEW reporting_detail.fct_usage_by_id_hourly AS
 SELECT x.slug AS source_id, r.bucket_start AS usage_hour, x.group_by, x.workspace_id, x.workspace_name, e.dimension_id,
@@ -56,7 +56,8 @@ JOIN usage.labelled_entity e USING (entity_id)
 LEFT JOIN usage.fetched c ON c.scope_id = x.hour_scope_id
 WHERE x.group_by <> 'workspace'
 UNION ALL
--- Expected hours that are not loaded. Read from the sets, not hour by hour: mostly there are none.
+-- Expected hours that are not loaded. They are read from the sets, not hour by hour, since most cells have no such
+-- hour.
 SELECT x.slug, hour, x.group_by, x.workspace_id, x.workspace_name, NULL, NULL, NULL, false,
        usage.status_at(hour, x.final, x.not_available, x.failed, x.missing, x.unverified), NULL
 FROM usage.hour_cell x
@@ -65,8 +66,8 @@ WHERE x.group_by <> 'workspace';
 COMMENT ON VIEW reporting_detail.fct_usage_by_id_hourly IS
   'Traces by project, user or API key and hour. Grain: UTC hour x dimension x workspace x id (key: source_id, '
   'usage_hour, group_by, workspace_id, dimension_id), hours with usage. Choose ONE group_by: traces add up over the '
-  'rest, never over two dimensions. An hour x workspace that is not loaded is one row with null id and null traces. '
-  'Filter on usage_hour: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from the '
+  'other keys, never over two dimensions. An hour of a workspace that is not loaded is one row with null id and null '
+  'traces. Filter on usage_hour: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from the '
   'dimensions, and the newest hour from data_freshness.';
 CALL usage.comment_columns('{reporting_detail.fct_usage_workspace_hourly, reporting_detail.fct_usage_by_id_hourly}',
   'usage_hour', 'Start of the UTC hour.'

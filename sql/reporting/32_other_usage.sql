@@ -1,6 +1,6 @@
--- Usage of deployments, sandboxes and evaluators. The measures of a meter are series of one scope. What the platform
--- calls a project of such usage is a deployment, a sandbox or snapshot, or a rule that runs an evaluator, with ids of
--- its own: it never joins a project that has traces.
+-- Usage of deployments, sandboxes and evaluators. The measures of a meter are series of one scope. The platform's
+-- "project" of such usage is a deployment, a sandbox, a snapshot or a run rule, with its own ids: it never joins a
+-- project that has traces.
 
 CREATE OR REPLACE VIEW reporting_detail.fct_other_usage_daily AS
 SELECT u.slug AS source_id, u.usage_date, u.meter, u.measure, u.dimension AS group_by, u.workspace_id, u.workspace_name,
@@ -14,7 +14,7 @@ FROM (
   FROM usage.measured_day
   WHERE meter NOT IN ('longlived', 'shortlived')
   UNION ALL
-  -- By another dimension each stored figure, and a row where a day is not loaded.
+  -- Each stored figure by another dimension, and a row for each day that is not loaded.
   SELECT x.slug, u.day, g.meter, u.measure, g.dimension, x.workspace_id, x.workspace_name, u.dimension_id, u.quantity,
          usage.status_at(u.day, x.final, x.not_available, x.failed, x.missing, x.unverified),
          CASE WHEN u.is_loaded THEN x.fetched_at[width_bucket(u.day, x.starts)] END,
@@ -41,26 +41,27 @@ FROM (
 COMMENT ON VIEW reporting_detail.fct_other_usage_daily IS
   'Usage of deployments, sandboxes and evaluators by day. Grain: UTC day x measure x dimension x workspace x id (key: '
   'source_id, usage_date, measure, group_by, workspace_id, dimension_id). Choose ONE measure and ONE group_by: '
-  'quantities add up over the rest, and never over two measures or dimensions. By workspace every day from the data '
-  'start or the beginning of the usage, the earlier of both, to today; by another dimension days with usage, and one '
-  'row with null id and null quantity for a day x workspace that is not loaded. Null quantity: not loaded, or before '
-  'the beginning, which is not zero. No part of it is a part of traces. What evaluators spent is the platform''s '
-  'estimate from model prices and NO INVOICE. Filter on usage_date: without it every record is read.';
+  'quantities add up over the other keys, never over two measures or dimensions. By workspace there is a row for every '
+  'day to today, from the data start or the beginning of the usage, whichever is earlier. By another dimension there '
+  'are days with usage, and one row with null id and null quantity for a day of a workspace that is not loaded. Null '
+  'quantity: not loaded, or before the beginning, which is not zero. None of this usage is part of traces. '
+  'Evaluators'' spend is the platform''s estimate from model prices and NO INVOICE. Filter on usage_date: without it '
+  'every record is read.';
 CALL usage.comment_columns('{reporting_detail.fct_other_usage_daily}',
-  'meter', 'What is counted: deployments, sandboxes or evaluators.',
+  'meter', 'Kind of usage: deployments, sandboxes or evaluators.',
   'measure',
     'What the quantity counts. nodes_executed: nodes of graphs that were executed. agent_runs: runs of agents. '
     'agent_uptime_seconds: a RAW SUM OVER ALL REPLICAS; the invoice counts deduplicated standby minutes instead, so '
-    'never multiply it by an invoice price. lcu, lsu: compute and storage units of sandboxes and snapshots. '
-    'spend_usd: US dollars that evaluators spent on models, computed by the platform from the configured model '
-    'prices, NO INVOICE. evaluated_traces: traces that evaluators looked at, once for each rule.',
+    'never multiply it by an invoice price. lcu, lsu: compute and storage units of sandboxes and snapshots. spend_usd: '
+    'US dollars that evaluators spent on models, computed by the platform from the configured model prices, NO '
+    'INVOICE. evaluated_traces: traces that evaluators evaluated, once for each rule.',
   'group_by', 'What dimension_id names: workspace, deployment, sandbox, run_rule, user or api_key.',
   'dimension_id',
     'The platform''s id of the workspace, deployment, sandbox or snapshot, rule, user or API key; (none) where the '
     'platform gave none, and \(none) for an id of that spelling; null where the day is not loaded.',
   'quantity',
-    'In units of measure. Adds up over days, workspaces and ids, within one measure and one group_by. Null: not '
-    'loaded.',
+    'Quantity in units of measure. Adds up over days, workspaces and ids, within one measure and one group_by. Null: '
+    'not loaded, or before the beginning.',
   'coverage_status',
     'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the '
     'server does not count this usage, or not yet on that day.'
@@ -75,21 +76,22 @@ JOIN usage.source src USING (source_id)
 LEFT JOIN usage.run_rule r USING (entity_id)
 WHERE d.dimension IN ('deployment', 'sandbox', 'run_rule');
 COMMENT ON VIEW reporting_detail.dim_resource IS
-  'Each deployment, sandbox or snapshot, and rule that runs an evaluator, with its current name. Grain: resource '
-  '(key: source_id, group_by, dimension_id). Names are not unique: join by the key. Names of sandboxes '
-  'are null until their lists were read. Of a rule, as the newest response tells it: which evaluator it runs, on which project or dataset, and '
-  'what it may spend a week. Never join it to projects of traces: their ids are others.';
+  'Each deployment, sandbox, snapshot and run rule, with its current name. Grain: resource (key: source_id, group_by, '
+  'dimension_id). Names are not unique: join by the key. Names of sandboxes are null until their lists are read. A run '
+  'rule also has its evaluator, its project or dataset, and its weekly limit, from the newest response. Never join '
+  'dimension_id to projects of traces: these are other ids.';
 CALL usage.comment_columns('{reporting_detail.dim_resource}',
-  'group_by', 'What it is: deployment, sandbox (or snapshot), or run_rule, a rule that runs an evaluator.',
+  'group_by', 'Kind of resource: deployment, sandbox (or snapshot), or run_rule (a rule that runs an evaluator).',
   'dimension_id',
-    'The platform''s id of it; (none) where the platform gave none, and \(none) for an id of that spelling.',
+    'The platform''s id of the resource. (none): the platform gave no id. \(none): an id that is spelled (none).',
   'dimension_name', 'Current name; not unique.',
-  'evaluator_id', 'The platform''s id of the evaluator that the rule runs. Several rules may run one.',
-  'evaluator_name', 'Its name, as of the newest response.',
-  'project_id', 'The platform''s id of the project whose traces the rule looks at; null: a dataset.',
-  'project_name', 'Its name, as of the newest response.',
-  'dataset_id', 'The platform''s id of the dataset that the rule looks at; null: a project.',
-  'dataset_name', 'Its name, as of the newest response.',
+  'evaluator_id', 'The platform''s id of the evaluator that the rule runs. Several rules may run the same one.',
+  'evaluator_name', 'Its name in the newest response.',
+  'project_id', 'The platform''s id of the project whose traces the rule evaluates. Null: it evaluates a dataset.',
+  'project_name', 'Its name in the newest response.',
+  'dataset_id', 'The platform''s id of the dataset that the rule evaluates. Null: it evaluates a project.',
+  'dataset_name', 'Its name in the newest response.',
   'weekly_limit_usd',
-    'US dollars that the rule may spend a week, from Monday (UTC) on; null: no limit is told. Does not add up.'
+    'US dollars that the rule may spend in a week that begins on Monday (UTC). Null: the platform reports no limit. '
+    'Does not add up.'
 );

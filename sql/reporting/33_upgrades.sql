@@ -1,14 +1,14 @@
--- Which projects have traces that became long-lived, month by month: the usual cause of a larger invoice than expected.
+-- Projects with traces that became long-lived, month by month. Upgrades are the usual cause of an unexpectedly large
+-- invoice.
 CREATE OR REPLACE VIEW reporting_detail.usage_upgrade_project_monthly AS
 WITH project AS (
-  -- What a project had in its month before comes from the same sort: joined to itself, each row would be compared with
-  -- all others.
+  -- The figures of the month before come from the same sort. A self-join would compare each row with all others.
   SELECT g.*, lag(month_start) OVER months AS month_before, lag(longlived_traces) OVER months AS longlived_before,
          lag(traces) OVER months AS traces_before
   FROM (
     SELECT m.slug AS source_id, m.month_start, m.workspace_id, m.workspace_name, e.dimension_id AS project_id,
            e.dimension_name AS project_name, f.longlived AS longlived_traces,
-           -- Null where the short-lived ones are: then no share is known.
+           -- Null if the short-lived traces are null: then no share is known.
            CASE WHEN f.traces >= f.longlived THEN f.traces END AS traces,
            m.status = 'ok' AND (m.month_start + interval '1 month') <= (now() AT TIME ZONE 'UTC')
              AND f.traces >= f.longlived AS is_final
@@ -34,7 +34,7 @@ whole AS (
   CROSS JOIN LATERAL (
     SELECT greatest(m.month_start, s.data_start) AS first, (m.month_start + interval '1 month')::date - 1 AS last
   ) d
-  -- The oldest proof of all days in both tiers. A month under way has days that nothing proves yet.
+  -- The oldest proof of all days in both tiers. The current month has days that nothing proves yet.
   CROSS JOIN LATERAL (
     SELECT nullif(min(coalesce(x.reconciled_at, '-infinity')), '-infinity') AS reconciled_at,
            nullif(min(coalesce(x.matched_at, '-infinity')), '-infinity') AS matched_at,
@@ -82,7 +82,7 @@ JOIN whole x ON x.slug = p.source_id AND x.workspace_id = p.workspace_id AND x.m
 LEFT JOIN whole m
   ON m.slug = p.source_id AND m.workspace_id = p.workspace_id
     AND m.month_start = (p.month_start - interval '1 month')::date
--- Of the calendar month before, if the project had usage in it.
+-- Figures of the calendar month before, if the project had usage in it.
 CROSS JOIN LATERAL (
   SELECT CASE WHEN p.month_before = m.month_start THEN p.longlived_before END AS longlived_traces,
          CASE WHEN p.month_before = m.month_start THEN p.traces_before END AS traces
@@ -91,21 +91,21 @@ LEFT JOIN late l
   ON l.slug = p.source_id AND l.workspace_id = p.workspace_id AND l.project_id = p.project_id
     AND l.month_start = p.month_start;
 COMMENT ON VIEW reporting_detail.usage_upgrade_project_monthly IS
-  'The share of long-lived traces, which cost more, by project and month. Grain: calendar month (UTC) x workspace x '
-  'project (key: source_id, month_start, workspace_id, project_id), months with usage whose days are all loaded in '
-  'both tiers. Shows how many traces are long-lived, and how that changed since the month before. Traces add up over '
-  'all of these; shares do not.';
+  'Which share of traces is long-lived and so costs more, by project and month. Grain: calendar month (UTC) x '
+  'workspace x project (key: source_id, month_start, workspace_id, project_id), months with usage whose days are all '
+  'loaded in both tiers. It also shows the change since the month before. Traces add up over all keys, shares do not.';
 CALL usage.comment_columns('{reporting_detail.usage_upgrade_project_monthly}',
   'traces',
-    'Traces of the project in the month, of both tiers. Adds up over months, workspaces and projects. Null: more '
-    'long-lived traces than traces.',
+    'Traces of the project in the month, of both tiers. Adds up over months, workspaces and projects. Null: there are '
+    'more long-lived traces than traces.',
   'longlived_traces', 'Long-lived traces of the month. Adds up over months, workspaces and projects.',
-  'longlived_share', 'longlived_traces divided by traces, from 0 to 1. Does not add up. Null: no traces.',
+  'longlived_share',
+    'longlived_traces divided by traces, from 0 to 1. Does not add up. Null: the project has no traces.',
   'previous_longlived_traces',
     'Long-lived traces of the month before. Null: not all of its days are loaded. Does not add up over months.',
   'previous_longlived_share',
-    'Their share of the traces of the month before. Does not add up. Null: not all of its days are loaded, or it had '
-    'no traces.',
+    'Share of long-lived traces in the month before. Does not add up. Null: not all of its days are loaded, or the '
+    'project had no traces.',
   'longlived_change',
     'longlived_traces less those of the month before. Adds up over workspaces and projects. Null: not all days of '
     'the month before are loaded.',
@@ -113,15 +113,15 @@ CALL usage.comment_columns('{reporting_detail.usage_upgrade_project_monthly}',
     'longlived_share less that of the month before: 0.1 is ten percentage points. Does not add up. Null: one of them '
     'is not known.',
   'upgraded_when_final',
-    'Long-lived traces that were added, less those that were removed, after the figures of their day were final: '
-    'upgrades that came late. Adds up over months, workspaces and projects.',
+    'Long-lived traces that came late: those added, less those removed, after the figures of their day were final. '
+    'Adds up over months, workspaces and projects.',
   'is_reconciled',
-    'Whether the month is over and each of its days was compared with whole CSV exports, of all traces and of the '
-    'long-lived ones, without a difference left, and has not changed since.',
+    'Whether the month is over, each of its days was compared with complete CSV exports of all traces and of the '
+    'long-lived ones, no difference remains, and no day has changed since.',
   'reconciled_at',
     'When the oldest of these exports was requested, by the clock of this database. Null: not reconciled.',
   'totals_matched_at',
-    'When the oldest of the totals was requested that equal the stored days of the month, none of which has changed '
-    'since, in both tiers. Null: a day has no such total, or a difference is left.',
-  'proved_at', 'The oldest of what proves the days of the month, in both tiers; null: nothing proves one of them.'
+    'When the oldest of the totals that equal the stored days of the month was requested, in both tiers; no day has '
+    'changed since. Null: a day has no such total, or still has a difference.',
+  'proved_at', 'The oldest proof of a day of the month, in both tiers. Null: a day is not proved.'
 );

@@ -29,12 +29,13 @@ JOIN usage.coverage v
  AND v.period_start <= r.bucket_start::timestamp AT TIME ZONE 'UTC'
  AND v.period_end > r.bucket_start::timestamp AT TIME ZONE 'UTC';
 COMMENT ON VIEW reporting_detail.usage_record IS
-  'NEVER SUM without one group_by and one stride: each is another view of the same traces. Grain: one stored record, '
-  'at its own stride (key: source_id, group_by, stride, period_start, workspace_id, dimension_id).';
+  'What is stored, record by record. Grain: one stored record, at its own stride (key: source_id, group_by, stride, '
+  'period_start, workspace_id, dimension_id). NEVER SUM without one group_by and one stride: each shows the same '
+  'traces in another way.';
 CALL usage.comment_columns('{reporting_detail.usage_record}',
   'is_final',
-    'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it '
-    'was final before.'
+    'Whether the record is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or '
+    'it was final before.'
 );
 
 CREATE OR REPLACE VIEW reporting_detail.usage_restatement AS
@@ -50,7 +51,7 @@ JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id
 JOIN usage.labelled_entity e ON e.entity_id = s.entity_id;
 COMMENT ON VIEW reporting_detail.usage_restatement IS
   'Which final figures were changed afterwards, and when. Choose one usage_kind, trace_tier, measure, group_by and '
-  'stride: two are never added up. Grain: one change of a final figure, of any kind of usage (key: source_id, '
+  'stride: never add up over two. Grain: one change of a final figure, of any kind of usage (key: source_id, '
   'usage_kind, trace_tier, measure, group_by, stride, period_start, workspace_id, dimension_id, restated_at).';
 CALL usage.comment_columns('{reporting_detail.usage_restatement}',
   'trace_tier', 'Retention tier of the traces: all, longlived or shortlived.',
@@ -58,13 +59,14 @@ CALL usage.comment_columns('{reporting_detail.usage_restatement}',
     'What the amounts count: traces, or for deployments nodes_executed, agent_runs or agent_uptime_seconds (a raw '
     'sum over replicas), or for sandboxes lcu or lsu, or for evaluators spend_usd or evaluated_traces.',
   'old_amount',
-    'Amount of the measure before the change; null: no record. Does not add up: one bucket may change more than once.',
+    'Amount of the measure before the change. Null: no record. Does not add up: one bucket may change more than once.',
   'new_amount',
-    'Amount of the measure after the change; null: no record. Does not add up: one bucket may change more than once.',
+    'Amount of the measure after the change. Null: no record. Does not add up: one bucket may change more than once.',
   'restated_at', 'When the change was stored.'
 );
 
--- How late counts still changed. An age counts from the end of the bucket; a class holds the changes below its bound.
+-- How late counts still changed. The age is counted from the end of the bucket; a class holds the changes below its
+-- bound.
 CREATE OR REPLACE VIEW reporting_detail.usage_late_change AS
 SELECT src.slug AS source_id, l.observed_on, l.trace_tier, l.group_by, l.stride, l.was_final, l.age_hours, l.changes,
        l.traces_moved
@@ -72,15 +74,17 @@ FROM usage.late_change l
 JOIN usage.source src USING (source_id);
 COMMENT ON VIEW reporting_detail.usage_late_change IS
   'How late counts still changed. Grain: day of observation x retention tier x dimension x stride x whether the count '
-  'was final x class of ages (key: source_id, observed_on, trace_tier, group_by, stride, was_final, age_hours). '
-  'Counts changes that were found although the previous response came after the end of the bucket. Never add up over '
-  'tiers, dimensions or strides.';
+  'was final x class of ages (key: source_id, observed_on, trace_tier, group_by, stride, was_final, age_hours). Only '
+  'changes of buckets that had ended before the previous response are counted. Never add up over tiers, dimensions or '
+  'strides.';
 CALL usage.comment_columns('{reporting_detail.usage_late_change}',
   'observed_on', 'UTC day on which the change was found.',
-  'trace_tier', 'Retention tier that was asked for: all, longlived or shortlived.',
+  'trace_tier', 'Requested retention tier: all, longlived or shortlived.',
   'was_final', 'Whether the count was final when it changed.',
   'age_hours', 'Upper end of the class of ages, in hours since the end of the bucket.',
-  'changes', 'Counts that changed. Adds up over days of observation and classes within one group_by and stride.',
+  'changes',
+    'Number of counts that changed. Adds up over days of observation and classes within one group_by and stride.',
   'traces_moved',
-    'Sum of the absolute differences. Adds up over days of observation and classes within one group_by and stride.'
+    'Sum of the absolute changes, in traces. Adds up over days of observation and classes within one group_by and '
+    'stride.'
 );

@@ -1,6 +1,6 @@
--- Final is the last column, a subquery that a query without it does not run. A day is not expected where the data of a
--- source starts later, or a close of its month is not about the workspace. to_char without TM gives English names in
--- every locale.
+-- is_final is the last column, a subquery that runs only if a query reads it. A day is not expected if the data of the
+-- source starts later, or if a close of its month does not cover the workspace. to_char without TM gives English names
+-- in every locale.
 CREATE OR REPLACE VIEW reporting.dim_date AS
 SELECT day::date AS usage_date, extract(isoyear FROM day)::integer AS iso_year,
        extract(week FROM day)::integer AS iso_week, extract(isodow FROM day)::integer AS iso_weekday,
@@ -34,8 +34,8 @@ CALL usage.comment_columns('{reporting.dim_date}',
   'is_past', 'Whether the UTC day has ended.',
   'is_final',
     'Whether the day has ended and every figure that is expected on it is final, in all dimensions, workspaces and '
-    'sources whose data has started. A workspace that is not configured any more counts in the months in which it '
-    'was loaded.'
+    'sources whose data has started. A workspace that is no longer configured counts only in months in which it was '
+    'loaded.'
 );
 
 CREATE OR REPLACE VIEW reporting.dim_workspace AS
@@ -50,7 +50,8 @@ COMMENT ON VIEW reporting.dim_workspace IS
 CALL usage.comment_columns('{reporting.dim_workspace}',
   'is_deleted', 'Whether the platform lists it as deleted. Its past usage stays.',
   'unlisted_since',
-    'Since when the platform''s listing lacks it although it was not deleted. Check the access of the key.'
+    'Since when the platform no longer lists the workspace. Unless is_deleted, check the access of the API key. Null: '
+    'it is listed.'
 );
 
 -- A pair has one series of days and one of hours. Their ends are looked up only by a query that reads them.
@@ -81,11 +82,11 @@ WHERE EXISTS (SELECT FROM usage.dated_record r WHERE r.series_id = p.day_series)
    OR EXISTS (SELECT FROM usage.hourly_record r WHERE r.series_id = p.hour_series);
 COMMENT ON VIEW reporting_detail.bridge_workspace IS
   'In which workspaces each project, user and API key has usage. Grain: id of a dimension x workspace in which it has '
-  'stored usage (key: source_id, group_by, dimension_id, workspace_id). For filters that depend on each other. Join '
-  'facts by both ids, or their counts double.';
+  'stored usage (key: source_id, group_by, dimension_id, workspace_id). Use it for filters that depend on each other. '
+  'Join facts by both ids, or their counts double.';
 CALL usage.comment_columns('{reporting_detail.bridge_workspace}',
-  'first_seen_at', 'Start of the earliest stored day or hour of it in this workspace.',
-  'last_seen_at', 'Start of the latest stored day or hour of it in this workspace.'
+  'first_seen_at', 'Start of its earliest stored day or hour in this workspace.',
+  'last_seen_at', 'Start of its latest stored day or hour in this workspace.'
 );
 
 -- Each id of a dimension, with the workspace if there is only one.
@@ -109,8 +110,8 @@ SELECT slug AS source_id, dimension_id AS project_id, dimension_name AS project_
 FROM usage.entity_with_usage
 WHERE dimension = 'project';
 COMMENT ON VIEW reporting.dim_project IS
-  'Each project with usage. Grain: project (key: source_id, project_id). Names are the current ones, earlier ones are '
-  'in dim_name, and not unique: join by the key.';
+  'Each project with usage. Grain: project (key: source_id, project_id). Names are current and not unique: join by the '
+  'key. Earlier names are in dim_name.';
 
 CREATE OR REPLACE VIEW reporting_detail.dim_user AS
 SELECT slug AS source_id, dimension_id AS user_id, dimension_name AS user_email, first_seen_at, last_seen_at,
@@ -118,8 +119,8 @@ SELECT slug AS source_id, dimension_id AS user_id, dimension_name AS user_email,
 FROM usage.entity_with_usage
 WHERE dimension = 'user';
 COMMENT ON VIEW reporting_detail.dim_user IS
-  'Each user with usage. Grain: user (key: source_id, user_id). Names are the current ones, earlier ones are in '
-  'dim_name, and not unique: join by the key.';
+  'Each user with usage. Grain: user (key: source_id, user_id). Names are current and not unique: join by the key. '
+  'Earlier names are in dim_name.';
 
 CREATE OR REPLACE VIEW reporting_detail.dim_api_key AS
 SELECT slug AS source_id, dimension_id AS api_key_short_key, dimension_name AS api_key_name, first_seen_at,
@@ -127,11 +128,12 @@ SELECT slug AS source_id, dimension_id AS api_key_short_key, dimension_name AS a
 FROM usage.entity_with_usage
 WHERE dimension = 'api_key';
 COMMENT ON VIEW reporting_detail.dim_api_key IS
-  'Each API key with usage. Grain: API key (key: source_id, api_key_short_key). Names are the current ones, earlier '
-  'ones are in dim_name, and not unique: join by the key.';
+  'Each API key with usage. Grain: API key (key: source_id, api_key_short_key). Names are current and not unique: join '
+  'by the key. Earlier names are in dim_name.';
 CALL usage.comment_columns('{reporting.dim_project, reporting_detail.dim_user, reporting_detail.dim_api_key}',
-  'workspace_count', 'Workspaces in which it has stored usage by day or hour: see the bridge view. Does not add up.',
-  'sole_workspace_id', 'The workspace, if workspace_count is 1; else null.',
+  'workspace_count',
+    'Number of workspaces in which it has stored usage by day or hour; bridge_workspace lists them. Does not add up.',
+  'sole_workspace_id', 'The platform''s id of its workspace. Null: workspace_count is not 1.',
   'sole_workspace_name', 'Its current name.',
   'user_email', 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.'
 );
@@ -144,23 +146,23 @@ FROM usage.resource_tag t
 JOIN usage.entity w ON w.entity_id = t.workspace_id
 JOIN usage.source src USING (source_id);
 COMMENT ON VIEW reporting_detail.dim_tag IS
-  'Tags of each project, deployment and sandbox, with the days on which they held. Grain: resource x key of a tag x '
-  'value in time (key: source_id, group_by, workspace_id, dimension_id, tag_key, valid_from). Choose ONE group_by and '
-  'ONE tag_key, then join facts by source_id, workspace_id and the id, with usage_date >= valid_from AND usage_date < '
-  'valid_to: at most one row for each. With a LEFT JOIN, so that usage without the tag is not lost.';
+  'Tags of each project, deployment and sandbox, with the days on which they were set. Grain: resource x key of a tag '
+  'x value in time (key: source_id, group_by, workspace_id, dimension_id, tag_key, valid_from). Choose ONE group_by '
+  'and ONE tag_key, then join facts by source_id, workspace_id and the id, with usage_date >= valid_from AND '
+  'usage_date < valid_to: there is at most one row for each. Use a LEFT JOIN, which keeps usage without the tag.';
 CALL usage.comment_columns('{reporting_detail.dim_tag}',
   'group_by', 'What has the tag: project, deployment or sandbox.',
   'tag_key', 'Key of a tag, such as Application. Choose one: a resource has a row for each of its keys.',
-  'tag_value', 'Value of the tag; several that the platform tells of one key are one text, with commas.',
+  'tag_value', 'Value of the tag. Several values of one key are one text, separated by commas.',
   'valid_from',
-    'First UTC day of this value, as of the nightly readings; 1900-01-01 for what the first day of readings found.',
-  'valid_to', 'UTC day on which it was found changed or gone: not included; 9999-12-31 for a current one.',
-  'is_current', 'Whether it was there when the tags were read last.'
+    'First UTC day of this value, by the nightly readings. 1900-01-01: the first day of readings found it.',
+  'valid_to', 'UTC day on which the value was found changed or gone, not included. 9999-12-31: a current value.',
+  'is_current', 'Whether the value was set when the tags were last read.'
 );
 
--- Names in time: the one place that says which name a UTC day has, for dim_name, the rules of owners and FOCUS. A day
--- has the name that was valid at its end, and today the current one. So a rename changes its own day and later ones,
--- never a day that has ended. A day is that of the fetch, by Postgres's clock; where that clock was set back, days
+-- Names in time: the only place that says which name a UTC day has, for dim_name, the rules of owners and FOCUS. A day
+-- has the name that was valid at its end, and today has the current one. So a rename changes its own day and later
+-- ones, never a day that has ended. The day is that of the fetch, by Postgres's clock. If that clock was set back, days
 -- follow the numbers of the fetches.
 CREATE OR REPLACE VIEW usage.name_in_time AS
 SELECT entity_id, name, fetched_at,
@@ -179,7 +181,7 @@ FROM (
     ORDER BY entity_id, day, fetch_number DESC
   ) d
 ) n
--- A name that was given back on the same day was never another one.
+-- A name that was restored on the same day does not count as another name.
 WHERE name IS DISTINCT FROM name_before;
 
 CREATE OR REPLACE VIEW reporting_detail.dim_name AS
@@ -191,15 +193,15 @@ JOIN usage.entity e USING (entity_id)
 JOIN usage.source src USING (source_id)
 WHERE e.dimension <> 'user';
 COMMENT ON VIEW reporting_detail.dim_name IS
-  'Names over time: what was renamed, and when. Grain: id of a dimension but users x name in time (key: source_id, '
-  'group_by, dimension_id, valid_from). A UTC day has the name that was valid at its end. Facts have the current '
-  'name. To name a fact as it was called on its day, join by the id and usage_date >= valid_from AND usage_date < '
-  'valid_to: one name for each day. An id with more than one row was renamed.';
+  'Names over time: what was renamed, and when. Grain: id of a dimension other than user x name in time (key: '
+  'source_id, group_by, dimension_id, valid_from). A UTC day has the name that was valid at its end. Facts have the '
+  'current name. To name a fact as on its day, join by the id and usage_date >= valid_from AND usage_date < valid_to: '
+  'one name for each day. An id with more than one row was renamed.';
 CALL usage.comment_columns('{reporting_detail.dim_name}',
   'group_by', 'What was named: a dimension, deployment, sandbox or run_rule.',
-  'dimension_name', 'A name that it had. The same name may be that of several ids.',
-  'valid_from', 'First UTC day of this name; 1900-01-01 for the first name that is known.',
-  'valid_to', 'UTC day on which the next name begins: not included; 9999-12-31 for the current name.',
-  'is_current', 'Whether it is the name of now.',
-  'first_seen_at', 'Time of the first fetch with this name, since the name before it.'
+  'dimension_name', 'A name that the id had. Several ids may have the same name.',
+  'valid_from', 'First UTC day of this name. 1900-01-01: the first name that is known.',
+  'valid_to', 'UTC day on which the next name begins, not included. 9999-12-31: the current name.',
+  'is_current', 'Whether it is the current name.',
+  'first_seen_at', 'When a fetch first carried this name, after the name before it.'
 );

@@ -1,5 +1,5 @@
--- Configured workspaces that the key lost: responses name them no more, or they are gone from the listing without being
--- deleted, or zeros were withdrawn and are not loaded again. Zeros are days of a dimension.
+-- Configured workspaces that the key lost: responses no longer name them, or they left the listing without being
+-- deleted, or zeros were invalidated and are not loaded again. Zeros are days of a dimension.
 CREATE OR REPLACE VIEW usage.lost_workspace AS
 SELECT e.source_id, w.entity_id AS workspace_id, e.external_id, coalesce(z.zeros, 0) AS zeros, z.days,
        greatest(CASE WHEN x.is_unread THEN w.readable_since END, w.unlisted_since, z.invalidated_at) AS lost_at,
@@ -31,8 +31,8 @@ LEFT JOIN (
 WHERE usage.is_configured(s.workspace_ids, e.external_id)
   AND (x.is_unread OR x.is_unlisted OR z.zeros > 0);
 
--- The hours of each cell as days: a day has the first status that any of its hours has. It is reconciled when all 24 of
--- them are. From sets, not hour by hour: the hours of three years are millions.
+-- The hours of each cell as days: a day has the first status that any of its hours has. It is reconciled when all 24
+-- hours are. This reads sets, not hours: three years have millions of hours.
 CREATE OR REPLACE VIEW usage.hour_cell_by_day AS
 SELECT c.hour_scope_id, c.source_id, c.slug, c.group_by, c.workspace_entity_id, c.workspace_id, c.workspace_name,
        usage.touched_days(c.loaded) AS loaded, d.expected,
@@ -46,9 +46,9 @@ FROM usage.hour_cell c
 LEFT JOIN usage.hour_proof p ON p.scope_id = c.hour_scope_id
 CROSS JOIN LATERAL (SELECT usage.touched_days(c.shown) AS expected) d;
 
--- The expected days of each cell as sets, one for each status, without overlaps; final days are `ok` where they are
--- traced and `empty` where not. Who counts days or asks about years reads them here; the views of reporting list the
--- days one by one.
+-- The expected days of each cell as sets, one for each status, without overlaps. Final days are `ok` if they have
+-- traces and `empty` if not. Callers that count days or need years read them here; the views of reporting list the days
+-- one by one.
 CREATE OR REPLACE VIEW usage.coverage_cell AS
 SELECT x.source_id, x.slug, x.meter, x.stride, x.group_by, x.workspace_entity_id, x.workspace_id, x.workspace_name,
        x.day_scope_id, x.hour_scope_id, x.loaded, x.days_of_hours,
@@ -82,8 +82,8 @@ FROM (
   WHERE c.meter <> 'traces'
 ) x;
 
--- When a response by workspace last had as many traces on a day as a dimension's stored figures add up to. Null where it
--- has others. A function, since readers may not read the tables, so it runs as its owner.
+-- When a response by workspace last had as many traces on a day as the stored figures of a dimension add up to. Null if
+-- it had another number. A function that runs as its owner, since readers may not read the tables.
 CREATE OR REPLACE FUNCTION usage.sum_confirmed_at(day_scope integer, usage_date date) RETURNS timestamptz
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -106,7 +106,7 @@ SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.group_by, 'day'::tex
        CASE WHEN d.status = 'ok' AND NOT d.has_traces THEN 'empty' ELSE d.status END AS status,
        d.reconciled_at IS NOT NULL AS is_reconciled, d.reconciled_at, d.matched_at AS totals_matched_at, d.proved_at,
        d.fetched_at,
-       -- What is final is not asked for again.
+       -- Final days are not requested again.
        CASE WHEN d.status = 'provisional' AND d.group_by <> 'workspace'
             THEN greatest(d.fetched_at, usage.sum_confirmed_at(d.day_scope_id, d.usage_date))
               ELSE d.fetched_at END AS sum_confirmed_at
@@ -131,7 +131,7 @@ FROM (
   ) usage_date
 ) d
 JOIN (
-  -- Once for each cell, and not for those that a filter leaves out: see usage.expected_day.
+  -- Once for each cell that the filter keeps: see usage.expected_day.
   SELECT v.*, row_number() OVER (PARTITION BY v.slug, v.group_by, v.workspace_id) AS fence FROM usage.hour_cell_by_day v
 ) x ON x.expected @> d.usage_date
 -- The oldest of the comparisons that the hours of the day need.
@@ -144,20 +144,20 @@ CROSS JOIN LATERAL (
   ) END AS reconciled_at
 ) q;
 COMMENT ON VIEW reporting_detail.usage_coverage_daily IS
-  'Which days are missing and why, which are final, and which are proved, of traces. Choose one group_by and one '
+  'Which days of traces are missing and why, which are final, and which are proved. Choose one group_by and one '
   'stride. Grain: UTC day x workspace x dimension x stride (key: source_id, usage_date, workspace_id, group_by, '
-  'stride). Traces of all tiers, as the views of traces have them: hours fill a day that is not loaded itself. Other '
-  'usage has a view of its own, usage_coverage_by_kind_daily, so that whoever counts days here counts none twice. '
-  'status says whether the figures of the day can be used or why not: missing, failed, unverified, not_available. '
-  'Expected are all days from the data start on, and the hours that are kept up to date.';
+  'stride). It covers traces of all tiers, as the views of traces show them: hours fill a day that is not loaded '
+  'itself. Other usage is in usage_coverage_by_kind_daily, so no day is counted twice here. status is whether the '
+  'figures of the day can be used, or why not: missing, failed, unverified, not_available. All days from the data '
+  'start on are expected, and the hours that are kept up to date.';
 CALL usage.comment_columns('{reporting_detail.usage_coverage_daily}',
   'fetched_at',
-    'When the day was requested from the platform in this dimension and stride, by the clock of this database; of '
-    'hours the oldest of them. Null: nothing of it is loaded.',
+    'When the day was requested from the platform in this dimension and stride, by the clock of this database. For '
+    'hours: the oldest request. Null: no part of the day is loaded.',
   'sum_confirmed_at',
-    'When the day was last known to be unchanged in sum: fetched_at, or later, while the day is provisional, when an '
-    'response by workspace had as many traces as the figures of this dimension add up to. It says nothing of which '
-    'project, user or key had them. Null: of hours, and where nothing is loaded.'
+    'When the sum of the day was last known to be unchanged. It is fetched_at or, while the day is provisional, the '
+    'time of a later response by workspace that has as many traces as the sum of this dimension. It does not confirm '
+    'the traces of each project, user or key. Null: the row is of hours, or nothing is loaded.'
 );
 
 CREATE OR REPLACE VIEW reporting.data_freshness AS
@@ -169,9 +169,9 @@ JOIN usage.source src USING (source_id)
 JOIN usage.coverage v USING (scope_id)
 GROUP BY src.slug, c.group_by, c.stride;
 COMMENT ON VIEW reporting.data_freshness IS
-  'How fresh the figures are. Grain: source x dimension x stride (key: source_id, group_by, stride). Says up to when '
-  'usage is loaded and final. Days before that may be missing: usage_coverage_daily names them, and is_final of '
-  'dim_date says of a day whether all of it is final.';
+  'How fresh the figures are: up to when usage is loaded and final. Grain: source x dimension x stride (key: '
+  'source_id, group_by, stride). Earlier days may still be missing: usage_coverage_daily lists them, and is_final of '
+  'dim_date shows whether all figures of a day are final.';
 CALL usage.comment_columns('{reporting.data_freshness}',
   'loaded_until', 'End of the latest loaded bucket.',
   'final_until', 'End of the latest final bucket, not included.',

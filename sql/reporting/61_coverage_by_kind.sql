@@ -1,5 +1,5 @@
--- The days of every kind and tier that is loaded, each by records of its own. usage_coverage_daily has traces of all
--- tiers only, and fills days with hours.
+-- The days of every kind and tier that is loaded, each by its own records. usage_coverage_daily has traces of all tiers
+-- only, and fills days with hours.
 CREATE OR REPLACE VIEW reporting_detail.usage_coverage_by_kind_daily AS
 SELECT x.slug AS source_id, d.usage_date, x.workspace_id, x.group_by, x.kind, x.trace_tier,
        CASE WHEN t.status = 'ok' AND NOT t.has_traces THEN 'empty' ELSE t.status END AS status,
@@ -26,14 +26,14 @@ CROSS JOIN LATERAL (
          nullif(p.proved_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS proved_at
 ) v;
 COMMENT ON VIEW reporting_detail.usage_coverage_by_kind_daily IS
-  'Which days are missing of retention tiers, deployments, sandboxes and evaluators. Grain: UTC day x workspace x '
+  'Which days of retention tiers, deployments, sandboxes and evaluators are missing. Grain: UTC day x workspace x '
   'dimension x kind of usage x tier (key: source_id, usage_date, workspace_id, group_by, kind, trace_tier). Each kind '
-  'and tier by its own responses, long-lived and short-lived traces, deployments, sandboxes and evaluators too; for '
-  'days of traces take usage_coverage_daily, where hours fill days. Never count days over kinds and tiers. Expected '
-  'are all days from the data start on, of deployments from their own beginning if that is earlier.';
+  'and tier has the status of its own responses. For days of traces take usage_coverage_daily, where hours can fill a '
+  'day. Never count days over kinds and tiers. All days from the data start on are expected, for deployments from '
+  'their own beginning if that is earlier.';
 CALL usage.comment_columns('{reporting_detail.usage_coverage_by_kind_daily}',
   'kind', 'Kind of usage: traces, langsmith_deployments, sandboxes or evaluators.',
   'trace_tier',
-    'Tier that was asked for: all, longlived or shortlived. Short-lived traces need no response of their own: they are '
-    'all less the long-lived ones.'
+    'Requested tier: all, longlived or shortlived. Short-lived traces need no response of their own: they are all '
+    'traces less the long-lived ones.'
 );

@@ -1,8 +1,8 @@
--- What a dimension attributes of a workspace's day, and the rest: records without an id, and what no record names. Null
--- while either side may still change. Each cell is summed up by itself: a filter on the day reaches its records, and a
--- preview stops after the first cells.
+-- The traces of a workspace's day that a dimension attributes, and the rest: records without an id, and traces in no
+-- record. Null while either side may still change. Each cell is added up separately: a filter on the day reaches its
+-- records, and a preview stops after the first cells.
 CREATE OR REPLACE VIEW reporting_detail.usage_unattributed_daily AS
--- Read twice, so a cell is computed once, not for each cell that it is compared with.
+-- Read twice, so that a cell is computed once, not for each cell that it is compared with.
 WITH cell AS (SELECT * FROM usage.trace_cell)
 SELECT g.slug AS source_id, t.usage_date, g.workspace_id, g.workspace_name, g.group_by,
        t.workspace_traces, t.attributed_traces,
@@ -50,16 +50,16 @@ CROSS JOIN LATERAL (
 WHERE g.group_by <> 'workspace';
 COMMENT ON VIEW reporting_detail.usage_unattributed_daily IS
   'Traces that name no project, user or API key, by day. Grain: UTC day x workspace x dimension other than workspace '
-  '(key: source_id, usage_date, workspace_id, group_by). What no owner pays for is another question: the owner '
-  '(unallocated) of fct_cost_owner_daily. Never add up over dimensions: each is another view of the same traces. '
-  'Filter on usage_date or LIMIT: ORDER BY alone adds up every day.';
+  '(key: source_id, usage_date, workspace_id, group_by). Traces and costs without an owner are another question: see '
+  'the owner (unallocated) in fct_cost_owner_daily. Never add up over dimensions: each counts the same traces. Filter '
+  'on usage_date or use LIMIT: ORDER BY alone adds up every day.';
 CALL usage.comment_columns('{reporting_detail.usage_unattributed_daily}',
   'workspace_traces',
-    'Traces of the day by workspace; null: not loaded. Adds up over days and workspaces within one group_by.',
+    'Traces of the day by workspace. Null: not loaded. Adds up over days and workspaces within one group_by.',
   'attributed_traces',
-    'Traces of the day whose records carry an id in the dimension; null: not loaded. Adds up over days and '
-    'workspaces within one group_by.',
+    'Traces of the day whose records have an id in the dimension. Null: not loaded. Adds up over days and workspaces '
+    'within one group_by.',
   'unattributed_traces',
-    'Traces of the day without an id in the dimension: records without one, and what no record names. Null unless '
-    'both counts are final. Adds up over days and workspaces within one group_by.'
+    'Traces of the day without an id in the dimension: in records without an id, or in no record at all. Null: one of '
+    'the two counts is not final. Adds up over days and workspaces within one group_by.'
 );

@@ -9,8 +9,8 @@ JOIN usage.source src USING (source_id)
 LEFT JOIN usage.fetch_task s USING (backfill_id)
 GROUP BY b.backfill_id, src.slug;
 COMMENT ON VIEW reporting_detail.backfill_status IS
-  'How far each backfill is. Grain: backfill (key: source_id, backfill_id). Its counts are of fetch tasks, one '
-  'request each. They are 0 once the tasks are pruned (USAGE_KEEP_HISTORY).';
+  'How far each backfill is. Grain: backfill (key: source_id, backfill_id). The counts are fetch tasks, one request '
+  'each. They are 0 once the tasks are pruned (USAGE_KEEP_HISTORY).';
 CALL usage.comment_columns('{reporting_detail.backfill_status}',
   'backfill_id', 'Number of the backfill, as the command line shows it.',
   'state', 'running, paused, cancelled or done.',
@@ -20,7 +20,7 @@ CALL usage.comment_columns('{reporting_detail.backfill_status}',
   'failed', 'Fetch tasks that failed; `backfill show` lists them. Adds up over backfills.',
   'total', 'All fetch tasks, waiting and cancelled ones included. Adds up over backfills.',
   'created_at', 'When the backfill was requested.',
-  'finished_at', 'When it was done or cancelled; null before.',
+  'finished_at', 'When the backfill was done or cancelled. Null: it is not.',
   'meter',
     'What is loaded: traces (of all retention tiers), longlived, shortlived, deployments, sandboxes or evaluators.'
 );

@@ -1,13 +1,13 @@
--- Who pays: which owner has a day of an id, by the rules of the owner file. Readers cannot see these; the facts are in
+-- The owner of each day of an id, by the rules of the owner file. Readers cannot see these views; the facts are in
 -- 79_usage_by_owner.sql. An id here is one of the dimension that divides traces, a deployment or a sandbox. The rest of
--- a workspace is an id as well, (none): what no id has, what is not loaded by this dimension, and what changed since a
--- close.
+-- a workspace is an id as well, (none): usage without an id, usage that is not loaded by this dimension, and changes
+-- since a close.
 
--- The dimension that divides traces. Without a file it does not matter.
+-- The dimension that divides traces. Without an owner file it makes no difference.
 CREATE OR REPLACE VIEW usage.owned_dimension AS
 SELECT coalesce((SELECT f.divide_by FROM usage.owner_file f), 'project') AS dimension;
 
--- Who has which share of which days of each id: those that a rule matches and no earlier rule has. The owner may be the
+-- The owners' shares of the days of each id: days that a rule matches and no earlier rule has. The owner may be the
 -- value of the tag that the rule matched.
 CREATE OR REPLACE VIEW usage.owned_days AS
 WITH rule AS (
@@ -17,7 +17,7 @@ WITH rule AS (
   LEFT JOIN usage.source s ON s.slug = r.source
   LEFT JOIN usage.entity w ON w.dimension = 'workspace' AND w.external_id = r.workspace
     AND (r.source IS NULL OR w.source_id = s.source_id)
-  -- Of an unknown source or workspace it matches nothing.
+  -- A rule about an unknown source or workspace matches nothing.
   WHERE (r.source IS NULL OR s.source_id IS NOT NULL) AND (r.workspace IS NULL OR w.entity_id IS NOT NULL)
 ),
 id AS (
@@ -84,7 +84,7 @@ FROM (
            AS last
     FROM matched m
   ) m
-  -- After a rule that has all days nothing is left: there may be thousands.
+  -- After a rule that has all days, no day remains: there may be thousands of such rules.
   WHERE rule_number <= coalesce(last, rule_number)
 ) m
 CROSS JOIN LATERAL (SELECT m.days - coalesce(m.earlier, '{}') AS days) d
@@ -93,7 +93,7 @@ JOIN usage.source s USING (source_id)
 JOIN usage.entity w ON w.entity_id = m.workspace_id
 WHERE NOT isempty(d.days);
 
--- Grain and key are of the rules; names are in dim_name.
+-- Grain and key are those of the rules; names are in dim_name.
 CREATE OR REPLACE VIEW reporting_detail.owner_assignment AS
 SELECT d.slug AS source_id, d.workspace_id, nullif(d.dimension, '') AS group_by, d.dimension_id,
        coalesce(lower(t.days), '1900-01-01') AS valid_from, coalesce(upper(t.days), '9999-12-31') AS valid_to, d.owner,
@@ -103,17 +103,17 @@ JOIN usage.owner_rule r USING (rule_number)
 CROSS JOIN LATERAL unnest(d.days) t (days);
 COMMENT ON VIEW reporting_detail.owner_assignment IS
   'Who owns which project, user, API key or workspace, and on which days. Grain: id x its days x owner who pays a '
-  'share of them (key: source_id, workspace_id, group_by, dimension_id, valid_from, owner, cost_center). From the '
-  'owner file that was applied last; line is where the rule stands there. The id (none), with null group_by, is the '
-  'rest of a workspace: what no id has. An id or a day without a row has no owner.';
+  'share of them (key: source_id, workspace_id, group_by, dimension_id, valid_from, owner, cost_center). It shows the '
+  'owner file that was applied last. The id (none), with null group_by, is the rest of a workspace: its usage without '
+  'an id. An id or a day without a row has no owner.';
 CALL usage.comment_columns('{reporting_detail.owner_assignment}',
   'group_by',
-    'What the id is: project, user or api_key (what divides traces), deployment or sandbox. Null: the rest of the '
-    'workspace.',
-  'valid_from', 'First UTC day on which the owner has the id; 1900-01-01: from the beginning.',
-  'valid_to', 'First UTC day on which the owner has it no more; 9999-12-31: until further notice.',
+    'What the id names: project, user or api_key (the dimension that divides traces), deployment or sandbox. Null: the '
+    'rest of the workspace.',
+  'valid_from', 'First UTC day on which the owner has the id. 1900-01-01: from the beginning.',
+  'valid_to', 'First UTC day on which the owner no longer has the id. 9999-12-31: no end is set.',
   'owner', 'Who pays: an owner of the owner file, or the value of the tag that the rule names.',
-  'share', 'The owner''s share of what the id has, at most 1. The shares of one id and day add up to 1.',
-  'rule_number', 'Place of the rule among those of the owner file: of the rules that match a day, the first decides.',
+  'share', 'The owner''s share of the id''s usage, at most 1. The shares of one id and day add up to 1.',
+  'rule_number', 'Place of the rule in the owner file. The first rule that matches a day decides.',
   'line', 'Line of the owner file on which the rule begins.'
 );

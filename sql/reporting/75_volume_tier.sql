@@ -1,4 +1,4 @@
--- Which price is valid for a workspace and day, and what its volume tiers cost. Readers cannot see these views.
+-- The valid price for each workspace and day, and what its volume tiers cost. Readers cannot see these views.
 
 -- Each price by volume tier. A price without tiers is tier 0, from the first trace on.
 CREATE OR REPLACE VIEW usage.volume_tier AS
@@ -11,9 +11,9 @@ FROM (
 ) t
 WINDOW price AS (PARTITION BY price_id), steps AS (PARTITION BY price_id ORDER BY from_quantity);
 
--- Which price applies to a workspace, and on which days: the most specific one of each SKU, a workspace's before its
--- source's before everybody's. The days of one workspace and SKU never overlap. A month that was closed without costs,
--- which nobody has closed since, has none anywhere: no price is valid on its days.
+-- The price that applies to a workspace, and its days: the most specific price of each SKU, a workspace's before its
+-- source's before everybody's. The days of one workspace and SKU never overlap. No price is valid in a month that was
+-- closed without costs and not closed again since.
 CREATE OR REPLACE VIEW usage.measured_price AS
 SELECT s.source_id, s.slug, w.entity_id AS workspace_entity_id, usage.shown_id(e.external_id) AS workspace_id,
        p.price_id, k.sku_id, k.name AS sku, p.unit_price, p.currency, p.counted_over, p.source_id AS price_source_id,

@@ -1,7 +1,8 @@
--- What usage costs: the rules of usage.charge and usage.charge_day, and how they are kept. Readers cannot see them.
+-- The rules of usage.charge and usage.charge_day (what usage costs), and how these tables are kept. Readers cannot see
+-- them.
 
--- What a measure is counted with: such as all measures of deployments in one response. Of traces each meter is a measure.
--- The units of deployments are charged, and not counted here.
+-- The meter of a measure: all measures of deployments come in one response, for example. Each meter of traces is a
+-- measure. The units of deployments are charged, but not counted here.
 CREATE OR REPLACE FUNCTION usage.meter_of_measure(measure text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE measure
@@ -18,7 +19,7 @@ RETURN CASE measure
 END;
 
 -- From this day on the platform charges deployments by compute and storage units, which its API does not report
--- (docs/platform.md). What their runs and uptime cost from then on is an estimate that no invoice has.
+-- (docs/platform.md). The cost of their runs and uptime from then on is an estimate that no invoice has.
 CREATE OR REPLACE FUNCTION usage.deployment_units_since() RETURNS date
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN date '2026-10-01';
@@ -27,8 +28,8 @@ CREATE OR REPLACE FUNCTION usage.is_on_no_invoice(measure text, usage_date date)
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN usage.meter_of_measure(measure) = 'deployments' AND usage_date >= usage.deployment_units_since();
 
--- Meters that are priced, also those that only closed months have. Others are not read. Of closed charges, which may be
--- millions, each measure is one look-up in their index.
+-- Meters that are priced, including those that only closed months have. Others are not read. Closed charges may be
+-- millions, so each measure is one look-up in their index.
 CREATE OR REPLACE VIEW usage.priced_meter AS
 WITH RECURSIVE closed (measure) AS (
   SELECT min(measure) FROM usage.closed_charge
@@ -41,7 +42,7 @@ SELECT usage.meter_of_measure(measure) AS meter FROM usage.sku
 UNION
 SELECT usage.meter_of_measure(measure) FROM closed WHERE measure IS NOT NULL;
 
--- Months whose costs were closed, by workspace. One that the close left out has none of it.
+-- Months whose costs were closed, by workspace. A workspace that the close left out has no row.
 CREATE OR REPLACE VIEW usage.charged_month AS
 SELECT m.close_id, m.source_id, m.month_start, w.entity_id AS workspace_entity_id,
        daterange(m.month_start, (m.month_start + interval '1 month')::date) AS days
@@ -52,14 +53,14 @@ WHERE m.costs_closed_at IS NOT NULL AND NOT EXISTS (
   SELECT FROM usage.closed_workspace x WHERE x.close_id = m.close_id AND x.workspace_id = w.entity_id AND x.is_left_out
 );
 
--- What the workspaces of a source have of each priced measure, on each expected day of a month, loaded or not. With
--- null: of all workspaces, or meters. Nothing is expected where the server does not count it, and what is not priced is
--- not read.
+-- The usage of each priced measure in the workspaces of a source, on each expected day of a month, loaded or not. Null:
+-- all workspaces, or all meters. Nothing is expected if the server does not count the measure, and a measure without a
+-- price is not read.
 CREATE OR REPLACE FUNCTION usage.used_of(source smallint, month date, workspaces integer[], meters text[])
 RETURNS TABLE (
   measure text, usage_date date, workspace_id text, quantity numeric, is_final boolean, coverage_status text
 )
--- Without SET, as those below: so it is planned as a part of the statement that calls it.
+-- Without SET, as the functions below, so that it is planned as a part of the statement that calls it.
 LANGUAGE sql STABLE
 AS $$
   SELECT u.measure, u.usage_date, u.workspace_id, u.quantity, u.is_final, u.coverage_status
@@ -84,9 +85,9 @@ AS $$
     AND (meters IS NULL OR u.meter = ANY (meters))
 $$;
 
--- The charges of a month of a source, of some workspaces and meters or, with null, of all: what usage.charge has to
--- hold. Days with usage, by SKU and volume tier. A tier is filled in the order of days, and within a day of the
--- workspaces' ids.
+-- The charges of a month of a source, for some workspaces and meters or, with null, for all: usage.charge must hold
+-- these rows. They are days with usage, by SKU and volume tier. A tier is filled in the order of days, and within a day
+-- in the order of the workspaces' ids.
 CREATE OR REPLACE FUNCTION usage.charges_of(
   source smallint, month date, workspaces integer[], meters text[]
 ) RETURNS SETOF usage.charge
@@ -111,7 +112,7 @@ AS $$
     UNION ALL
     SELECT d.usage_date, d.workspace_entity_id, d.sku, d.measure, t.tier, d.price_id, t.from_quantity,
            t.unit_price, d.currency, q.quantity, d.is_certain,
-           -- The day may be final while one before it is not, which shifts the tiers.
+           -- The day may be final while an earlier one is not, which shifts the tiers.
            CASE WHEN d.is_final AND NOT d.is_certain THEN 'provisional' ELSE d.coverage_status END
     FROM (
       SELECT d.*,
@@ -121,7 +122,7 @@ AS $$
                   ELSE bool_and(d.is_final) OVER whole END
                AS is_certain
       FROM priced d
-      -- A workspace that a close of the month is not about fills no tier there.
+      -- A workspace that a close of the month does not cover fills no tier there.
       JOIN usage.required_workspace r ON r.workspace_id = d.workspace_entity_id
         AND coalesce(r.days @> d.usage_date, false)
       WHERE d.is_tiered
@@ -144,8 +145,8 @@ AS $$
            SELECT x.workspace_entity_id FROM usage.charged_month x WHERE x.source_id = source AND x.month_start = month
          ),
          tier, price_id, from_quantity, unit_price, currency, quantity,
-         -- Exact: the factors have 18 and 19 digits, ten of them after the point. Of compute and storage units, which
-         -- have six digits after the point themselves, a price has four at most (src/features/costs/price.ts).
+         -- Exact: the factors have 18 and 19 digits, ten of them after the point. Compute and storage units have six
+         -- digits after the point themselves, so their price has at most four (src/features/costs/price.ts).
          (unit_price * quantity)::numeric(38, 10), is_final, coverage_status
   FROM estimate
 $$;
@@ -160,14 +161,14 @@ UNION ALL
 SELECT usage_date, workspace_id, sku, measure, true, tier, price_id, unit_price, currency, quantity, cost, true, 'ok'
 FROM usage.closed_charge;
 
--- One row, of which the planner expects a thousand. It is planned apart because of its SET.
+-- One row, although the planner expects a thousand. It is planned separately because of its SET.
 CREATE OR REPLACE FUNCTION usage.expect_many() RETURNS SETOF boolean
 LANGUAGE sql STABLE ROWS 1000
 SET search_path = pg_catalog, pg_temp
 AS 'SELECT true';
 
--- Usage of a closed month. It is planned apart. Otherwise the first charges of a connection would wait another 0.1 s
--- for this plan, which they do not need while nothing is closed.
+-- Usage of a closed month. It is planned separately. Otherwise the first charges of a connection would wait another 0.1
+-- s for this plan, which they do not need while nothing is closed.
 CREATE OR REPLACE FUNCTION usage.used_since(source smallint, month date, workspaces integer[], meters text[])
 RETURNS TABLE (measure text, usage_date date, workspace_id text, quantity numeric)
 LANGUAGE plpgsql STABLE
@@ -180,7 +181,7 @@ BEGIN
 END
 $$;
 
--- The same by day, as usage.charge_day has to hold it.
+-- The charges by day: usage.charge_day must hold these rows.
 CREATE OR REPLACE FUNCTION usage.charge_days_of(
   source smallint, month date, workspaces integer[], meters text[]
 ) RETURNS SETOF usage.charge_day
@@ -200,7 +201,7 @@ AS $$
     GROUP BY usage_date, workspace_id, sku, measure, is_closed, currency, is_final, coverage_status
   ) d
   JOIN usage.entity e ON e.entity_id = d.workspace_id AND e.source_id = source
-  -- Of a month the planner expects a few days, and would look at all usage for each of them.
+  -- The planner expects a few days in a month, and would search all usage for each of them.
   CROSS JOIN usage.expect_many() many
   LEFT JOIN (
     SELECT * FROM usage.used_since(source, month, workspaces, meters)
@@ -228,28 +229,28 @@ SELECT source_id, month_start FROM usage.close WHERE month_start IS NOT NULL
 UNION
 SELECT source_id, month_start FROM usage.charge_day;
 
--- Recomputes charges and stores what differs. Two transactions that change one month wait here for each other, until
--- the first has committed: the second then sees what it changed, and takes both.
+-- Recomputes charges and stores those that differ. Two transactions that change one month wait here for each other
+-- until the first has committed. The second then sees the changes of the first, and includes both.
 CREATE OR REPLACE FUNCTION usage.keep_charges(
   source smallint, month date, workspaces integer[], meters text[], days_of_hours datemultirange
 ) RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
--- Planning anew for each call takes longer than the call.
+-- Planning each call again takes longer than the call.
 SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
   which integer[];
-  -- Short-lived traces are all less the long-lived ones.
+  -- Short-lived traces are all traces less the long-lived ones.
   of text[] := CASE WHEN meters && ARRAY['traces', 'longlived'] THEN meters || ARRAY['shortlived'] ELSE meters END;
   changed bigint;
 BEGIN
   PERFORM pg_advisory_xact_lock(
     hashtext('usage.charge'), source * 100000 + (extract(year FROM month) * 12 + extract(month FROM month))::integer
   );
-  -- Decided behind the lock: what others change meanwhile is seen here, or they see this. Of a workspace that is asked
-  -- about no more, whatever is loaded makes days of every meter expected. Else hours make up a day that has no figure
-  -- of its own, and no other.
+  -- Decided after the lock: either this sees what others change meanwhile, or they see this. For a workspace that is no
+  -- longer requested, anything loaded makes days of every meter expected. Otherwise hours matter only for a day that
+  -- has no figure of its own.
   IF EXISTS (
     SELECT FROM usage.workspace w
     JOIN usage.entity e USING (entity_id)
@@ -268,7 +269,7 @@ BEGIN
     RETURN;
   END IF;
   IF EXISTS (SELECT FROM usage.price) OR EXISTS (SELECT FROM usage.closed_charge) THEN
-    -- Where all workspaces fill one volume tier, what one has used shifts what the others cost.
+    -- If all workspaces fill one volume tier, the usage of one changes the cost of the others.
     which := CASE WHEN NOT EXISTS (
       SELECT FROM usage.price p WHERE p.counted_over = 'source' AND EXISTS (
         SELECT FROM usage.price o JOIN usage.price_tier USING (price_id) JOIN usage.sku k USING (sku_id)
@@ -324,7 +325,7 @@ BEGIN
     GET DIAGNOSTICS changed = ROW_COUNT;
     DELETE FROM usage.charge_day WHERE source_id = source AND month_start = month;
   END IF;
-  -- For whoever asks within this transaction (src/core/store/months/charges.ts).
+  -- For callers within this transaction (src/core/store/months/charges.ts).
   PERFORM set_config(
     'usage.charges_changed',
     (coalesce(nullif(current_setting('usage.charges_changed', true), '')::bigint, 0) + changed)::text, true
@@ -332,8 +333,8 @@ BEGIN
 END
 $$;
 
--- Charges of a source, and their days, that are stored and not what usage, prices and closes say now, or the other way
--- round: none. For tests and `doctor`.
+-- Charges of a source, by day too, that are stored but wrong by today's usage, prices and closes, or that are right but
+-- not stored. There should be no row. For tests and `doctor`.
 CREATE OR REPLACE FUNCTION usage.wrong_charges(source smallint)
 RETURNS TABLE (is_stored boolean, usage_date date, workspace_id integer, sku text, charge jsonb)
 LANGUAGE sql STABLE

@@ -22,24 +22,24 @@ SELECT s.slug AS source_id, c.usage_date, w.workspace_id, w.workspace_name, c.sk
        c.is_closed, c.is_final, c.coverage_status, c.measure, c.quantity::numeric(26, 6) AS quantity,
        NOT usage.is_on_no_invoice(c.measure, c.usage_date) AS is_invoiced
 FROM usage.booked_charge c
--- LEFT: each charge has a workspace, but of a union the planner expects that few have, and sorts all for a LIMIT.
+-- LEFT, although each charge has a workspace: in a union the planner expects that few have one, and sorts all of them
+-- for a LIMIT.
 LEFT JOIN usage.shown_workspace w ON w.entity_id = c.workspace_id
 LEFT JOIN usage.source s ON s.source_id = w.source_id;
 COMMENT ON VIEW reporting.fct_cost_workspace_daily IS
   'What usage costs, by workspace and day. Grain: UTC day x workspace x SKU x volume tier, days with usage on which a '
   'price is valid (key: source_id, usage_date, workspace_id, sku, volume_tier). An ESTIMATE from the imported prices, '
-  'not an invoice. A closed month keeps the costs that it was closed with. Costs add up over all of these within one '
-  'currency; traces and quantity add up within one sku. By project, user, API key, deployment and sandbox: '
-  'fct_cost_by_id_daily in reporting_detail. Never add them to those of another dimension. Empty without prices.';
+  'not an invoice. A closed month keeps the costs that it was closed with. Costs add up over all keys within one '
+  'currency, traces and quantity within one sku. Costs by project, user, API key, deployment and sandbox are in '
+  'fct_cost_by_id_daily of reporting_detail: never add costs of two dimensions. Empty without prices.';
 CALL usage.comment_columns('{reporting.fct_cost_workspace_daily}',
   'traces',
     'Traces that are charged at this price. Adds up over days, workspaces and volume tiers within one sku. Null: the '
     'SKU counts no traces.'
 );
 
--- What each id has used by day, of what is priced. These days are loaded, so the sets of their scope say their status.
--- Scopes are materialized, so that the planner tries fewer orders of joins. With both inlined, the costs of a month by
--- user would take 1.06 times as long in a small database.
+-- The usage of each id by day, for priced measures. These days are loaded, so the sets of their scope have their
+-- status.
 CREATE OR REPLACE VIEW usage.priced_usage AS
 WITH own AS MATERIALIZED (
   SELECT c.group_by, c.workspace_id, usage.meter_of(c.kind, c.trace_tier) AS meter, c.scope_id, d.loaded, d.final,
@@ -72,8 +72,8 @@ two_tiers AS MATERIALIZED (
   JOIN usage.day_state o ON o.scope_id = c.scope_id
   WHERE a.stride = 'day' AND 'shortlived' IN (SELECT p.meter FROM usage.priced_meter p)
 )
--- What is not asked for is computed in the outer list alone: of a union all columns are computed, and these take longer
--- than the records.
+-- Columns that a query may not read are computed in the outer list: a union computes all of its columns, and these take
+-- longer than the records.
 SELECT u.group_by, u.workspace_entity_id, u.meter, u.measure, u.usage_date, u.entity_id,
        usage.shown_id(u.external_id) AS dimension_id, u.quantity,
        CASE WHEN u.known_status IS NOT NULL THEN u.known_status
@@ -99,7 +99,7 @@ FROM (
   CROSS JOIN LATERAL usage.traces_of_hours(ARRAY[s.series_id], c.day) r (traces)
   WHERE r.traces > 0
   UNION ALL
-  -- Short-lived traces: all less the long-lived ones. Without a figure where there are more of these.
+  -- Short-lived traces are all traces less the long-lived ones. There is no figure if there are more long-lived ones.
   SELECT c.group_by, c.workspace_id, 'shortlived', 'shortlived', r.bucket_start, s.entity_id, e.external_id, l.traces,
          NULL, c.loaded, c.final, c.failed, c.unverified
   FROM two_tiers c
@@ -120,8 +120,8 @@ FROM (
   WHERE coalesce(c.loaded @> r.bucket_start, false) AND l.traces > 0
 ) u;
 
--- The days of each cell of what is priced, loaded or not. A function: it is planned and run once for a question, and
--- readers may not read the tables.
+-- The days of each cell of a priced meter, loaded or not. As a function, it is planned and run once for a query, and
+-- runs as its owner, since readers may not read the tables.
 CREATE OR REPLACE FUNCTION usage.priced_days(dimension text)
 RETURNS TABLE (
   meter text, workspace_entity_id integer, loaded datemultirange, final datemultirange, not_available datemultirange,
@@ -139,17 +139,16 @@ AS $$
   WHERE x.group_by = dimension AND x.meter = ANY (ARRAY(SELECT p.meter FROM usage.priced_meter p))
 $$;
 
--- What a workspace, day and SKU cost, divided by each dimension. The usage is a line, and a part of it goes from
--- `starts` to `ends`: first the ids, one after the other, then what has no id (null where this dimension is not
--- loaded), and in a closed month what changed since, which is below zero where there is more now. A part costs the
--- difference of what the line costs up to its ends. So all parts together cost the whole in every dimension, to the
--- last digit. Without a unit price, volume tiers begin within the day: then each id has the average price of the whole.
--- Costs and ids are a union in a window, not joined: so a filter on the day reaches the records of both, and these are
--- read once.
+-- The cost of a workspace, day and SKU, divided by each dimension. The usage is a line, and each part goes from
+-- `starts` to `ends`: first the ids, one after the other, then usage without an id (null if this dimension is not
+-- loaded), and in a closed month the change since, which is below zero if there is more now. A part costs the
+-- difference between what the line costs up to its two ends. So all parts together cost the whole in every dimension,
+-- to the last digit. Without a unit price, volume tiers begin within the day: then each id has the average price of the
+-- whole.
 CREATE OR REPLACE VIEW usage.divided_cost AS
 SELECT s.slug, d.group_by, d.usage_date, d.workspace_entity_id, w.workspace_id, w.workspace_name, d.entity_id,
        d.dimension_id,
-       -- Looked up here alone: so it is not where nobody asks for it.
+       -- Looked up here, so that a query that does not read it does not compute it.
        (SELECT e.dimension_name FROM usage.labelled_entity e WHERE e.entity_id = d.entity_id) AS dimension_name, d.sku,
        d.meter, d.measure, d.currency, d.ends - d.starts AS quantity,
        CASE
@@ -174,8 +173,8 @@ FROM (
     SELECT *, coalesce(sum(of_id) OVER (
              -- Text comes last: it takes longest to sort.
              PARTITION BY workspace_entity_id, usage_date, sku, measure, meter, group_by
-             -- At one price it does not matter which id comes first, and sorting them takes long. Where volume tiers
-             -- begin within the day each id has its place. What has no id comes last.
+             -- At one price the order of ids does not matter, and sorting them takes long. If volume tiers begin within
+             -- the day, each id has its place. Usage without an id comes last.
              ORDER BY CASE WHEN unit_price IS NULL THEN dimension_id END COLLATE "C"
            ), 0) AS counted
     FROM (
@@ -196,7 +195,7 @@ FROM (
         AND c.measure = u.measure
     ) listed
   ) l
-  -- DISTINCT: one row for each cell, so that the planner leaves it out where nobody asks for what it says.
+  -- DISTINCT gives one row for each cell, so that the planner skips it if a query does not read its columns.
   LEFT JOIN (
     SELECT DISTINCT ON (g.group_by, x.workspace_entity_id, x.meter) g.group_by, x.*
     FROM usage.meter_dimension g
@@ -207,10 +206,10 @@ FROM (
 ) d
 JOIN usage.shown_workspace w ON w.entity_id = d.workspace_entity_id
 JOIN usage.source s ON s.source_id = w.source_id
--- A part of nothing is no row.
+-- An empty part has no row.
 WHERE d.ends <> d.starts;
 
--- A filter on group_by reaches each part: so a query that names one dimension reads no other.
+-- A filter on group_by reaches each part, so a query that names one dimension reads no other.
 CREATE OR REPLACE VIEW reporting_detail.fct_cost_by_id_daily AS
 SELECT d.slug AS source_id, d.usage_date, d.group_by, d.workspace_id, d.workspace_name, d.dimension_id,
        d.dimension_name, d.sku, d.currency,
@@ -235,7 +234,7 @@ FROM (
   WHERE group_by <> 'workspace'
     AND CASE meter WHEN 'sandboxes' THEN false WHEN 'deployments' THEN group_by <> 'project' ELSE true END
   UNION ALL
-  -- A sandbox is no project, user or key, and belongs to none. Nor is a deployment a project.
+  -- A sandbox is no project, user or key, and belongs to none of them. A deployment is no project either.
   SELECT w.slug, g.group_by, c.usage_date, w.workspace_id, w.workspace_name, '(none)', NULL, c.sku,
          usage.meter_of_measure(c.measure), c.measure, c.currency, c.quantity, c.cost, c.is_closed, c.is_final,
          c.coverage_status
@@ -249,19 +248,19 @@ WHERE EXISTS (SELECT FROM usage.priced_meter);
 COMMENT ON VIEW reporting_detail.fct_cost_by_id_daily IS
   'What usage costs, by project, user, API key, deployment or sandbox and day. Grain: UTC day x dimension x workspace '
   'x id x SKU, days with usage on which a price is valid (key: source_id, usage_date, group_by, workspace_id, '
-  'dimension_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. '
-  'Choose ONE group_by: costs add up over the rest within one currency, traces and quantity within one sku, and never '
-  'over two dimensions. What no id has is the row (none), or a row with null id where this dimension is not loaded. '
-  'In a closed month the row (adjustment) is what was closed less what is charged to these now. So by project, user '
-  'and API key the sum is that of fct_cost_workspace_daily, and by deployment or sandbox that of their SKUs there. '
-  'Empty without prices.';
+  'dimension_id, sku). An ESTIMATE: the quantity of the SKU times the average unit price of its workspace, day and '
+  'SKU. Choose ONE group_by: costs add up over the other keys within one currency, traces and quantity within one sku, '
+  'never over two dimensions. Cost of no id is in the row (none), or in a row with null id where this dimension is not '
+  'loaded. In a closed month the row (adjustment) is the closed cost less what the ids are charged today. So the sum '
+  'by project, user or API key equals fct_cost_workspace_daily, and the sum by deployment or sandbox equals their SKUs '
+  'there. Empty without prices.';
 CALL usage.comment_columns('{reporting_detail.fct_cost_by_id_daily}',
   'group_by', 'What dimension_id names: project, user, api_key, deployment or sandbox.',
   'traces',
-    'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in row (none): the '
-    'platform names more traces here than the workspace has. In row (adjustment): the month was closed with other '
-    'counts.',
+    'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in the row (none): the '
+    'platform counts more traces by id than the workspace has. Below zero in the row (adjustment): the month was '
+    'closed with other counts.',
   'is_closed',
-    'Whether the month is closed: then its sum by workspace stays, and the row (adjustment) takes up what an id has '
-    'more or less since.'
+    'Whether the month is closed. The sum of a closed month by workspace stays, and the row (adjustment) balances what '
+    'the ids have more or less since.'
 );

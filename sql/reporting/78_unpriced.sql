@@ -3,7 +3,7 @@ CREATE OR REPLACE VIEW usage.unpriced_day AS
 WITH sku AS (
   SELECT slug, workspace_id, sku, range_agg(days) AS days
   FROM usage.measured_price
-  -- A price for short-lived traces stands in for one for all of them. Prices of long-lived ones come on top.
+  -- A price for short-lived traces counts as a price for all traces. Prices of long-lived ones come on top.
   WHERE measure IN ('traces', 'shortlived')
   GROUP BY slug, workspace_id, sku
 ),
@@ -12,9 +12,9 @@ workspace AS (
   FROM sku
   GROUP BY slug, workspace_id
 ),
--- Days of closed costs, by workspace. Charged: they were closed with a cost, whatever prices came or went since.
+-- Days of closed costs, by workspace. Charged: they were closed with a cost, and later prices change nothing.
 -- Uncharged: the workspace had traces in the month and no price for any of them, so the closed costs leave it out for
--- good. Inlined, it may be computed again for each workspace: the bill of a month would take 4 times as long.
+-- good. Inlined, this may be computed again for each workspace: the bill of a month would take 4 times as long.
 closed AS MATERIALIZED (
   SELECT s.slug, usage.shown_id(e.external_id) AS workspace_id, coalesce(range_agg(t.charged), '{}') AS charged,
          coalesce(range_agg(m.days) FILTER (WHERE t.charged IS NULL AND t.has_traces), '{}') AS uncharged
@@ -44,7 +44,7 @@ SELECT u.slug AS source_id, u.usage_date, u.workspace_id, u.workspace_name, u.tr
         WHERE k.slug = u.slug AND k.workspace_id = u.workspace_id AND NOT k.days @> u.usage_date) AS unpriced_skus,
        usage.is_final(u.status) AS is_final, u.status AS coverage_status
 FROM (
-  -- Days with usage. A sum, so that a response that spells a workspace in two ways makes one day of it.
+  -- Days with usage. A sum, so that a response that spells a workspace in two ways makes one day.
   SELECT x.slug, u.usage_date, x.workspace_id, x.workspace_name, u.traces,
          usage.status_at(u.usage_date, x.final, x.not_available, x.failed, x.missing, x.unverified) AS status
   FROM usage.trace_cell x
@@ -75,17 +75,17 @@ WHERE (w.every_sku @> u.usage_date) IS NOT TRUE AND NOT coalesce(x.charged @> u.
 CREATE OR REPLACE VIEW reporting_detail.usage_unpriced_daily AS
 SELECT * FROM usage.unpriced_day WHERE EXISTS (SELECT FROM usage.price);
 COMMENT ON VIEW reporting_detail.usage_unpriced_daily IS
-  'Days of a workspace for which a price is missing. What lacks it and how much is in the lines unpriced of '
-  'usage_bill_monthly. Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), loaded days with usage '
-  'on which a SKU has no price that is valid, or whose month was closed without their cost. Where has_other_price is '
+  'On which days of a workspace a price is missing. Grain: UTC day x workspace (key: source_id, usage_date, '
+  'workspace_id), loaded days with usage on which a SKU has no valid price, or whose month was closed without their '
+  'cost. The lines unpriced of usage_bill_monthly show which usage lacks a price, and how much. If has_other_price is '
   'false, the traces cost nothing in the estimates. Traces add up over days and workspaces within one value of '
-  'has_other_price. Empty without prices: then nothing is estimated.';
+  'has_other_price. Empty without prices, since nothing is estimated then.';
 CALL usage.comment_columns('{reporting_detail.usage_unpriced_daily}',
   'traces',
     'All traces of the workspace on the day, priced or not. Adds up over days and workspaces within one value of '
     'has_other_price.',
   'has_other_price', 'Whether another SKU has a price on that day. False: the traces of the day have no price at all.',
   'unpriced_skus',
-    'SKUs with a price for the workspace on other days only, with commas between. Null: no SKU has a price for it on '
+    'SKUs with a price for the workspace on other days only, separated by commas. Null: no SKU has a price for it on '
     'any day.'
 );

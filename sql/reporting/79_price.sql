@@ -11,20 +11,22 @@ JOIN usage.sku k USING (sku_id)
 LEFT JOIN usage.source s ON s.source_id = p.source_id
 LEFT JOIN usage.labelled_entity w ON w.entity_id = p.workspace_id;
 COMMENT ON VIEW reporting_detail.dim_price IS
-  'The imported prices. Grain: imported price x volume tier (key: price_id, volume_tier). Valid on a day: valid_from '
-  '<= day AND (valid_to IS NULL OR valid_to > day). Of the prices of one sku that are valid for a workspace, the most '
-  'specific one applies: its own before that of its source before that for everybody. fct_cost_workspace_daily names '
-  'the price that it used.';
+  'Which prices are imported, and when each is valid. Grain: imported price x volume tier (key: price_id, '
+  'volume_tier). Valid on a day: valid_from <= day AND (valid_to IS NULL OR valid_to > day). If several prices of one '
+  'sku are valid for a workspace, the most specific one applies: the workspace''s own, then its source''s, then the '
+  'one for everybody. fct_cost_workspace_daily names the price that it used.';
 CALL usage.comment_columns('{reporting_detail.dim_price}',
   'valid_from', 'First UTC day on which the price is valid.',
-  'valid_to', 'First UTC day on which the price is no longer valid; null: until further notice.',
-  'source_id', 'Slug of the source that the price is for; null: for every source.',
-  'workspace_id', 'The platform''s id of the workspace that the price is for; null: for every workspace.',
+  'valid_to', 'First UTC day on which the price is no longer valid. Null: no end is known.',
+  'source_id', 'Slug of the source that the price is for. Null: the price is for every source.',
+  'workspace_id', 'The platform''s id of the workspace that the price is for. Null: the price is for every workspace.',
   'workspace_name', 'Current name of that workspace.',
-  'from_quantity', 'The unit price applies after so many traces of a calendar month. Does not add up.',
-  'to_quantity', 'And up to so many; null: without limit. Does not add up.',
+  'from_quantity', 'Traces of a calendar month after which this unit price applies. Does not add up.',
+  'to_quantity',
+    'Traces of a calendar month up to which this unit price applies. Null: without limit. Does not add up.',
   'counted_over',
-    'Whose traces fill the tiers: source (all workspaces together) or workspace (each by itself); null without tiers.',
+    'Whose traces fill the volume tiers: source (all workspaces together) or workspace (each one separately). Null: '
+    'the price has no volume tiers.',
   'is_valid_today', 'Whether the price is valid on the current UTC day.',
   'imported_at', 'When the price was imported.'
 );

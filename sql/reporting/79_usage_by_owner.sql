@@ -1,11 +1,11 @@
--- Usage and costs by owner. Each count goes to its id, and the same count is taken from the rest of its workspace,
--- which begins with the count of the workspace. So all owners together have what the workspaces have, whatever is
--- loaded by the dimension that divides.
+-- Usage and costs by owner. Each count goes to its id, and is subtracted from the rest of its workspace, which begins
+-- with the count of the workspace. So all owners together have what the workspaces have, whatever the dividing
+-- dimension has loaded.
 
 -- Traces as each dimension divides them: of its ids, and of the rest of each workspace (entity 0).
 CREATE OR REPLACE VIEW usage.divided_traces AS
 WITH workspace AS (SELECT workspace_entity_id, loaded FROM usage.trace_cell WHERE group_by = 'workspace')
--- Names are looked up here, and only where they are asked for: of a union, all columns are computed.
+-- Names are looked up here, only if a query reads them: a union computes all of its columns.
 SELECT u.*, (SELECT e.dimension_name FROM usage.labelled_entity e WHERE e.entity_id = u.entity_id) AS dimension_name
 FROM (
   SELECT g.group_by, d.slug, d.usage_date, d.workspace_entity_id, d.workspace_id, d.workspace_name, 0 AS entity_id,
@@ -16,7 +16,7 @@ FROM (
   SELECT d.group_by, d.slug, d.usage_date, d.workspace_entity_id, d.workspace_id, d.workspace_name, part.entity_id,
          part.dimension, part.id, part.traces, usage.is_final(d.status), d.status
   FROM usage.daily_row d
-  -- Where the workspace itself is not loaded, nothing is divided.
+  -- If the workspace itself is not loaded, nothing is divided.
   JOIN workspace w ON w.workspace_entity_id = d.workspace_entity_id AND coalesce(w.loaded @> d.usage_date, false)
   CROSS JOIN LATERAL (
     SELECT d.entity_id, d.group_by AS dimension, d.dimension_id AS id, d.traces WHERE d.dimension_id <> '(none)'
@@ -27,7 +27,7 @@ FROM (
 ) u;
 
 -- Owners are joined as a whole, whatever a query filters on. They are a materialized CTE, as in the costs below, so
--- that a test finds them in the plan by this name: inlined, the owners of a month by 2,000 rules take as long.
+-- that a test finds them in the plan by this name. Inlined, the owners of a month by 2,000 rules take as long.
 CREATE OR REPLACE VIEW usage.owned_usage AS
 WITH owned AS MATERIALIZED (
   SELECT workspace_entity_id, entity_id, days, rule_number, owner, cost_center, share FROM usage.owned_days
@@ -36,7 +36,7 @@ SELECT p.slug, p.usage_date, p.workspace_id, p.workspace_name, p.dimension, p.di
        coalesce(o.owner, '(unallocated)') AS owner, coalesce(o.cost_center, '(none)') AS cost_center, o.rule_number,
        p.traces * coalesce(o.share, 1) AS traces, p.is_final, p.coverage_status
 FROM usage.divided_traces p
--- Of the records of many ids the planner expects a few, and would look at each owner for each of them.
+-- The planner expects a few of the many ids' records, and would search all owners for each of them.
 CROSS JOIN usage.expect_many() many
 LEFT JOIN owned o ON o.workspace_entity_id = p.workspace_entity_id AND o.entity_id = p.entity_id
   AND o.days @> p.usage_date AND many
@@ -48,22 +48,24 @@ SELECT slug AS source_id, usage_date, workspace_id, workspace_name, owner, cost_
        usage.worst_status(array_agg(coverage_status)) AS coverage_status
 FROM usage.owned_usage
 GROUP BY slug, usage_date, workspace_id, workspace_name, owner, cost_center
--- Nothing is left of a rest that ids have.
+-- Leaves out an empty rest, whose traces all have ids.
 HAVING sum(traces) IS DISTINCT FROM 0;
 COMMENT ON VIEW reporting.fct_usage_owner_daily IS
-  'Traces by owner (team) and day, and what nobody owns. Grain: UTC day x workspace x owner x cost centre, days with '
-  'usage (key: source_id, usage_date, workspace_id, owner, cost_center). By the owner file (usage-etl owners apply); '
-  'what it gives to nobody is (unallocated), and an owner without a cost centre has (none). Traces add up over all of '
-  'these to fct_usage_workspace_daily; where owners share an id they have digits after the point. A day x workspace '
-  'that is not loaded is one row with null traces. Never add them to those of a dimension. Filter on usage_date.';
+  'Traces by owner (team) and day, and traces without an owner. Grain: UTC day x workspace x owner x cost centre, days '
+  'with usage (key: source_id, usage_date, workspace_id, owner, cost_center). Owners come from the owner file '
+  '(usage-etl owners apply). Traces that no rule gives to an owner are (unallocated), and an owner without a cost '
+  'centre has (none). Traces add up over all keys to fct_usage_workspace_daily. Where owners share an id, traces have '
+  'digits after the point. A day of a workspace that is not loaded is one row with null traces. Never add these traces '
+  'to those of a dimension. Filter on usage_date.';
 CALL usage.comment_columns('{reporting.fct_usage_owner_daily}',
   'traces',
-    'Traces of the owner. They add up over days, workspaces and owners to those of the workspaces. Digits after the '
-    'point: owners share an id. Null: the workspace is not loaded. Below zero: the platform names more traces of ids '
-    'than the workspace has.'
+    'Traces of the owner. They add up over days, workspaces and owners to the traces of the workspaces. Digits after '
+    'the point: owners share an id. Below zero: the platform counts more traces by id than the workspace has. Null: '
+    'the workspace is not loaded.'
 );
 
--- The same of costs, from their division by id. Of deployments and sandboxes each id is known, whatever divides traces.
+-- Costs by owner, from their division by id. Each id of deployments and sandboxes is known, whatever dimension divides
+-- traces.
 CREATE OR REPLACE VIEW usage.owned_cost AS
 WITH owned AS MATERIALIZED (
   SELECT workspace_entity_id, entity_id, days, rule_number, owner, cost_center, share FROM usage.owned_days
@@ -95,14 +97,15 @@ SELECT slug AS source_id, usage_date, workspace_id, workspace_name, owner, cost_
 FROM usage.owned_cost
 GROUP BY slug, usage_date, workspace_id, workspace_name, owner, cost_center, sku, measure, currency;
 COMMENT ON VIEW reporting.fct_cost_owner_daily IS
-  'What each owner (team) pays, by day, and what nobody pays for. Grain: UTC day x workspace x owner x cost centre x '
-  'SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, owner, cost_center, '
-  'sku). By the owner file (usage-etl owners apply); what it gives to nobody is (unallocated), and an owner without a '
-  'cost centre has (none). An ESTIMATE from the imported prices. The owners share all costs, of deployments and '
-  'sandboxes too: they add up to fct_cost_workspace_daily, to the last digit. Costs add up over all of these within '
-  'one currency; quantity adds up within one sku. A closed month keeps its costs, and is divided by the owners of '
-  'now. Never add them to those of a dimension. Empty without prices.';
+  'What each owner (team) pays by day, and which cost has no owner. Grain: UTC day x workspace x owner x cost centre x '
+  'SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, owner, cost_center, sku). '
+  'Owners come from the owner file (usage-etl owners apply). Cost that no rule gives to an owner is (unallocated), and '
+  'an owner without a cost centre has (none). An ESTIMATE from the imported prices. All costs are divided, those of '
+  'deployments and sandboxes too: the sum equals fct_cost_workspace_daily, to the last digit. Costs add up over all '
+  'keys within one currency, quantity within one sku. A closed month keeps its costs, and is divided by today''s '
+  'owners. Never add these costs to those of a dimension. Empty without prices.';
 CALL usage.comment_columns('{reporting.fct_cost_owner_daily}',
   'quantity',
-    'What is charged to the owner, in units of measure. Adds up over days, workspaces and owners within one sku.'
+    'Quantity that is charged to the owner, in units of measure. Adds up over days, workspaces and owners within one '
+    'sku.'
 );

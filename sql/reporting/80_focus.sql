@@ -1,11 +1,11 @@
 -- Costs in the columns of FOCUS 1.4, estimated from imported prices. Names are spelled as in FOCUS, so that any reader
--- of FOCUS files can read these views. Columns that are not of FOCUS begin with x_, as it asks. They read one
--- dimension, the workspace: the others show the same traces and would charge them again. Days without traces have no
--- row: FOCUS wants a positive quantity. What a closed month was charged stays as it was. What changes later is a
--- correction: a row of its own, in the first month after it that is open.
+-- of FOCUS files can read these views. Columns that are not part of FOCUS begin with x_, as it requires. They read one
+-- dimension, the workspace: the others count the same traces and would charge them again. Days without traces have no
+-- row: FOCUS requires a positive quantity. The charges of a closed month stay as they were. A later change is a
+-- correction: a row in the first open month after it.
 
--- Who provides and invoices the usage of a source. Without the settings all that is known is the host of the billing
--- API, without scheme, port and path.
+-- The provider and invoice issuer of a source's usage. Without the settings, only the host of the billing API is known,
+-- without scheme, port and path.
 CREATE OR REPLACE VIEW usage.provider AS
 SELECT s.source_id, s.slug, coalesce(s.organization_id, s.slug) AS account_id,
        coalesce(s.organization_name, s.slug) AS account_name, p.name AS provider_name,
@@ -29,12 +29,12 @@ CROSS JOIN LATERAL (
 ) o
 WHERE m.costs_closed_at IS NOT NULL;
 
--- What changed since months were closed and no later close has kept, in the month that shows it: the charges of now,
--- less those kept, less the corrections kept. By unit price, so that quantity times price is the cost; a price imported
--- anew at the same amount changes nothing. A day that is not loaded now has no correction: what it costs is not known.
--- All corrections of a day are as final as what the day costs now. A function, because planning this takes longer than
--- reading the bill of a month, and few months have corrections. Readers may not read the tables, so it runs as its
--- owner.
+-- Changes since months were closed that no later close has kept, in the month that shows them: today's charges, less
+-- the charges and corrections that were kept. They are grouped by unit price, so that quantity times price is the cost.
+-- A price that is imported again at the same amount changes nothing. A day that is no longer loaded has no correction,
+-- since its cost is not known. All corrections of a day are as final as today's cost of the day. A function, because
+-- planning this takes longer than reading the bill of a month, and few months have corrections. It runs as its owner,
+-- since readers may not read the tables.
 CREATE OR REPLACE FUNCTION usage.open_corrections(source smallint, month date)
 RETURNS TABLE (
   usage_date date, workspace_entity_id integer, sku text, price_id integer, tier integer, from_quantity bigint,
@@ -60,11 +60,11 @@ AS $$
   )
   SELECT c.usage_date, c.workspace_entity_id, c.sku, c.newest[1]::integer, c.newest[2]::integer, c.newest[3],
          c.unit_price, c.currency, c.quantity, c.cost,
-         -- Without a charge of now, the day's own figure decides.
+         -- If the day has no charge today, its own figure decides.
          coalesce(c.is_final, usage.is_final(t.status)), coalesce(c.coverage_status, t.status), c.measure
   FROM (
     SELECT d.usage_date, d.workspace_id AS workspace_entity_id, d.sku,
-           -- Of the newest price with this amount.
+           -- The newest price with this amount.
            max(ARRAY[d.price_id, d.tier, d.from_quantity]) AS newest, d.measure, d.unit_price, d.currency,
            sum(d.sign * d.quantity) AS quantity, sum(d.sign * d.cost)::numeric(38, 10) AS cost,
            bool_and(bool_and(d.is_final)) OVER one AS is_final, min(min(d.coverage_status)) OVER one AS coverage_status
@@ -97,8 +97,8 @@ AS $$
   WHERE c.quantity <> 0
 $$;
 
--- All charges with their billing month: of open months those of now, of closed months those kept; the corrections that
--- a close kept, and those that no close has kept yet.
+-- All charges with their billing month: today's charges for open months, kept charges for closed months, the
+-- corrections that a close kept, and those that no close has kept yet.
 CREATE OR REPLACE VIEW usage.billed_charge AS
 WITH period AS (SELECT * FROM usage.closed_period)
 SELECT c.source_id, c.usage_date, c.month_start AS billing_month, false AS is_correction,
@@ -128,8 +128,8 @@ SELECT m.source_id, o.usage_date, m.corrected_in, true, o.workspace_entity_id, o
 FROM (SELECT DISTINCT source_id, corrected_in FROM usage.closed_period) m
 CROSS JOIN LATERAL usage.open_corrections(m.source_id, m.corrected_in) o;
 
--- All charges, divided by project, deployment and sandbox, and by owner. A correction is of no resource: its owner is
--- the one of the rest of its workspace. Parts are rounded where they end, so that they add up to the charge.
+-- All charges, divided by project, deployment and sandbox, and by owner. A correction has no resource: its owner is the
+-- owner of the rest of its workspace. Parts are rounded where they end, so that they add up to the charge.
 CREATE OR REPLACE VIEW usage.divided_charge AS
 WITH rest AS (
   SELECT slug, workspace_id, days, owner, cost_center, share, sum(share) OVER (one ORDER BY owner, cost_center) AS ends
@@ -137,9 +137,9 @@ WITH rest AS (
   WHERE dimension = ''
   WINDOW one AS (PARTITION BY slug, workspace_id, rule_number)
 ),
--- What each project, deployment, sandbox and owner has of a day and SKU: a part of the line from 0 to `whole`. Since
--- FOCUS wants a positive quantity, ids share a charge in proportion where they have more than it: as in a closed month
--- of which more was counted later.
+-- The part of each project, deployment, sandbox and owner in a day and SKU: a part of the line from 0 to `whole`. FOCUS
+-- requires a positive quantity, so ids share a charge in proportion if they have more than the charge, as in a closed
+-- month that grew later.
 part AS (
   SELECT c.*, sum(quantity) OVER day AS whole,
          sum(quantity) OVER (day ORDER BY dimension, dimension_id COLLATE "C", owner, cost_center, share) AS ends
@@ -203,10 +203,10 @@ CROSS JOIN LATERAL (
 ) t
 WHERE d.quantity <> 0;
 
--- All columns of the dataset, in its order, of charges and of divided charges. A filter on is_divided leaves one of the
--- two. Null: those whose condition does not hold here (docs/files.md).
+-- All columns of the dataset, in its order, for charges and for divided charges. A filter on is_divided leaves one of
+-- the two. Null: columns whose condition does not hold here (docs/files.md).
 CREATE OR REPLACE VIEW usage.focus_charge AS
--- Inlined, names would be placed in time for each charge: a month of FOCUS would take 5 times as long.
+-- Inlined, this would place names in time for each charge: a month of FOCUS would take 5 times as long.
 WITH name AS MATERIALIZED (SELECT n.* FROM usage.workspace JOIN usage.name_in_time n USING (entity_id))
 SELECT a.details AS "AllocatedMethodDetails",
        a.method AS "AllocatedMethodId",
@@ -273,7 +273,7 @@ SELECT a.details AS "AllocatedMethodDetails",
        'AI Platforms'::text AS "ServiceSubcategory",
        u.sku AS "SkuId",
        k.name AS "SkuMeter",
-       -- Texts, since FOCUS takes a number for one per unit.
+       -- Texts, since FOCUS would read a number as a quantity per unit.
        CASE WHEN u.tier = 0 THEN '{}'
             ELSE jsonb_build_object('x_VolumeTier', u.tier::text, 'x_VolumeTierFrom', u.from_quantity::text)::text
        END AS "SkuPriceDetails",
@@ -299,7 +299,7 @@ JOIN usage.provider s USING (source_id)
 JOIN usage.measure k ON k.measure = u.measure
 JOIN usage.entity w ON w.entity_id = u.workspace_entity_id
 LEFT JOIN name n ON n.entity_id = u.workspace_entity_id AND n.days @> u.usage_date
--- Where owners share a resource.
+-- Filled if owners share a resource.
 LEFT JOIN LATERAL (
   SELECT 'usage-etl/owner-shares' AS method, u.owner, u.owner_tags,
          jsonb_build_object('Elements', jsonb_build_array(jsonb_build_object('AllocatedRatio', u.share)))::text
@@ -327,10 +327,10 @@ FROM usage.focus_charge
 WHERE NOT is_divided;
 COMMENT ON VIEW reporting_detail.focus_1_4_cost_and_usage IS
   'What usage costs, in the columns of FOCUS 1.4. Grain: UTC day x workspace x SKU x price x billing month (key: '
-  'x_SourceId, x_BillingMonth, x_UsageDate, SubAccountId, SkuId, SkuPriceId, BillingCurrency, ContractedUnitPrice). '
-  'An ESTIMATE from the imported prices, not an invoice. Rows of a closed month never change: what changed since is a '
-  'row with ChargeClass Correction in the first open month after it. Costs add up over all of these within one '
-  'BillingCurrency, to what the loaded days cost now. Empty without prices.';
+  'x_SourceId, x_BillingMonth, x_UsageDate, SubAccountId, SkuId, SkuPriceId, BillingCurrency, ContractedUnitPrice). An '
+  'ESTIMATE from the imported prices, not an invoice. Rows of a closed month never change: a later change is a row '
+  'with ChargeClass Correction in the first open month after it. Costs add up over all keys within one '
+  'BillingCurrency, to today''s cost of the loaded days. Empty without prices.';
 
 CREATE OR REPLACE VIEW reporting_detail.focus_1_4_cost_and_usage_by_resource AS
 SELECT "AllocatedMethodDetails", "AllocatedMethodId", "AllocatedResourceId", "AllocatedResourceName", "AllocatedTags",
@@ -353,12 +353,12 @@ WHERE is_divided;
 COMMENT ON VIEW reporting_detail.focus_1_4_cost_and_usage_by_resource IS
   'What usage costs by project, deployment or sandbox and owner, in the columns of FOCUS 1.4. Grain: UTC day x '
   'workspace x SKU x price x billing month x project, deployment or sandbox x owner (key: x_SourceId, x_BillingMonth, '
-  'x_UsageDate, SubAccountId, SkuId, SkuPriceId, BillingCurrency, ContractedUnitPrice, ResourceType, ResourceId, '
-  'Tags, AllocatedMethodDetails). The charges of focus_1_4_cost_and_usage divided, so never add the two: an ESTIMATE '
-  'from the imported prices, not an invoice. Tags has those of the resource on the day and, as usage-etl/owner and '
-  'usage-etl/cost_center, who pays by the owner file. A part that has no resource has null ResourceId. Costs add up '
-  'over all of these within one BillingCurrency to focus_1_4_cost_and_usage, to the last digit. Closed months keep '
-  'their charges, and are divided by the counts, rules and names of now. Filter on x_UsageDate.';
+  'x_UsageDate, SubAccountId, SkuId, SkuPriceId, BillingCurrency, ContractedUnitPrice, ResourceType, ResourceId, Tags, '
+  'AllocatedMethodDetails). These are the charges of focus_1_4_cost_and_usage, divided: never add the two. An ESTIMATE '
+  'from the imported prices, not an invoice. Tags has the resource''s tags of the day and, as usage-etl/owner and '
+  'usage-etl/cost_center, who pays by the owner file. A part without a resource has null ResourceId. Costs add up over '
+  'all keys within one BillingCurrency to focus_1_4_cost_and_usage, to the last digit. Closed months keep their '
+  'charges, and are divided by today''s counts, rules and names. Filter on x_UsageDate.';
 CALL usage.comment_columns('{reporting_detail.focus_1_4_cost_and_usage,
   reporting_detail.focus_1_4_cost_and_usage_by_resource}', VARIADIC ARRAY[
   'AllocatedMethodDetails', 'JSON object as text with the owner''s share. Null: owners do not share the row.',
@@ -371,12 +371,12 @@ CALL usage.comment_columns('{reporting_detail.focus_1_4_cost_and_usage,
   'BillingAccountId', 'The platform''s id of the organization; the slug of the source if the platform gives none.',
   'BillingAccountName', 'Name of the organization; the slug of the source if the platform gives none.',
   'BillingAccountType', 'Organization.',
-  'BillingCurrency', 'ISO 4217 code of the imported price. Never add up over currencies.',
+  'BillingCurrency', 'ISO 4217 code of the imported price. Never add amounts of different currencies.',
   'CapacityReservationId', 'Null: no capacity is reserved.',
   'CapacityReservationStatus', 'Null: no capacity is reserved.',
   'ChargeCategory', 'Usage.',
   'ChargeClass',
-    'Correction: what changed in a month since it was closed; its quantities and costs may be negative. Null: any '
+    'Correction: a change of a month since it was closed, with quantities and costs that may be negative. Null: any '
     'other charge.',
   'ChargeDescription', 'The charge in words.',
   'ChargeFrequency', 'Usage-Based.',
@@ -431,14 +431,14 @@ CALL usage.comment_columns('{reporting_detail.focus_1_4_cost_and_usage,
   'Tags',
     'JSON object as text: tags of the resource and, as usage-etl/owner and usage-etl/cost_center, who pays. Empty in '
     'rows by workspace.',
-  'x_SourceId', 'Slug of the source, the platform organization that usage is read from: default with a single source.',
+  'x_SourceId', 'Slug of the source, the platform organization that usage is read from. With a single source: default.',
   'x_UsageDate', 'UTC day of the charge, for filters and joins with the other views.',
   'x_IsFinal', 'Whether the usage of the day is final. False: provisional, the estimate may still change.',
   'x_CoverageStatus', 'Status of the day''s usage, the first that applies: failed, unverified, provisional, ok.'
 ]);
 
--- One row for each issuer of invoices: FOCUS joins by issuer and period. Closed once every source of the issuer has
--- closed it.
+-- One row for each issuer of invoices, because FOCUS joins by issuer and period. The row is closed once every source of
+-- the issuer has closed the month.
 CREATE OR REPLACE VIEW reporting_detail.focus_1_4_billing_period AS
 SELECT p.created_at AS "BillingPeriodCreated",
        (p.month_start + interval '1 month') AT TIME ZONE 'UTC' AS "BillingPeriodEnd",
@@ -463,8 +463,8 @@ COMMENT ON VIEW reporting_detail.focus_1_4_billing_period IS
   'data start on (key: InvoiceIssuerName, x_BillingMonth). Joins focus_1_4_cost_and_usage by BillingPeriodStart and '
   'InvoiceIssuerName. Closed: every source of the issuer closed the month.';
 CALL usage.comment_columns('{reporting_detail.focus_1_4_billing_period}',
-  'BillingPeriodCreated', 'Start of the month, or when the first source of the issuer was entered, the later of both.',
-  'BillingPeriodLastUpdated', 'When a source of the issuer last closed the month; BillingPeriodCreated before.',
+  'BillingPeriodCreated', 'Start of the month, or when the first source of the issuer was created, whichever is later.',
+  'BillingPeriodLastUpdated', 'When a source of the issuer last closed the month. Before that: BillingPeriodCreated.',
   'BillingPeriodStatus',
     'Closed: every source of the issuer closed the month, so its charges never change. Open: any other month.',
   'x_Sources', 'Sources of the issuer whose data starts in this month or before.',

@@ -1,4 +1,4 @@
--- Closed periods: what they were closed with, and what is stored today.
+-- Closed periods: the totals that they were closed with, and those that are stored today.
 
 CREATE OR REPLACE VIEW reporting_detail.fct_close AS
 SELECT src.slug AS source_id, m.period_start, m.period_end, m.month_start IS NOT NULL AS is_calendar_month, t.group_by,
@@ -27,7 +27,7 @@ CROSS JOIN LATERAL (
       AND r.bucket_start < m.period_end
       AND r.traces > 0
     UNION ALL
-    -- A workspace of the close has a row also where it has no traces.
+    -- A workspace of the close has a row even if it has no traces.
     SELECT 'workspace', x.workspace_id, x.workspace_id, 0, 0 FROM usage.closed_workspace x WHERE x.close_id = m.close_id
   ) part
   GROUP BY group_by, workspace_id, entity_id
@@ -38,26 +38,27 @@ LEFT JOIN usage.closed_workspace x ON x.close_id = m.close_id AND x.workspace_id
 CROSS JOIN LATERAL (SELECT coalesce(x.is_left_out, false) AS is_left_out) o
 WHERE NOT o.is_left_out OR t.group_by = 'workspace';
 COMMENT ON VIEW reporting_detail.fct_close IS
-  'Closed periods: traces when closed, and what changed since. Grain: closed calendar month or other billing period x '
-  'dimension x workspace x id (key: source_id, period_start, period_end, group_by, workspace_id, dimension_id). '
-  'closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. A workspace '
-  'that was left out has one row, without traces. Costs are in fct_close_cost. Choose ONE group_by, and '
-  'is_calendar_month or not: billing periods overlap months.';
+  'How many traces each closed period had when it was closed, and what changed since. Grain: closed calendar month or '
+  'other billing period x dimension x workspace x id (key: source_id, period_start, period_end, group_by, '
+  'workspace_id, dimension_id). closed_traces never change. Later changes are adjustment_traces, and the sum of both '
+  'is current_traces. A workspace that was left out has one row, without traces. Costs are in fct_close_cost. Choose '
+  'ONE group_by and ONE value of is_calendar_month: billing periods overlap months.';
 CALL usage.comment_columns('{reporting_detail.fct_close}',
   'period_start', 'First UTC day of the closed period.',
-  'period_end', 'UTC day on which the closed period ends: not included.',
+  'period_end', 'UTC day on which the closed period ends, not included.',
   'is_calendar_month', 'Whether the period is a calendar month.',
-  'is_left_out', 'Whether the workspace was left out when the period was closed: its totals are not in the close.',
+  'is_left_out',
+    'Whether the workspace was left out when the period was closed, so that the close has no totals of it.',
   'closed_traces',
     'Traces of the period when it was closed. Adds up over workspaces and ids of one dimension, and over months. Null: '
-    'left out.',
+    'the workspace was left out.',
   'adjustment_traces', 'Traces added or removed since the period was closed. Adds up as closed_traces do.',
   'current_traces',
     'Traces of the period as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.',
   'settle_after_seconds', 'USAGE_SETTLE_AFTER when the period was closed.',
   'accepted_disagreements',
-    'Days x dimensions x workspaces of the close on which the platform contradicts itself. The same in each row of a '
-    'close.'
+    'Number of days x dimensions x workspaces of the close on which the platform contradicts itself. The same in each '
+    'row of a close: never add up.'
 );
 
 CREATE OR REPLACE VIEW reporting_detail.fct_close_cost AS
@@ -82,16 +83,16 @@ JOIN usage.labelled_entity w ON w.entity_id = p.workspace_id
 GROUP BY src.slug, m.period_start, m.period_end, m.month_start, w.dimension_id, w.dimension_name, p.sku, p.measure,
          p.unit_price, p.currency, m.closed_at;
 COMMENT ON VIEW reporting_detail.fct_close_cost IS
-  'Closed months: what they cost when closed, and what changed since. Grain: closed calendar month x workspace x SKU x '
-  'price (key: source_id, period_start, workspace_id, sku, unit_price, currency). An ESTIMATE from the imported '
+  'What each closed month cost when it was closed, and what changed since. Grain: closed calendar month x workspace x '
+  'SKU x price (key: source_id, period_start, workspace_id, sku, unit_price, currency). An ESTIMATE from the imported '
   'prices. closed_cost never changes. Later prices and counts make adjustment_cost, and the sum of both is '
-  'current_cost. Costs add up over all of these within one currency; closed_quantity adds up within one sku.';
+  'current_cost. Costs add up over all keys within one currency, closed_quantity within one sku.';
 CALL usage.comment_columns('{reporting_detail.fct_close_cost}',
   'period_start', 'First UTC day of the closed month.',
   'period_end', 'First UTC day of the next month.',
   'closed_quantity',
-    'What this price applied to when the month was closed, in units of measure. Adds up within one sku.',
+    'Quantity that this price applied to when the month was closed, in units of measure. Adds up within one sku.',
   'closed_cost', 'Estimate when the month was closed: unit price times quantity. Adds up within one currency.',
-  'adjustment_cost', 'What later prices and counts added or removed. Adds up within one currency.',
-  'current_cost', 'Estimate of today: closed_cost plus adjustment_cost. Adds up within one currency.'
+  'adjustment_cost', 'Cost that later prices and counts added or removed. Adds up within one currency.',
+  'current_cost', 'Today''s estimate: closed_cost plus adjustment_cost. Adds up within one currency.'
 );

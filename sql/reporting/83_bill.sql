@@ -7,28 +7,29 @@ SELECT src.slug AS source_id, p.month_start, p.metric_id,
 FROM usage.provider_total p
 JOIN usage.source src USING (source_id);
 COMMENT ON VIEW reporting_detail.usage_provider_total IS
-  'Monthly totals of the billing provider, beside what is stored. Grain: source x calendar month x metric of the '
-  'billing provider x workspace, as it was read last (key: source_id, month_start, metric_id, workspace_id). A second '
-  'system, which proves no day. Each metric has a row (all) beside those of its workspaces: never add both, nor '
-  'metrics.';
+  'Whether the billing provider''s monthly totals equal the stored traces. Grain: source x calendar month x metric of '
+  'the billing provider x workspace, as it was last read (key: source_id, month_start, metric_id, workspace_id). The '
+  'billing provider is a second system, which proves no day. Each metric has a row (all) and a row for each of its '
+  'workspaces: never add both, and never add metrics.';
 CALL usage.comment_columns('{reporting_detail.usage_provider_total}',
   'metric_id',
-    'The billing provider''s id of the metric; no traces or no longlived where its response has no such metric.',
+    'The billing provider''s id of the metric. "no traces" or "no longlived": its response has no such metric.',
   'workspace_id',
     'The platform''s id of the workspace, which need not be loaded here; (all) for all workspaces of the metric.',
-  'metric_name', 'The billing provider''s name of the metric; null: it has none.',
-  'meter', 'What is compared with the metric: traces (all tiers) or longlived. Null: nothing that is loaded counts it.',
+  'metric_name', 'The billing provider''s name of the metric. Null: the metric has no name.',
+  'meter', 'Meter that is compared with the metric: traces (all tiers) or longlived. Null: no loaded meter counts it.',
   'provider_traces',
-    'What the billing provider holds; for a metric without a meter in units of that metric. Null: unknown, which is '
-    'not zero.',
-  'stored_traces', 'Sum of the stored days of the month when it was compared. Null: not compared.',
+    'Traces that the billing provider counts. For a metric without a meter: its amount, in units of the metric. Null: '
+    'not known, which is not zero.',
+  'stored_traces', 'Traces of the stored days of the month when the total was compared. Null: not compared.',
   'outcome',
-    'equal or differs: compared. not_final, not_loaded, unknown_value, unknown_workspace, unknown_metric, no_metric, '
-    'several_metrics, other_period, not_whole: not compared, and why. sum_of_workspaces, not_the_sum: the row (all).'
+    'Result of the comparison. equal or differs: compared. not_final, not_loaded, unknown_value, unknown_workspace, '
+    'unknown_metric, no_metric, several_metrics, other_period, not_whole: not compared, for that reason. '
+    'sum_of_workspaces or not_the_sum: the row (all).'
 );
 
--- Usage of a limit counts from the first of the calendar month. Each day is final where it is in every workspace of the
--- limit. The pace is that of final days, so a month without one, or in which the data starts, has none.
+-- Usage of a limit counts from the first of the calendar month. A day is final if it is final in every workspace of the
+-- limit. The pace is that of final days, so a month without a final day, or in which the data starts, has no pace.
 CREATE OR REPLACE VIEW reporting_detail.usage_limit AS
 SELECT l.source_id, l.workspace_id, l.workspace_name, l.limit_type, l.limit_value, l.is_rejecting, l.month_start,
        u.traces_loaded, u.is_complete, u.days_final, u.final_traces,
@@ -38,7 +39,7 @@ SELECT l.source_id, l.workspace_id, l.workspace_name, l.limit_type, l.limit_valu
              WHEN l.limit_value = 0 THEN 100 END)::numeric(9, 2) AS used_percent,
        CASE WHEN l.data_start <= l.month_start AND u.traces_loaded < l.limit_value AND u.final_traces > 0
               AND ceil(l.limit_value::numeric * u.days_final / u.final_traces) <= l.next_start - l.month_start
-            -- Not before today: what is left of the month cannot be in the past.
+            -- Not before today: the remaining usage of the month cannot be in the past.
             THEN greatest(l.month_start + ceil(l.limit_value::numeric * u.days_final / u.final_traces)::integer - 1,
                 l.today)
        END AS reached_on,
@@ -88,32 +89,33 @@ CROSS JOIN LATERAL (
   ) d
 ) u;
 COMMENT ON VIEW reporting_detail.usage_limit IS
-  'Limits that the platform enforces, and what is used of them this month. Grain: source x workspace x kind of limit '
-  'that the platform enforces, as it was read last, in the UTC calendar month under way (key: source_id, '
-  'workspace_id, limit_type). The workspace (all) is the organization. Never add up limits.';
+  'Which limits the platform enforces, and how much of each is used this month. Grain: source x workspace x kind of '
+  'limit, as it was last read, in the current UTC calendar month (key: source_id, workspace_id, limit_type). The '
+  'workspace (all) is the organization. Never add up limits.';
 CALL usage.comment_columns('{reporting_detail.usage_limit}',
   'workspace_id', 'The platform''s id of the workspace; (all) for the organization.',
   'limit_type',
-    'The platform''s word for the limit: monthly_traces, monthly_longlived_traces, or another one, whose usage is '
+    'The platform''s word for the limit: monthly_traces, monthly_longlived_traces, or another limit, whose usage is '
     'not known here.',
-  'limit_value', 'The most traces of a month; null: there is no limit.',
-  'is_rejecting', 'Whether the platform rejected traces of the workspace because of this limit when it was asked.',
-  'month_start', 'First day of the calendar month under way (UTC). That a limit counts by it is inferred.',
+  'limit_value', 'Most traces that the limit allows in a month. Null: there is no limit.',
+  'is_rejecting',
+    'Whether the platform rejected traces of the workspace because of this limit when the limit was read.',
+  'month_start', 'First day of the current calendar month (UTC). It is inferred that limits count by calendar month.',
   'traces_loaded',
-    'Traces of the limit''s kind in the month that are loaded, provisional days among them. At least: days that are '
-    'not loaded are left out. Null: the kind is not loaded.',
+    'Loaded traces of the limit''s kind in the month, those of provisional days too. Days that are not loaded are left '
+    'out, so the true number may be larger. Null: the kind is not loaded.',
   'is_complete', 'Whether every day of the month that has ended is loaded.',
   'days_final', 'Days of the month that are final in every workspace of the limit.',
-  'final_traces', 'Traces of these final days; null: there is none yet.',
+  'final_traces', 'Traces of these final days. Null: no day is final yet.',
   'used_percent',
     'traces_loaded in percent of limit_value, rounded down. Null: no limit, or its usage is not known. Does not add '
     'up.',
   'reached_on',
-    'UTC day of this month on which the limit is reached at the pace of the final days alone; weekdays are not told '
-    'apart. Null: reached already, not in this month at this pace, or no pace is known.'
+    'UTC day of this month on which the limit is reached at the average pace of the final days, whatever the weekday. '
+    'Null: it is already reached, it is not reached this month at this pace, or no pace is known.'
 );
 
--- A period begins where the one before it ended. Of the first one that was read, only its end is known.
+-- A period begins where the one before it ended. For the first period that was read, only its end is known.
 CREATE OR REPLACE VIEW reporting_detail.dim_billing_period AS
 SELECT source_id, period_start, period_end, is_start_known,
        extract(day FROM period_start) = 1
@@ -139,18 +141,18 @@ FROM (
   ) p
 ) q;
 COMMENT ON VIEW reporting_detail.dim_billing_period IS
-  'Billing periods of the organization. Grain: source x billing period of the organization, from the first one that '
-  'was read (key: source_id, period_end). It need not be a calendar month.';
+  'When each billing period of the organization begins and ends. Grain: source x billing period, from the first one '
+  'that was read (key: source_id, period_end). A billing period need not be a calendar month.';
 CALL usage.comment_columns('{reporting_detail.dim_billing_period}',
   'period_start', 'First UTC day of the billing period.',
-  'period_end', 'UTC day on which the billing period ends: not included.',
+  'period_end', 'UTC day on which the billing period ends, not included.',
   'is_start_known',
-    'Whether the period before was read, so that this one begins at its end. Else period_start is a month before '
-    'period_end, or the start of the plan: inferred.',
+    'Whether the period before was read, so that this one begins at its end. If not, period_start is inferred: a month '
+    'before period_end, or the start of the plan.',
   'is_calendar_month', 'Whether the period is a calendar month.',
   'is_current', 'Whether the period is under way.',
   'plan_tier', 'The platform''s word for the plan.',
   'plan_started_on', 'UTC day on which the plan began.',
-  'plan_ends_on', 'UTC day on which the plan ends; null: it does not.',
+  'plan_ends_on', 'UTC day on which the plan ends. Null: it does not end.',
   'ends_at', 'The instant at which the platform says that the period ends.'
 );

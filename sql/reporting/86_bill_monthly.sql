@@ -1,8 +1,7 @@
--- The bill of a month: what is charged by price, what changed in months that were closed before, and what is not known
--- of it.
+-- The bill of a month: charges by price, corrections of earlier closed months, and usage or costs that are not known.
 
--- Days of each meter by workspace, which the bill is made of. Where the server counts a meter not at all, nothing is
--- expected of it.
+-- Days of each meter by workspace that make up the bill. If the server does not count a meter at all, none of its days
+-- is expected.
 CREATE OR REPLACE VIEW usage.bill_cell AS
 SELECT c.source_id, c.workspace_entity_id, c.meter, c.expected, c.loaded, c.final,
        coalesce(p.compared + p.totalled - p.differing, '{}') * c.final AS proved
@@ -17,14 +16,14 @@ FROM (
 ) c
 LEFT JOIN usage.day_proof p ON p.scope_id = c.day_scope_id;
 
--- Which meters a measure needs: short-lived traces are all less the long-lived ones.
+-- The meters that a measure needs: short-lived traces are all traces less the long-lived ones.
 CREATE OR REPLACE FUNCTION usage.meters_of_measure(measure text) RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE measure WHEN 'shortlived' THEN ARRAY['traces', 'longlived'] ELSE ARRAY[usage.meter_of_measure(measure)] END;
 
--- Whether a month has a day without a charge for short-lived traces on which there are more long-lived traces than all
--- traces. A function, because planning it takes longer than reading the bill of a month. Readers may not read the
--- tables, so it runs as its owner.
+-- Whether a month has a day without a charge for short-lived traces on which there are more long-lived traces than
+-- traces. A function, because planning it takes longer than reading the bill of a month. It runs as its owner, since
+-- readers may not read the tables.
 CREATE OR REPLACE FUNCTION usage.has_inconsistent_day(source smallint, month date) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -51,7 +50,7 @@ SELECT src.slug AS source_id, m.month_start, x.line_number, x.service, x.line, x
        x.currency, x.corrected_month, x.quantity, x.cost AS estimated_cost, x.days_expected, x.days_loaded, x.is_final,
        x.is_proved, c.month_start IS NOT NULL AS is_closed, x.from_quantity, x.to_quantity, x.counted_over
 FROM usage.source src
--- A filter on the month leaves out all that follows of other months.
+-- A filter on the month excludes everything below of other months.
 JOIN usage.usage_month m USING (source_id)
 LEFT JOIN closed c ON c.source_id = src.source_id AND c.month_start = m.month_start
 CROSS JOIN LATERAL (
@@ -65,31 +64,31 @@ CROSS JOIN LATERAL (
       SELECT (m.month_start + interval '1 month')::date AS next_start, (now() AT TIME ZONE 'UTC')::date AS today
     ) n
     CROSS JOIN LATERAL (
-      -- Of the month under way the days that have ended.
+      -- In the current month, only the days that have ended.
       SELECT o.expected
                * datemultirange(daterange(m.month_start, greatest(m.month_start, least(n.next_start, n.today)))) AS days
     ) t
     WHERE o.source_id = src.source_id AND NOT isempty(t.days)
     GROUP BY o.meter
   ),
-  -- Of short-lived traces the long-lived ones tell.
+  -- Long-lived traces decide for short-lived ones.
   unknown AS (
     SELECT meter FROM usage.unknown_meter
     WHERE source_id = src.source_id AND unknown_from < (m.month_start + interval '1 month')::date
       AND meter <> 'shortlived'
   ),
-  -- Measures that something is charged for in the month, by the prices of now or by its close.
+  -- Measures that are charged in the month, by today's prices or by its close.
   priced AS (
     SELECT DISTINCT measure FROM usage.charged_day WHERE source_id = src.source_id AND month_start = m.month_start
   ),
-  -- Whether the tiers are priced apart, in this month or any other.
+  -- Whether the tiers are priced separately, in this month or any other.
   tiers AS (
     SELECT bool_or(measure IN ('longlived', 'shortlived')) AS are_priced,
            bool_or(measure = 'shortlived') AS is_short_priced
     FROM (SELECT measure FROM usage.sku UNION ALL SELECT measure FROM priced) p
   ),
-  -- What is counted beside all traces, and how much of it no price covers, whatever it covers on other days or in other
-  -- workspaces.
+  -- Usage that is counted apart from all traces, and how much of it has no price. A price on other days or in other
+  -- workspaces does not count.
   used AS (
     SELECT u.measure, usage.meter_of_measure(u.measure) AS meter, usage.amount_of(u.measure, sum(u.traces)) AS quantity,
            usage.amount_of(u.measure, sum(u.traces) FILTER (WHERE NOT u.is_charged)) AS unpriced
@@ -115,8 +114,8 @@ CROSS JOIN LATERAL (
            CASE WHEN b.is_correction THEN usage.month_of(b.usage_date) END AS corrected_month,
            sum(b.quantity)::numeric(38, 10) AS quantity, sum(b.cost)::numeric(38, 10) AS cost,
            bool_and(b.is_final) AS is_final,
-           -- Of a price by volume. A month that was closed may have one that is imported no more, of which only this is
-           -- kept.
+           -- Set for a price with volume tiers. A closed month may have a price that is no longer imported: then only
+           -- this is kept of it.
            CASE WHEN b.tier > 0 THEN b.from_quantity END AS from_quantity, v.to_quantity,
            CASE WHEN p.workspace_id IS NULL THEN p.counted_over ELSE 'workspace' END AS counted_over
     FROM usage.billed_charge b
@@ -143,8 +142,8 @@ CROSS JOIN LATERAL (
     SELECT CASE WHEN usage.is_on_no_invoice(u.measure, m.month_start) THEN 'not_charged' ELSE 'unpriced' END, u.measure,
            NULL, NULL, NULL, NULL, u.unpriced, NULL, true, NULL, NULL, NULL
     FROM used u
-    -- Long-lived traces are priced apart or with all traces; of deployments one measure may be priced, and the others
-    -- are not; of sandboxes both are charged.
+    -- Long-lived traces are priced separately or with all traces. One measure of deployments may be priced while the
+    -- others are not. Both measures of sandboxes are charged.
     WHERE u.unpriced > 0 AND CASE u.meter WHEN 'longlived' THEN (SELECT are_priced FROM tiers)
                                   WHEN 'sandboxes' THEN true
       WHEN 'evaluators' THEN false
@@ -163,7 +162,7 @@ CROSS JOIN LATERAL (
     FROM used u
     WHERE u.measure = 'spend_usd' AND u.quantity > 0
     UNION ALL
-    -- Of deployments, sandboxes and evaluators all measures are in one response.
+    -- All measures of deployments, sandboxes and evaluators are in one response.
     SELECT o.line, CASE o.meter WHEN 'deployments' THEN 'nodes_executed' WHEN 'sandboxes' THEN 'lcu'
                         WHEN 'evaluators' THEN 'spend_usd' ELSE o.meter END,
            NULL, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, NULL
@@ -172,10 +171,10 @@ CROSS JOIN LATERAL (
       FROM state s FULL JOIN unknown u USING (meter)
       WHERE s.meter IS NULL OR s.days_loaded < s.days_expected
     ) o
-    -- Long-lived traces that are not priced apart are on no bill.
+    -- Long-lived traces without a separate price are on no bill.
     WHERE o.meter <> 'longlived' OR (SELECT are_priced FROM tiers)
     UNION ALL
-    -- No day has ended yet, or no workspace is known. That is not a month without usage.
+    -- No day has ended yet, or no workspace is known. That is different from a month without usage.
     SELECT 'not_loaded', 'traces', NULL, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, NULL
     WHERE NOT EXISTS (SELECT FROM state WHERE meter = 'traces')
   )
@@ -202,49 +201,51 @@ CROSS JOIN LATERAL (
 ) x;
 COMMENT ON VIEW reporting.usage_bill_monthly IS
   'The bill of a month, line by line. Grain: calendar month (UTC) x line of its bill (key: source_id, month_start, '
-  'line_number). An ESTIMATE from the imported prices, all workspaces together. The bill is the sum of its lines '
-  'charge and correction within one currency: a correction is what changed of an earlier month after its costs were '
-  'closed. A line estimate has a cost that is on no invoice. It is the whole bill where the month has no line '
-  'unpriced, inconsistent, not_loaded, not_known (both but of service evaluators) or not_reported: these say what is '
-  'not known, and have no cost. What evaluators spent (not_invoiced) is on no bill and has no cost here.';
+  'line_number). An ESTIMATE from the imported prices, for all workspaces together. The bill is the sum of the lines '
+  'charge and correction within one currency. A correction is a change of an earlier month after its costs were '
+  'closed. The cost of a line estimate is on no invoice. The bill is complete if the month has no line unpriced, '
+  'inconsistent, not_loaded, not_known or not_reported: these lines name unknown usage, and have no cost. Lines '
+  'not_loaded and not_known of the service evaluators do not count, since evaluators'' spend (not_invoiced) is on no '
+  'bill and has no cost here.';
 CALL usage.comment_columns('{reporting.usage_bill_monthly}',
   'line_number', 'Place of the line on the bill of its month, from 1. It may change while the month is open.',
   'service', 'What the platform offers: traces, deployments, sandboxes or evaluators.',
   'line',
-    'charge: usage of the month at a price. estimate: the same of deployments by runs or uptime from October 2026 '
-    'on, which no invoice counts. correction: what changed in corrected_month after it was closed. unpriced: usage '
-    'without a price. inconsistent: short-lived traces of days on which more long-lived traces than traces are '
-    'counted. not_loaded: days that are not loaded. not_known: usage of which it is not known whether the server '
-    'counts it. not_reported: what is charged and the platform''s API does not tell. not_charged: usage that is '
-    'charged by other units, of which this line tells no cost. not_invoiced: what evaluators spent, computed by the '
-    'platform from model prices. Only the first three have a cost.',
+    'What the line is. charge: usage of the month at a price. estimate: the same for nodes, runs or uptime of '
+    'deployments from October 2026 on, which no invoice counts. correction: a change in corrected_month after it was '
+    'closed. unpriced: usage without a price. inconsistent: short-lived traces of days with more long-lived traces '
+    'than traces. not_loaded: days that are not loaded. not_known: it is not known whether the server counts this '
+    'usage. not_reported: usage that is charged, but that the platform''s API does not report. not_charged: usage that '
+    'is charged by other units, so this line has no cost. not_invoiced: evaluators'' spend, computed by the platform '
+    'from model prices. Only the first three have a cost.',
   'measure',
     'What the line counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or '
     'agent_uptime_seconds; lcu and lsu, the compute and storage units of sandboxes; spend_usd, US dollars of '
     'evaluators; deployment_lcu and deployment_lsu, those of deployments, are not reported.',
   'sku',
-    'SKU of the imported price. Of a line unpriced: the SKUs that have a price on other days only; null: nothing has.',
-  'corrected_month', 'First day of the closed month that is corrected; null: no correction.',
+    'SKU of the imported price. On a line unpriced: the SKUs that have a price on other days only. Null: no SKU has a '
+    'price.',
+  'corrected_month', 'First day of the closed month that is corrected. Null: the line is no correction.',
   'quantity',
-    'In units of measure. Of a line unpriced: of the days that are loaded. Adds up over months within one sku. Null: '
-    'not known.',
+    'Quantity in units of measure. On a line unpriced: of the days that are loaded. Adds up over months within one '
+    'sku. Null: not known.',
   'estimated_cost',
     'Estimate from imported prices, without taxes and discounts. Adds up within one currency. Null: not known, which '
     'is not zero.',
   'days_expected',
-    'Days x workspaces of the month that have ended and are expected, of what the line counts. The same in each line '
-    'of it: never add up.',
-  'days_loaded', 'Those of days_expected that are loaded. Never add up.',
-  'is_final', 'Whether the month is over and every day of what the line counts is final in every workspace.',
+    'Days of the month x workspaces that have ended and are expected to have the line''s measure. The same on each '
+    'line of a measure: never add up.',
+  'days_loaded', 'The loaded ones among days_expected. Never add up.',
+  'is_final', 'Whether the month is over and every day of the line''s measure is final in every workspace.',
   'is_proved', 'Whether every day that has ended is final and proved in every workspace, by an export or by totals.',
   'is_closed', 'Whether the costs of the month are closed: then its charges and corrections never change.',
   'from_quantity',
-    'Of a price by volume: it applies after so much usage of a calendar month; null: a price for all of it. Does not '
-    'add up.',
+    'Usage of a calendar month after which this volume tier begins, in units of measure. Null: the price has no volume '
+    'tiers. Does not add up.',
   'to_quantity',
-    'And up to so much; null: without limit, a price for all of it, or a price of a closed month that is imported no '
-    'more. Does not add up.',
+    'Usage of a calendar month at which this volume tier ends, in units of measure. Null: the tier has no end, the '
+    'price has no volume tiers, or the price of a closed month is no longer imported. Does not add up.',
   'counted_over',
-    'Whose usage fills the volumes: source (all workspaces together) or workspace (each by itself); null: a price '
-    'for all of it, or one that is imported no more.'
+    'Whose usage fills the volume tiers: source (all workspaces together) or workspace (each one separately). Null: '
+    'the price has no volume tiers, or is no longer imported.'
 );

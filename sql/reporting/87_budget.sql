@@ -1,9 +1,9 @@
--- What each budget has on each day. The program reads its budgets from here, so that a BI tool shows the same figures.
--- Amounts are a union and grouped, not joined: so a filter on the day reaches the records. Of a kind of budget that
--- nobody has nothing is read.
+-- The use of each budget on each day. The program reads its budgets from here, so that a BI tool shows the same
+-- figures. Amounts are a union and grouped, not joined, so that a filter on the day reaches the records. A kind of
+-- budget that the file does not have reads nothing.
 CREATE OR REPLACE VIEW reporting_detail.fct_budget_daily AS
 WITH budget AS (SELECT * FROM usage.budget),
--- Workspaces that are meant to have costs: they have a price on some day.
+-- Workspaces that should have costs: they have a price on some day.
 priced AS (
   SELECT DISTINCT slug, workspace_id FROM usage.measured_price
   WHERE EXISTS (SELECT FROM budget WHERE currency IS NOT NULL)
@@ -18,7 +18,7 @@ cell AS (
   JOIN usage.shown_workspace w ON w.entity_id = c.workspace_entity_id
   WHERE c.meter IN (SELECT unnest(usage.meters_of_measure(meter)) FROM usage.priced_meter)
 ),
--- Projects of budgets. What no project has is in the costs by project alone.
+-- Projects of budgets. Cost without a project is in the costs by project alone.
 project AS (
   SELECT b.budget_number, array_agg(e.entity_id) AS ids
   FROM budget b
@@ -27,7 +27,8 @@ project AS (
   WHERE (SELECT o.dimension FROM usage.owned_dimension o) = 'project'
   GROUP BY b.budget_number
 ),
--- What must be loaded of a source: by workspace, by what divides traces between owners, and all that is priced.
+-- Scopes of a source that must be loaded: by workspace, by the dimension that divides traces between owners, and all
+-- priced meters.
 state AS (
   SELECT b.budget_number, c.slug, range_agg(c.missing) AS missing, range_agg(c.open) AS open, min(c.data_start) AS since
   FROM budget b
@@ -51,7 +52,7 @@ SELECT b.budget_number, b.line, d.source_id, b.owner, b.workspace AS workspace_i
 FROM (
   SELECT budget_number, source_id, usage_date, sum(spent) AS spent, bool_or(is_unpriced) AS is_unpriced
   FROM (
-    -- Summed up first: there are few owners and days, and many ids.
+    -- Added up first: there are few owners and days, and many ids.
     SELECT b.budget_number, u.slug AS source_id, u.usage_date, u.amount AS spent, false AS is_unpriced
     FROM budget b
     JOIN (
@@ -60,7 +61,7 @@ FROM (
       ON u.owner = b.owner AND coalesce(u.slug = b.source, true)
     WHERE b.currency IS NULL AND EXISTS (SELECT FROM budget WHERE owner IS NOT NULL AND currency IS NULL)
     UNION ALL
-    -- Shares of an id add up to all of it. So where traces are divided by project, one reading has the costs of owners
+    -- The shares of an id add up to all of it. So if traces are divided by project, one read has the costs of owners
     -- and of projects.
     SELECT b.budget_number, u.slug, u.usage_date, u.amount, false
     FROM (SELECT b.*, p.ids FROM budget b LEFT JOIN project p USING (budget_number)) b
@@ -111,7 +112,7 @@ FROM (
     JOIN priced p ON p.slug = u.source_id AND p.workspace_id = u.workspace_id
     WHERE b.currency IS NOT NULL AND EXISTS (SELECT FROM budget WHERE currency IS NOT NULL)
     UNION ALL
-    -- Each day, also one without usage.
+    -- Each day, including days without usage.
     SELECT s.budget_number, s.slug, day, 0, false
     FROM state s
     CROSS JOIN LATERAL usage.days_of(datemultirange(daterange(s.since, (now() AT TIME ZONE 'UTC')::date, '[]'))) day
@@ -131,32 +132,35 @@ LEFT JOIN LATERAL (
    ORDER BY period_end LIMIT 1)
 ) p ON true;
 COMMENT ON VIEW reporting_detail.fct_budget_daily IS
-  'Budgets, and what is spent of them by day. Grain: budget of the owner file x source that it counts x UTC day, from '
-  'the data start up to today (key: budget_number, source_id, usage_date). spent adds up over the days of a '
-  'budget_starts_on and over sources to what usage-etl owners budgets shows; what is used of the budget is its sum '
-  'divided by budget_amount, which stands in each row: never add that up. Budgets overlap: never add up over budgets. '
-  'Filter on usage_date.';
+  'How much of each budget is used, by day. Grain: budget of the owner file x source that it counts x UTC day, from '
+  'the data start to today (key: budget_number, source_id, usage_date). Add spent over sources and over the days with '
+  'the same budget_starts_on: usage-etl owners budgets shows the same sum. The used part is that sum divided by '
+  'budget_amount, which is the same in each row: never add it up. Budgets overlap: never add up over budgets. Filter '
+  'on usage_date.';
 CALL usage.comment_columns('{reporting_detail.fct_budget_daily}',
-  'budget_number', 'Place of the budget among those of the owner file.',
+  'budget_number', 'Place of the budget in the owner file.',
   'line', 'Line of the owner file on which the budget begins.',
-  'owner', 'Whose budget it is; null: it is of no owner. Of a budget without owner, workspace and project: everything.',
-  'workspace_id', 'The platform''s id of the workspace that the budget is of; null: it is of no workspace.',
-  'project_id', 'The platform''s id of the project that the budget is of; null: it is of no project.',
-  'currency', 'ISO 4217 code of the amounts; null: the budget is in traces.',
+  'owner',
+    'Owner whose budget it is. Null: the budget is for a project, a workspace or, if both are null too, everything.',
+  'workspace_id',
+    'The platform''s id of the workspace that the budget is for. Null: the budget is not for a workspace.',
+  'project_id', 'The platform''s id of the project that the budget is for. Null: the budget is not for a project.',
+  'currency', 'ISO 4217 code of the amounts. Null: the budget is in traces.',
   'budget_per', 'month: the budget is for a calendar month. billing_period: for a billing period of its source.',
   'budget_amount',
-    'What may be used in a month or billing period, in all sources that the budget counts together. The same in each '
+    'Amount that may be used in a month or billing period, in all sources of the budget together. The same in each '
     'row: never add up.',
   'budget_starts_on',
-    'First UTC day of the month or billing period in which the day lies; null: no such period is known.',
-  'budget_ends_on', 'UTC day after its last one.',
+    'First UTC day of the month or billing period of the day. Null: no such period is known.',
+  'budget_ends_on', 'First UTC day after the month or billing period.',
   'spent',
-    'Traces, or estimated cost, of the day in the source. Adds up over days and sources. Null: nothing of it is '
-    'known. Where is_complete is false, at least so much.',
+    'Traces or estimated cost of the day in the source. If is_complete is false, the true amount may be larger. Adds '
+    'up over days and sources. Null: nothing is known.',
   'even_pace',
-    'What would be spent by the end of the day if the same was spent on each day. To be compared with the sum of '
-    'spent from budget_starts_on on, of all sources: never add up.',
-  'is_complete', 'Whether all that the budget counts is loaded on the day and, of money, has a price.',
-  'is_unpriced', 'Whether a price is missing: usage of a workspace that has prices on other days, but none on this.',
+    'Amount used by the end of the day if every day used the same. Compare it with the sum of spent since '
+    'budget_starts_on over all sources. Never add up.',
+  'is_complete',
+    'Whether all usage that the budget counts is loaded on the day and, for a budget in money, has a price.',
+  'is_unpriced', 'Whether a price is missing: a workspace has usage and has prices on other days, but not on this one.',
   'is_final', 'Whether spent is complete and final.'
 );

@@ -1,4 +1,5 @@
--- Who reads what. `migrate` may not be allowed to create a role: then it prints what to run, and its next run grants.
+-- Grants readers their views. `migrate` may not be allowed to create a role: then it prints the statements to run, and
+-- its next run grants the views.
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA reporting, reporting_detail FROM public;
 
 DO $$
@@ -13,7 +14,7 @@ BEGIN
 
   IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'usage_reader_masked') THEN
     GRANT USAGE ON SCHEMA reporting, reporting_detail TO usage_reader_masked;
-    -- A view without addresses may have been granted and hold some by now.
+    -- A view that had no addresses when it was granted may have some now.
     REVOKE ALL ON ALL TABLES IN SCHEMA reporting, reporting_detail FROM usage_reader_masked;
     REVOKE ALL ON ALL FUNCTIONS IN SCHEMA reporting, reporting_detail FROM usage_reader_masked;
     FOR one IN

@@ -57,12 +57,12 @@ BEGIN
       $create$, reader);
       EXECUTE format('REVOKE ALL ON FUNCTION usage.query_as_%s FROM public', reader);
       EXECUTE format('GRANT EXECUTE ON FUNCTION usage.query_as_%s TO pg_read_all_data', reader);
-      -- Postgres asks this of a role that is to own a function.
+      -- Postgres requires this of a role that is to own a function.
       EXECUTE format('GRANT CREATE ON SCHEMA usage TO %I', reader);
       EXECUTE format('ALTER FUNCTION usage.query_as_%1$s OWNER TO %1$I', reader);
       EXECUTE format('REVOKE CREATE ON SCHEMA usage FROM %I', reader);
     EXCEPTION
-      -- This login is no member of the role. The tool `query` then says what an administrator must run.
+      -- This login is not a member of the role. The tool `query` then says which statement an administrator must run.
       WHEN insufficient_privilege THEN NULL;
     END;
   END LOOP;

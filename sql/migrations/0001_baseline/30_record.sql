@@ -28,8 +28,8 @@ CREATE TABLE usage.dated_record (
   autovacuum_analyze_scale_factor = 0.02
 );
 COMMENT ON TABLE usage.dated_record IS
-  'Records of the strides day, week, month and year; which one, the scope of the series tells. Never sum across '
-  'scopes of different strides.';
+  'Records of the strides day, week, month and year. The scope of the series has the stride. Never add records of '
+  'different strides.';
 
 -- The sum of a series' records by the calendar month that they begin in: a year by month and user is some ten thousand
 -- rows here and a million days. A load keeps it in its own transaction, and adds to the rows of its months. Where there
