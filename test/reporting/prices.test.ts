@@ -195,6 +195,25 @@ test("the command imports and lists prices, and notes SKUs that charge the same 
     "base | 0.0005 | USD | 2026-01-01 | - | (all) | (all) | 100,000 | source",
     "",
   ]);
+  // As a German Excel saves it, with rows that were cleared. Of a file with one wrong row nothing is stored.
+  const row = (...cells: string[]) => `${cells.join("\t")}\r\n`;
+  const head = row("SKU", "Unit Price", "Currency", "Valid From", "From Quantity");
+  const tiersOfBase =
+    row("base", "0,25", "USD", "2026-01-01", "0") + row("base", "0,125", "USD", "2026-01-01", "1.000.000");
+  const german = (rows: string) =>
+    fileOf(Buffer.from(`\ufeff${head}${rows}${"\t\t\t\t\r\n".repeat(9)}`, "utf16le"));
+  expect((await usageEtl(["prices", "import", german(tiersOfBase), "--replace"], env)).code).toBe(0);
+  const stored = async () => JSON.parse((await usageEtl(["prices", "list", "--json"], env)).stdout);
+  const before = await stored();
+  expect(before).toMatchObject([
+    { sku: "base", unitPrice: "0.25", tiers: [{ fromQuantity: 1_000_000, unitPrice: "0.125" }] },
+  ]);
+  const wrong = german(
+    `${row("base", "0,5", "USD", "2026-01-01", "0")}${row("more", "0,5 $", "USD", "2026-01-01", "")}`,
+  );
+  const refused = await usageEtl(["prices", "import", wrong, "--replace"], env);
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('line 3, column "unit_price"')]);
+  expect(await stored()).toEqual(before);
   // A file that lost its lines removes no price unless somebody says so.
   const empty = fileOf(HEADER);
   const kept = await usageEtl(["prices", "import", empty, "--replace"], env);

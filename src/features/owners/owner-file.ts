@@ -71,7 +71,13 @@ const budgetSchema = z.strictObject({
   workspace: text.optional(),
   project: text.optional(),
   per: z.enum(BUDGET_PERIODS, `is not one of ${BUDGET_PERIODS.join(", ")}`).default("month"),
-  traces: amountText.optional(),
+  // A point would be a thousands separator, as in 250.000.
+  traces: text
+    .refine(
+      (value) => /^\d{1,18}$/.test(value) && Number(value) > 0,
+      "is not a whole number of traces such as 250000",
+    )
+    .optional(),
   amount: amountText.optional(),
   currency: text.regex(/^[A-Z]{3}$/, "is not a currency such as USD").optional(),
   warn_at: z

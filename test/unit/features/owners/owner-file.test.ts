@@ -112,7 +112,7 @@ test.each([
   ["of two things", "{ owner: a, project: p, traces: 5 }", /"owner" and "project"$/],
   ["in traces and money", "{ traces: 5, currency: USD }", /is in traces or in money/],
   ["without a currency", "{ amount: 5 }", /give "amount" and "currency" together$/],
-  ["of zero", "{ traces: 0 }", /"traces" is not an amount/],
+  ["of zero", "{ traces: 0 }", /"traces" is not a whole number/],
   ["of eleven digits", "{ amount: 0.00000000001, currency: USD }", /"amount" is not an amount/],
   ["with a mark of 0", "{ traces: 5, warn_at: [0] }", /is not a whole number of per cents/],
   [
@@ -247,6 +247,7 @@ test.each([
     /^line 2, column "share": the shares add up to 0.9, not to 1$/,
   ],
   ["divide_by,user,owner\nuser,u,a\nproject,u,a\n", /^line 3, column "divide_by": line 2 has another one$/],
+  ["traces,owner\n250.000,a\n", /^line 2, column "traces": "traces" is not a whole number of traces/],
   ["traces,warn_at\n5,80;x\n", /^line 2, column "warn_at": .* is not a whole number of per cents/],
   ['owner\n"a\n', /^line \d: Quote Not Closed/],
 ])("a CSV file is refused by line and column: %j", (content, expected) => {
