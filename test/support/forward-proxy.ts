@@ -4,8 +4,8 @@ import { connect, type Socket } from "node:net";
 import { onTestFinished, vi } from "vitest";
 import { listenInTest } from "./listen.ts";
 
-/** `silent`: takes the connection and never responds. A number: the status with which it refuses. */
-type Manner = "well" | "silent" | number;
+/** `silent`: takes the connection and never responds. `stalls`: opens a tunnel and carries nothing. A number: the status with which it refuses. */
+type Manner = "well" | "silent" | "stalls" | number;
 
 export interface ForwardProxy {
   /** Without a login. */
@@ -65,6 +65,7 @@ export async function startForwardProxy({ hosts, login, tls }: Options): Promise
     const status = statusOf(request, port);
     client.on("error", () => {});
     if (proxy.manner === "silent") return;
+    if (proxy.manner === "stalls") return void client.write("HTTP/1.1 200 Connection established\r\n\r\n");
     if (status !== undefined || port === undefined)
       return void client.end(`HTTP/1.1 ${status} Refused\r\ncontent-length: 0\r\n\r\n`);
     const upstream = connect(port, "127.0.0.1", () => {

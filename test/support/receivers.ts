@@ -80,6 +80,8 @@ interface MailTls extends TlsOptions {
   readonly from: "start" | "requested";
   /** Mail is taken only after TLS and this login; another one is refused with a text that repeats it. */
   readonly login?: string;
+  /** STARTTLS is offered, and then refused. */
+  readonly isBroken?: boolean;
 }
 
 function mailServer(onMessage: OnMessage, tls: MailTls | undefined) {
@@ -127,13 +129,14 @@ function talk(socket: Socket, onMessage: OnMessage, tls: MailTls | undefined, gr
         .join(":");
       if (tls?.login !== undefined && given !== tls.login)
         return say(
-          `535-5.7.8 No login ${line.split(" ")[2]} ${given}\r\n535 5.7.8 Ask postmaster@example.com`,
+          `535-5.7.8 No login ${line.split(" ")[2]} ${given}\r\n535 5.7.8 Ask postmaster@relay.test`,
         );
       login = given;
       return say("235 welcome");
     }
     if (command !== "STAR") return say("250 ok");
     if (tls === undefined) return say("502 not here");
+    if (tls.isBroken === true) return say("454 4.7.0 TLS not available due to local problem");
     say("220 go on");
     socket.removeAllListeners("data");
     const secure = new TLSSocket(socket, { ...tls, isServer: true });

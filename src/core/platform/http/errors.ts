@@ -165,7 +165,7 @@ export function transportError(
   const { method, url, proxy, effect } = context;
   const cause = withoutSecret(error, context.redact);
   const causeCode = String((cause as { code?: unknown }).code ?? cause.name);
-  const refusal = proxy === undefined ? undefined : proxyRefusal(cause);
+  const refusal = proxy === undefined ? undefined : proxyRefusal(error);
   const reason =
     refusal !== undefined
       ? `the proxy refuses with ${refusal}`

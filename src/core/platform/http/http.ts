@@ -127,7 +127,8 @@ export class PlatformHttp {
     });
     // The error page of a proxy may repeat its login.
     const { password = "" } = this.#connections.proxy?.url ?? {};
-    if (password !== "") this.#noted(decodeURIComponent(password));
+    if (password !== "")
+      this.#redactors.set(password, (text) => hideTexts(text, decodeURIComponent(password)));
   }
 
   /** The response with status 200, its body unread. Throws `PlatformError` or the signal's reason. */

@@ -134,6 +134,15 @@ test.each([
   },
 );
 
+test("a password of one letter does not hide that letter in the message about the proxy", async () => {
+  const proxy = await startForwardProxy({ hosts: {}, login: "other:login" });
+  setProxies({ HTTPS_PROXY: proxy.url.replace("//", "//ada:n@") });
+  const error = (await rejection(textOf(clientOf("https://platform.test")))) as PlatformError;
+  expect(error.message).toBe(
+    `GET https://platform.test/api/v1/info through the proxy ${proxy.url} (HTTPS_PROXY) got no response: the proxy refuses with 407`,
+  );
+});
+
 test("a proxy that is not there is named, and the host that it would reach is not blamed", async () => {
   setProxies({ HTTPS_PROXY: `http://${IN_URL}@127.0.0.1:9` });
   const error = (await rejection(textOf(clientOf("https://platform.test")))) as PlatformError;
@@ -143,18 +152,36 @@ test("a proxy that is not there is named, and the host that it would reach is no
   expect(`${error.message} ${error.next} ${error.stack}`).not.toContain("sesame");
 });
 
+test("a tunnel that carries nothing ends within the limit of a connection", async () => {
+  const proxy = await startForwardProxy({ hosts: {} });
+  proxy.manner = "stalls";
+  setProxies({ HTTPS_PROXY: proxy.url });
+  // undici's own limit of a connection is 10 s.
+  const timeouts = { connectMs: 200, headersMs: 4_000 };
+  const error = await rejection(textOf(clientOf("https://platform.test", { timeouts })));
+  expect(error).toMatchObject({
+    code: "timeout",
+    cause: { code: "UND_ERR_CONNECT_TIMEOUT" },
+    message: expect.stringContaining(`the proxy ${proxy.url}`),
+  });
+});
+
 test.each(["https", "http"])(
   "a proxy that never responds ends at the limits of the request (%s)",
   async (scheme) => {
     const proxy = await startForwardProxy({ hosts: {} });
     proxy.manner = "silent";
     setProxies({ HTTPS_PROXY: proxy.url, HTTP_PROXY: proxy.url });
-    const http = clientOf(`${scheme}://platform.test`, { timeouts: { connectMs: 200, headersMs: 600 } });
+    const timeouts = { connectMs: 200, headersMs: 60_000 };
+    const http = clientOf(`${scheme}://platform.test`, {
+      connections: 1,
+      timeouts: scheme === "https" ? timeouts : { ...timeouts, headersMs: 600 },
+    });
     const error = (await rejection(textOf(http))) as PlatformError;
     expect(error).toMatchObject({ code: "timeout", retryable: true });
     expect(error.message).toContain(`through the proxy ${proxy.url}`);
     expect(error.next).toMatch(/Check HTTPS?_PROXY/);
-    // A later request gets a connection of its own once the proxy works again.
+    // A later request does not wait for the lost one.
     proxy.manner = 403;
     expect(await rejection(textOf(http))).toMatchObject({ message: expect.stringContaining("403") });
   },
