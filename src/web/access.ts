@@ -4,6 +4,7 @@ import { z } from "zod";
 import type { Clock } from "../core/base/clock.ts";
 import type { Config } from "../core/base/config.ts";
 import { printableLine } from "../core/base/printable.ts";
+import { viewersOf } from "../core/base/settings.ts";
 import { sendBare } from "./layout.ts";
 import { address, html, notice } from "./parts.ts";
 import type { IsProxy } from "./proxies.ts";
@@ -164,6 +165,8 @@ type Access =
       readonly kind: "tokens";
       /** Signs cookies. It follows from the tokens: every process accepts it, and a changed token ends all sessions. */
       readonly key: string;
+      /** Address of the issuer of OAuth tokens for viewers. */
+      readonly issuer: string | undefined;
       readonly roleOf: (token: string) => Role | undefined;
     };
 
@@ -172,14 +175,19 @@ type Settings = Pick<Config, "httpHost" | "webToken" | "webReadToken">;
 export function accessOf({ httpHost, webToken, webReadToken }: Settings): Access {
   const tokens: [Role, string][] = [];
   if (webToken !== undefined) tokens.push(["operator", webToken.reveal()]);
-  if (webReadToken !== undefined) tokens.push(["viewer", webReadToken.reveal()]);
-  if (tokens.length === 0) {
-    return { kind: isLoopback(httpHost) ? "open" : "off", key: randomBytes(32).toString("base64") };
-  }
-  const key = createHmac("sha256", JSON.stringify(tokens)).update("pages").digest("base64");
+  const viewers = webReadToken && viewersOf(webReadToken.reveal());
+  if (viewers?.token !== undefined) tokens.push(["viewer", viewers.token]);
+  // The address of an issuer is no secret: with it alone nobody logs in to the pages.
+  const key =
+    tokens.length === 0
+      ? randomBytes(32).toString("base64")
+      : createHmac("sha256", JSON.stringify(tokens)).update("pages").digest("base64");
+  if (webToken === undefined && webReadToken === undefined)
+    return { kind: isLoopback(httpHost) ? "open" : "off", key };
   return {
     kind: "tokens",
     key,
+    issuer: viewers?.issuer,
     roleOf: (given) => tokens.find(([, token]) => isSameToken(given, token))?.[0],
   };
 }

@@ -6,7 +6,7 @@ import { UsageError } from "./errors.ts";
 import { NestedTooDeepError, parseJson } from "./json.ts";
 import { type RedisServer, redisServerOf } from "./redis-server.ts";
 import { readSecretFile, Secret, secretFromFile } from "./secret.ts";
-import { bearerToken, sourceSchema } from "./settings.ts";
+import { bearerToken, sourceSchema, viewersOf } from "./settings.ts";
 import {
   type Environment,
   readRouteSecrets,
@@ -121,8 +121,14 @@ function contradictions(values: Values, environment: Environment): string[] {
     );
   }
   const { USAGE_WEB_TOKEN: token, USAGE_WEB_READ_TOKEN: readToken } = values;
-  if (token !== undefined && token.reveal() === readToken?.reveal()) {
+  const viewers = readToken && viewersOf(readToken.reveal());
+  if (token !== undefined && token.reveal() === viewers?.token) {
     problems.push("USAGE_WEB_TOKEN and USAGE_WEB_READ_TOKEN are the same, so nobody would only look");
+  }
+  if (viewers?.issuer !== undefined && values.USAGE_WEB_URL === undefined) {
+    problems.push(
+      "USAGE_WEB_READ_TOKEN names an issuer, whose tokens are for USAGE_WEB_URL/mcp: set USAGE_WEB_URL",
+    );
   }
   if (values.USAGE_WEB_USER_HEADER !== undefined && values.USAGE_WEB_TRUSTED_PROXIES?.length === 0) {
     problems.push(

@@ -89,6 +89,21 @@ const meters = z
   .refine((given) => given.includes("traces"), "must name traces")
   .transform((given) => METERS.filter((meter) => given.includes(meter)));
 const webToken = z.string().min(16, "must have 16 characters or more");
+/** USAGE_WEB_READ_TOKEN holds a token, the address of an issuer of OAuth tokens, or both with a comma between. */
+export function viewersOf(text: string): { token: string | undefined; issuer: string | undefined } {
+  const [, token, issuer] = /^(?:(.*\S)\s*,\s*)?(https?:\/\/.*)$/s.exec(text) ?? [undefined, text];
+  return { token, issuer };
+}
+const readToken = checked((text) => {
+  const { token, issuer } = viewersOf(text);
+  if (token !== undefined && token.length < 16) return "must have 16 characters or more";
+  if (issuer === undefined) return undefined;
+  const problem = httpProblem(issuer);
+  if (problem !== undefined) return `names an issuer that ${problem}`;
+  // Whoever could change its keys on the way could make any token.
+  const isSafe = /^(https:|http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/])/.test(new URL(issuer).href);
+  return isSafe ? undefined : "names an issuer without https";
+});
 /** An address or a network. A network of everybody would let anybody choose their address. */
 const proxy = z
   .union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
@@ -229,8 +244,8 @@ export const SETTINGS = {
     "Token of operators for the pages, and password of /queues (bull-board), 16 characters or more. Unset: the pages are open on 127.0.0.1, and off elsewhere.",
   ),
   USAGE_WEB_READ_TOKEN: secret(
-    webToken,
-    "Token of viewers for the pages, 16 characters or more. They see no e-mail addresses and no forms.",
+    readToken,
+    "Token of viewers for the pages, 16 characters or more. They see no e-mail addresses and no forms. An https address, alone or after a comma, is the issuer of OAuth tokens for AI clients.",
   ),
   USAGE_WEB_URL: setting(
     webUrl.optional(),

@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { reasonOf } from "../../core/base/errors.ts";
+import { EtlError, reasonOf } from "../../core/base/errors.ts";
 import { isTooDeep } from "../../core/base/json.ts";
 import { loadOptional, PackageMissingError } from "../../core/base/optional.ts";
 import { accessOf, isFromElsewhere, isOwnHost, type Role } from "../../web/access.ts";
@@ -8,12 +8,25 @@ import { LARGEST_BODY, sendPackageMissing } from "../../web/server.ts";
 import { WrongTries } from "../../web/wrong-tries.ts";
 
 const PATH = "/mcp";
+/** https://www.rfc-editor.org/rfc/rfc9728 */
+const METADATA = "/.well-known/oauth-protected-resource";
 
 export async function addMcp(app: FastifyInstance, services: WebServices): Promise<void> {
   const { config, store, reader: db, clock, log } = services;
   const access = accessOf(config);
   const wrong = new WrongTries(clock);
   const roles = new WeakMap<FastifyRequest, Role>();
+  const issuer = access.kind === "tokens" ? access.issuer : undefined;
+  const origin = issuer === undefined ? undefined : new URL(config.webUrl ?? "").origin;
+  const resource = `${origin}${PATH}`;
+  let verifier: Promise<(token: string) => Promise<boolean>> | undefined;
+  const isIssued = async (token: string) => {
+    if (issuer === undefined) return false;
+    verifier ??= loadOptional(() => import("./issuer.ts")).then(({ tokensOf }) =>
+      tokensOf(issuer, { audience: resource, clock }),
+    );
+    return (await verifier)(token);
+  };
   /** Loaded for the first request: most services get none. */
   const exchangeOf = async (role: Role) => {
     const { exchange } = await loadOptional(() => import("./exchange.ts"));
@@ -21,6 +34,7 @@ export async function addMcp(app: FastifyInstance, services: WebServices): Promi
     const reader = role === "viewer" ? "usage_reader_masked" : "usage_reader";
     return exchange(() => mcpServer({ config, store, db, reader }, log));
   };
+  addDiscovery(app, { issuer, resource });
   await app.register(async (mcp) => {
     mcp.addHook("onRequest", async (request, reply) => {
       reply.header("cache-control", "no-store");
@@ -36,7 +50,8 @@ export async function addMcp(app: FastifyInstance, services: WebServices): Promi
       }
       const { authorization } = request.headers;
       const [, token] = /^bearer +(\S+) *$/i.exec(authorization ?? "") ?? [];
-      const role = token === undefined ? undefined : access.roleOf(token);
+      const known = token === undefined ? undefined : access.roleOf(token);
+      const role = known ?? (token !== undefined && (await isIssued(token)) ? "viewer" : undefined);
       if (role !== undefined) {
         roles.set(request, role);
         return;
@@ -46,7 +61,10 @@ export async function addMcp(app: FastifyInstance, services: WebServices): Promi
         reply.header("retry-after", "60");
         return refuse(429, "too_many_tries", "Try again in a minute.");
       }
-      reply.header("www-authenticate", 'Bearer realm="usage-etl"');
+      const challenge = ['Bearer realm="usage-etl"'];
+      if (token !== undefined) challenge.push('error="invalid_token"');
+      if (issuer !== undefined) challenge.push(`resource_metadata="${origin}${METADATA}${PATH}"`);
+      reply.header("www-authenticate", challenge.join(", "));
       return refuse(401, "unauthorized", LOG_IN);
     });
     mcp.removeAllContentTypeParsers();
@@ -55,6 +73,8 @@ export async function addMcp(app: FastifyInstance, services: WebServices): Promi
     );
     mcp.setErrorHandler<FastifyError>((error, _request, reply) => {
       if (error instanceof PackageMissingError) return sendPackageMissing(reply, error);
+      if (error instanceof EtlError)
+        return reply.code(503).send({ error: error.code, next: `${error.message} ${error.next}` });
       const { statusCode = 500, message } = error;
       if (statusCode < 500) return sendError(reply, statusCode, INVALID_REQUEST, message);
       log.warn({ code: "unexpected", reason: reasonOf(error) }, "mcp");
@@ -87,6 +107,28 @@ export async function addMcp(app: FastifyInstance, services: WebServices): Promi
     mcp.all(`${PATH}/*`, async (_, reply) =>
       sendError(reply, 404, INVALID_REQUEST, `Send messages to ${PATH}.`),
     );
+  });
+}
+
+/** Clients look for such documents before anybody logs in, and read nothing but JSON. */
+function addDiscovery(
+  app: FastifyInstance,
+  { issuer, resource }: { issuer: string | undefined; resource: string },
+): void {
+  const metadata = {
+    resource,
+    resource_name: "usage-etl",
+    authorization_servers: [issuer],
+    bearer_methods_supported: ["header"],
+  };
+  app.all("/.well-known/*", async ({ url, method }, reply) => {
+    const [path = ""] = url.split("?");
+    const isThere = issuer !== undefined && [METADATA, `${METADATA}${PATH}`].includes(path);
+    if (!isThere)
+      return reply.code(404).send({ error: "not_found", next: "This server has no such document." });
+    if (method !== "GET" && method !== "HEAD")
+      return reply.code(405).header("allow", "GET").send({ error: "method_not_allowed", next: "Send GET." });
+    return reply.send(metadata);
   });
 }
 

@@ -1,7 +1,11 @@
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { Command } from "commander";
 import { requireDatabaseUrl } from "../../core/base/config.ts";
+import { envFileOf } from "../../core/base/env-file.ts";
 import { createLogger } from "../../core/base/log.ts";
+import { ROOT } from "../../core/base/root.ts";
 import { checkReachable, openStore } from "../../core/store/db/database.ts";
 import { inSession, requireSchema, type Session } from "../../terminal/session.ts";
 import { PAGES_POOL } from "../../web/routes.ts";
@@ -10,17 +14,25 @@ import { mcpServer } from "./server.ts";
 export const examples = [
   ["mcp", "for a client on this machine, which starts it and speaks to it over stdin and stdout"],
   ["mcp --masked", "the same without e-mail addresses of users"],
+  ["mcp --print-config", "what to add to the file of servers of a client"],
 ] as const;
 
 export function define(command: Command): void {
   command
     .option("--masked", "name users by their id, in place of their e-mail address")
+    .option("--print-config", "print the entry for a client's file of servers, and end")
     .action(inSession(run));
 }
 
+interface Options {
+  readonly masked?: boolean;
+  readonly printConfig?: boolean;
+}
+
 /** Stdout is the protocol's: nothing else may be written there. */
-async function run(session: Session, { masked = false }: { masked?: boolean }): Promise<undefined> {
+async function run(session: Session, { masked = false, printConfig }: Options): Promise<undefined> {
   const { config, signal, output, onClose } = session;
+  if (printConfig) return output.data(clientConfig(masked), (entry) => JSON.stringify(entry, null, 2));
   const log = createLogger(config.logLevel, "stderr");
   const store = openStore({ url: requireDatabaseUrl(config), ...PAGES_POOL });
   onClose(() => store.close());
@@ -41,4 +53,18 @@ async function run(session: Session, { masked = false }: { masked?: boolean }): 
   await served.close();
   // An open stdin would keep the process.
   process.stdin.destroy();
+}
+
+/** With absolute paths: a client starts the program in any folder, where `npx` would request its name from the registry. */
+function clientConfig(masked: boolean) {
+  const file = envFileOf(process.env);
+  const server = {
+    command: process.execPath,
+    args: [fileURLToPath(new URL("src/cli.js", ROOT)), "mcp", ...(masked ? ["--masked"] : [])],
+    env:
+      file === undefined
+        ? { DATABASE_URL: "postgres://user:password@host:5432/usage" }
+        : { USAGE_ENV_FILE: resolve(file) },
+  };
+  return { mcpServers: { "usage-etl": server } };
 }

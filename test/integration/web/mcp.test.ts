@@ -1,6 +1,10 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { isAbsolute, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
+import { promisify } from "node:util";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import pg from "pg";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
@@ -259,6 +263,32 @@ test("a login that may read everything is enough, and one that reads views alone
   expect([code, stdout]).toEqual([2, ""]);
   expect(stderr).toContain("[login_of_reader]");
 });
+
+test("the printed entry starts the server from any folder, with the settings of the env file", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "mcp-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, "usage-etl.env"), `DATABASE_URL='${site.databaseUrl}'\n`);
+  const { USAGE_ENV_FILE: _, ...env } = environment();
+  const cli = resolve("src/cli.js");
+  const run = promisify(execFile);
+  const { stdout } = await run(process.execPath, [cli, "mcp", "--print-config", "--masked"], {
+    cwd: folder,
+    env,
+  });
+  const { command, args, env: given } = JSON.parse(stdout).mcpServers["usage-etl"];
+  expect([command, args[0], given.USAGE_ENV_FILE].every(isAbsolute)).toBe(true);
+  const client = await connected(
+    new StdioClientTransport({ command, args, env: { ...env, ...given }, cwd: "/", stderr: "pipe" }),
+  );
+  expect(await rowsOf(client, "SELECT current_user")).toEqual([{ current_user: "usage_reader_masked" }]);
+  const bare = await run(process.execPath, [cli, "mcp", "--print-config"], {
+    cwd: "/",
+    env: { ...env, DATABASE_URL: site.databaseUrl },
+  });
+  const password = new URL(site.databaseUrl).password;
+  if (password !== "") expect(bare.stdout).not.toContain(password);
+  expect(Object.keys(JSON.parse(bare.stdout).mcpServers["usage-etl"].env)).toEqual(["DATABASE_URL"]);
+}, 20_000);
 
 test("a signal ends it although its client is still there", async () => {
   const child = spawn(process.execPath, ["src/cli.js", "mcp"], {

@@ -333,3 +333,34 @@ describe("several sources", () => {
     expect(problemsOf(read([eu], SOURCE)).join("\n")).toContain("keep one of them");
   });
 });
+
+test("the setting of viewers holds a token, an issuer of tokens, or both", () => {
+  const settings = (token: string, more = {}) => {
+    return { ...SOURCE, USAGE_WEB_READ_TOKEN: token, USAGE_WEB_URL: "https://usage.example.com", ...more };
+  };
+  const problems = (token: string, more = {}) => problemsOf(settings(token, more));
+  const operator = { USAGE_WEB_TOKEN: "operators-token-4711" };
+  for (const good of [
+    "viewers-token-4712",
+    "viewers, token-4712",
+    "https://login.example.com",
+    "https://login.example.com/realms/main/",
+    "viewers-token-4712,https://login.example.com",
+    "http://localhost:8080/realms/main",
+  ])
+    expect(readConfig(settings(good, operator)).webReadToken?.reveal()).toBe(good);
+  const issuer = "https://login.example.com";
+  for (const [bad, why] of [
+    ["short", /16 characters/],
+    [`short,${issuer}`, /16 characters/],
+    ["http://login.example.com/", /names an issuer without https/],
+    ["http://localhost.evil.example/", /names an issuer without https/],
+    [`${issuer}/?a=b`, /names an issuer that has a query/],
+    ["https://me:hunter2@login.example.com", /names an issuer that has a user/],
+  ] as const)
+    expect(problems(bad), bad).toEqual([expect.stringMatching(why)]);
+  expect(problems(`operators-token-4711,${issuer}`, operator)).toEqual([
+    expect.stringMatching(/are the same/),
+  ]);
+  expect(problems(issuer, { USAGE_WEB_URL: "" })).toEqual([expect.stringMatching(/set USAGE_WEB_URL/)]);
+});
