@@ -158,7 +158,8 @@ function views(): View[] {
 }
 
 /**
- * The first two sentences of each view: its question and its grain. Views that differ only in the dimension share a line.
+ * The question of each view, and the grain of those that most questions need: docs/reference/views.md has the others. Views that
+ * differ only in the dimension share a line.
  */
 function listOfViews(): string {
   const all = views().map(({ name, comment }) => {
@@ -178,10 +179,11 @@ function listOfViews(): string {
     return [names, joined(question), joined(grain)];
   };
   const sections = ["reporting", "reporting_detail"].map((schema) => {
+    const head = ["view", "shows", ...(schema === "reporting" ? ["one row is"] : [])];
     const rows = [...alike]
       .filter(([key]) => key.startsWith(`${schema} `))
-      .map(([, shared]) => rowOf(shared));
-    return `### ${schema}\n\n${table(["view", "responses", "one row is"], rows)}`;
+      .map(([, shared]) => rowOf(shared).slice(0, head.length));
+    return `### ${schema}\n\n${table(head, rows)}`;
   });
   return sections.join("\n");
 }
