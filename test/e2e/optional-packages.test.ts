@@ -2,8 +2,9 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSyn
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { poll } from "../support/poll.ts";
 import { bench, document, envOf, run } from "../support/program.ts";
-import { setupService, urlOf } from "../support/service.ts";
+import { logOf, setupService, urlOf } from "../support/service.ts";
 import { temporaryFolder } from "../support/temporary.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
@@ -27,6 +28,16 @@ function installWithoutOptional(): string {
   return folder;
 }
 
+const MAIL = { USAGE_ROUTE_SMTP: "smtp://127.0.0.1:9" };
+const NO_MAIL = "cannot send mail from here: This needs the package nodemailer, which is not installed";
+
+function ownersWithMail(): string {
+  const file = join(temporaryFolder(), "owners.yaml");
+  const route = "name: post, type: email, secret: USAGE_ROUTE_SMTP, from: a@b.example, to: [c@d.example]";
+  writeFileSync(file, `rules: [{ owner: all }]\nroutes: [{ ${route} }]\n`);
+  return file;
+}
+
 test("without optional packages usage is loaded and proven, and what needs one names it", async () => {
   const release = installWithoutOptional();
   const made = await bench({ workspaces: [0], days: 6 });
@@ -34,19 +45,19 @@ test("without optional packages usage is loaded and proven, and what needs one n
   expect(await inCopy("sync", "--inline")).toMatchObject({ code: 0, stderr: "" });
   expect(document(await inCopy("reconcile", "--json"))).toMatchObject([{ differences: [] }]);
   expect(await inCopy("export", "--view", "dim_workspace")).toMatchObject({ code: 0 });
-  const owners = join(release, "owners.yaml");
-  writeFileSync(
-    owners,
-    `rules: [{ owner: all }]\nroutes: [{ name: post, type: email, secret: USAGE_ROUTE_SMTP, from: a@b.example, to: [c@d.example] }]\n`,
-  );
-  const env = { ...envOf(made), USAGE_ROUTE_SMTP: "smtp://127.0.0.1:9" };
+  const owners = ownersWithMail();
+  const env = { ...envOf(made), ...MAIL };
   expect(await run(["owners", "apply", owners], env, { release })).toMatchObject({ code: 0 });
-  const missing = expect.stringContaining("cannot send mail from here: This needs the package nodemailer");
   expect(document(await run(["doctor", "--json"], env, { release }))).toContainEqual(
-    expect.objectContaining({ check: "routes", status: "warn", code: "route_failed", finding: missing }),
+    expect.objectContaining({
+      check: "routes",
+      status: "warn",
+      code: "route_failed",
+      finding: `Route post: ${NO_MAIL}.`,
+    }),
   );
   expect(document(await run(["alerts", "--json"], env, { release }))).toMatchObject({
-    routes: [{ missing }],
+    routes: [{ missing: NO_MAIL }],
   });
   // With the package, nothing is wrong with the route.
   expect(document(await run(["alerts", "--json"], env))).toMatchObject({ routes: [{ missing: null }] });
@@ -64,9 +75,17 @@ test("without optional packages usage is loaded and proven, and what needs one n
 test("without optional packages the service loads usage and serves pages, but for its queues and clients of AI", async () => {
   const bench = await setupService({ days: 2, workspaces: 1 });
   const token = "a-token-of-operators-0123456789";
-  const environment = { USAGE_WEB_TOKEN: token };
+  const environment = { USAGE_WEB_TOKEN: token, ...MAIL };
+  const applied = await run(["owners", "apply", ownersWithMail()], {
+    DATABASE_URL: bench.databaseUrl,
+    ...MAIL,
+  });
+  expect(applied).toMatchObject({ code: 0 });
   const service = await bench.serve({ release: installWithoutOptional(), environment });
   await bench.loaded();
+  const warned = () => logOf(service).filter(({ route }) => route === "post");
+  await poll(() => warned().length > 0, { deadlineMs: 120_000 });
+  expect(warned()).toMatchObject([{ code: "route_failed", msg: NO_MAIL }]);
   const request = (path: string, init?: RequestInit) => fetch(urlOf(service) + path, init);
   expect((await request("/livez")).status).toBe(200);
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
