@@ -36,6 +36,8 @@ test("usage is loaded through a proxy with an authority of the company, and doct
     USAGE_BASE_URL: "https://platform.test",
     USAGE_DEPLOYMENT_URL: "https://agents.in.test:8443/x",
     USAGE_ALERT_WEBHOOK_URL: "https://bob:sesame-2@hooks.test/sesame-3",
+    USAGE_WEB_URL: "https://usage.test",
+    USAGE_WEB_READ_TOKEN: "https://login.test/realm",
     USAGE_EXPORT_DIR: "s3://b/prefix",
     AWS_ENDPOINT_URL_S3: "https://bucket.test",
     AWS_ACCESS_KEY_ID: "key",
@@ -59,6 +61,7 @@ test("usage is loaded through a proxy with an authority of the company, and doct
     `https://platform.test: ${through}`,
     `https://hooks.test: ${through}`,
     `https://bucket.test: ${through}`,
+    `https://login.test: ${through}`,
     "https://agents.in.test:8443: without a proxy",
   ])
     expect(checks).toContainEqual(passed({ check: "proxy", finding }));

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { requireSources, type SourceConfig } from "../../core/base/config.ts";
 import { counted } from "../../core/base/printable.ts";
+import { viewersOf } from "../../core/base/settings.ts";
 import { METER_NAME, METER_NOT_KNOWN, METERS, type Meter } from "../../core/domain/usage/meter.ts";
 import { namesOf, neverReadProblem } from "../../core/pipeline/never-read.ts";
 import { dataStartProblem } from "../../core/pipeline/source/data-start.ts";
@@ -69,6 +70,8 @@ async function doctor(session: Session, { state = false }: { state?: boolean }):
   const redis = await checkRedisServer(config, notes);
   if (store !== undefined) await checkClock(store, notes);
   await checkDisk(notes);
+  const { issuer } = viewersOf(config.webReadToken?.reveal() ?? "");
+  if (issuer !== undefined) noteProxy(new URL(issuer), notes);
   const features = await featureChecks();
   for (const { installation } of features)
     await guarded("installation", notes, async () => installation?.(config, store, notes));
