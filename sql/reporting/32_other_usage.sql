@@ -54,17 +54,17 @@ CALL usage.comment_columns('{reporting_detail.fct_other_usage_daily}',
     'agent_uptime_seconds: a RAW SUM OVER ALL REPLICAS; the invoice counts deduplicated standby minutes instead, so '
     'never multiply it by an invoice price. lcu, lsu: compute and storage units of sandboxes and snapshots. spend_usd: '
     'US dollars that evaluators spent on models, computed by the platform from the configured model prices, NO '
-    'INVOICE. evaluated_traces: traces that evaluators evaluated, once for each rule.',
+    'INVOICE. evaluated_traces: traces that were evaluated, once for each rule.',
   'group_by', 'What dimension_id names: workspace, deployment, sandbox, run_rule, user or api_key.',
   'dimension_id',
-    'The platform''s id of the workspace, deployment, sandbox or snapshot, rule, user or API key; (none) where the '
-    'platform gave none, and \(none) for an id of that spelling; null where the day is not loaded.',
+    'The platform''s id of the workspace, deployment, sandbox or snapshot, rule, user or API key. (none): the platform '
+    'gave no id. \(none): an id that is spelled (none). Null: the day is not loaded.',
   'quantity',
     'Quantity in units of measure. Adds up over days, workspaces and ids, within one measure and one group_by. Null: '
     'not loaded, or before the beginning.',
   'coverage_status',
-    'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the '
-    'server does not count this usage, or not yet on that day.'
+    'Whether the figure can be used: the first that applies of not_available, failed, missing, unverified, '
+    'provisional, empty, ok. not_available: the server does not count this usage, or not yet on that day.'
 );
 
 CREATE OR REPLACE VIEW reporting_detail.dim_resource AS

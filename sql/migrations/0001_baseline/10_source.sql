@@ -7,37 +7,37 @@ CREATE FUNCTION usage.dimension_position(dimension text) RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE dimension WHEN 'workspace' THEN 1 WHEN 'project' THEN 2 WHEN 'user' THEN 3 WHEN 'api_key' THEN 4 END;
 
--- One platform organization that usage is read from. Everything else belongs to one.
+-- One platform organization that usage is read from. All other rows belong to a source.
 CREATE TABLE usage.source (
   source_id smallint GENERATED ALWAYS AS IDENTITY CONSTRAINT source_pkey PRIMARY KEY,
   slug text NOT NULL CONSTRAINT source_slug_key UNIQUE,
   base_url text NOT NULL,
-  -- Bound at first contact, where the platform tells it: another id later refuses the source.
+  -- Bound at first contact, if the platform reports it: another id later refuses the source.
   organization_id text,
   organization_name text,
   data_start date NOT NULL,
-  -- How far back hours are kept up to date. The views expect hours from there on.
+  -- How far back hours are kept up to date. The views expect hours from then on.
   hourly_hours integer NOT NULL,
   -- The workspaces that the configuration names, by the platform's ids, as of the last contact. Empty: all that the
   -- platform lists. Planner, request budget, status and close read them here.
   workspace_ids text[] NOT NULL DEFAULT '{}',
-  -- What the configuration asks syncs to keep (USAGE_METERS). A close is about these meters, as far as the server
-  -- counts them.
+  -- The meters that the configuration tells syncs to keep (USAGE_METERS). A close covers these meters, as far as the
+  -- server counts them.
   wanted_meters text[] NOT NULL DEFAULT '{traces,longlived,shortlived,deployments,sandboxes,evaluators}',
   -- A digest of key and configuration: a change clears kept failures and a refused key. Never the key itself.
   configuration_digest text NOT NULL,
-  -- Tells whether another key is used, and does not reveal it.
+  -- A digest of the key, which shows whether another key is used.
   key_digest text,
   -- Set when the platform refused the key (401, 403): nothing is requested until it is cleared.
   refused_at timestamptz,
   refused_code text,
   refused_message text,
-  -- Who is named as provider and as issuer of invoices in the FOCUS views, as the settings say. The views read tables
-  -- only, so the process that opens a source keeps them here. Null: the host of the billing API; the issuer is then the
-  -- provider.
+  -- The provider and the issuer of invoices in the FOCUS views, from the settings. The views read tables only, so the
+  -- process that opens a source stores them here. Null: the host of the billing API; the issuer is then the provider.
   provider_name text,
   invoice_issuer_name text,
-  -- From when on the restatements are whole, since `prune` removes older ones. Null: from the source's first load on.
+  -- Restatements are complete from this instant on, since `prune` removes older ones. Null: from the source's first
+  -- load on.
   history_since timestamptz,
   created_at timestamptz NOT NULL DEFAULT now(),
   CONSTRAINT source_slug_form CHECK (slug ~ '^[a-z][a-z0-9_-]{0,62}$'),
@@ -55,7 +55,7 @@ CREATE TABLE usage.source_fact (
   fact text NOT NULL,
   evidence text NOT NULL,
   learned_at timestamptz NOT NULL DEFAULT now(),
-  -- From then on one fetch task may try again. Null where every sync tries again.
+  -- From then on one fetch task may try again. Null: every sync tries again.
   probe_after timestamptz,
   CONSTRAINT source_fact_pkey PRIMARY KEY (source_id, fact),
   CONSTRAINT source_fact_known CHECK (
@@ -68,13 +68,13 @@ CREATE TABLE usage.source_fact (
 CREATE TABLE usage.source_meter (
   source_id smallint NOT NULL CONSTRAINT source_meter_source_id_fkey REFERENCES usage.source,
   meter text NOT NULL,
-  -- `not_counted`: the server says so, or responds with none of it. `nothing_yet`: it has counted nothing from which it could
-  -- be learned, so nothing is missing either. `not_known`: it was not asked yet, no response could be used, or the last
-  -- one contradicts earlier ones.
+  -- `not_counted`: the server says so, or its responses lack this usage. `nothing_yet`: it has counted nothing that
+  -- could show it, so nothing is missing either. `not_known`: it was not requested yet, no response could be used, or
+  -- the last one contradicts earlier ones.
   state text NOT NULL,
-  -- What the server responded, for people.
+  -- The server's response, as text for people.
   evidence text NOT NULL,
-  -- Deployment usage begins where its own history begins.
+  -- Deployment usage begins with its own history.
   starts_on date,
   -- Since when it is in this state.
   learned_at timestamptz NOT NULL DEFAULT now(),

@@ -1,8 +1,8 @@
 -- Values of dimensions, and what coverage is kept for.
 
--- A workspace, project, user or key. Its identity is the platform's id, never its name. What deployment usage calls a
--- project is a deployment: it is no dimension of traces and never joins a traced project. Nor does a sandbox or
--- snapshot, or a rule that runs an evaluator.
+-- A workspace, project, user or key. Its identity is the platform's id, never its name. A "project" of deployment usage
+-- is a deployment: it is no dimension of traces and never joins a project with traces. The same is true of a sandbox, a
+-- snapshot and a run rule.
 CREATE TABLE usage.entity (
   entity_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT entity_pkey PRIMARY KEY,
   source_id smallint NOT NULL CONSTRAINT entity_source_id_fkey REFERENCES usage.source,
@@ -29,8 +29,8 @@ CREATE TABLE usage.entity_name (
   CONSTRAINT entity_name_pkey PRIMARY KEY (entity_id, fetch_number)
 );
 
--- Which entities the responses of the last hour named. An older response that arrives after them and has another name
--- is thereby known to be superseded: so responses may arrive in any order.
+-- The entities that the responses of the last hour named. If an older response arrives later and has another name, it
+-- is known to be superseded: so responses may arrive in any order.
 CREATE TABLE usage.recent_naming (
   source_id smallint NOT NULL CONSTRAINT recent_naming_source_id_fkey REFERENCES usage.source,
   fetch_number bigint NOT NULL,
@@ -66,7 +66,7 @@ BEGIN
       SELECT n.fetch_number, n.name FROM usage.entity_name n
       WHERE n.entity_id = g.id AND n.fetch_number > number ORDER BY n.fetch_number LIMIT 1
     ) after ON true
-    -- Of several names in parts of one response, the first counts.
+    -- If parts of one response have several names, the first counts.
     WHERE before.name IS DISTINCT FROM g.name AND before.fetch_number IS DISTINCT FROM number
   ),
   -- Newer responses had the name from before this one: it came back with the first of them. Their ids are read once,
@@ -97,19 +97,19 @@ BEGIN
 END
 $$;
 
--- What only workspaces have: proof of access.
+-- Workspaces, with the proof of access that only they have.
 CREATE TABLE usage.workspace (
   entity_id integer NOT NULL CONSTRAINT workspace_pkey PRIMARY KEY
     CONSTRAINT workspace_entity_id_fkey REFERENCES usage.entity,
-  -- When it was last proven that the key reads it: usage named it or, before it ever had usage, its own statistics did.
-  -- Only then is an absent record a zero.
+  -- When it was last proven that the key can read the workspace: usage named it or, before it ever had usage, its own
+  -- statistics did. Only then is an absent record a zero.
   readable_at timestamptz,
-  -- Nothing before this instant proves access: the first proof after access was lost, or the loss. A response that was
-  -- requested before it may be empty because of that loss. Null: no such bound is known.
+  -- Responses before this instant prove no access: it is the first proof after access was lost, or the loss. A response
+  -- that was requested before it may be empty because of that loss. Null: no such bound is known.
   readable_since timestamptz,
-  -- A response over all of time until then named it, so each later one names it if the key reads it. Infinity: only
-  -- shorter responses did. Null: none did. It may never have had traces, and only its own statistics and other usage can
-  -- prove access.
+  -- A response over all of time until then named the workspace, so each later one names it if the key can read it.
+  -- Infinity: only shorter responses named it. Null: no response did. The workspace may never have had traces, so only
+  -- its own statistics and other usage can prove access.
   used_before timestamptz,
   is_deleted boolean NOT NULL DEFAULT false,
   -- Since when it is gone from the listing without being deleted: an alarm, not a deletion.
@@ -118,9 +118,8 @@ CREATE TABLE usage.workspace (
   tags_since date
 );
 
--- Tags of resources, by the platform's ids: a resource need not have usage. Those of the first day on which a workspace
--- was read count for all time before it. A resource has one value of a key at a time; several that the platform tells
--- are one text.
+-- Tags of resources, by the platform's ids: a resource need not have usage. Tags of the first day on which a workspace
+-- was read count for all time before it. A resource has one value of a key at a time: several values are one text.
 CREATE TABLE usage.resource_tag (
   workspace_id integer NOT NULL CONSTRAINT resource_tag_workspace_id_fkey REFERENCES usage.workspace ON DELETE CASCADE,
   dimension text NOT NULL,
@@ -128,7 +127,7 @@ CREATE TABLE usage.resource_tag (
   tag_key text NOT NULL,
   tag_value text NOT NULL,
   valid_from date NOT NULL,
-  -- Not included. Null: it was there when the tags were read last.
+  -- Not included. Null: the value was set when the tags were last read.
   valid_to date,
   CONSTRAINT resource_tag_pkey PRIMARY KEY (workspace_id, dimension, external_id, tag_key, valid_from),
   CONSTRAINT resource_tag_dimension_known CHECK (dimension IN ('project', 'deployment', 'sandbox')),
@@ -137,8 +136,7 @@ CREATE TABLE usage.resource_tag (
 CREATE UNIQUE INDEX resource_tag_current ON usage.resource_tag (workspace_id, dimension, external_id, tag_key)
   WHERE valid_to IS NULL;
 
--- What only rules that run evaluators have, as the newest response tells it: the evaluator, and the project or dataset
--- that it looks at.
+-- Run rules, from the newest response: the evaluator, and the project or dataset that the rule evaluates.
 CREATE TABLE usage.run_rule (
   entity_id integer NOT NULL CONSTRAINT run_rule_pkey PRIMARY KEY
     CONSTRAINT run_rule_entity_id_fkey REFERENCES usage.entity ON DELETE CASCADE,
@@ -148,12 +146,12 @@ CREATE TABLE usage.run_rule (
   project_name text,
   dataset_id text,
   dataset_name text,
-  -- What it may spend a week. Null: the platform tells no limit.
+  -- US dollars that the rule may spend in a week. Null: the platform reports no limit.
   weekly_limit_usd numeric(26, 9),
   fetch_number bigint NOT NULL
 );
 
--- What coverage is kept for, of every kind and tier.
+-- The units that coverage is kept for, of every kind and tier.
 CREATE TABLE usage.scope (
   scope_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT scope_pkey PRIMARY KEY,
   source_id smallint NOT NULL CONSTRAINT scope_source_id_fkey REFERENCES usage.source,
@@ -179,9 +177,9 @@ FROM usage.scope
 WHERE kind = 'traces' AND trace_tier = 'all'
 WITH CHECK OPTION;
 
--- One entity and measure within one scope: the integer that stands for all three in the record tables. A response about
--- deployments has three measures a record, one about sandboxes or evaluators two. Each is a series of its own in the
--- one scope of the response. Those with digits after the point are kept as whole numbers (usage.amount_of).
+-- One entity and measure within one scope: the integer that replaces all three in the record tables. A response about
+-- deployments has three measures a record, one about sandboxes or evaluators two. Each measure is its own series in the
+-- scope of the response. Measures with digits after the point are kept as whole numbers (usage.amount_of).
 CREATE TABLE usage.series (
   series_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT series_pkey PRIMARY KEY,
   scope_id integer NOT NULL CONSTRAINT series_scope_id_fkey REFERENCES usage.scope,

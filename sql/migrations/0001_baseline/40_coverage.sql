@@ -1,4 +1,4 @@
--- Which parts of time are loaded, failed, final or withdrawn. In all of these tables a range of one integer stands for
+-- Parts of time that are loaded, failed, final or invalidated. In all of these tables a range of one integer replaces
 -- equality in the exclusion of overlaps, so that no extension is needed.
 
 -- Loaded intervals of a scope. A load commits its records and these rows together. They are the fence against older
@@ -11,11 +11,11 @@ CREATE TABLE usage.coverage (
   final boolean NOT NULL,
   fetch_number bigint NOT NULL,
   fetched_at timestamptz NOT NULL,
-  -- The buckets that have traces: it tells an empty day from others without a look at the records.
+  -- The buckets that have traces, so that an empty day is known without reading the records.
   traced tstzmultirange NOT NULL,
-  -- Of the interval's records: 16 bytes for each bucket, in order (src/core/domain/usage/digest.ts). A load whose response has
-  -- the same digest need not compare its records with the stored ones. It stands in the interval's row, so whatever
-  -- clears or replaces the interval takes it away. Null is always right.
+  -- A digest of the interval's records: 16 bytes for each bucket, in order (src/core/domain/usage/digest.ts). A load
+  -- whose response has the same digest need not compare its records with the stored ones. It is in the interval's row,
+  -- so clearing or replacing the interval removes it too. Null is always right.
   digest bytea,
   digest_epoch bigint,
   CONSTRAINT coverage_pkey PRIMARY KEY (scope_id, period_start),
@@ -30,7 +30,7 @@ CREATE TABLE usage.coverage (
 -- Digests cannot be compressed. Kept as they are, a part of one can be read alone.
 ALTER TABLE usage.coverage ALTER COLUMN digest SET STORAGE EXTERNAL;
 
--- What the digest of an interval says about a part of it. Null where the part does not consist of whole buckets.
+-- The part of an interval's digest for a part of its time. Null if the part does not consist of whole buckets.
 CREATE FUNCTION usage.digest_part(digest bytea, whole tstzrange, part tstzrange) RETURNS bytea
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS $$
@@ -67,7 +67,7 @@ CREATE TABLE usage.failure (
 );
 
 -- When each part of a day scope's time was first stored as final. Coverage does not record it, since a later load
--- replaces its row. What was stored as final at an instant is read from here, and from the restatements since.
+-- replaces its row. This and the restatements since show which figures were stored as final at an instant.
 CREATE TABLE usage.became_final (
   scope_id integer NOT NULL CONSTRAINT became_final_scope_id_fkey REFERENCES usage.scope,
   period_start timestamptz NOT NULL,
@@ -81,14 +81,15 @@ CREATE TABLE usage.became_final (
   )
 );
 
--- Zeros that were loaded and withdrawn: the key had lost the workspace, or a later response came without proof of access.
+-- Zeros that were loaded and invalidated: the key had lost the workspace, or a later response came without proof of
+-- access.
 CREATE TABLE usage.withdrawal (
   scope_id integer NOT NULL CONSTRAINT withdrawal_scope_id_fkey REFERENCES usage.scope,
   period_start timestamptz NOT NULL,
   period_end timestamptz NOT NULL,
   -- Whether they were shown as final.
   final boolean NOT NULL,
-  -- As in usage.became_final, whose row this one replaces. Null where there was none.
+  -- The same as in usage.became_final, whose row this one replaces. Null: there was no such row.
   final_at timestamptz,
   invalidated_at timestamptz NOT NULL,
   CONSTRAINT withdrawal_pkey PRIMARY KEY (scope_id, period_start, invalidated_at),

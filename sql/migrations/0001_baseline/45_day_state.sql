@@ -1,17 +1,17 @@
--- How the time of each scope stands: loaded, final, failed, unverified. It is stored, because planner, views, pages and
--- closes ask for it all the time, and years of a thousand workspaces have millions of days. One row a scope; time that
--- no set of a row holds is missing. What depends on the present instant or on the source (which days are expected,
--- which the server does not support) is not in it: usage.day_cell and usage.hour_cell add that.
+-- The state of each scope's time: loaded, final, failed, unverified. It is stored, because planner, views, pages and
+-- closes read it all the time, and years of a thousand workspaces have millions of days. One row a scope; time in no
+-- set of a row is missing. State that depends on the present instant or on the source (expected days, days that the
+-- server does not support) is not in it: usage.day_cell and usage.hour_cell add that.
 --
 -- usage.keep_state decides it from coverage and failures alone. Triggers call it in the transaction of every change of
--- these, so no writer can forget it. usage.state_by_rules says the same rules plainly, bucket by bucket
+-- these, so no writer can forget it. usage.state_by_rules has the same rules in a plain form, bucket by bucket
 -- (sql/reporting/07_state_oracle.sql).
 
--- Of a scope of days, weeks, months or years. All of these begin and end on UTC days.
+-- The state of a scope of days, weeks, months or years. All of these begin and end on UTC days.
 CREATE TABLE usage.day_state (
   scope_id integer CONSTRAINT day_state_pkey PRIMARY KEY CONSTRAINT day_state_scope_id_fkey
     REFERENCES usage.scope ON DELETE CASCADE,
-  -- Has a figure, which a failure since then leaves as it was.
+  -- Days with a figure, which a later failure leaves as it was.
   loaded datemultirange NOT NULL,
   -- Loaded, final, and nothing failed since.
   final datemultirange NOT NULL,
@@ -21,7 +21,7 @@ CREATE TABLE usage.day_state (
   traced datemultirange NOT NULL
 ) WITH (fillfactor = 50);
 
--- Of a scope of hours.
+-- The state of a scope of hours.
 CREATE TABLE usage.hour_state (
   scope_id integer CONSTRAINT hour_state_pkey PRIMARY KEY CONSTRAINT hour_state_scope_id_fkey
     REFERENCES usage.scope ON DELETE CASCADE,
@@ -29,7 +29,7 @@ CREATE TABLE usage.hour_state (
   final tstzmultirange NOT NULL,
   failed tstzmultirange NOT NULL,
   unverified tstzmultirange NOT NULL,
-  -- Days of which all 24 hours are loaded, and those of which all were loaded as final: they may stand in for a day.
+  -- Days whose 24 hours are all loaded, and days whose 24 hours were all loaded as final: their hours may fill the day.
   whole_days datemultirange NOT NULL,
   whole_final_days datemultirange NOT NULL,
   -- Days with an hour that has traces.
@@ -64,12 +64,12 @@ CREATE FUNCTION usage.touched_days(parts tstzmultirange) RETURNS datemultirange
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN isempty(parts) THEN '{}' ELSE usage.days_of_parts(parts) END;
 
--- Decides the state of scopes anew and stores it where it is another one. The lock makes writers of one scope wait for
--- each other: each then sees what the others have committed.
+-- Computes the state of scopes and stores it if it has changed. The lock makes writers of one scope wait for each
+-- other: each then sees what the others have committed.
 CREATE FUNCTION usage.keep_state(scopes integer[]) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
--- Planning anew for each call takes twice as long as the call.
+-- Planning each call again takes twice as long as the call.
 SET plan_cache_mode = force_generic_plan
 AS $$
 BEGIN
@@ -137,8 +137,9 @@ END
 $$;
 REVOKE ALL ON FUNCTION usage.keep_state (integer[]) FROM public;
 
--- Who says it and when (fetch_number, fetched_at) and the time of the next attempt decide nothing. What a workspace has
--- used may have changed with its coverage: its charges of these months are due (usage.charge_due).
+-- Runs for coverage and failures. A change of fetch_number, fetched_at or the time of the next attempt changes no
+-- state. The usage of a workspace may have changed with its coverage: its charges of these months are due
+-- (usage.charge_due).
 CREATE FUNCTION usage.state_follows() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -184,7 +185,7 @@ BEGIN
     date_trunc('month', t.period_start AT TIME ZONE 'UTC'),
     (t.period_end AT TIME ZONE 'UTC') - interval '1 microsecond', interval '1 month'
   ) month
-  -- Of a workspace that is asked about no more, whatever is loaded makes days expected (usage.required_workspace).
+  -- For a workspace that is no longer requested, anything loaded makes days expected (usage.required_workspace).
   CROSS JOIN LATERAL (
     SELECT w.unlisted_since IS NOT NULL OR NOT usage.is_configured(o.workspace_ids, e.external_id) AS is_requested_no_more
   ) n
@@ -195,7 +196,7 @@ END
 $$;
 REVOKE ALL ON FUNCTION usage.state_follows () FROM public;
 
--- A trigger of rows that changed may have one kind of change only.
+-- A trigger with transition tables may have one kind of change only.
 CREATE TRIGGER coverage_inserted AFTER INSERT ON usage.coverage
   REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.state_follows();
 CREATE TRIGGER coverage_updated AFTER UPDATE ON usage.coverage

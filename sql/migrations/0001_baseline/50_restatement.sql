@@ -14,8 +14,8 @@ CREATE TABLE usage.restatement (
 );
 CREATE INDEX restatement_time ON usage.restatement (restated_at);
 
--- How late counts of traces changed: changes found by a response whose predecessor came after the bucket's end already,
--- by their age at most. Before they are final, counts leave no other history.
+-- How late counts of traces changed: changes of buckets that had ended before the previous response, by their greatest
+-- possible age. Before they are final, counts leave no other history.
 CREATE TABLE usage.late_change (
   source_id smallint NOT NULL CONSTRAINT late_change_source_id_fkey REFERENCES usage.source,
   observed_on date NOT NULL,
@@ -32,9 +32,9 @@ CREATE TABLE usage.late_change (
   CONSTRAINT late_change_age_range CHECK (age_hours > 0)
 );
 
--- The instant of a load, with which it stamps what it makes final and restates. The lock table of Postgres says which
+-- The instant of a load, which marks its final time and its restatements. The lock table of Postgres shows which
 -- instants are drawn and not yet committed. The lock comes before the instant is drawn, so that no instant is ever
--- earlier than a lock that nobody can see yet. It ends with the transaction, whatever becomes of the load.
+-- earlier than a lock that nobody can see yet. The lock ends with the transaction, committed or not.
 CREATE FUNCTION usage.load_instant() RETURNS timestamptz
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -54,14 +54,14 @@ BEGIN
 END
 $$;
 
--- Every load that stamps an instant before this one has ended, and no load will stamp one any more. So what was stored
--- as final at an instant before it never changes. Whole seconds, as in the locks of usage.load_instant.
+-- Every load that uses an instant before this one has ended, and no load will use one in the future. So the figures
+-- stored as final at an instant before it never change. Whole seconds, as in the locks of usage.load_instant.
 CREATE FUNCTION usage.as_of_limit() RETURNS timestamptz
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-  -- Before it looks at the locks: a load that takes one afterwards draws a later instant than this.
+  -- Drawn before the locks are read: a load that takes a lock afterwards draws a later instant than this.
   until timestamptz := clock_timestamp();
   oldest bigint := (
     SELECT min(objid::bigint)

@@ -1,32 +1,31 @@
--- What was compared with the platform's export and totals, and what differs.
+-- Comparisons with the platform's export and totals, and the differences.
 
--- What is stored and differs from another figure of the platform. One row a key: found again, it is the same row. Usage
--- with several measures may differ in each of them.
+-- Stored figures that differ from another figure of the platform. One row a key: a difference that is found again is
+-- the same row. Usage with several measures may differ in each of them.
 CREATE TABLE usage.difference (
   scope_id integer NOT NULL CONSTRAINT difference_scope_id_fkey REFERENCES usage.scope,
-  -- Export: a record, and the platform's CSV export. The others are totals. Stride_total: days, and a coarser window of
-  -- theirs. Grouping_total: a dimension's day, and the workspace's. Provider_total: days, and the billing provider's
-  -- total. Tier_total: the short-lived traces are not what all less the long-lived leave. Tier_exceeds: a tier has more
-  -- traces than all tiers.
+  -- Export: a record, compared with the platform's CSV export. The others are totals. Stride_total: days, compared with
+  -- a coarser window. Grouping_total: a dimension's day, compared with the workspace's. Provider_total: days, compared
+  -- with the billing provider's total. Tier_total: the short-lived traces are not all traces less the long-lived ones.
+  -- Tier_exceeds: a tier has more traces than all tiers.
   compared_with text NOT NULL,
-  -- Of an export the bucket; of a total the day where the mismatching one was found, else the part of time whose total
-  -- differs.
+  -- For an export, the bucket. For a total, the day on which the difference was found, or else the time of the total.
   period_start timestamptz NOT NULL,
   period_end timestamptz NOT NULL,
   -- The platform's id: an id that only the other figure has need not be stored. Empty for grouping totals.
   external_id text NOT NULL,
   measure text NOT NULL DEFAULT 'traces',
-  -- Of an export what differs; of a total the same as compared_with.
+  -- For an export, the kind of difference. For a total, the same as compared_with.
   kind text NOT NULL,
   stored_traces bigint,
   other_traces bigint,
   -- The export's name (name_differs) or end of the bucket (bucket_end_differs).
   export_says text,
   -- Open: to be fetched again. Platform_disagrees: fetched again, and the platform's two responses still differ.
-  -- Unattributed: asked twice, the workspace has more than the dimension names. Shown, and no fault of anybody's.
-  -- Repaired: fetched again, and they agree. Closed: gone by itself. Withdrawn: fetched again, and the second look
-  -- agrees with what was stored: nothing was changed. Not_configured: its workspace is no longer read. Hours_dropped:
-  -- its hour is no longer kept. Nothing can check these again.
+  -- Unattributed: requested twice, the workspace has more than the ids of the dimension; shown, but not a failure.
+  -- Repaired: fetched again, and they agree. Closed: a later check did not find it. Withdrawn: fetched again, the
+  -- second response agrees with the stored count, and nothing was changed. Not_configured: its workspace is no longer
+  -- read. Hours_dropped: its hour is no longer kept. Nothing can check these again.
   state text NOT NULL DEFAULT 'open',
   fetch_number bigint NOT NULL,
   -- Time of the request with that number: a later load was requested after this export.
@@ -55,7 +54,7 @@ CREATE TABLE usage.difference (
       'open', 'platform_disagrees', 'unattributed', 'repaired', 'closed', 'withdrawn', 'not_configured', 'hours_dropped'
     )
   ),
-  -- A total is asked for twice before it is kept as a difference. Only a dimension attributes usage.
+  -- A total is requested twice before it is kept as a difference. Only a dimension attributes usage.
   CONSTRAINT difference_state_of_totals CHECK (
     CASE compared_with
       WHEN 'export' THEN state <> 'unattributed'
@@ -73,12 +72,12 @@ CREATE INDEX difference_newest
   ON usage.difference (found_at DESC, scope_id, compared_with, period_start, period_end, external_id)
     WHERE state <> 'unattributed';
 
--- Which parts of time a whole export was last compared with, without a difference left. A restatement ends it.
+-- Parts of time that a complete export was last compared with, without a remaining difference. A restatement ends it.
 CREATE TABLE usage.reconciled (
   scope_id integer NOT NULL CONSTRAINT reconciled_scope_id_fkey REFERENCES usage.scope,
   period_start timestamptz NOT NULL,
   period_end timestamptz NOT NULL,
-  -- Of the export.
+  -- The fetch number of the export.
   fetch_number bigint NOT NULL,
   reconciled_at timestamptz NOT NULL,
   CONSTRAINT reconciled_pkey PRIMARY KEY (scope_id, period_start),
@@ -90,7 +89,7 @@ CREATE TABLE usage.reconciled (
 );
 
 -- Parts of time whose control total equalled the sum of the stored days, by id. The newest total counts. A row may be
--- what is left of its total's time beside newer ones.
+-- the part of its total's time that no newer total covers.
 CREATE TABLE usage.matched_total (
   scope_id integer NOT NULL CONSTRAINT matched_total_scope_id_fkey REFERENCES usage.scope,
   period_start timestamptz NOT NULL,
@@ -98,7 +97,7 @@ CREATE TABLE usage.matched_total (
   -- The time of the whole total: a change of any day in it ends the proof of all of them.
   total_start timestamptz NOT NULL,
   total_end timestamptz NOT NULL,
-  -- Of the request for the total.
+  -- The fetch number of the request for the total.
   fetch_number bigint NOT NULL,
   matched_at timestamptz NOT NULL,
   CONSTRAINT matched_total_pkey PRIMARY KEY (scope_id, period_start),
@@ -110,22 +109,21 @@ CREATE TABLE usage.matched_total (
   )
 );
 
--- When totals were checked. What a check proved and found is kept in usage.day_proof, in usage.difference and with its
--- run.
+-- When totals were checked. The results of a check are in usage.day_proof, in usage.difference and with its run.
 CREATE TABLE usage.control_check (
   source_id smallint NOT NULL CONSTRAINT control_check_source_id_fkey REFERENCES usage.source,
   checked_at timestamptz NOT NULL DEFAULT now(),
-  -- Windows that could not be asked for.
+  -- Windows that could not be requested.
   failures integer NOT NULL,
   CONSTRAINT control_check_pkey PRIMARY KEY (source_id, checked_at)
 );
 
--- When the days of each day scope were proved: compared with a whole export, and part of a total that the stored days
--- equal; -infinity where that does not prove them. From each of `starts` to the next one, all days are alike. No day
--- with a difference left is proved, from the export or from a total. What a dimension does not attribute is no
--- difference, and the billing provider's total of a month says nothing about one of its days.
+-- When the days of each day scope were proved: compared with a complete export, and part of a total that the stored
+-- days equal; -infinity if that does not prove them. From each of `starts` to the next one, all days are alike. No day
+-- with a remaining difference from the export or a total is proved. Usage that a dimension does not attribute is no
+-- difference, and the billing provider's total of a month proves none of its days.
 --
--- Only final time is compared and totalled, and what takes finality away takes these rows away too. A row exists once
+-- Only final time is compared and totalled, and a change that ends finality also removes these rows. A row exists once
 -- something was compared. Modules that write proof or differences keep it (usage.keep_proof), in the same transaction.
 CREATE TABLE usage.day_proof (
   scope_id integer CONSTRAINT day_proof_pkey PRIMARY KEY CONSTRAINT day_proof_scope_id_fkey
@@ -135,10 +133,10 @@ CREATE TABLE usage.day_proof (
   matched_at timestamptz[] NOT NULL,
   -- The later of both.
   proved_at timestamptz[] NOT NULL,
-  -- Compared with a whole export, and part of a total that was compared, whatever came of it.
+  -- Compared with a complete export, and part of a total that was compared, whatever the result.
   compared datemultirange NOT NULL,
   totalled datemultirange NOT NULL,
-  -- Days with a difference left: these are not proved.
+  -- Days with a remaining difference: these are not proved.
   differing datemultirange NOT NULL,
   CONSTRAINT day_proof_alike CHECK (
     cardinality(starts) = cardinality(reconciled_at) AND cardinality(starts) = cardinality(matched_at)
@@ -146,10 +144,10 @@ CREATE TABLE usage.day_proof (
   )
 );
 
--- What usage.day_proof has to hold of these scopes. Parts of one kind of proof do not overlap. So their instants, added
--- where a part begins and subtracted where it ends, come to the one that holds.
+-- The rows that usage.day_proof must hold for these scopes. Parts of one kind of proof do not overlap. So a running sum
+-- of their instants, added where a part begins and subtracted where it ends, gives the instant that is valid.
 CREATE FUNCTION usage.proof_of(scopes integer[]) RETURNS SETOF usage.day_proof
--- Without SET: so it is planned as a part of the statement that calls it.
+-- Without SET, so that it is planned as a part of the statement that calls it.
 LANGUAGE sql STABLE
 AS $$
   SELECT scope_id, array_agg(day ORDER BY day) AS starts, array_agg(reconciled_at ORDER BY day) AS reconciled_at,
@@ -199,7 +197,7 @@ AS $$
 $$;
 REVOKE ALL ON FUNCTION usage.proof_of (integer[]) FROM public;
 
--- Stores the proof of scopes anew. Null: of none.
+-- Computes and stores the proof of scopes.
 CREATE FUNCTION usage.keep_proof(scopes integer[]) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

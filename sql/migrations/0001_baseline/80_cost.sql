@@ -1,7 +1,7 @@
 -- Prices, closed months with what they cost, and the bill's other side.
 
--- What is priced. An integer stands for its name, so that prices of one SKU can exclude each other without an
--- extension. A SKU has one measure, so that a quantity of it always counts the same thing.
+-- SKUs: what can have a price. An integer replaces the name, so that prices of one SKU can exclude each other without
+-- an extension. A SKU has one measure, so that a quantity of it always counts the same thing.
 CREATE TABLE usage.sku (
   sku_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT sku_pkey PRIMARY KEY,
   name text NOT NULL CONSTRAINT sku_name_key UNIQUE,
@@ -20,18 +20,19 @@ CREATE TABLE usage.sku (
 CREATE TABLE usage.price (
   price_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT price_pkey PRIMARY KEY,
   sku_id integer NOT NULL CONSTRAINT price_sku_id_fkey REFERENCES usage.sku,
-  -- Null: of every source.
+  -- Null: the price is for every source.
   source_id smallint CONSTRAINT price_source_id_fkey REFERENCES usage.source,
-  -- Null: of every workspace.
+  -- Null: the price is for every workspace.
   workspace_id integer CONSTRAINT price_workspace_id_fkey REFERENCES usage.workspace,
-  -- So many digits that its product with any bigint fits numeric(38, 10): the widest that BI tools and Parquet take.
+  -- With this many digits its product with any bigint fits numeric(38, 10), the widest type that BI tools and Parquet
+  -- take.
   unit_price numeric(18, 10) NOT NULL,
   -- ISO 4217.
   currency text NOT NULL,
   valid_from date NOT NULL,
-  -- Not included; null: until further notice.
+  -- Not included. Null: no end is known.
   valid_to date,
-  -- Whose usage of the month is counted for volume tiers: that of each source, or of each workspace by itself.
+  -- Usage of the month that fills the volume tiers: that of each source, or of each workspace separately.
   counted_over text NOT NULL DEFAULT 'source',
   imported_at timestamptz NOT NULL DEFAULT now(),
   CONSTRAINT price_unit_price_range CHECK (unit_price >= 0),
@@ -39,7 +40,7 @@ CREATE TABLE usage.price (
   CONSTRAINT price_validity_order CHECK (valid_from < valid_to),
   CONSTRAINT price_workspace_of_source CHECK (workspace_id IS NULL OR source_id IS NOT NULL),
   CONSTRAINT price_counted_over_known CHECK (counted_over IN ('source', 'workspace')),
-  -- A range of one integer stands for equality; 0, which no identity is, for null.
+  -- A range of one integer replaces equality. 0 replaces null, since no identity is 0.
   CONSTRAINT price_no_overlap EXCLUDE USING gist (
     int4range(sku_id, sku_id, '[]') WITH &&,
     int4range(coalesce(source_id, 0), coalesce(source_id, 0), '[]') WITH &&,
@@ -60,8 +61,8 @@ CREATE TABLE usage.price_tier (
   CONSTRAINT price_tier_unit_price_range CHECK (unit_price >= 0)
 );
 
--- A period that was closed, with its totals of then: a calendar month, or another billing period. Never changed: what
--- comes later is an adjustment beside it.
+-- A period that was closed, with its totals at that time: a calendar month, or another billing period. A row never
+-- changes: later changes are adjustments.
 CREATE TABLE usage.close (
   close_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT close_pkey PRIMARY KEY,
   source_id smallint NOT NULL CONSTRAINT close_source_id_fkey REFERENCES usage.source,
@@ -74,11 +75,12 @@ CREATE TABLE usage.close (
       THEN period_start END
   ) STORED,
   closed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  -- The USAGE_SETTLE_AFTER it was made with.
+  -- The USAGE_SETTLE_AFTER of that time.
   settle_after_seconds bigint NOT NULL,
-  -- Days x scopes on which the platform contradicted itself, closed all the same because somebody said so.
+  -- Days x scopes on which the platform contradicted itself, closed anyway because somebody accepted them.
   accepted_disagreements integer NOT NULL,
-  -- When the costs of a month were closed. Null: it was closed without costs, and has none until somebody closes them.
+  -- When the costs of a month were closed. Null: the month was closed without costs, and has no costs until somebody
+  -- closes them.
   costs_closed_at timestamptz,
   CONSTRAINT close_once UNIQUE (source_id, period_start, period_end),
   CONSTRAINT close_order CHECK (period_start < period_end),
@@ -86,16 +88,16 @@ CREATE TABLE usage.close (
   CONSTRAINT close_settle_after_range CHECK (settle_after_seconds >= 0)
 );
 
--- Which workspaces a close is about.
+-- The workspaces that a close covers.
 CREATE TABLE usage.closed_workspace (
   close_id integer NOT NULL CONSTRAINT closed_workspace_close_id_fkey REFERENCES usage.close,
   workspace_id integer NOT NULL CONSTRAINT closed_workspace_workspace_id_fkey REFERENCES usage.workspace,
-  -- Left out by whoever closed the period: its totals are not in the close.
+  -- Left out by the person who closed the period: its totals are not in the close.
   is_left_out boolean NOT NULL,
   CONSTRAINT closed_workspace_pkey PRIMARY KEY (close_id, workspace_id)
 );
 
--- By day scope and entity. No row: no traces.
+-- The totals of a close, by day scope and entity. An entity without a row has no traces.
 CREATE TABLE usage.closed_total (
   close_id integer NOT NULL CONSTRAINT closed_total_close_id_fkey REFERENCES usage.close,
   series_id integer NOT NULL CONSTRAINT closed_total_series_id_fkey REFERENCES usage.series,
@@ -113,7 +115,7 @@ CREATE TABLE usage.closed_charge (
   workspace_id integer NOT NULL CONSTRAINT closed_charge_workspace_id_fkey REFERENCES usage.workspace,
   sku text NOT NULL,
   measure text NOT NULL DEFAULT 'traces',
-  -- Number of the imported price, which may be gone since. Numbers are not given twice.
+  -- Number of the imported price, which may no longer exist. Numbers are not reused.
   price_id integer NOT NULL,
   -- 0: the price had no volume tiers.
   tier integer NOT NULL,
@@ -126,11 +128,11 @@ CREATE TABLE usage.closed_charge (
   CONSTRAINT closed_charge_quantity_range CHECK (quantity > 0)
 );
 CREATE INDEX closed_charge_by_day ON usage.closed_charge (usage_date, workspace_id);
--- Which measures it has (usage.priced_meter).
+-- The measures of closed charges (usage.priced_meter).
 CREATE INDEX closed_charge_by_measure ON usage.closed_charge (measure);
 
--- What was corrected in a month that is itself closed: changes of earlier closed months, in the month in which they
--- were shown. Later changes are corrections of a later month, so the rows of this one stay.
+-- Corrections in a month that is itself closed: changes of earlier closed months, in the month in which they were
+-- shown. Later changes are corrections of a later month, so the rows of this one stay.
 CREATE TABLE usage.closed_correction (
   -- The close of the month that shows the correction.
   close_id integer NOT NULL CONSTRAINT closed_correction_close_id_fkey REFERENCES usage.close,
@@ -151,8 +153,9 @@ CREATE TABLE usage.closed_correction (
   CONSTRAINT closed_correction_quantity_nonzero CHECK (quantity <> 0)
 );
 
--- What the billing provider holds by month, metric and workspace. It is a second system, counted apart from the usage
--- that is loaded, so it proves nothing about a day. It is kept as it was read, also where nothing here is like it.
+-- Totals of the billing provider by month, metric and workspace. It is a second system, which counts separately from
+-- the loaded usage, so it proves nothing about a day. A total is kept as it was read, even if no stored figure matches
+-- it.
 CREATE TABLE usage.provider_total (
   source_id smallint NOT NULL CONSTRAINT provider_total_source_id_fkey REFERENCES usage.source,
   month_start date NOT NULL,
@@ -161,7 +164,7 @@ CREATE TABLE usage.provider_total (
   -- The platform's id of a workspace, which need not be known here. Empty: all workspaces.
   workspace text NOT NULL,
   metric_name text,
-  -- Null: a metric that nothing is compared with.
+  -- Null: a metric that is not compared.
   meter text,
   -- Null: unknown, which is not zero.
   value numeric,
@@ -184,7 +187,7 @@ CREATE TABLE usage.provider_total (
   CONSTRAINT provider_total_compared_when CHECK ((outcome IN ('equal', 'differs')) = (stored_traces IS NOT NULL))
 );
 
--- Parts of the bill that were asked for. Refusal: what the server responded in place of it; null where it responded.
+-- Parts of the bill that were requested. Refusal: the server's response if it refused; null if it responded.
 CREATE TABLE usage.bill_part (
   source_id smallint NOT NULL CONSTRAINT bill_part_source_id_fkey REFERENCES usage.source,
   part text NOT NULL,
@@ -196,7 +199,7 @@ CREATE TABLE usage.bill_part (
   )
 );
 
--- Limits of usage that the platform enforces, as they were read last. A whole response replaces them.
+-- Usage limits that the platform enforces, as they were last read. A whole response replaces them.
 CREATE TABLE usage.usage_limit (
   source_id smallint NOT NULL CONSTRAINT usage_limit_source_id_fkey REFERENCES usage.source,
   -- The platform's id of a workspace, which need not be known here. Empty: of the organization.
@@ -212,15 +215,15 @@ CREATE TABLE usage.usage_limit (
   CONSTRAINT usage_limit_value_range CHECK (limit_value >= 0)
 );
 
--- Billing periods of the organization, by the instant at which each ends: that is all the platform tells. A period
--- begins where the one before it ended, if that was read while it was under way.
+-- Billing periods of the organization, by the instant at which each ends: the platform reports nothing else. A period
+-- begins where the one before it ended, if that one was read while it was current.
 CREATE TABLE usage.billing_period (
   source_id smallint NOT NULL CONSTRAINT billing_period_source_id_fkey REFERENCES usage.source,
   ends_at timestamptz NOT NULL,
   plan_tier text,
   plan_started_at timestamptz,
   plan_ends_at timestamptz,
-  -- The last time that it was the one under way.
+  -- The last time that the period was the current one.
   read_at timestamptz NOT NULL,
   CONSTRAINT billing_period_pkey PRIMARY KEY (source_id, ends_at)
 );

@@ -1,6 +1,6 @@
--- What usage costs by day, stored in the transaction of every change that it follows from: usage, how it is loaded,
--- prices, closes. sql/reporting/76_charge.sql says the rules. No foreign keys: both tables are derived, and recomputed
--- whole.
+-- The cost of usage by day, stored in the transaction of every change that it follows from: usage, how it is loaded,
+-- prices, closes. sql/reporting/76_charge.sql has the rules. No foreign keys: both tables are derived, and recomputed
+-- as a whole.
 
 -- Usage as it is stored today, at today's prices, in closed months too.
 CREATE TABLE usage.charge (
@@ -10,7 +10,7 @@ CREATE TABLE usage.charge (
   workspace_id integer NOT NULL,
   sku text NOT NULL,
   measure text NOT NULL,
-  -- The month was closed with the costs of this workspace: readers see usage.closed_charge in place of this.
+  -- The month was closed with the costs of this workspace: readers see usage.closed_charge instead.
   is_closed boolean NOT NULL,
   -- 0: the price has no volume tiers.
   tier integer NOT NULL,
@@ -38,8 +38,8 @@ CREATE TABLE usage.later_charge PARTITION OF usage.charge FOR VALUES IN (true) W
   autovacuum_analyze_scale_factor = 0.02
 );
 
--- What readers see of a day, all volume tiers together (usage.booked_charge): what ids and owners divide. They join it
--- by day, and would add up the charges of years to find those of a few days.
+-- The charges of a day that readers see, all volume tiers together (usage.booked_charge): ids and owners divide them.
+-- They are joined by day; otherwise the charges of years would be added up to find those of a few days.
 CREATE TABLE usage.charge_day (
   source_id smallint NOT NULL,
   month_start date NOT NULL,
@@ -47,14 +47,14 @@ CREATE TABLE usage.charge_day (
   workspace_id integer NOT NULL,
   sku text NOT NULL,
   measure text NOT NULL,
-  -- As the month was closed.
+  -- The charge is that of the month's close.
   is_closed boolean NOT NULL,
   currency text NOT NULL,
   quantity numeric NOT NULL,
   cost numeric(38, 10) NOT NULL,
-  -- Null: a volume tier begins within the day, so no one price is that of all its quantity.
+  -- Null: a volume tier begins within the day, so its quantity has more than one price.
   unit_price numeric(18, 10),
-  -- What the workspace has now: of a closed day that may be another quantity.
+  -- The workspace's quantity today, which on a closed day may differ.
   quantity_now numeric NOT NULL,
   is_final boolean NOT NULL,
   coverage_status text NOT NULL,
@@ -66,10 +66,10 @@ CREATE TABLE usage.charge_day (
 );
 CREATE INDEX charge_day_by_month ON usage.charge_day (source_id, month_start, workspace_id);
 
--- What is to be recomputed before the transaction ends. Nobody else ever sees a row. One row for each month that a
+-- Charges to recompute before the transaction ends. Nobody else ever sees a row. One row for each month that a
 -- statement changes, not for each workspace: at the end each row runs a trigger.
 CREATE TABLE usage.charge_due (
-  -- Null: of every source.
+  -- Null: every source.
   source_id smallint,
   -- Null: every month.
   month_start date,
@@ -125,8 +125,8 @@ REVOKE ALL ON FUNCTION usage.recompute_due_charges () FROM public;
 CREATE CONSTRAINT TRIGGER charges_follow AFTER INSERT ON usage.charge_due
   DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION usage.recompute_due_charges();
 
--- Notes that all charges of a month of a source are due. Null: every month; of every source. Modules that write what
--- charges follow from call it in the transaction of the change (src/core/store/months/charges.ts); coverage and failures note
+-- Marks all charges of a month of a source as due. Null: every month, or every source. Modules that write what charges
+-- follow from call it in the transaction of the change (src/core/store/months/charges.ts); coverage and failures mark
 -- theirs themselves (usage.state_follows). `doctor --state` finds what somebody changed by hand.
 CREATE FUNCTION usage.charges_due(source smallint, month date) RETURNS void
 LANGUAGE sql SECURITY DEFINER

@@ -1,14 +1,14 @@
--- Who pays: the rules of the owner file that was applied last, as people wrote them. They name the platform's ids as
--- texts, so that a rule may come before what it is about, and stays when that is forgotten.
+-- The rules of the owner file that was applied last, as people wrote them: they decide who pays. They name the
+-- platform's ids as texts, so that a rule may exist before its id does, and stays when the id is forgotten.
 
--- The file itself, so that it can be given back as it was. No row: no file is applied, and nothing has an owner.
+-- The file itself, so that it can be exported as it was. No row: no file is applied, and nothing has an owner.
 CREATE TABLE usage.owner_file (
   is_only boolean NOT NULL DEFAULT true CONSTRAINT owner_file_pkey PRIMARY KEY,
   content text NOT NULL,
   -- The dimension whose ids divide the traces of a workspace.
   divide_by text NOT NULL,
   applied_at timestamptz NOT NULL DEFAULT now(),
-  -- When a file was applied whose budgets are others than those before.
+  -- When a file with other budgets than before was applied.
   budgets_changed_at timestamptz NOT NULL DEFAULT now(),
   CONSTRAINT owner_file_one CHECK (is_only),
   CONSTRAINT owner_file_divide_by_known CHECK (divide_by IN ('project', 'user', 'api_key'))
@@ -18,13 +18,13 @@ CREATE TABLE usage.owner_file (
 CREATE TABLE usage.owner_rule (
   -- Its place in the file.
   rule_number integer NOT NULL CONSTRAINT owner_rule_pkey PRIMARY KEY,
-  -- Where it stands in the file.
+  -- Its line in the file.
   line integer NOT NULL,
-  -- Null: of every source, of every workspace.
+  -- Null: the rule is for every source, or every workspace.
   source text,
   workspace text,
-  -- What it is about: one id of a dimension, names like a pattern in which * stands for any text, or a tag, of one
-  -- value or of any. Null: everything there.
+  -- The rule matches one id of a dimension, names like a pattern in which * is any text, or a tag with one value or
+  -- any. Null: everything there.
   dimension text,
   external_id text,
   name_pattern text,
@@ -38,7 +38,8 @@ CREATE TABLE usage.owner_rule (
   CONSTRAINT owner_rule_validity CHECK (NOT isempty(valid))
 );
 
--- Who pays which share of what a rule matches. The shares of a rule add up to 1: apply refuses others, with their line.
+-- The owners of a rule's matches, and their shares. The shares of a rule add up to 1: apply refuses others, with their
+-- line.
 CREATE TABLE usage.owner_share (
   rule_number integer NOT NULL CONSTRAINT owner_share_rule_number_fkey REFERENCES usage.owner_rule ON DELETE CASCADE,
   -- Null: the value of the rule's tag.
@@ -51,22 +52,22 @@ CREATE TABLE usage.owner_share (
   CONSTRAINT owner_share_once UNIQUE NULLS NOT DISTINCT (rule_number, owner, cost_center)
 );
 
--- What somebody may use in a calendar month, or in a billing period of a source, from the same file: an owner, a
--- workspace, a project, or everything.
+-- Budgets for a calendar month, or for a billing period of a source, from the same file: for an owner, a workspace, a
+-- project, or everything.
 CREATE TABLE usage.budget (
   -- Its place in the file.
   budget_number integer NOT NULL CONSTRAINT budget_pkey PRIMARY KEY,
   line integer NOT NULL,
-  -- Null: of every source.
+  -- Null: every source.
   source text,
-  -- Whose it is. All null: of everything.
+  -- The budget is for one of these. All null: for everything.
   owner text,
   workspace text,
   project text,
   -- ISO 4217; null: traces.
   currency text,
   amount numeric(28, 10) NOT NULL,
-  -- Per cents of the amount at which it is warned of.
+  -- Percentages of the amount at which a warning is sent.
   warn_at integer[] NOT NULL,
   per text NOT NULL DEFAULT 'month',
   CONSTRAINT budget_of_one CHECK (num_nonnulls(owner, workspace, project) <= 1),
@@ -76,17 +77,17 @@ CREATE TABLE usage.budget (
   CONSTRAINT budget_per_source CHECK (per = 'month' OR source IS NOT NULL)
 );
 
--- Which incidents are sent to whom, from the same file. The named setting holds the address or key, so no secret is
+-- Routes of incidents to receivers, from the same file. The named setting holds the address or key, so no secret is
 -- here.
 CREATE TABLE usage.route (
   name text NOT NULL CONSTRAINT route_pkey PRIMARY KEY,
   line integer NOT NULL,
   type text NOT NULL,
   setting text NOT NULL,
-  -- Of mail.
+  -- For mail only.
   sender text,
   recipients text[] NOT NULL,
-  -- What it takes. Null: incidents of every owner and of none; every kind; every severity.
+  -- Incidents that the route gets. Null: with every owner or without one; of every kind; of every severity.
   owners text[],
   kinds text[],
   severities text[],

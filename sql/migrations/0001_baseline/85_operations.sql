@@ -1,6 +1,6 @@
 -- Alerts, orders of operators, and ended sessions of the pages.
 
--- How sending to a route goes, by source. The row of a route that no file names any longer is removed with its
+-- The state of sending to a route, by source. The row of a route that no file names any longer is removed with its
 -- notifications.
 CREATE TABLE usage.route_state (
   source_id smallint NOT NULL CONSTRAINT route_state_source_id_fkey REFERENCES usage.source,
@@ -22,7 +22,7 @@ CREATE TABLE usage.route_state (
   CONSTRAINT route_state_waits_after_failure CHECK (next_try_at IS NULL OR failures > 0)
 );
 
--- The incidents that each route was notified of, so that it hears of each beginning, growth and end once.
+-- The incidents that each route was notified of, so that it gets each beginning, growth and end once.
 CREATE TABLE usage.notification (
   source_id smallint NOT NULL,
   route text NOT NULL,
@@ -30,7 +30,7 @@ CREATE TABLE usage.notification (
   -- Empty: the incident belongs to no owner.
   owner text NOT NULL,
   -- How far the incident had grown in the last message that arrived: how many there were, and the newest of them (a
-  -- restatement's number, or when it was found, in ms). The route is notified again where either grows.
+  -- restatement's number, or when it was found, in ms). The route is notified again if either grows.
   count bigint NOT NULL,
   newest bigint NOT NULL,
   since timestamptz NOT NULL,
@@ -49,9 +49,9 @@ CREATE TABLE usage.notification (
   CONSTRAINT notification_ended_notified CHECK (ended_at IS NULL OR notified_at IS NOT NULL)
 );
 
--- Who did what, and when: one row for each order that a person gave, on a page or by a command. It is written in the
--- transaction of what it records wherever that is one, so that neither stands without the other. Kept for good: it
--- tells years later who closed a month. A forgotten source leaves its rows: the order to forget it is one of them.
+-- Orders that a person gave, on a page or by a command: who, what and when. A row is written in the transaction of what
+-- it records wherever there is one, so that neither exists without the other. Kept for good: it shows years later who
+-- closed a month. A forgotten source leaves its rows: the order to forget it is one of them.
 CREATE TABLE usage.operator_action (
   action_id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT operator_action_pkey PRIMARY KEY,
   at timestamptz NOT NULL DEFAULT clock_timestamp(),
