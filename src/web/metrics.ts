@@ -168,7 +168,7 @@ function storedGauges(registry: Registry) {
     lost: gauge("lost_workspaces", "Workspaces that the key lost access to."),
     withdrawn: gauge(
       "invalidated_zeros",
-      "Zeros (daily figures) that were withdrawn since access to their workspace was lost, and are not loaded again.",
+      "Zeros (daily figures) that were invalidated since access to their workspace was lost, and are not loaded again.",
     ),
     fetches: gauge("fetches_last_hour", "Requests of the last hour, by outcome.", "outcome"),
   };
