@@ -25,7 +25,7 @@ Find a view with list_views, read its columns with describe_view, and send one S
  * Of a client that shows only text to its model: LangChain's adapter and others. Claude Code shows only `structuredContent`. So the
  * text begins with the same rows, but a large result is not sent twice.
  */
-const TEXT_BYTES = 16_000;
+const TEXT_BYTES = 24_000;
 const WITHOUT_CHANGES = { listChanged: false };
 
 export function mcpServer(from: Sources, log: Logger): McpServer {

@@ -34,7 +34,11 @@ const REFUSED: Readonly<Record<string, Refused>> = {
       "SELECT query_to_xml('SELECT * FROM usage.source', true, true, '')",
       /permission denied for schema usage/,
     ],
-    ["SELECT usage.query_as_usage_reader('SELECT 1', 1, 1)", /permission denied for schema usage/],
+    ["SELECT usage.query_as_usage_reader('SELECT 1', 0, 1, 1)", /permission denied for schema usage/],
+    ["TABLE usage.source", /permission denied for schema usage/],
+    ["SELECT schema_to_xml('usage', true, true, '')", /permission denied/],
+    ["SELECT cursor_to_xml('response', 9, true, true, '')", /cannot|active|not exist/],
+    ["SELECT rolpassword FROM pg_authid", /permission denied/],
   ],
   "leaves the role": [
     [RESET_AND_READ, /cannot set parameter "role" within security-definer function/],
@@ -49,7 +53,13 @@ const REFUSED: Readonly<Record<string, Refused>> = {
     ["SET ROLE NONE", /cannot open SET query as cursor/],
     ["RESET ROLE", /cannot open RESET query as cursor/],
     ["SELECT 1; RESET ROLE", /cannot open multi-query plan as cursor/],
+    ["SET SESSION AUTHORIZATION DEFAULT", /as cursor/],
+    ["SET LOCAL ROLE pg_write_all_data", /as cursor/],
+    ["DISCARD ALL", /as cursor/],
     ["COMMIT", /cannot open COMMIT query as cursor/],
+    ["SAVEPOINT x", /as cursor/],
+    ["PREPARE x AS SELECT 1", /as cursor/],
+    ["DECLARE x CURSOR WITH HOLD FOR SELECT 1", /as cursor/],
     ["COMMIT; RESET ROLE; SELECT 1", /cannot open multi-query plan as cursor/],
     ["SELECT 1) AS t; RESET ROLE; SELECT (1", /syntax error/],
   ],
@@ -65,11 +75,29 @@ const REFUSED: Readonly<Record<string, Refused>> = {
       /not allowed in a non-volatile/,
     ],
     ["SELECT lo_create(0)", /read-only transaction/],
+    ["SELECT lo_from_bytea(0, 'x')", /read-only transaction/],
+    [
+      "SELECT nextval(c.oid) FROM pg_class c WHERE relkind = 'S' LIMIT 1",
+      /read-only transaction|permission denied/,
+    ],
+    ["LOCK TABLE reporting.dim_workspace", /as cursor/],
+    [
+      "MERGE INTO usage.source s USING (SELECT 1) q ON true WHEN MATCHED THEN DELETE",
+      /as cursor|permission denied/,
+    ],
+    ["TRUNCATE usage.source", /as cursor/],
+    ["VACUUM", /as cursor/],
+    ["NOTIFY news", /as cursor/],
     ["DO $$ BEGIN END $$", /cannot open DO query as cursor/],
   ],
   "reaches files, programs, other servers or processes": [
     ["SELECT pg_read_file('PG_VERSION')", /permission denied for function pg_read_file/],
     ["SELECT pg_ls_dir('.')", /permission denied for function pg_ls_dir/],
+    ["SELECT pg_read_binary_file('PG_VERSION')", /permission denied/],
+    ["SELECT lo_export(1, '/tmp/x')", /permission denied/],
+    ["SELECT pg_reload_conf()", /permission denied/],
+    ["SELECT pg_switch_wal()", /permission denied/],
+    ["COPY reporting.dim_workspace TO '/tmp/x'", /as cursor/],
     ["SELECT lo_import('/etc/passwd')", /permission denied for function lo_import/],
     ["COPY (SELECT 1) TO PROGRAM 'true'", /cannot open COPY query as cursor/],
     ["SELECT * FROM dblink('dbname=postgres', 'SELECT 1') AS t (one int)", /password .*required/i],
@@ -163,21 +191,65 @@ test("a result is cut after 500 rows or 60 kB, and its cursor leads to the rest"
 });
 
 test("a client that shows text only reads all rows of a large result, which is not sent twice", async () => {
-  const sql = "SELECT n, repeat('x', 100) FROM generate_series(1, 900) n";
+  const sql = "SELECT n, repeat('x', 100) FROM generate_series(1, 1500) n";
   const read: number[] = [];
   let pages = 0;
   for (let cursor: number | null = 0; cursor !== null && pages < 20; pages++) {
     const { text, structured } = await call(operator, "query", { sql, cursor });
     const whole = JSON.stringify(structured);
     expect(whole.length).toBeLessThan(60_500);
-    expect(text.length).toBeLessThan(16_500);
+    expect(text.length).toBeLessThan(24_500);
     const shown = JSON.parse(text);
     read.push(...shown.rows.map(([n]: [number]) => n));
     cursor = shown.next_cursor;
   }
   expect(pages).toBeGreaterThan(5);
-  expect(read).toEqual(Array.from({ length: 900 }, (_, at) => at + 1));
+  expect(read).toEqual(Array.from({ length: 1500 }, (_, at) => at + 1));
 });
+
+test("what no role can be refused is undone with the transaction", async () => {
+  const owner = await connectPlain(bench.url);
+  const heard: string[] = [];
+  owner.on("notification", ({ channel }) => void heard.push(channel));
+  await owner.query("LISTEN news");
+  await rowsOf(operator, "SELECT pg_notify('news', 'x')::text");
+  await rowsOf(
+    operator,
+    "SELECT set_config('work_mem', '1GB', false), set_config('search_path', 'usage', false)",
+  );
+  expect(
+    await rowsOf(operator, "SELECT current_setting('work_mem') AS m, current_setting('search_path') AS p"),
+  ).toEqual([{ m: expect.not.stringContaining("1GB"), p: "reporting, reporting_detail, pg_temp" }]);
+  await owner.query("SELECT 1");
+  expect(heard).toEqual([]);
+});
+
+test("a result without end is cut at once", async () => {
+  for (const sql of [
+    "WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r",
+    "SELECT a.* FROM pg_attribute a, pg_attribute b, pg_attribute c",
+  ]) {
+    const { rows, next_cursor } = await response(operator, "query", { sql });
+    expect(rows.length, sql).toBe(next_cursor);
+  }
+});
+
+test("large sorts, joins and recursions end at the deadline and leave nothing behind", async () => {
+  const owner = await connectPlain(bench.url);
+  const files = "SELECT count(*) AS files FROM pg_ls_tmpdir()";
+  const statements = [
+    "SELECT * FROM generate_series(1, 2000000000) n ORDER BY random()",
+    "SELECT count(*) FROM pg_attribute a, pg_attribute b, pg_attribute c",
+    "WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r",
+  ];
+  const refusals = statements.map((sql) => refusal(operator, "query", { sql }));
+  for (const said of await Promise.all(refusals)) expect(said).toContain("[postgres_slow]");
+  expect((await owner.query(files)).rows).toEqual([{ files: "0" }]);
+  const { rows } = await owner.query(
+    "SELECT count(*) AS busy FROM pg_stat_activity WHERE application_name = 'usage-etl query'",
+  );
+  expect(rows).toEqual([{ busy: "0" }]);
+}, 40_000);
 
 test("a statement ends at its deadline, whatever it sets, and leaves no lock behind", async () => {
   const sql = "SELECT set_config('statement_timeout', '0', false), pg_advisory_lock(4711), pg_sleep(60)";
