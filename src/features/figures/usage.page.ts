@@ -64,8 +64,8 @@ async function reportForFile({ db, query, now, masked }: Context<UsageQuery>): P
   if (requested === undefined || isUnpriced(requested.question) || !requested.question.isLoaded) {
     throw new UsageError({
       code: "usage_missing",
-      message: "There is no source, no price, or no usage of this measure, so there is no response.",
-      next: "`usage-etl status` says what is stored. `usage-etl prices import FILE` enters prices.",
+      message: "There is no source, no price, or no usage of this measure, so there is nothing to show.",
+      next: "`usage-etl status` says what is stored. `usage-etl prices import FILE` imports prices.",
     });
   }
   const message = refusalOf(requested.question);
@@ -158,7 +158,8 @@ function currencyOf(requested: string | undefined, currencies: readonly string[]
   return currencies.find((one) => one === requested) ?? currencies[0];
 }
 
-const NO_PRICE = "No price is stored, so nothing is estimated. `usage-etl prices import FILE` enters prices.";
+const NO_PRICE =
+  "No price is stored, so nothing is estimated. `usage-etl prices import FILE` imports prices.";
 
 function said(text: string): Html {
   return notice("info", prose(text));
