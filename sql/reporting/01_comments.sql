@@ -70,7 +70,8 @@ BEGIN
           '(final).'),
         ('trace_tier',
           'Retention tier of the traces: longlived, or shortlived (all traces less the long-lived ones).'),
-        ('fetched_at', 'When the figures were requested from the platform, by the clock of this database.'),
+        ('fetched_at',
+          'When the figures were requested from the platform, by the clock of this database. Null: not loaded.'),
         ('measure',
           'What the SKU counts: traces (all of them), longlived or shortlived traces; for deployments nodes_executed, '
           'agent_runs or agent_uptime_seconds; for sandboxes lcu or lsu.'),
@@ -92,11 +93,11 @@ BEGIN
         ('is_month_over', 'Whether the calendar month has ended (UTC).'),
         ('closed_at', 'When the period was closed.'),
         ('sku', 'SKU of the imported price.'),
-        ('unit_price', 'The imported unit price.'),
+        ('unit_price', 'Imported price of one unit of measure, in currency.'),
         ('currency', 'ISO 4217 code of the imported price. Never add amounts of different currencies.'),
         ('estimated_cost',
-          'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one '
-          'dimension.'),
+          'Estimate in currency, from imported prices, without taxes and discounts. Adds up within one currency, and '
+          'within one dimension.'),
         ('price_id',
           'Number of the imported price, as in dim_price. The price of a closed month may no longer be there.'),
         ('volume_tier', 'Step of the price that these traces fall into, from 1. 0: the price has no volume tiers.'),

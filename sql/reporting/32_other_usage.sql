@@ -85,13 +85,17 @@ CALL usage.comment_columns('{reporting_detail.dim_resource}',
   'dimension_id',
     'The platform''s id of the resource. (none): the platform gave no id. \(none): an id that is spelled (none).',
   'dimension_name', 'Current name; not unique.',
-  'evaluator_id', 'The platform''s id of the evaluator that the rule runs. Several rules may run the same one.',
+  'evaluator_id',
+    'The platform''s id of the evaluator that the rule runs. Several rules may run the same one. Null: the resource is '
+    'no rule.',
   'evaluator_name', 'Its name in the newest response.',
-  'project_id', 'The platform''s id of the project whose traces the rule evaluates. Null: it evaluates a dataset.',
+  'project_id',
+    'The platform''s id of the project whose traces the rule evaluates. Null: it evaluates a dataset, or is no rule.',
   'project_name', 'Its name in the newest response.',
-  'dataset_id', 'The platform''s id of the dataset that the rule evaluates. Null: it evaluates a project.',
+  'dataset_id',
+    'The platform''s id of the dataset that the rule evaluates. Null: it evaluates a project, or is no rule.',
   'dataset_name', 'Its name in the newest response.',
   'weekly_limit_usd',
-    'US dollars that the rule may spend in a week that begins on Monday (UTC). Null: the platform reports no limit. '
-    'Does not add up.'
+    'US dollars that the rule may spend in a week that begins on Monday (UTC). Null: the platform reports no limit, or '
+    'the resource is no rule. Does not add up.'
 );

@@ -50,9 +50,9 @@ JOIN usage.source src USING (source_id)
 JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id
 JOIN usage.labelled_entity e ON e.entity_id = s.entity_id;
 COMMENT ON VIEW reporting_detail.usage_restatement IS
-  'Which final figures were changed afterwards, and when. Choose one usage_kind, trace_tier, measure, group_by and '
-  'stride: never add up over two. Grain: one change of a final figure, of any kind of usage (key: source_id, '
-  'usage_kind, trace_tier, measure, group_by, stride, period_start, workspace_id, dimension_id, restated_at).';
+  'Which final figures were changed afterwards, and when. Grain: one change of a final figure, of any kind of usage '
+  '(key: source_id, usage_kind, trace_tier, measure, group_by, stride, period_start, workspace_id, dimension_id, '
+  'restated_at). Choose one usage_kind, trace_tier, measure, group_by and stride: never add up over two.';
 CALL usage.comment_columns('{reporting_detail.usage_restatement}',
   'trace_tier', 'Retention tier of the traces: all, longlived or shortlived.',
   'measure',

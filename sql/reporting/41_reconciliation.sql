@@ -20,10 +20,10 @@ JOIN usage.scope c USING (scope_id)
 JOIN usage.source src USING (source_id)
 JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id;
 COMMENT ON VIEW reporting_detail.usage_reconciliation IS
-  'Where the platform''s export or totals differed from the stored amounts, and how each difference ended. Differences '
-  'with the state open or platform_disagrees still exist. Grain: one difference between a stored amount and another '
-  'figure of the platform, of any kind of usage (key: source_id, usage_kind, trace_tier, measure, kind, group_by, '
-  'period_start, period_end, workspace_id, dimension_id).';
+  'Where the platform''s export or totals differed from the stored amounts, and how each difference ended. Grain: one '
+  'difference between a stored amount and another figure of the platform, of any kind of usage (key: source_id, '
+  'usage_kind, trace_tier, measure, kind, group_by, period_start, period_end, workspace_id, dimension_id). Differences '
+  'with the state open or platform_disagrees still exist.';
 CALL usage.comment_columns('{reporting_detail.usage_reconciliation}',
   'trace_tier', 'Retention tier of the traces: all, longlived or shortlived.',
   'measure',

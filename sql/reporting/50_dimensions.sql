@@ -48,7 +48,7 @@ COMMENT ON VIEW reporting.dim_workspace IS
   'Each workspace with its current name. Grain: workspace (key: source_id, workspace_id). Earlier names are in '
   'dim_name.';
 CALL usage.comment_columns('{reporting.dim_workspace}',
-  'is_deleted', 'Whether the platform lists it as deleted. Its past usage stays.',
+  'is_deleted', 'Whether the platform lists the workspace as deleted. Its past usage stays.',
   'unlisted_since',
     'Since when the platform no longer lists the workspace. Unless is_deleted, check the access of the API key. Null: '
     'it is listed.'
@@ -135,7 +135,9 @@ CALL usage.comment_columns('{reporting.dim_project, reporting_detail.dim_user, r
     'Number of workspaces in which it has stored usage by day or hour; bridge_workspace lists them. Does not add up.',
   'sole_workspace_id', 'The platform''s id of its workspace. Null: workspace_count is not 1.',
   'sole_workspace_name', 'Its current name.',
-  'user_email', 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.'
+  'user_email',
+    'Current e-mail address of the user, or its hash, as USAGE_USER_EMAIL says. Null: the platform gave no address, or '
+    'it is not stored.'
 );
 
 CREATE OR REPLACE VIEW reporting_detail.dim_tag AS

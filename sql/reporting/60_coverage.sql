@@ -144,9 +144,9 @@ CROSS JOIN LATERAL (
   ) END AS reconciled_at
 ) q;
 COMMENT ON VIEW reporting_detail.usage_coverage_daily IS
-  'Which days of traces are missing and why, which are final, and which are proved. Choose one group_by and one '
-  'stride. Grain: UTC day x workspace x dimension x stride (key: source_id, usage_date, workspace_id, group_by, '
-  'stride). It covers traces of all tiers, as the views of traces show them: hours fill a day that is not loaded '
+  'Which days of traces are missing and why, which are final, and which are proved. Grain: UTC day x workspace x '
+  'dimension x stride (key: source_id, usage_date, workspace_id, group_by, stride). Choose one group_by and one '
+  'stride. It covers traces of all tiers, as the views of traces show them: hours fill a day that is not loaded '
   'itself. Other usage is in usage_coverage_by_kind_daily, so no day is counted twice here. status is whether the '
   'figures of the day can be used, or why not: missing, failed, unverified, not_available. All days from the data '
   'start on are expected, and the hours that are kept up to date.';
@@ -173,7 +173,7 @@ COMMENT ON VIEW reporting.data_freshness IS
   'source_id, group_by, stride). Earlier days may still be missing: usage_coverage_daily lists them, and is_final of '
   'dim_date shows whether all figures of a day are final.';
 CALL usage.comment_columns('{reporting.data_freshness}',
-  'loaded_until', 'End of the latest loaded bucket.',
-  'final_until', 'End of the latest final bucket, not included.',
+  'loaded_until', 'End of the latest loaded bucket, not included.',
+  'final_until', 'End of the latest final bucket, not included. Null: no bucket is final.',
   'lag_seconds', 'Seconds since the last request to the platform. Does not add up.'
 );

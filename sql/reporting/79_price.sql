@@ -20,12 +20,14 @@ CALL usage.comment_columns('{reporting_detail.dim_price}',
   'valid_to', 'First UTC day on which the price is no longer valid. Null: no end is known.',
   'source_id', 'Slug of the source that the price is for. Null: the price is for every source.',
   'workspace_id', 'The platform''s id of the workspace that the price is for. Null: the price is for every workspace.',
-  'workspace_name', 'Current name of that workspace.',
-  'from_quantity', 'Traces of a calendar month after which this unit price applies. Does not add up.',
+  'workspace_name', 'Current name of that workspace. Null: the price is for every workspace.',
+  'from_quantity',
+    'Usage of a calendar month after which this unit price applies, in units of measure. Does not add up.',
   'to_quantity',
-    'Traces of a calendar month up to which this unit price applies. Null: without limit. Does not add up.',
+    'Usage of a calendar month up to which this unit price applies, in units of measure. Null: without limit. Does not '
+    'add up.',
   'counted_over',
-    'Whose traces fill the volume tiers: source (all workspaces together) or workspace (each one separately). Null: '
+    'Whose usage fills the volume tiers: source (all workspaces together) or workspace (each one separately). Null: '
     'the price has no volume tiers.',
   'is_valid_today', 'Whether the price is valid on the current UTC day.',
   'imported_at', 'When the price was imported.'

@@ -52,9 +52,12 @@ CALL usage.comment_columns('{reporting_detail.fct_close}',
   'closed_traces',
     'Traces of the period when it was closed. Adds up over workspaces and ids of one dimension, and over months. Null: '
     'the workspace was left out.',
-  'adjustment_traces', 'Traces added or removed since the period was closed. Adds up as closed_traces do.',
+  'adjustment_traces',
+    'Traces added or removed since the period was closed. Adds up as closed_traces do. Null: the workspace was left '
+    'out.',
   'current_traces',
-    'Traces of the period as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.',
+    'Traces of the period as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do. Null: '
+    'the workspace was left out.',
   'settle_after_seconds', 'USAGE_SETTLE_AFTER when the period was closed.',
   'accepted_disagreements',
     'Number of days x dimensions x workspaces of the close on which the platform contradicts itself. The same in each '
@@ -92,7 +95,8 @@ CALL usage.comment_columns('{reporting_detail.fct_close_cost}',
   'period_end', 'First UTC day of the next month.',
   'closed_quantity',
     'Quantity that this price applied to when the month was closed, in units of measure. Adds up within one sku.',
-  'closed_cost', 'Estimate when the month was closed: unit price times quantity. Adds up within one currency.',
+  'closed_cost',
+    'Estimate when the month was closed, in currency: unit price times quantity. Adds up within one currency.',
   'adjustment_cost', 'Cost that later prices and counts added or removed. Adds up within one currency.',
   'current_cost', 'Today''s estimate: closed_cost plus adjustment_cost. Adds up within one currency.'
 );

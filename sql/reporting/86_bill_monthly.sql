@@ -209,7 +209,7 @@ COMMENT ON VIEW reporting.usage_bill_monthly IS
   'bill and has no cost here.';
 CALL usage.comment_columns('{reporting.usage_bill_monthly}',
   'line_number', 'Place of the line on the bill of its month, from 1. It may change while the month is open.',
-  'service', 'What the platform offers: traces, deployments, sandboxes or evaluators.',
+  'service', 'Service of the platform that is billed: traces, deployments, sandboxes or evaluators.',
   'line',
     'What the line is. charge: usage of the month at a price. estimate: the same for nodes, runs or uptime of '
     'deployments from October 2026 on, which no invoice counts. correction: a change in corrected_month after it was '
@@ -229,9 +229,11 @@ CALL usage.comment_columns('{reporting.usage_bill_monthly}',
   'quantity',
     'Quantity in units of measure. On a line unpriced: of the days that are loaded. Adds up over months within one '
     'sku. Null: not known.',
+  'unit_price', 'Imported price of one unit of measure, in currency. Null: the line has no price.',
+  'currency', 'ISO 4217 code of the price. Never add amounts of different currencies. Null: the line has no price.',
   'estimated_cost',
-    'Estimate from imported prices, without taxes and discounts. Adds up within one currency. Null: not known, which '
-    'is not zero.',
+    'Estimate in currency, from imported prices, without taxes and discounts. Adds up within one currency. Null: not '
+    'known, which is not zero.',
   'days_expected',
     'Days of the month x workspaces that have ended and are expected to have the line''s measure. The same on each '
     'line of a measure: never add up.',

@@ -148,17 +148,17 @@ CALL usage.comment_columns('{reporting_detail.fct_budget_daily}',
   'currency', 'ISO 4217 code of the amounts. Null: the budget is in traces.',
   'budget_per', 'month: the budget is for a calendar month. billing_period: for a billing period of its source.',
   'budget_amount',
-    'Amount that may be used in a month or billing period, in all sources of the budget together. The same in each '
-    'row: never add up.',
+    'Amount that may be used in a month or billing period, in traces or in currency, in all sources of the budget '
+    'together. The same in each row: never add up.',
   'budget_starts_on',
     'First UTC day of the month or billing period of the day. Null: no such period is known.',
-  'budget_ends_on', 'First UTC day after the month or billing period.',
+  'budget_ends_on', 'First UTC day after the month or billing period. Null: no such period is known.',
   'spent',
-    'Traces or estimated cost of the day in the source. If is_complete is false, the true amount may be larger. Adds '
-    'up over days and sources. Null: nothing is known.',
+    'Traces, or estimated cost in currency, of the day in the source. If is_complete is false, the true amount may be '
+    'larger. Adds up over days and sources. Null: nothing is known.',
   'even_pace',
     'Amount used by the end of the day if every day used the same. Compare it with the sum of spent since '
-    'budget_starts_on over all sources. Never add up.',
+    'budget_starts_on over all sources. Never add up. Null: no such period is known.',
   'is_complete',
     'Whether all usage that the budget counts is loaded on the day and, for a budget in money, has a price.',
   'is_unpriced', 'Whether a price is missing: a workspace has usage and has prices on other days, but not on this one.',
