@@ -52,14 +52,24 @@ export async function refusal(
 }
 
 /** A client that is closed when the test ends. */
-export async function connected(transport: Parameters<Client["connect"]>[0]): Promise<Client> {
-  const client = new Client({ name: "test", version: "1" });
+export async function connected(
+  transport: Parameters<Client["connect"]>[0],
+  options: ConstructorParameters<typeof Client>[1] = {},
+): Promise<Client> {
+  const client = new Client({ name: "test", version: "1" }, options);
   atEnd(() => client.close());
   await client.connect(transport);
   return client;
 }
 
-export function overHttp(url: string, token?: string): Promise<Client> {
+export function overHttp(
+  url: string,
+  token?: string,
+  options?: ConstructorParameters<typeof Client>[1],
+): Promise<Client> {
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  return connected(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit: { headers } }));
+  return connected(
+    new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit: { headers } }),
+    options,
+  );
 }

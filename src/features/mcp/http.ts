@@ -78,24 +78,14 @@ export async function addMcp(app: FastifyInstance, services: WebServices): Promi
       const { statusCode = 500, message } = error;
       if (statusCode < 500) return sendError(reply, statusCode, INVALID_REQUEST, message);
       log.warn({ code: "unexpected", reason: reasonOf(error) }, "mcp");
-      return sendError(
-        reply,
-        statusCode,
-        INTERNAL_ERROR,
-        "An unexpected error: the log of the service has it.",
-      );
+      return sendError(reply, statusCode, INTERNAL_ERROR, "Unexpected: the log of the service has it.");
     });
     mcp.all(PATH, async (request, reply) => {
       const role = roles.get(request);
       if (role === undefined) throw new Error("a request passed the guard unseen");
       if (request.method !== "POST") {
         reply.header("allow", "POST");
-        return sendError(
-          reply,
-          405,
-          INVALID_REQUEST,
-          "Send messages with POST. There is no stream to listen to.",
-        );
+        return sendError(reply, 405, INVALID_REQUEST, "Send messages with POST. No stream is offered.");
       }
       if (isTooDeep(String(request.body)))
         return sendError(reply, 400, PARSE_ERROR, "The JSON is nested too deep.");
@@ -171,10 +161,7 @@ function toWebRequest(request: FastifyRequest, signal: AbortSignal): Request {
 async function send({ headers: { accept } }: FastifyRequest, reply: FastifyReply, response: Response) {
   const text = await response.text();
   const isStream =
-    response.ok &&
-    text !== "" &&
-    /text\/event-stream/.test(accept ?? "") &&
-    !/json|\*\/\*/.test(accept ?? "");
+    response.ok && text !== "" && /event-stream/.test(accept ?? "") && !/json|\*\/\*/.test(accept ?? "");
   reply.code(response.status).headers(Object.fromEntries(response.headers));
   return isStream
     ? reply.type("text/event-stream").send(`event: message\ndata: ${text}\n\n`)

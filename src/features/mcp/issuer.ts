@@ -22,16 +22,14 @@ export function tokensOf(
   { audience, clock }: { audience: string; clock: Pick<Clock, "now"> },
 ): (token: string) => Promise<boolean> {
   let keys: ReturnType<typeof keysOf> | undefined;
-  let failed: number | undefined;
+  let keptUntil = Number.POSITIVE_INFINITY;
   const currentKeys = () => {
-    if (failed !== undefined && clock.now() >= failed + FAILED_FOR_MS) keys = undefined;
-    if (keys === undefined) {
-      failed = undefined;
-      keys = keysOf(issuer);
-      keys.catch(() => {
-        failed = clock.now();
-      });
-    }
+    if (keys !== undefined && clock.now() < keptUntil) return keys;
+    keptUntil = Number.POSITIVE_INFINITY;
+    keys = keysOf(issuer);
+    keys.catch(() => {
+      keptUntil = clock.now() + FAILED_FOR_MS;
+    });
     return keys;
   };
   return async (token) => {

@@ -9,12 +9,13 @@ import { loadRows, windowOf } from "../../support/store.ts";
 
 let client: Client;
 let bench: Awaited<ReturnType<typeof setupSource>>;
+let url: string;
 
 beforeEach(async () => {
   bench = await setupSource();
   const standin = { url: "http://127.0.0.1:9", apiKey: "platform-key" };
   const served = { databaseUrl: bench.url, store: bench.store, standin };
-  const { url } = await setupPages(served, { environment: TOKENS });
+  url = (await setupPages(served, { environment: TOKENS })).url;
   client = await overHttp(url, TOKENS.USAGE_WEB_READ_TOKEN);
 });
 
@@ -139,4 +140,19 @@ test("the monthly report names only tools and views that there are", async () =>
   for (const [, tool] of text.matchAll(/\\n\d\. (\w+)/g))
     expect(tools.map(({ name }) => name)).toContain(tool);
   expect((await call(client, "bill", { month: "2026-03" })).isError).toBe(false);
+});
+
+test("a client of the newest revision of the protocol gets the same as one of the year before", async () => {
+  const versionNegotiation = { mode: "auto" } as const;
+  const newest = await overHttp(url, TOKENS.USAGE_WEB_READ_TOKEN, { versionNegotiation });
+  expect(newest.getNegotiatedProtocolVersion()).not.toBe(client.getNegotiatedProtocolVersion());
+  expect((await newest.listTools()).tools).toEqual((await client.listTools()).tools);
+  for (const [tool, args] of [
+    ["query", { sql: "SELECT 9007199254740993 AS n FROM generate_series(1, 600)", cursor: null }],
+    ["bill", { month: "2026-03", source: "", toolCallId: "call_1" }],
+    ["bill", { month: "soon" }],
+  ] as const)
+    expect(await call(newest, tool, args)).toEqual(await call(client, tool, args));
+  expect((await newest.listResources()).resources).toEqual((await client.listResources()).resources);
+  expect(newest.getServerCapabilities()).toEqual(client.getServerCapabilities());
 });
