@@ -25,8 +25,8 @@ BEGIN
           'Short form of the API key, which identifies it. (none): the platform gave no key. \(none): a key that is '
           'spelled (none). Null: the period is not loaded.'),
         ('api_key_name',
-          'Current description of the API key in the platform''s lists of keys; not unique. Null: no list could be read, '
-          'or the description has an e-mail address.'),
+          'Current description of the API key in the platform''s lists of keys; not unique. Null: no list could be '
+          'read, or the description has an e-mail address.'),
         ('group_by', 'Dimension: workspace, project, user or api_key.'),
         ('dimension_id',
           'The platform''s id in this dimension. (none): the platform gave no id. \(none): an id that is spelled '
