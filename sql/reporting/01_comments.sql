@@ -39,20 +39,19 @@ BEGIN
         ('is_final',
           'Whether the figure is final: it was fetched late enough, and no failure overlaps it. Later changes are kept '
           'as restatements.'),
-        ('first_seen_at', 'Start of the earliest bucket that named it.'),
-        ('last_seen_at', 'Start of the latest bucket that named it.'),
+        ('first_seen_at', 'Start of the earliest time bucket in which a response named it.'),
+        ('last_seen_at', 'Start of the latest time bucket in which a response named it.'),
         ('period_start', 'Start of the time bucket.'),
         ('period_end', 'End of the time bucket, not included.'),
         ('traces',
           'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. '
           'Null: not loaded.'),
         ('longlived_traces',
-          'The long-lived ones among traces. They add up as traces do, over the ids of this view. An id with '
-          'long-lived traces but no traces in the period has no row. Null: traces or long-lived traces are not '
-          'loaded.'),
+          'Long-lived traces among traces. They add up as traces do, over the ids of this view. An id with long-lived '
+          'traces but no traces in the period has no row. Null: traces or long-lived traces are not loaded.'),
         ('shortlived_traces',
-          'The short-lived ones among traces, kept for 14 days: traces less longlived_traces. They add up as traces '
-          'do. Null: one of the two is not loaded, or tiers_status is inconsistent.'),
+          'Short-lived traces among traces, kept for 14 days: traces less longlived_traces. They add up as traces do. '
+          'Null: one of the two is not loaded, or tiers_status is inconsistent.'),
         ('tiers_status',
           'Whether both tiers can be used, in the words of coverage_status: the worse status of traces and long-lived '
           'traces. empty: there are no short-lived traces. inconsistent, before all others: there are more long-lived '

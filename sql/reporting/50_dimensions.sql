@@ -134,7 +134,7 @@ CALL usage.comment_columns('{reporting.dim_project, reporting_detail.dim_user, r
   'workspace_count',
     'Number of workspaces in which it has stored usage by day or hour; bridge_workspace lists them. Does not add up.',
   'sole_workspace_id', 'The platform''s id of its workspace. Null: workspace_count is not 1.',
-  'sole_workspace_name', 'Its current name.',
+  'sole_workspace_name', 'Current name of its workspace. Null: workspace_count is not 1.',
   'user_email',
     'Current e-mail address of the user, or its hash, as USAGE_USER_EMAIL says. Null: the platform gave no address, or '
     'it is not stored.'

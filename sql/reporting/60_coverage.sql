@@ -147,7 +147,7 @@ COMMENT ON VIEW reporting_detail.usage_coverage_daily IS
   'Which days of traces are missing and why, which are final, and which are proved. Grain: UTC day x workspace x '
   'dimension x stride (key: source_id, usage_date, workspace_id, group_by, stride). Choose one group_by and one '
   'stride. It covers traces of all tiers, as the views of traces show them: hours fill a day that is not loaded '
-  'itself. Other usage is in usage_coverage_by_kind_daily, so no day is counted twice here. status is whether the '
+  'itself. Other usage is in usage_coverage_by_kind_daily, so no day is counted twice here. status shows whether the '
   'figures of the day can be used, or why not: missing, failed, unverified, not_available. All days from the data '
   'start on are expected, and the hours that are kept up to date.';
 CALL usage.comment_columns('{reporting_detail.usage_coverage_daily}',

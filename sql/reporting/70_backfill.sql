@@ -20,7 +20,7 @@ CALL usage.comment_columns('{reporting_detail.backfill_status}',
   'failed', 'Fetch tasks that failed; `backfill show` lists them. Adds up over backfills.',
   'total', 'All fetch tasks, waiting and cancelled ones included. Adds up over backfills.',
   'created_at', 'When the backfill was requested.',
-  'finished_at', 'When the backfill was done or cancelled. Null: it is not.',
+  'finished_at', 'When the backfill was done or cancelled. Null: it is neither.',
   'meter',
     'What is loaded: traces (of all retention tiers), longlived, shortlived, deployments, sandboxes or evaluators.'
 );

@@ -150,7 +150,7 @@ CALL usage.comment_columns('{reporting_detail.dim_billing_period}',
     'Whether the period before was read, so that this one begins at its end. If not, period_start is inferred: a month '
     'before period_end, or the start of the plan.',
   'is_calendar_month', 'Whether the period is a calendar month.',
-  'is_current', 'Whether the period is under way.',
+  'is_current', 'Whether the period is the current one.',
   'plan_tier', 'The platform''s word for the plan.',
   'plan_started_on', 'UTC day on which the plan began.',
   'plan_ends_on', 'UTC day on which the plan ends. Null: it does not end.',

@@ -237,7 +237,7 @@ CALL usage.comment_columns('{reporting.usage_bill_monthly}',
   'days_expected',
     'Days of the month x workspaces that have ended and are expected to have the line''s measure. The same on each '
     'line of a measure: never add up.',
-  'days_loaded', 'The loaded ones among days_expected. Never add up.',
+  'days_loaded', 'Number of days_expected that are loaded. Never add up.',
   'is_final', 'Whether the month is over and every day of the line''s measure is final in every workspace.',
   'is_proved', 'Whether every day that has ended is final and proved in every workspace, by an export or by totals.',
   'is_closed', 'Whether the costs of the month are closed: then its charges and corrections never change.',
