@@ -78,6 +78,8 @@ async function keysOf(issuer: string) {
     () => read(`${origin}/.well-known/oauth-authorization-server${path}`),
   );
   if (withoutSlash(name) !== withoutSlash(issuer)) throw new Error(`it calls itself ${name}`);
+  // Keys without TLS could be replaced on the way.
+  if (new URL(jwks_uri).protocol !== new URL(issuer).protocol) throw new Error(`its keys are at ${jwks_uri}`);
   const keySet = createRemoteJWKSet(new URL(jwks_uri), { timeoutDuration: WITHIN_MS, [customFetch]: get });
   return { name, keySet };
 }

@@ -57,14 +57,15 @@ async function run(session: Session, { masked = false, printConfig }: Options): 
 
 /** With absolute paths: a client starts the program in any folder, where `npx` would request its name from the registry. */
 function clientConfig(masked: boolean) {
+  const args = [fileURLToPath(new URL("src/cli.js", ROOT)), "mcp", ...(masked ? ["--masked"] : [])];
+  return { mcpServers: { "usage-etl": { command: process.execPath, args, env: clientEnvironment() } } };
+}
+
+/** Empty for a running demo. A password is not printed. */
+function clientEnvironment(): Record<string, string> {
   const file = envFileOf(process.env);
-  const server = {
-    command: process.execPath,
-    args: [fileURLToPath(new URL("src/cli.js", ROOT)), "mcp", ...(masked ? ["--masked"] : [])],
-    env:
-      file === undefined
-        ? { DATABASE_URL: "postgres://user:password@host:5432/usage" }
-        : { USAGE_ENV_FILE: resolve(file) },
-  };
-  return { mcpServers: { "usage-etl": server } };
+  if (file !== undefined) return { USAGE_ENV_FILE: resolve(file) };
+  const { DATABASE_URL: url, DATABASE_URL_FILE: urlFile } = process.env;
+  if (urlFile) return { DATABASE_URL_FILE: resolve(urlFile) };
+  return url ? { DATABASE_URL: "postgres://user:password@host:5432/usage" } : {};
 }

@@ -25,7 +25,14 @@ beforeAll(async () => {
 });
 
 let now: number;
-let issuer: { url: string; path: string; requests: string[]; isDown: boolean; calls: string | undefined };
+let issuer: {
+  url: string;
+  path: string;
+  requests: string[];
+  isDown: boolean;
+  calls: string | undefined;
+  keysAt: string | undefined;
+};
 let site: Awaited<ReturnType<typeof setupPages>>;
 
 beforeEach(async () => {
@@ -34,7 +41,7 @@ beforeEach(async () => {
     issuer.requests.push(url);
     if (issuer.isDown) return response.writeHead(500).end();
     const documents: Record<string, unknown> = {
-      [issuer.path]: { issuer: issuer.calls ?? issuer.url, jwks_uri: `${issuer.url}/keys` },
+      [issuer.path]: { issuer: issuer.calls ?? issuer.url, jwks_uri: issuer.keysAt ?? `${issuer.url}/keys` },
       "/realm/keys": { keys: [{ ...(await exportJWK(pair.publicKey)), kid: "k", alg: "ES256", use: "sig" }] },
     };
     response.writeHead(url in documents ? 200 : 404, { "content-type": "application/json" });
@@ -49,6 +56,7 @@ beforeEach(async () => {
     requests: [],
     isDown: false,
     calls: undefined,
+    keysAt: undefined,
   };
   site = await serve(`${TOKEN}, ${url}`);
 });
@@ -164,16 +172,16 @@ test("without an issuer nothing is announced", async () => {
   expect([response.status, await response.json()]).toMatchObject([404, { error: "not_found" }]);
 });
 
-test("an issuer that does not respond or calls itself otherwise is named, and is requested again ten seconds later", async () => {
+test("an issuer that does not respond, calls itself otherwise or has keys elsewhere is named, and is requested again ten seconds later", async () => {
   const token = await signed(claims());
-  for (const fault of ["isDown", "calls"] as const) {
+  for (const fault of ["isDown", "calls", "keysAt"] as const) {
     Object.assign(issuer, { [fault]: "https://evil.example" });
     site = await serve(issuer.url);
     for (let i = 0; i < 12; i++)
       expect(await send(token)).toMatchObject({ status: 503, body: { error: "issuer_unreachable" } });
     expect((await send("operators-token-4711")).status).toBe(200);
     const { length } = issuer.requests;
-    Object.assign(issuer, { isDown: false, calls: undefined });
+    Object.assign(issuer, { isDown: false, calls: undefined, keysAt: undefined });
     now += 9_999;
     expect((await send(token)).status).toBe(503);
     expect(issuer.requests).toHaveLength(length);

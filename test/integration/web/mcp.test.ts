@@ -281,13 +281,18 @@ test("the printed entry starts the server from any folder, with the settings of 
     new StdioClientTransport({ command, args, env: { ...env, ...given }, cwd: "/", stderr: "pipe" }),
   );
   expect(await rowsOf(client, "SELECT current_user")).toEqual([{ current_user: "usage_reader_masked" }]);
-  const bare = await run(process.execPath, [cli, "mcp", "--print-config"], {
-    cwd: "/",
-    env: { ...env, DATABASE_URL: site.databaseUrl },
+  const printed = async (more: Record<string, string>) => {
+    const { stdout } = await run(process.execPath, [cli, "mcp", "--print-config"], {
+      cwd: "/",
+      env: { ...env, ...more },
+    });
+    return JSON.parse(stdout).mcpServers["usage-etl"].env;
+  };
+  const url = "postgres://me:hunter2@db.example.com/usage";
+  expect(await printed({ DATABASE_URL: url })).toEqual({
+    DATABASE_URL: expect.not.stringContaining("hunter2"),
   });
-  const password = new URL(site.databaseUrl).password;
-  if (password !== "") expect(bare.stdout).not.toContain(password);
-  expect(Object.keys(JSON.parse(bare.stdout).mcpServers["usage-etl"].env)).toEqual(["DATABASE_URL"]);
+  expect(await printed({})).toEqual({});
 }, 20_000);
 
 test("a signal ends it although its client is still there", async () => {
