@@ -1,3 +1,4 @@
+import { METHODS } from "node:http";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { EtlError, reasonOf } from "../../core/base/errors.ts";
 import { isTooDeep } from "../../core/base/json.ts";
@@ -34,6 +35,9 @@ export async function addMcp(app: FastifyInstance, services: WebServices): Promi
     const reader = role === "viewer" ? "usage_reader_masked" : "usage_reader";
     return exchange(() => mcpServer({ config, store, db, reader }, log));
   };
+  // Any other method would get a page that says that the address leads nowhere.
+  for (const method of METHODS)
+    if (!app.supportedMethods.includes(method)) app.addHttpMethod(method, { hasBody: true });
   addDiscovery(app, { issuer, resource });
   await app.register(async (mcp) => {
     mcp.addHook("onRequest", async (request, reply) => {

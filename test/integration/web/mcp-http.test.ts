@@ -79,6 +79,7 @@ test.each([
   ["PUT", "/mcp", { method: "PUT" }, 405, -32_600],
   ["PATCH", "/mcp", { method: "PATCH", body: "" }, 405, -32_600],
   ["OPTIONS", "/mcp", { method: "OPTIONS", body: "" }, 405, -32_600],
+  ["PROPFIND", "/mcp", { method: "PROPFIND", body: "" }, 405, -32_600],
   ["another path", "/mcp/sse", {}, 404, -32_600],
   ["another path with GET", "/mcp/", { method: "GET" }, 404, -32_600],
 ])("%s gets an error of JSON-RPC", async (_, path, sent, status, code) => {
