@@ -184,7 +184,7 @@ describe("a sync that the platform or the caller interrupts", () => {
 });
 
 test.each([
-  ["are asked for in parts, down to one bucket, which may have any number", true, 3],
+  ["are requested in parts, down to one bucket, which may have more", true, 3],
   ["are taken at once where nothing may be split any more", false, 1],
 ])("more ids than memory is meant for %s", async (_, maySplit, requests) => {
   const bench = await setup({ workspaces: [0], days: 2 });
@@ -225,4 +225,33 @@ test.each([
     { first: false, records: 1 },
     { first: true, records: many },
   ]);
+});
+
+test("one bucket with more ids than are read is refused and kept as a failure, and heals", async () => {
+  const bench = await setup({ workspaces: [0], days: 2 });
+  let many = 250_001;
+  const proxy = await startProxy(bench.standin.url, ({ url, text }) => {
+    if (url.searchParams.get("group_by") !== "user") return undefined;
+    const usage = Array.from({ length: many }, (_, i) => ({
+      time_bucket: url.searchParams.get("start_time"),
+      dimensions: { workspace_id: bench.workspaceIds[0], user_id: `user ${i}` },
+      traces: 1,
+    }));
+    return JSON.stringify({ ...JSON.parse(text), usage });
+  });
+  const range = { start: bench.dataStart, end: bench.dataStart + DAY_MS };
+  const fetchDay = () =>
+    bench.fetch(
+      { wanted: [{ stride: "day", range }], groupings: ["user"], reprocess: "missing" },
+      { baseUrl: proxy.url },
+    );
+  const { run } = await fetchDay();
+  expect(run.failures.map(({ code }) => code)).toEqual(["ids_too_many"]);
+  expect(proxy.seen.filter((url) => url.searchParams.get("group_by") === "user")).toHaveLength(1);
+  expect(await inStore(bench)).toEqual(new Map());
+  many = 3;
+  await bench.passTime();
+  expect((await fetchDay()).run.failures).toEqual([]);
+  expect((await dump(bench)).failures).toEqual([]);
+  expect((await inStore(bench)).size).toBe(3);
 });

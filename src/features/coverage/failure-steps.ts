@@ -18,7 +18,7 @@ const STEPS: Readonly<Record<string, string>> = {
   bucket_missing: "Report it to the platform.",
   workspace_unasked: "Report it to the platform.",
   id_too_long: "Report it to the platform.",
-  ids_too_many: "Nothing: less is asked for at once. To ask now, retry.",
+  ids_too_many: "Nothing: less is requested at once. If one bucket stays, report it to the platform.",
   stride_differs: "Nothing: it is planned one stride finer. `usage-etl doctor` shows what was learned.",
   bucket_misplaced: "Nothing: it is planned one stride finer. `usage-etl doctor` shows what was learned.",
 };

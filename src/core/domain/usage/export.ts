@@ -34,8 +34,6 @@ export interface ExportNotes {
 
 /** Limit of keys and names in memory (about 60 MB). Beyond it a key may get a second number, and the store merges them. */
 const MOST_KEYS = 200_000;
-/** Names of one key are searched one by one. */
-const MAX_NAMES_OF_KEY = 1_000;
 /** More rows with a wrong end mean another stride. */
 const MAX_WRONG_ENDS = 10_000;
 
@@ -96,8 +94,7 @@ export class ExportKeys {
 
   /** True if `take` must be called now to keep memory bounded. */
   get isFull(): boolean {
-    const { keys, moreNames, mostNames } = this.#numbering;
-    return keys.length + moreNames >= this.#mostKeys || mostNames >= MAX_NAMES_OF_KEY;
+    return this.#numbering.isBeyond(this.#mostKeys);
   }
 
   /** Returns the keys and ends since the last call, and forgets them. */

@@ -36,8 +36,6 @@ export interface Requested {
   readonly workspaceIds: readonly string[];
   /** False drops every name (`USAGE_USER_EMAIL`). */
   readonly withNames?: boolean;
-  /** Refuses more keys than this. Default: no limit. */
-  readonly mostKeys?: number | undefined;
 }
 
 export interface NumberedRow {
@@ -54,6 +52,10 @@ export interface Misfit {
 
 /** Bound of `entity_external_id_length`, in UTF-8 bytes. */
 const MAX_ID_BYTES = 1000;
+/** Names of one key are searched one by one. */
+const MAX_NAMES_OF_KEY = 1000;
+/** The most characters of id and names, on average. A UUID and an address have about 70. */
+const CHARACTERS_OF_KEY = 200;
 
 /**
  * Numbers the keys of a response, JSON or CSV, in order of appearance, and checks that each record fits its request.
@@ -65,12 +67,12 @@ export class KeyNumbering {
   mostNames = 0;
   /** Names beyond the first of each key. */
   moreNames = 0;
+  #characters = 0;
 
   readonly #keys: OpenKey[] = [];
   readonly #window: Window;
   readonly #isByWorkspace: boolean;
   readonly #withNames: boolean;
-  readonly #mostKeys: number;
   readonly #workspaceIds: readonly string[];
   readonly #workspaces: ReadonlyMap<string, number>;
   /** A map from id to key number for each workspace and measure. */
@@ -79,17 +81,10 @@ export class KeyNumbering {
   #checked: number | null | undefined;
 
   constructor(requested: Requested) {
-    const {
-      window,
-      groupBy,
-      workspaceIds,
-      withNames = true,
-      mostKeys = Number.POSITIVE_INFINITY,
-    } = requested;
+    const { window, groupBy, workspaceIds, withNames = true } = requested;
     this.#window = window;
     this.#isByWorkspace = groupBy === "workspace";
     this.#withNames = withNames;
-    this.#mostKeys = mostKeys;
     this.#workspaceIds = workspaceIds;
     this.#workspaces = new Map(workspaceIds.map((id, index) => [id, index]));
     this.#index = workspaceIds.flatMap(() => MEASURES.map(() => new Map()));
@@ -127,18 +122,22 @@ export class KeyNumbering {
     return this.#keys;
   }
 
+  /** Whether ids and names take more memory, or the names more time, than is meant for `most` keys. */
+  isBeyond(most: number): boolean {
+    const isLarge = this.#keys.length + this.moreNames > most || this.#characters > most * CHARACTERS_OF_KEY;
+    return isLarge || this.mostNames > MAX_NAMES_OF_KEY;
+  }
+
   #find(workspace: number, measure: Measure, id: string, hour: number): number | Misfit {
     const index = this.#index[workspace * MEASURES.length + MEASURES.indexOf(measure)] as Map<string, number>;
     const known = index.get(id);
     if (known !== undefined) return known;
-    if (this.#keys.length >= this.#mostKeys) {
-      return { code: "ids_too_many", message: `the response names more than ${this.#mostKeys} ids` };
-    }
     if (Buffer.byteLength(id) > MAX_ID_BYTES) {
       const message = `an id is longer than ${MAX_ID_BYTES} bytes: ${id.slice(0, 40)}...`;
       return { code: "id_too_long", message };
     }
     const dimensionId = ownCopy(id);
+    this.#characters += id.length;
     // The key's first bucket must count as ascending.
     const key = { measure, workspace, dimensionId, firstHour: hour, lastHour: hour - 1, names: [] };
     const number = this.#keys.push(key) - 1;
@@ -154,6 +153,7 @@ export class KeyNumbering {
       return;
     }
     const span = { name: ownCopy(name), firstHour: hour, lastHour: hour };
+    this.#characters += name.length;
     if (key.names.length > 0) this.moreNames++;
     // Most keys have one name, and an array that is pushed to has room for seventeen.
     if (key.names.length === 0) key.names = [span];

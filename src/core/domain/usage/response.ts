@@ -21,6 +21,12 @@ export interface ResponseRow extends NumberedRow {
 }
 
 /**
+ * The most ids (times their measures) of one response, since each takes about 1 KB of memory until it is stored. No workspace
+ * has as many users, projects or keys.
+ */
+const MOST_KEYS = 250_000;
+
+/**
  * Collects the records of one response by key. Store none before the client has proved the response whole and `flaw` is
  * undefined.
  */
@@ -28,16 +34,20 @@ export class ResponseCollector {
   /** Sum of all traces received; the stored sum must equal it. For deployments: the sum of all measures. */
   traces = 0;
   records = 0;
+  /** True once the response names more than is read. No later record counts. */
+  isFull = false;
 
   readonly #requested: Requested;
   readonly #numbering: KeyNumbering;
   /** Columns of numbers by key, because objects would take twice the memory. */
   readonly #hours: number[][] = [];
   readonly #traces: number[][] = [];
+  readonly #mostKeys: number;
   #problem: ResponseProblem | undefined;
 
-  constructor(requested: Requested) {
+  constructor(requested: Requested, mostKeys = MOST_KEYS) {
     this.#requested = requested;
+    this.#mostKeys = mostKeys;
     this.#numbering = new KeyNumbering(requested);
   }
 
@@ -51,6 +61,7 @@ export class ResponseCollector {
 
   #add(record: UsageRecord): void {
     this.records++;
+    if (this.isFull) return;
     const key = this.#numbering.numberOf(record);
     if (typeof key !== "number") {
       this.#note(key);
@@ -66,6 +77,7 @@ export class ResponseCollector {
       this.#traces[key]?.push(record.traces);
     }
     this.traces += record.traces;
+    this.isFull = this.#numbering.isBeyond(this.#mostKeys);
   }
 
   #note(misfit: Misfit): void {
@@ -77,6 +89,12 @@ export class ResponseCollector {
 
   /** Returns why this response cannot be used. `stride` is the announced one; undefined if it is not one of the five. */
   problem(stride: Stride | undefined): ResponseProblem | undefined {
+    if (this.isFull)
+      return {
+        kind: "record",
+        code: "ids_too_many",
+        message: `the response has more ids and names than are read at once (${this.#mostKeys.toLocaleString("en-US")} ids)`,
+      };
     const planned = this.#requested.window.stride;
     if (stride !== planned) {
       const message = `planned ${planned} buckets, the response's stride is ${stride ?? "none of the known ones"}`;

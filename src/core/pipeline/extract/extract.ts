@@ -130,8 +130,8 @@ async function withoutRequest(
   return { outcome: ended.outcome, rows: NO_ROWS, requests: 0, followUps: [] };
 }
 
-/** A response with more ids is requested in parts, because each id takes about 1 KB of memory until it is stored. */
-const MOST_KEYS = 100_000;
+/** A response with more ids is requested in parts, where it can be. */
+const MOST_KEYS_AT_ONCE = 100_000;
 
 type Responded = { readonly fetchToken: FetchToken } & (
   | {
@@ -168,8 +168,7 @@ async function loadTask(
       source,
       { purpose: "load", request: task, onAttempt: noteAttempt },
       async ({ fetchToken }) => {
-        // Without splitting, a bound would only refuse responses that can be loaded.
-        const mostKeys = canSplit(task) && source.splitLimit.allows() ? MOST_KEYS : undefined;
+        const mostKeys = canSplit(task) && source.splitLimit.allows() ? MOST_KEYS_AT_ONCE : undefined;
         const settleAfterMs = await settleAfterIn(source, meter);
         const { response, problem, rules } = await addUpResponse(source, task, { admit, mostKeys });
         if (problem !== undefined)

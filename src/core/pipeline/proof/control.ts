@@ -171,12 +171,15 @@ export function isKnown(difference: TotalDifference, kind: FindingKind, known: r
   );
 }
 
+/** A year of a workspace may name several times the projects and sandboxes of the largest window that is loaded. */
+const MOST_KEYS = 1_000_000;
+
 /** A sum does not depend on the grid of the platform's buckets. */
 const ANY_GRID = { start: 0, end: 8.64e15, stride: "hour" } as const;
 
 export async function fetchTotals(source: OpenSource, request: UsageRequest) {
   return fetchUsage(source, { purpose: "reconcile", request }, async ({ fetchToken }) => {
-    const response = await addUpUsable(source, request, ANY_GRID);
+    const response = await addUpUsable(source, request, { grid: ANY_GRID, mostKeys: MOST_KEYS });
     const { records, traces } = response;
     const result = { fetchToken, response, ...totalsOf(response, request) };
     return { outcome: "compared", records, traces, result };

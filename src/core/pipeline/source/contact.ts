@@ -1,6 +1,6 @@
 import { PlatformError, UsageError } from "../../base/errors.ts";
 import type { FetchToken } from "../../domain/coverage/finality.ts";
-import { requestsFor } from "../../domain/planning/request.ts";
+import { requestsFor, workspaceIdsOf } from "../../domain/planning/request.ts";
 import { floorToGrid, HOUR_MS, strideOfRange } from "../../domain/time/stride.ts";
 import type { UsageRecord } from "../../domain/usage/record.ts";
 import type { LostWorkspace } from "../../store/access/lost-access.ts";
@@ -149,9 +149,10 @@ export async function namedByUsage(
   const [requested, named]: [string[], Set<string>] = [[], new Set()];
   for (let request = requests.pop(); request !== undefined; request = requests.pop()) {
     const { members } = request;
+    const known = new Set(workspaceIdsOf(request));
     const inResponse = new Set<string>();
     const onRecords = (records: readonly UsageRecord[]) => {
-      for (const record of records) inResponse.add(record.dimensionId);
+      for (const { dimensionId: id } of records) if (known.has(id)) inResponse.add(id);
     };
     // An attempt that breaks off is repeated and names no workspace.
     const send = () => {

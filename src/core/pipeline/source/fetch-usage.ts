@@ -1,6 +1,7 @@
 import { PlatformError } from "../../base/errors.ts";
 import type { FetchToken } from "../../domain/coverage/finality.ts";
 import { type Member, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
+import type { Stride } from "../../domain/time/stride.ts";
 import type { Window } from "../../domain/time/window.ts";
 import type { UsageRecord } from "../../domain/usage/record.ts";
 import { ResponseCollector, type ResponseProblem } from "../../domain/usage/response.ts";
@@ -110,12 +111,21 @@ export async function addUpResponse(
     mostKeys?: number | undefined;
   } = {},
 ): Promise<{ response: ResponseCollector; problem: ResponseProblem | undefined; rules: readonly RunRule[] }> {
-  const response = new ResponseCollector({ ...queryOf(request), window: grid ?? request.window, mostKeys });
+  const response = new ResponseCollector({ ...queryOf(request), window: grid ?? request.window }, mostKeys);
   const rules: RunRule[] = [];
-  const { stride } = await readRecords(source, request, {
-    onRecords: (records) => response.add(admit(records)),
-    onRules: (named) => void rules.push(...named),
-  });
+  let stride: Stride | undefined;
+  try {
+    ({ stride } = await readRecords(source, request, {
+      onRecords: (records) => {
+        response.add(admit(records));
+        // Ends the request: the rest would not be used, and may have no end.
+        if (response.isFull) throw new Error("the response names too many ids");
+      },
+      onRules: (named) => void rules.push(...named),
+    }));
+  } catch (error) {
+    if (!response.isFull) throw error;
+  }
   return { response, problem: response.problem(grid?.stride ?? stride), rules };
 }
 
@@ -123,9 +133,9 @@ export async function addUpResponse(
 export async function addUpUsable(
   source: OpenSource,
   request: UsageRequest<AnyMember>,
-  grid?: Window,
+  how: { grid?: Window; mostKeys?: number } = {},
 ): Promise<ResponseCollector> {
-  const { response, problem } = await addUpResponse(source, request, grid === undefined ? {} : { grid });
+  const { response, problem } = await addUpResponse(source, request, how);
   if (problem === undefined) return response;
   throw new PlatformError({
     code: problem.code,

@@ -234,7 +234,7 @@ async function unlessLost({ store, config }: OpenSource, lesson: Lesson): Promis
 }
 
 /**
- * Passes each number of the range to `onRecord`, by workspace (default: all). Returns a lesson if the server refuses the
+ * Passes the sum of each bucket of the range to `onBucket`, by workspace (default: all). Returns a lesson if the server refuses the
  * meter or responds with something else.
  */
 async function sumUp(
@@ -244,21 +244,25 @@ async function sumUp(
     range,
     workspaceIds = source.workspaceIds,
   }: { meter: Meter; range: Interval; workspaceIds?: readonly string[] },
-  onRecord: (record: UsageRecord) => void,
+  onBucket: (sum: { bucketStart: number | null; traces: number }) => void,
 ): Promise<Lesson | undefined> {
   const window = { ...range, stride: strideOfRange(range.end - range.start) };
   const members = workspaceIds.map((workspaceId) => ({ workspaceId }));
   const requests: UnstoredRequest[] = requestsFor({ meter, groupBy: "workspace", window, members });
   try {
     for (const request of requests) {
-      const received: UsageRecord[] = [];
       // Kept until the response is complete, because an attempt that breaks off is repeated.
+      const received = new Map<number | null, number>();
+      const onRecords = (records: readonly UsageRecord[]) => {
+        for (const { bucketStart, traces } of records)
+          received.set(bucketStart, (received.get(bucketStart) ?? 0) + traces);
+      };
       const send = () => {
-        received.length = 0;
-        return readRecords(source, request, { onRecords: (records) => void received.push(...records) });
+        received.clear();
+        return readRecords(source, request, { onRecords });
       };
       await (meter === "traces" ? sendRequest : sendAside)(source, send, ATTEMPTS);
-      for (const record of received) onRecord(record);
+      for (const [bucketStart, traces] of received) onBucket({ bucketStart, traces });
     }
     return undefined;
   } catch (error) {

@@ -170,3 +170,51 @@ describe("the workspace of a record", () => {
     });
   });
 });
+
+describe("a response without an end takes bounded memory: it is refused", () => {
+  const most = 50;
+  const fill = (nth: (i: number) => Partial<UsageRecord>, before: readonly UsageRecord[] = []) => {
+    const collector = new ResponseCollector(requested, most);
+    collector.add(before);
+    for (let i = 0; i < 3_000; i++) collector.add([record(0, 1, nth(i))]);
+    return collector;
+  };
+  const long = (i: number) => `${i} ${"x".repeat(400)}`;
+
+  test.each([
+    ["ids", (i: number) => ({ dimensionId: `u${i}` }), most + 1],
+    ["names of one id", (i: number) => ({ dimensionName: `n${i}` }), 1],
+    ["names of several ids", (i: number) => ({ dimensionId: `u${i % 10}`, dimensionName: `n${i}` }), 10],
+    ["long ids", (i: number) => ({ dimensionId: long(i) }), most / 2],
+    ["long names", (i: number) => ({ dimensionId: `u${i}`, dimensionName: long(i) }), most / 2],
+  ])("with endless %s", (_, nth, keys) => {
+    const collector = fill(nth);
+    expect(collector.isFull).toBe(true);
+    expect(collector.problem("day")).toMatchObject({ kind: "record", code: "ids_too_many" });
+    expect(collector.keys).toHaveLength(keys);
+    const names = collector.keys.reduce((sum, key) => sum + key.names.length, 0);
+    expect(names).toBeLessThanOrEqual(most + 1);
+  });
+
+  test("with more names of one id than are searched in good time", () => {
+    const collector = new ResponseCollector(requested);
+    for (let i = 0; i < 3_000; i++) collector.add([record(0, 1, { dimensionName: `n${i}` })]);
+    expect(collector.problem("day")?.code).toBe("ids_too_many");
+    expect(collector.keys[0]?.names.length).toBeLessThan(1_100);
+  });
+
+  test("also after another problem, and in another stride", () => {
+    const misplaced = record(0, 1, { bucketStart: START + 1 });
+    const collector = fill((i) => ({ dimensionId: `u${i}` }), [misplaced]);
+    expect(collector.keys).toHaveLength(most + 1);
+    expect(collector.problem("hour")?.code).toBe("ids_too_many");
+  });
+
+  test("not with the most that is read", () => {
+    const collector = new ResponseCollector(requested, most);
+    for (let i = 0; i < 2 * most; i++)
+      collector.add([record(i % 2, 1, { dimensionId: `u${i % most}`, dimensionName: "n" })]);
+    expect(collector.problem("day")).toBeUndefined();
+    expect(collector.traces).toBe(2 * most);
+  });
+});
