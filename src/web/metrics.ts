@@ -104,7 +104,7 @@ function registerQueues(registry: Registry): (counts: readonly QueueCount[]) => 
 
 function registerNeeds(registry: Registry): (needs: readonly SyncNeed[]) => void {
   const gauge = (name: string, help: string) => gaugeOf(registry, name, help, "source");
-  const needed = gauge("round_requests_needed", "Requests that provisional time costs each sync.");
+  const needed = gauge("round_requests_needed", "Requests that each sync needs for provisional time.");
   const allowed = gauge(
     "round_requests_allowed",
     "Requests that the rate limit allows from one sync to the next.",
@@ -148,16 +148,16 @@ function storedGauges(registry: Registry) {
     open: gauge("reconciliation_open_differences", "Open differences from the export."),
     unresolved: gauge(
       "reconciliation_differences",
-      "Differences that are left: open ones, and those where the platform contradicts itself.",
+      "Remaining differences: open ones, and those where the platform contradicts itself.",
       ...["meter", "kind", "state"],
     ),
     reconciled: gauge(
       "last_reconciled_timestamp_seconds",
-      "Time of the last range that was reconciled with the export without a difference left.",
+      "Time of the last range that was reconciled with the export without a remaining difference.",
     ),
     checked: gauge(
       "last_totals_check_timestamp_seconds",
-      "Time of the last check of final days against totals that had no failure.",
+      "Time of the last check of final days against totals without a failure.",
     ),
     changes: gauge(
       "final_changes_last_day",

@@ -117,7 +117,7 @@ function referenceOfErrors(): string {
   const changing = others.filter(([, { message }]) => message === undefined).map(([code]) => `\`${code}\``);
   return `# Error codes
 
-\`npm run docs\` writes this page from the sources. [Errors and faults](../errors.md) explains all other codes. … stands for a value.
+\`npm run docs\` writes this page from the sources. [Errors and faults](../errors.md) explains all other codes. … is a placeholder for a value.
 
 ${table(["code", "message", "next step"], rows)}
 The message of these depends on the case: ${changing.join(", ")}.
