@@ -309,17 +309,17 @@ describe("a driver of Node, in a process of the zone", () => {
       (async () => {
         const client = new pg.Client(connection);
         await client.connect();
-        const counts = [], answers = [];
+        const counts = [], responses = [];
         for (const view of views) counts.push([view.split(".")[1], (await client.query("SELECT * FROM " + view)).rowCount]);
         for (const query of queries) {
           const { rows, fields } = await client.query(query);
-          answers.push(fields.map(({ name, dataTypeID }) => {
+          responses.push(fields.map(({ name, dataTypeID }) => {
             const value = rows[0][name];
             if (dataTypeID === 1082) return day(value);
             return value instanceof Date ? value.toISOString().replace(".000Z", "Z") : typeof value === "boolean" ? (value ? "t" : "f") : value;
           }));
         }
-        console.log(JSON.stringify({ counts, answers }));
+        console.log(JSON.stringify({ counts, responses }));
         await client.end();
       })();`;
     const said = await inZone<{ counts: [string, number][]; responses: unknown }>(
