@@ -44,7 +44,7 @@ CREATE TABLE usage.bill_part (
   requested_at timestamp with time zone NOT NULL,
   CONSTRAINT bill_part_pkey PRIMARY KEY (source_id, part),
   CONSTRAINT bill_part_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT bill_part_known CHECK ((part = ANY (ARRAY['provider_totals'::text, 'usage_limits'::text, 'billing_period'::text, 'resource_tags'::text, 'names'::text])))
+  CONSTRAINT bill_part_known CHECK ((part = ANY (ARRAY['provider_totals'::text, 'usage_limits'::text, 'billing_period'::text, 'resource_tags'::text, 'names'::text, 'all_workspaces'::text])))
 );
 
 CREATE TABLE usage.billing_period (
@@ -496,7 +496,7 @@ CREATE TABLE usage.notification (
   CONSTRAINT notification_pkey PRIMARY KEY (source_id, route, kind, owner),
   CONSTRAINT notification_route_fkey FOREIGN KEY (source_id, route) REFERENCES usage.route_state(source_id, route) ON DELETE CASCADE,
   CONSTRAINT notification_ended_notified CHECK (((ended_at IS NULL) OR (notified_at IS NOT NULL))),
-  CONSTRAINT notification_kind_known CHECK ((kind = ANY (ARRAY['difference'::text, 'control_total'::text, 'final_changed'::text, 'stale'::text, 'refused'::text, 'access_lost'::text, 'unpriced'::text, 'provider_total'::text, 'usage_limit'::text, 'budget'::text, 'unusual'::text, 'meter_not_known'::text])))
+  CONSTRAINT notification_kind_known CHECK ((kind = ANY (ARRAY['difference'::text, 'control_total'::text, 'final_changed'::text, 'stale'::text, 'refused'::text, 'access_lost'::text, 'unpriced'::text, 'provider_total'::text, 'usage_limit'::text, 'budget'::text, 'unusual'::text, 'meter_not_known'::text, 'workspace_unloaded'::text])))
 );
 
 CREATE TABLE usage.operator_action (
@@ -827,6 +827,19 @@ CREATE TABLE usage.source_meter (
   CONSTRAINT source_meter_known CHECK ((meter = ANY (ARRAY['longlived'::text, 'shortlived'::text, 'deployments'::text, 'sandboxes'::text, 'evaluators'::text]))),
   CONSTRAINT source_meter_starts CHECK (((starts_on IS NULL) OR ((meter = 'deployments'::text) AND (state = ANY (ARRAY['counted'::text, 'not_known'::text]))))),
   CONSTRAINT source_meter_state_known CHECK ((state = ANY (ARRAY['counted'::text, 'not_counted'::text, 'nothing_yet'::text, 'not_known'::text])))
+);
+
+CREATE TABLE usage.unloaded_workspace (
+  source_id smallint NOT NULL,
+  month_start date NOT NULL,
+  workspace text NOT NULL,
+  name text,
+  traces bigint NOT NULL,
+  read_at timestamp with time zone NOT NULL,
+  CONSTRAINT unloaded_workspace_pkey PRIMARY KEY (source_id, month_start, workspace),
+  CONSTRAINT unloaded_workspace_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
+  CONSTRAINT unloaded_workspace_on_first CHECK ((EXTRACT(day FROM month_start) = (1)::numeric)),
+  CONSTRAINT unloaded_workspace_traces_positive CHECK ((traces > 0))
 );
 
 CREATE TABLE usage.usage_limit (

@@ -187,6 +187,22 @@ CREATE TABLE usage.provider_total (
   CONSTRAINT provider_total_compared_when CHECK ((outcome IN ('equal', 'differs')) = (stored_traces IS NOT NULL))
 );
 
+-- Workspaces with usage that no sync loads, by a response to a request without workspace ids. A whole response replaces
+-- those of its month.
+CREATE TABLE usage.unloaded_workspace (
+  source_id smallint NOT NULL CONSTRAINT unloaded_workspace_source_id_fkey REFERENCES usage.source,
+  month_start date NOT NULL,
+  -- The platform's id, which need not be known here. Empty: usage without a workspace.
+  workspace text NOT NULL,
+  name text,
+  -- More than what is stored of it in the month.
+  traces bigint NOT NULL,
+  read_at timestamptz NOT NULL,
+  CONSTRAINT unloaded_workspace_pkey PRIMARY KEY (source_id, month_start, workspace),
+  CONSTRAINT unloaded_workspace_on_first CHECK (extract(day FROM month_start) = 1),
+  CONSTRAINT unloaded_workspace_traces_positive CHECK (traces > 0)
+);
+
 -- Parts of the bill that were requested. Refusal: the server's response if it refused; null if it responded.
 CREATE TABLE usage.bill_part (
   source_id smallint NOT NULL CONSTRAINT bill_part_source_id_fkey REFERENCES usage.source,
@@ -195,7 +211,7 @@ CREATE TABLE usage.bill_part (
   requested_at timestamptz NOT NULL,
   CONSTRAINT bill_part_pkey PRIMARY KEY (source_id, part),
   CONSTRAINT bill_part_known CHECK (
-    part IN ('provider_totals', 'usage_limits', 'billing_period', 'resource_tags', 'names')
+    part IN ('provider_totals', 'usage_limits', 'billing_period', 'resource_tags', 'names', 'all_workspaces')
   )
 );
 

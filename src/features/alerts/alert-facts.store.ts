@@ -33,6 +33,8 @@ export interface AlertFacts {
   readonly lostWorkspaces: Found & { readonly ids: readonly string[] };
   /** Zeros (daily figures) of lost workspaces that are no longer trusted. */
   readonly invalidatedZeros: number;
+  /** Of a source that loads all workspaces: those with traces that no sync loads. Newest: start of their latest month. */
+  readonly unloadedWorkspaces: Found & { readonly traces: number };
   readonly unknownMeters: readonly UnknownMeter[];
   readonly unpriced: UnpricedUsage;
   readonly limits: readonly LimitUse[];
@@ -59,6 +61,13 @@ export async function alertFacts(db: Database, sourceId?: number): Promise<Alert
         s.created_at
       ))::integer as "secondsWithoutLoad",
       s.refused_at is not null as "isRefused", l.workspaces as "lostWorkspaces", l.zeros as "invalidatedZeros",
+      (
+        select json_build_object('count', count(distinct u.workspace), 'traces', coalesce(sum(u.traces), 0),
+                                 'newest', coalesce(extract(epoch from max(u.month_start)) * 1000, 0)::bigint)
+        from usage.unloaded_workspace u
+        -- Other workspaces of a source that names its own are left out on purpose.
+        where u.source_id = s.source_id and s.workspace_ids = '{}'
+      ) as "unloadedWorkspaces",
       ${UNKNOWN_METERS} as "unknownMeters",
       json_build_object('prices', u.prices, 'days', u.days, 'traces', u.traces, 'firstDay', u."firstDay", 'lastDay', u."lastDay")
         as unpriced,

@@ -214,7 +214,14 @@ function ofProof({ differences, controlTotals, providerTotals, finalChanges }: A
 const UNKNOWN_AFTER_S = 3600;
 
 function ofLoading(
-  { secondsWithoutLoad, isRefused, lostWorkspaces, invalidatedZeros, unknownMeters }: AlertFacts,
+  {
+    secondsWithoutLoad,
+    isRefused,
+    lostWorkspaces,
+    invalidatedZeros,
+    unloadedWorkspaces,
+    unknownMeters,
+  }: AlertFacts,
   staleAfterMs: number,
 ): Condition[] {
   const hours = Math.floor(secondsWithoutLoad / 3600);
@@ -237,6 +244,12 @@ function ofLoading(
       lostWorkspaces,
       describeLost(lostWorkspaces.ids, invalidatedZeros),
       "the key has access to every known workspace again, and what was withdrawn is loaded",
+    ),
+    found(
+      "workspace_unloaded",
+      unloadedWorkspaces,
+      `The platform counts ${counted(unloadedWorkspaces.traces, "trace")} of ${counted(unloadedWorkspaces.count, "workspace")} that no sync loads. See usage-etl bill.`,
+      "every workspace with usage is loaded",
     ),
     found(
       METER_NOT_KNOWN,

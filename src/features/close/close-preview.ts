@@ -3,7 +3,7 @@ import { intervalOf } from "../../core/domain/time/days.ts";
 import type { SourceWithWorkspaces } from "../../core/store/activity/overview.ts";
 import type { Database } from "../../core/store/db/database.ts";
 import { type Close, closeOf } from "../../core/store/months/closes.ts";
-import { type OtherTraces, otherTraces } from "../costs/beside-traces.store.ts";
+import { type OtherTraces, otherTraces } from "../costs/other-traces.store.ts";
 import { monthOf } from "./close.ts";
 import { periodBeforeData } from "./close-period.store.ts";
 import { type OpenDays, openDaysOf } from "./open-days.store.ts";

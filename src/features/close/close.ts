@@ -12,11 +12,11 @@ import type { SourceWithWorkspaces } from "../../core/store/activity/overview.ts
 import type { Database, Store } from "../../core/store/db/database.ts";
 import { storeNow } from "../../core/store/work/fetch-ledger.ts";
 import { givenMonth, sourcesToClose } from "../catalog/named.ts";
-import { type OtherTraces, otherTraces } from "../costs/beside-traces.store.ts";
 import { namesWithoutCost } from "../costs/bill.ts";
 import { monthBill } from "../costs/bill-lines.store.ts";
 import { billingPeriods } from "../costs/bill-terms.store.ts";
 import { unpricedIn } from "../costs/costs.store.ts";
+import { type OtherTraces, otherTraces } from "../costs/other-traces.store.ts";
 import { otherUsage } from "../costs/other-usage.store.ts";
 import type { UnpricedDay } from "../costs/price.ts";
 import { type CloseRequest, type CloseResult, closePeriod, periodBeforeData } from "./close-period.store.ts";

@@ -27,8 +27,10 @@ import {
 import { namedSource } from "../../web/query.ts";
 import type { Context, Web } from "../../web/routes.ts";
 import { sourcesToClose } from "../catalog/named.ts";
+import { describeUnloaded } from "../costs/bill.ts";
 import { monthBill } from "../costs/bill-lines.store.ts";
 import { billTable, withoutCost } from "../costs/bill-table.ts";
+import { unloadedWorkspaces } from "../costs/bill-terms.store.ts";
 import { closeDoes, describeAbsent, type KnownUsage, withFigures } from "../costs/other-usage.ts";
 import { statementOf } from "../figures/statement.ts";
 import { closeSources, monthOf } from "./close.ts";
@@ -130,10 +132,11 @@ async function pageOf(
   const requested = { source, month: month.name, now, masked };
   const statement = await statementOf(db, requested);
   const bill = await monthBill(db, { source, monthStart: month.start });
+  const missing = describeUnloaded(await unloadedWorkspaces(db, { source, monthStart: month.start }));
   return {
     title: `${monthTitle(month)}, ${source}`,
     body: html`${sourceForm(`/months/${month.name}`, sources, source)}${closed}${statement?.sums}${provider}${beforeDataStart(month, of)}${withoutCost(bill)}${statement?.parts}
-        <h2>Bill</h2>${billTable(bill, { month, dataStart })}${state}${others}<p class="back"><a href="${address("/months", { source })}">All months</a></p>`,
+        <h2>Bill</h2>${missing !== "" && notice("warn", html`<p>${prose(missing)}</p>`)}${billTable(bill, { month, dataStart })}${state}${others}<p class="back"><a href="${address("/months", { source })}">All months</a></p>`,
   };
 }
 

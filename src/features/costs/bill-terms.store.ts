@@ -2,7 +2,8 @@ import { type RawBuilder, sql } from "kysely";
 import { lockSource } from "../../core/store/catalog/scopes.ts";
 import type { Store } from "../../core/store/db/database.ts";
 import { iso, NOW } from "../../core/store/db/expressions.ts";
-import { type Database, query, type Row } from "../../core/store/db/query.ts";
+import { change, type Database, query, type Row } from "../../core/store/db/query.ts";
+import type { UnloadedWorkspace } from "./bill.ts";
 import type { LimitUse } from "./usage-limit.ts";
 
 /** `workspaceId`: empty for the organization. */
@@ -55,7 +56,14 @@ export async function keepBillingPeriod(
 }
 
 /** Each part is requested separately: a key may read some of them. */
-const BILL_PARTS = ["provider_totals", "usage_limits", "billing_period", "resource_tags", "names"] as const;
+const BILL_PARTS = [
+  "provider_totals",
+  "usage_limits",
+  "billing_period",
+  "resource_tags",
+  "names",
+  "all_workspaces",
+] as const;
 export type BillPart = (typeof BILL_PARTS)[number];
 
 /** `refusal`: of the server; null: it responds. */
@@ -82,6 +90,45 @@ export async function billPartsOf(db: Database, sourceId: number): Promise<Learn
     select part, refusal, requested_at as "requestedAt", refusal is null or requested_at < now() - interval '23 hours' as "isDue"
     from usage.bill_part where source_id = ${sourceId}
     order by array_position(${BILL_PARTS}::text[], part)
+  `;
+}
+
+/** Keeps the workspaces of which the platform counts more than is stored, and returns how many there are. */
+export async function keepUnloadedWorkspaces(
+  store: Store,
+  month: { sourceId: number; monthStart: string; end: number; found: readonly UnloadedWorkspace[] },
+): Promise<number> {
+  const { sourceId, monthStart, found } = month;
+  return store.transaction(async ({ db }) => {
+    // If two readings run at once, the one that ends last counts.
+    await lockSource(db, sourceId);
+    const ofMonth = sql`source_id = ${sourceId} and month_start = ${monthStart}::date`;
+    await sql`delete from usage.unloaded_workspace where ${ofMonth}`.execute(db);
+    return change(db)`
+      insert into usage.unloaded_workspace (source_id, month_start, workspace, name, traces, read_at)
+      select ${sourceId}, ${monthStart}::date, f."workspaceId", f.name, f.traces - coalesce(k.traces, 0), now()
+      from json_to_recordset(${JSON.stringify(found)}::json) f ("workspaceId" text, name text, traces bigint)
+      left join lateral (
+        select sum(d.traces)::bigint as traces
+        from reporting.fct_usage_workspace_daily d join usage.source s on s.slug = d.source_id
+        where s.source_id = ${sourceId} and d.workspace_id = f."workspaceId" and d.usage_date >= ${monthStart}::date
+          and d.usage_date < (${new Date(month.end)}::timestamptz at time zone 'UTC')::date
+      ) k on true
+      where f.traces > coalesce(k.traces, 0)
+    `;
+  });
+}
+
+/** The largest first. */
+export async function unloadedWorkspaces(
+  db: Database,
+  { source, monthStart }: { source: string; monthStart: string },
+): Promise<UnloadedWorkspace[]> {
+  return query<UnloadedWorkspace>(db)`
+    select workspace as "workspaceId", name, traces::float8
+    from usage.unloaded_workspace u join usage.source s using (source_id)
+    where s.slug = ${source} and u.month_start = ${monthStart}::date
+    order by u.traces desc, workspace
   `;
 }
 

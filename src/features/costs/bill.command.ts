@@ -9,8 +9,17 @@ import { linesOf, tableOf } from "../../terminal/output.ts";
 import { inSessionOfSource, type Session } from "../../terminal/session.ts";
 import { begunMonth, sourcesToClose } from "../catalog/named.ts";
 import { asCsv, BYTE_ORDER_MARK, bomOption, type Table } from "../export/table-file.ts";
-import { billTotals, describeTotal, lineName, lineState, shownAmount } from "./bill.ts";
+import {
+  billTotals,
+  describeTotal,
+  describeUnloaded,
+  lineName,
+  lineState,
+  shownAmount,
+  type UnloadedWorkspace,
+} from "./bill.ts";
 import { monthBill } from "./bill-lines.store.ts";
+import { unloadedWorkspaces } from "./bill-terms.store.ts";
 import { billTable, type MonthBill } from "./month-bill.ts";
 import {
   type BillByOwner,
@@ -30,6 +39,7 @@ interface SourceBill extends MonthBill {
   readonly month: CalendarMonth;
   readonly dataStart: string;
   readonly neverRead: readonly NamedWorkspace[];
+  readonly unloaded: readonly UnloadedWorkspace[];
 }
 
 export const examples = [
@@ -78,7 +88,8 @@ async function run(
   for (const { source, dataStart } of sources) {
     const lines = await monthBill(db, { source, monthStart: month.start });
     const ofSource = unread.filter((one) => one.source === source).map(({ source: _, ...one }) => one);
-    bills.push({ source, month, dataStart, lines, neverRead: ofSource });
+    const unloaded = await unloadedWorkspaces(db, { source, monthStart: month.start });
+    bills.push({ source, month, dataStart, lines, neverRead: ofSource, unloaded });
   }
   return print(
     bills.map((bill) => ({ ...bill, month: month.name })),
@@ -92,7 +103,7 @@ function printCsv(table: Table, bom: boolean): undefined {
   process.stdout.write(process.stdout.isTTY ? printable(text) : text);
 }
 
-function describeBill({ source, month, dataStart, lines, neverRead }: SourceBill): string {
+function describeBill({ source, month, dataStart, lines, neverRead, unloaded }: SourceBill): string {
   const isClosed = lines.some((line) => line.isClosed);
   return linesOf(
     `Bill of ${month.name}, ${source}: an estimate from the imported prices, not an invoice`,
@@ -107,6 +118,7 @@ function describeBill({ source, month, dataStart, lines, neverRead }: SourceBill
       }),
     describeTotal(lines, { month, dataStart }),
     !isClosed && neverReadProblem(neverRead)?.message,
+    describeUnloaded(unloaded),
     isClosed &&
       "The month is closed. What changed since, in counts or prices, is a correction in the bill of the first month after it that is open.",
     billTotals(lines).length === 0 &&

@@ -1,3 +1,4 @@
+import { counted } from "../../core/base/printable.ts";
 import type { CalendarMonth } from "../../core/domain/months/month.ts";
 import { type Amount, amountOf, amountShown } from "../../core/domain/usage/amount.ts";
 import type { CountedOver } from "./price.ts";
@@ -158,4 +159,20 @@ export function totalState(all: readonly BillLine[]): string {
   if (lines.every(({ isClosed }) => isClosed)) return "closed";
   if (!lines.every(({ isFinal }) => isFinal)) return "may still change";
   return lines.every(({ isProved }) => isProved) ? "final and proved" : "final, and not all of it proved";
+}
+
+export interface UnloadedWorkspace {
+  /** The platform's id; empty for usage without a workspace. */
+  readonly workspaceId: string;
+  readonly name: string | null;
+  readonly traces: number;
+}
+
+/** Empty if no usage is known that the bill lacks. */
+export function describeUnloaded(unloaded: readonly UnloadedWorkspace[]): string {
+  const [first, ...others] = unloaded;
+  if (first === undefined) return "";
+  const traces = unloaded.reduce((sum, one) => sum + one.traces, 0);
+  const more = others.length === 0 ? "" : ` and ${others.length} more`;
+  return `Not in this bill: ${counted(traces, "trace")} of workspace ${first.name ?? (first.workspaceId || "(none)")}${more}, which no sync loads. Add the workspace to USAGE_WORKSPACE_IDS, or give the key access to list it.`;
 }

@@ -36,6 +36,7 @@ const BILL_WORDS: Readonly<Record<BillPart, string>> = {
   billing_period: "the billing period",
   resource_tags: "tags of resources",
   names: "names of API keys and sandboxes",
+  all_workspaces: "usage of all workspaces",
 };
 
 /** Usage does not need the bill, so a refusal is no failure. */

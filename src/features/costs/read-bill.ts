@@ -22,6 +22,7 @@ import {
 } from "./provider-totals.store.ts";
 import {
   type ReadPart,
+  readAllWorkspaces,
   readBillingPeriod,
   readNames,
   readResourceTags,
@@ -43,6 +44,7 @@ export interface ReadBill {
   readonly period: ReadPart | undefined;
   readonly tags: ReadPart | undefined;
   readonly names: ReadPart | undefined;
+  readonly allWorkspaces: ReadPart | undefined;
   readonly failed: readonly FailedPart[];
 }
 
@@ -72,6 +74,7 @@ export async function readBill(
     period: await read("billing_period", () => readBillingPeriod(source)),
     limits: await read("usage_limits", () => readUsageLimits(source)),
     tags: await read("resource_tags", () => readResourceTags(source)),
+    allWorkspaces: await read("all_workspaces", () => readAllWorkspaces(source)),
     names: await read("names", () => readNames(source)),
     provider: await read("provider_totals", () => checkProvider(source, reach, onProgress)),
     failed,

@@ -1,4 +1,6 @@
 import { PlatformError } from "../../core/base/errors.ts";
+import { monthAt, monthBefore } from "../../core/domain/months/month.ts";
+import { DAY_MS, floorToGrid } from "../../core/domain/time/stride.ts";
 import type { Dimension } from "../../core/domain/usage/record.ts";
 import { sendAside } from "../../core/pipeline/source/send-request.ts";
 import type { OpenSource } from "../../core/pipeline/source/source.ts";
@@ -6,7 +8,13 @@ import type { ListedNames } from "../../core/platform/billing/names.ts";
 import type { WireLimit } from "../../core/platform/billing/organization.ts";
 import { learnListedNames, namedDimensions } from "../../core/store/catalog/entity-names.ts";
 import { drawFetchToken } from "../../core/store/work/fetch-ledger.ts";
-import { keepBillingPeriod, keepUsageLimits, noteBillPart, type StoredLimit } from "./bill-terms.store.ts";
+import {
+  keepBillingPeriod,
+  keepUnloadedWorkspaces,
+  keepUsageLimits,
+  noteBillPart,
+  type StoredLimit,
+} from "./bill-terms.store.ts";
 import { keepWorkspaceTags } from "./resource-tags.store.ts";
 
 export interface ReadPart {
@@ -118,6 +126,40 @@ export async function readResourceTags(source: OpenSource): Promise<ReadPart> {
   }
   await noteBillPart(store.db, { sourceId, part: "resource_tags", refusal });
   return { read, refusal };
+}
+
+/**
+ * Compares the workspaces with usage in this month and the last one with those that syncs load. A server that requires ids
+ * refuses, which is remembered for a day.
+ */
+export async function readAllWorkspaces(source: OpenSource): Promise<ReadPart> {
+  const { billing, sourceId, signal, store, workspaceIds, dataStart, clock } = source;
+  const today = floorToGrid(clock.now(), DAY_MS);
+  const current = monthAt(clock.now());
+  let read = 0;
+  for (const month of [current, monthBefore(current)]) {
+    const [start, end] = [
+      Math.max(Date.parse(month.start), dataStart),
+      Math.min(Date.parse(month.end), today),
+    ];
+    if (start >= end) continue;
+    const requested = await requestBill(
+      source,
+      () => billing.usageOfAll({ start, end, signal }),
+      LIST_REFUSALS,
+    );
+    if ("refusal" in requested) {
+      await noteBillPart(store.db, { sourceId, part: "all_workspaces", refusal: requested.refusal });
+      return { read, refusal: requested.refusal };
+    }
+    const loaded = new Set(workspaceIds);
+    const found = [...requested.response]
+      .filter(([workspaceId]) => !loaded.has(workspaceId))
+      .map(([workspaceId, of]) => ({ workspaceId, ...of }));
+    read += await keepUnloadedWorkspaces(store, { sourceId, monthStart: month.start, end, found });
+  }
+  await noteBillPart(store.db, { sourceId, part: "all_workspaces", refusal: null });
+  return { read, refusal: null };
 }
 
 /**

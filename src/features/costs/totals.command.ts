@@ -162,7 +162,7 @@ function billToData({ provider, limits, period, failed: parts }: ReadBill) {
 
 export function describeBill(
   source: string,
-  { provider, limits, period, tags, names, failed }: ReadBill,
+  { provider, limits, period, tags, names, allWorkspaces, failed }: ReadBill,
 ): string {
   return linesOf(
     provider && describeProvider(source, provider),
@@ -170,6 +170,7 @@ export function describeBill(
     limits && describePart("usage limits", limits),
     period && describePart("billing period", period),
     tags && describePart("tags of resources", tags),
+    allWorkspaces && describePart("workspaces with usage that no sync loads", allWorkspaces),
     names && describePart("names of API keys and sandboxes", names),
   );
 }

@@ -10,6 +10,7 @@ export const ALERT_KINDS = [
   "stale",
   "refused",
   "access_lost",
+  "workspace_unloaded",
   METER_NOT_KNOWN,
   "unpriced",
   "unusual",

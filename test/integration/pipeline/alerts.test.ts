@@ -173,7 +173,7 @@ test("a budget of all sources is an incident of the first that is configured", a
     `INSERT INTO usage.source OVERRIDING SYSTEM VALUE
      SELECT (jsonb_populate_record(s, '{"source_id": 0, "slug": "gone"}')).* FROM usage.source s`,
   );
-  await setOwners(bench.store, "rules: []\nbudgets:\n  - { traces: 0.0000000001 }");
+  await setOwners(bench.store, "rules: []\nbudgets:\n  - { traces: 1 }");
   // At the midnight that begins a month nothing is used yet.
   const isUsed = (await tracesSince("date_trunc('month', now() AT TIME ZONE 'UTC')")) > 0;
   const shown = async (firstSource: string) =>

@@ -13,7 +13,7 @@ import {
   type OpenDay,
   type OpenReason,
 } from "../../../src/features/close/open-days.ts";
-import { otherTraces } from "../../../src/features/costs/beside-traces.store.ts";
+import { otherTraces } from "../../../src/features/costs/other-traces.store.ts";
 import { otherUsage } from "../../../src/features/costs/other-usage.store.ts";
 import { trustOfSources } from "../../../src/features/status/trust.store.ts";
 import { KEEP_PROOF } from "../../support/by-hand.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { monthNamed } from "../../../src/core/domain/months/month.ts";
 import { describeProviderMonth, type ProviderTotal } from "../../../src/core/domain/months/provider.ts";
 import { drawFetchToken } from "../../../src/core/store/work/fetch-ledger.ts";
-import { otherTraces } from "../../../src/features/costs/beside-traces.store.ts";
+import { otherTraces } from "../../../src/features/costs/other-traces.store.ts";
 import { keepProviderTotals, monthsToRead } from "../../../src/features/costs/provider-totals.store.ts";
 import { FIRST_DAY, setupSource } from "./setup.ts";
 

@@ -109,7 +109,8 @@ test("a login that may create roles acts as the readers that it creates", async 
   const loader = new pg.Client({ connectionString: url.href });
   await loader.connect();
   onTestFinished(() => loader.end());
-  const call = "SELECT usage.query_as_usage_reader_masked('SELECT current_user AS me', 0, 1, 1000) AS response";
+  const call =
+    "SELECT usage.query_as_usage_reader_masked('SELECT current_user AS me', 0, 1, 1000) AS response";
   expect((await loader.query(call)).rows).toEqual([
     { response: '{"columns":["me"],"rows":[["usage_reader_masked"]],"has_more":false}' },
   ]);

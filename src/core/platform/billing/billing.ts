@@ -4,7 +4,7 @@ import { UsageError } from "../../base/errors.ts";
 import { DAY_MS, HOUR_MS, STRIDE_MS, STRIDES, type Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
-import type { GroupBy } from "../../domain/usage/record.ts";
+import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
 import type { PlatformHttp, RequestOptions } from "../http/http.ts";
 import { responseError } from "../http/read-body.ts";
 import { JsonRecordCutter } from "../parse/json-records.ts";
@@ -39,6 +39,11 @@ export interface UsageQuery {
   readonly workspaceIds: readonly string[];
 }
 
+/** `all`: without ids, which not every server allows. */
+interface AnyUsageQuery extends Omit<UsageQuery, "workspaceIds"> {
+  readonly workspaceIds: readonly string[] | "all";
+}
+
 interface UsageResponse {
   /** Undefined if the wire's stride is not one of the five. */
   readonly stride: Stride | undefined;
@@ -56,6 +61,7 @@ const strideSchema = z.object({ days: count, hours: count });
 export function createBillingClient(http: PlatformHttp) {
   return {
     usage: (query: UsageQuery, io: WorkspaceIo) => usage(http, query, io),
+    usageOfAll: (range: Interval & RequestOptions) => usageOfAll(http, range),
     exportCsv: (query: UsageQuery, io: RequestOptions = {}) => exportCsv(http, query, io),
     /** Undefined if the server has no listing (404, 405). The next two likewise. */
     workspaces: (io: Parameters<typeof listWorkspaces>[1] = {}) => listWorkspaces(http, io),
@@ -83,7 +89,7 @@ export function createBillingClient(http: PlatformHttp) {
  * Passes records to `onRecords` in batches, in order. Use none before it resolves: only then is the response proved whole.
  * An error of `onRecords` ends the request and is thrown unchanged.
  */
-async function usage(http: PlatformHttp, query: UsageQuery, io: WorkspaceIo): Promise<UsageResponse> {
+async function usage(http: PlatformHttp, query: AnyUsageQuery, io: WorkspaceIo): Promise<UsageResponse> {
   const { signal, onRecords } = io;
   if (METER[query.meter].isByWorkspace) {
     keepRecordsYoung();
@@ -112,6 +118,24 @@ async function usage(http: PlatformHttp, query: UsageQuery, io: WorkspaceIo): Pr
   }
 }
 
+/** Traces of all workspaces that the key reads, by workspace id. Servers before 2026-08 require ids and refuse it with 422. */
+async function usageOfAll(
+  http: PlatformHttp,
+  { start, end, signal }: Interval & RequestOptions,
+): Promise<Map<string, { name: string | null; traces: number }>> {
+  const found = new Map<string, { name: string | null; traces: number }>();
+  const onRecords = (records: readonly UsageRecord[]) => {
+    for (const { dimensionId, dimensionName: name, traces } of records)
+      found.set(dimensionId, { name, traces: (found.get(dimensionId)?.traces ?? 0) + traces });
+  };
+  await usage(
+    http,
+    { start, end, meter: "traces", groupBy: "workspace", workspaceIds: "all" },
+    { onRecords, signal },
+  );
+  return found;
+}
+
 async function exportCsv(
   http: PlatformHttp,
   query: UsageQuery,
@@ -135,7 +159,7 @@ async function exportCsv(
 }
 
 /** `workspace_ids` is repeated, never joined with commas (Requests in docs/platform.md). */
-function toUsageParameters({ start, end, meter, groupBy, workspaceIds }: UsageQuery): URLSearchParams {
+function toUsageParameters({ start, end, meter, groupBy, workspaceIds }: AnyUsageQuery): URLSearchParams {
   if (workspaceIds.length === 0) {
     throw new UsageError({
       code: "no_workspaces",
@@ -152,7 +176,7 @@ function toUsageParameters({ start, end, meter, groupBy, workspaceIds }: UsageQu
   const { kind, tier } = METER[meter];
   if (kind !== METER.traces.kind) parameters.set("kind", kind);
   if (tier !== METER.traces.tier) parameters.set("trace_tier", tier);
-  for (const id of workspaceIds) parameters.append("workspace_ids", id);
+  if (workspaceIds !== "all") for (const id of workspaceIds) parameters.append("workspace_ids", id);
   return parameters;
 }
 

@@ -28,7 +28,7 @@ export interface Schema {
   };
   "usage.bill_part": {
     source_id: number;
-    part: "billing_period" | "names" | "provider_totals" | "resource_tags" | "usage_limits";
+    part: "all_workspaces" | "billing_period" | "names" | "provider_totals" | "resource_tags" | "usage_limits";
     refusal: string | null;
     requested_at: Date;
   };
@@ -342,7 +342,7 @@ export interface Schema {
   "usage.notification": {
     source_id: number;
     route: string;
-    kind: "access_lost" | "budget" | "control_total" | "difference" | "final_changed" | "meter_not_known" | "provider_total" | "refused" | "stale" | "unpriced" | "unusual" | "usage_limit";
+    kind: "access_lost" | "budget" | "control_total" | "difference" | "final_changed" | "meter_not_known" | "provider_total" | "refused" | "stale" | "unpriced" | "unusual" | "usage_limit" | "workspace_unloaded";
     owner: string;
     count: number;
     newest: number;
@@ -570,6 +570,14 @@ export interface Schema {
     learned_at: Generated<Date>;
     none_until: Date | null;
     request_again_at: Date;
+  };
+  "usage.unloaded_workspace": {
+    source_id: number;
+    month_start: string;
+    workspace: string;
+    name: string | null;
+    traces: number;
+    read_at: Date;
   };
   "usage.usage_limit": {
     source_id: number;

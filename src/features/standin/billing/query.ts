@@ -11,7 +11,8 @@ export interface UsageQuery {
   readonly start: number;
   readonly end: number;
   /** Lower case, each once. */
-  readonly workspaceIds: readonly string[];
+  /** Undefined: all that the key reads. */
+  readonly workspaceIds: readonly string[] | undefined;
   readonly groupBy: GroupBy;
   readonly kind: Kind;
   /** Null: all tiers. */
@@ -34,7 +35,7 @@ const parameters = {
   // Repeated, never joined with commas (documented).
   workspace_ids: z.preprocess(
     (given) => (given === undefined ? undefined : [given].flat()),
-    z.array(z.guid().toLowerCase()),
+    z.array(z.guid().toLowerCase()).optional(),
   ),
 };
 /** A repeated parameter is refused (our guess). The tiered contract has fewer (docs/platform.md, Contracts). */
@@ -53,7 +54,7 @@ type Given = Readonly<Record<string, unknown>>;
  */
 export function fromQuery(
   given: Given,
-  { contract, unknownParameters, refuseFuture }: Settings,
+  { contract, unknownParameters, refuseFuture, workspaceIds: ids }: Settings,
   now: number,
 ): UsageQuery {
   const names = Object.keys(contract === "tiered" ? tiered.shape : dayGranular.shape);
@@ -64,6 +65,8 @@ export function fromQuery(
       : dayGranular;
   const query = checked(schema, understood, "query");
   const { start_time: start, end_time: end, group_by: groupBy, kind } = query;
+  if (ids === "required" && query.workspace_ids === undefined)
+    throw invalid([{ loc: ["query", "workspace_ids"], msg: "Field required", type: "missing" }]);
   if (end <= start) throw wrongEnd("end_time must be after start_time");
   if (refuseFuture && end > now) throw wrongEnd("end_time must not be in the future");
   // Documented: refused as a dimension, ignored as a filter.
@@ -71,7 +74,8 @@ export function fromQuery(
     throw badRequest("group_by=trace_tier cannot be used with kind=langsmith_deployments");
   }
   const tier = kind === "traces" ? (query.trace_tier ?? null) : null;
-  return { start, end, workspaceIds: [...new Set(query.workspace_ids)], groupBy, kind, tier };
+  const workspaceIds = query.workspace_ids && [...new Set(query.workspace_ids)];
+  return { start, end, workspaceIds, groupBy, kind, tier };
 }
 
 /** It is not known which of the three a server does. For 422 the schema refuses them. */

@@ -70,7 +70,7 @@ function usageOf(
     return group;
   };
   const workspaces = world.organisation.workspaces.filter(
-    (one) => query.workspaceIds.includes(one.id) && world.access.canRead(one),
+    (one) => query.workspaceIds?.includes(one.id) !== false && world.access.canRead(one),
   );
   if (query.groupBy === "workspace" && !world.settings.omitZero) workspaces.map(ofWorkspace).forEach(groupOf);
   const isRequested = ({ project }: Stream) => workspaces.includes(project.workspace) && !project.dropped;

@@ -19,6 +19,8 @@ export class Access {
   organizationManage = true;
   /** Whether the listing shows unreadable workspaces (our guess: no). */
   listsUnreadable = false;
+  /** Readable, and in no listing. */
+  readonly unlisted = new Set<Workspace>();
   readonly #organisation: Organisation;
   readonly #unreadable: Set<Workspace>;
 
@@ -41,7 +43,7 @@ export class Access {
   }
 
   isListed(workspace: Workspace): boolean {
-    return this.listsUnreadable || this.canRead(workspace);
+    return !this.unlisted.has(workspace) && (this.listsUnreadable || this.canRead(workspace));
   }
 
   /** `X-Organization-Id` and `X-Tenant-Id` are documented; how a wrong one is refused is our guess. */

@@ -2,6 +2,8 @@
 export interface Settings {
   /** docs/platform.md, Contracts. */
   contract: "tiered" | "day-granular";
+  /** Whether usage may be requested without `workspace_ids`; then it is that of all workspaces that the key reads. */
+  workspaceIds: "required" | "optional";
   /** For parameters that the contract lacks, such as `kind` with the tiered one. What servers do is not known. */
   unknownParameters: "ignore" | "400" | "422";
   /** Off: `kind` is accepted and nothing is answered. */
@@ -43,6 +45,7 @@ export interface Settings {
 
 export const DEFAULT_SETTINGS: Settings = {
   contract: "tiered",
+  workspaceIds: "required",
   // A typing error must not pass for a filter, and only 422 is specified for a wrong query.
   unknownParameters: "422",
   deploymentUsage: "on",

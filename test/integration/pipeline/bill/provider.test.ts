@@ -262,6 +262,7 @@ test("extended traces are compared with long-lived ones: a late upgrade is loade
       period: undefined,
       tags: undefined,
       names: undefined,
+      allWorkspaces: undefined,
       failed: [],
     }),
   ).toMatch(/month +workspace +tier +stored +provider\n.*\n?\d{4}-\d\d +\S+ +extended /);

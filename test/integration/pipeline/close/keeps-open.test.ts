@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
-import { otherTraces } from "../../../../src/features/costs/beside-traces.store.ts";
+import { otherTraces } from "../../../../src/features/costs/other-traces.store.ts";
 import { KEEP_PROOF } from "../../../support/by-hand.ts";
 import {
   acceptOpen,

@@ -1,0 +1,124 @@
+import { expect, test } from "vitest";
+import { monthAt, monthBefore } from "../../../../src/core/domain/months/month.ts";
+import { DAY_MS, floorToGrid } from "../../../../src/core/domain/time/stride.ts";
+import { openIncidents } from "../../../../src/features/alerts/conditions.ts";
+import { unloadedWorkspaces } from "../../../../src/features/costs/bill-terms.store.ts";
+import { readBill } from "../../../../src/features/costs/read-bill.ts";
+import { usageEtl } from "../../../support/cli.ts";
+import type { Bench } from "../../../support/source.ts";
+import { senderOn, setup } from "../../../support/source.ts";
+
+/** Usage of workspaces that no sync loads, by a response to a request without workspace ids. */
+
+const setupAll = (options: Parameters<typeof setup>[0] = {}) =>
+  setup({ days: 40, ...options, standin: { workspaceIds: "optional", ...options.standin } });
+const read = async (bench: Bench) => readBill(await bench.open(), { reach: "month", isPatient: false });
+const incidentsOf = async ({ store }: Bench) => {
+  const found = await openIncidents(store.db, { staleAfterMs: 1000 * DAY_MS, firstSource: "default" });
+  return (found.get("default") ?? []).filter(({ kind }) => kind === "workspace_unloaded");
+};
+const monthsOf = ({ now }: Bench) => [monthBefore(monthAt(now)), monthAt(now)];
+
+/** Whole days of the month from the data start to today, straight from the ledger. */
+function inLedger(
+  { standin, dataStart, now }: Bench,
+  workspaceId: string,
+  month: { start: string; end: string },
+) {
+  const edges = [
+    Math.max(dataStart, Date.parse(month.start)),
+    Math.min(floorToGrid(now, DAY_MS), Date.parse(month.end)),
+  ];
+  if ((edges[0] ?? 0) >= (edges[1] ?? 0)) return 0;
+  return standin.organisation.streams
+    .filter(({ project }) => project.workspace.id === workspaceId && !project.dropped)
+    .reduce((sum, stream) => sum + (standin.ledger.counts(stream, edges)[0] ?? 0), 0);
+}
+
+async function kept(bench: Bench) {
+  const months = monthsOf(bench).map(({ start }) =>
+    unloadedWorkspaces(bench.store.db, { source: "default", monthStart: start }),
+  );
+  return (await Promise.all(months)).flat();
+}
+
+function expected(bench: Bench) {
+  const { organisation, access } = bench.standin;
+  const others = organisation.workspaces.filter(
+    (one) => !bench.workspaceIds.includes(one.id) && access.canRead(one),
+  );
+  return monthsOf(bench).flatMap((month) =>
+    others
+      .map(({ id, name }) => ({ workspaceId: id, name, traces: inLedger(bench, id, month) }))
+      .filter(({ traces }) => traces > 0)
+      .sort((one, other) => other.traces - one.traces),
+  );
+}
+
+test("workspaces that a source does not name are kept with their traces of each month, without an alert", async () => {
+  const bench = await setupAll({ workspaces: [0] });
+  await bench.sync();
+  expect(await read(bench)).toMatchObject({ allWorkspaces: { refusal: null }, failed: [] });
+  expect(expected(bench).length).toBeGreaterThan(1);
+  expect(await kept(bench)).toEqual(expected(bench));
+  expect(await incidentsOf(bench)).toEqual([]);
+  for (const { name, start } of monthsOf(bench)) {
+    const left = await unloadedWorkspaces(bench.store.db, { source: "default", monthStart: start });
+    const { stdout } = await usageEtl(["bill", name], { DATABASE_URL: bench.databaseUrl });
+    const traces = left.reduce((sum, one) => sum + one.traces, 0);
+    if (traces === 0) expect(stdout).not.toContain("Not in this bill");
+    else expect(stdout).toContain(`Not in this bill: ${traces.toLocaleString("en-US")} traces of workspace`);
+  }
+});
+
+test("a workspace that was loaded before counts with what is more than its stored traces", async () => {
+  const bench = await setupAll({ workspaces: [0, 1] });
+  await bench.sync();
+  const [first = "", second = ""] = bench.workspaceIds;
+  const onlyFirst = { config: { workspaceIds: [first] } };
+  const readFirst = async () => readBill(await bench.open(onlyFirst), { reach: "month", isPatient: false });
+  await readFirst();
+  expect((await kept(bench)).filter(({ workspaceId }) => workspaceId === second)).toEqual([]);
+  const at = bench.today - DAY_MS;
+  bench.standin.ledger.change(senderOn(bench.standin, 1, at), 7);
+  await readFirst();
+  expect((await kept(bench)).filter(({ workspaceId }) => workspaceId === second)).toMatchObject([
+    { traces: 7 },
+  ]);
+});
+
+test("a workspace with usage that no listing shows is an incident until it is loaded", async () => {
+  const bench = await setupAll();
+  const { organisation, access } = bench.standin;
+  const [last] = monthsOf(bench);
+  const hidden = organisation.workspaces.find((one) => last && inLedger(bench, one.id, last) > 0);
+  if (hidden === undefined) throw new Error("no workspace has traces");
+  access.unlisted.add(hidden);
+  await bench.sync();
+  expect((await bench.open()).workspaceIds).not.toContain(hidden.id);
+  await read(bench);
+  const traces = monthsOf(bench).reduce((sum, month) => sum + inLedger(bench, hidden.id, month), 0);
+  expect(await incidentsOf(bench)).toMatchObject([
+    { count: 1, message: expect.stringContaining(`${traces.toLocaleString("en-US")} traces of 1 workspace`) },
+  ]);
+
+  access.unlisted.delete(hidden);
+  await bench.sync();
+  await read(bench);
+  expect(await kept(bench)).toEqual([]);
+  expect(await incidentsOf(bench)).toEqual([]);
+});
+
+test("a server that requires ids is asked once, and remembered as one that refuses", async () => {
+  const bench = await setupAll({ days: 3, standin: { workspaceIds: "required" } });
+  await bench.sync();
+  const { allWorkspaces } = await read(bench);
+  expect(allWorkspaces).toMatchObject({ read: 0, refusal: expect.stringContaining("422") });
+  const before = bench.standin.requests.count;
+  await readBill(await bench.open(), { reach: "month", isPatient: true });
+  const later = bench.standin.requests.recent.slice(-(bench.standin.requests.count - before));
+  expect(later.filter(({ url }) => url.includes("granular-usage") && !url.includes("workspace_ids"))).toEqual(
+    [],
+  );
+  expect(await kept(bench)).toEqual([]);
+});
