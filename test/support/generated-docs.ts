@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { SETTINGS } from "../../src/core/base/settings.ts";
+import { grainOf } from "../../src/core/store/db/views.ts";
 import { createMetrics } from "../../src/web/metrics.ts";
 import { errorCodes } from "./error-codes.ts";
 import { helpOfAll, optionsOf } from "./help.ts";
@@ -163,7 +164,7 @@ function views(): View[] {
  */
 function listOfViews(): string {
   const all = views().map(({ name, comment }) => {
-    const [, grain = comment] = /Grain: (.*?)(?: \(key|[.;]( |$)|$)/.exec(comment) ?? [];
+    const grain = grainOf({ comment }) ?? comment;
     const [, question = ""] = /^(?!Grain)(.*?)\. /.exec(comment) ?? [];
     return { name, question, grain };
   });

@@ -7,7 +7,7 @@ import { amountText } from "../../core/domain/usage/amount.ts";
 import { METER_NAME } from "../../core/domain/usage/meter.ts";
 import type { Database, Store } from "../../core/store/db/database.ts";
 import { inSnapshot } from "../../core/store/db/snapshot.ts";
-import { keyOf, listReporting, queryOf, type View } from "../../core/store/db/views.ts";
+import { grainOf, keyOf, listReporting, queryOf, type View } from "../../core/store/db/views.ts";
 import { type UsageSource, usageSources } from "../../core/store/figures/sources.ts";
 import { countRestatements } from "../../core/store/proof/restatement-counts.ts";
 import { storeNow } from "../../core/store/work/fetch-ledger.ts";
@@ -74,7 +74,8 @@ export const TOOLS = {
     input: { view: z.string().describe("Its name, with or without its schema.") },
     facts: {
       view: text,
-      about: text.describe("Its meaning, and what one row is (grain)."),
+      about: text,
+      grain: textOrNull.describe("What one row is."),
       key: z.array(text).describe("Columns that together name one row."),
       example: text.describe("A statement for the tool query."),
     },
@@ -96,7 +97,7 @@ export const TOOLS = {
       const { comment: about, columns } = view;
       const example = exampleOf(view, await storeNow(from.db));
       return {
-        facts: { view: nameOf(view), about, key: keyOf(view), example },
+        facts: { view: nameOf(view), about, grain: grainOf(view) ?? null, key: keyOf(view), example },
         rows: columns.map(({ name: column, type, comment }) => ({ column, type, about: comment })),
       };
     },

@@ -64,6 +64,11 @@ export async function listReporting(db: Database, reader?: string): Promise<View
   `;
 }
 
+/** What one row is, read from the view's comment. Undefined for a customer's view. */
+export function grainOf({ comment }: Pick<View, "comment">): string | undefined {
+  return /Grain: (.*?)(?: \(key|[.;]( |$)|$)/.exec(comment)?.[1];
+}
+
 /** Read from the view's comment. Empty for a customer's view. */
 export function keyOf(view: View): readonly string[] {
   return /\(key: ([^)]*)\)/.exec(view.comment)?.[1]?.split(", ") ?? [];
