@@ -91,12 +91,13 @@ export async function addMcp(app: FastifyInstance, services: WebServices): Promi
         reply.header("allow", "POST");
         return sendError(reply, 405, INVALID_REQUEST, "Send messages with POST. No stream is offered.");
       }
-      if (isTooDeep(String(request.body)))
-        return sendError(reply, 400, PARSE_ERROR, "The JSON is nested too deep.");
+      const message = messageOf(request);
+      if (message === undefined)
+        return sendError(reply, 400, PARSE_ERROR, "The body is no JSON, or is nested too deep.");
       const left = new AbortController();
       reply.raw.once("close", () => left.abort());
       const respond = await exchangeOf(role);
-      return send(request, reply, await respond(toWebRequest(request, left.signal)));
+      return send(request, reply, await respond(toWebRequest(request, left.signal), message));
     });
     mcp.all(`${PATH}/*`, async (_, reply) =>
       sendError(reply, 404, INVALID_REQUEST, `Send messages to ${PATH}.`),
@@ -145,6 +146,17 @@ function isOwnOrigin({ headers: { origin } }: FastifyRequest): boolean {
   return origin === undefined || (URL.canParse(origin) && isOwnHost(new URL(origin).host));
 }
 
+/** Without members that are null: some clients send null for all that they leave out. Undefined: the body cannot be read. */
+function messageOf({ body }: FastifyRequest): unknown {
+  const text = String(body ?? "");
+  if (isTooDeep(text)) return undefined;
+  try {
+    return JSON.parse(text, (_, value) => value ?? undefined);
+  } catch {
+    return undefined;
+  }
+}
+
 function toWebRequest(request: FastifyRequest, signal: AbortSignal): Request {
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers)) {
@@ -153,12 +165,7 @@ function toWebRequest(request: FastifyRequest, signal: AbortSignal): Request {
   // Many clients accept one of both, or anything. `send` gives them what they accept.
   headers.set("accept", "application/json, text/event-stream");
   // Only its path is read. The Host header comes from outside.
-  return new Request(`http://127.0.0.1${PATH}`, {
-    method: "POST",
-    headers,
-    body: String(request.body ?? ""),
-    signal,
-  });
+  return new Request(`http://127.0.0.1${PATH}`, { method: "POST", headers, signal });
 }
 
 /** As JSON, or as a stream of one event for a client that accepts nothing else. */

@@ -70,6 +70,8 @@ test.each([
   ["no JSON", "/mcp", { body: "{" }, 400, -32_700],
   ["an empty body", "/mcp", { body: "" }, 400, -32_700],
   ["JSON that is no message", "/mcp", { body: "[1]" }, 400, -32_600],
+  ["nothing in a list", "/mcp", { body: "[null]" }, 400, -32_600],
+  ["null", "/mcp", { body: "null" }, 400, -32_700],
   ["JSON that is nested too deep", "/mcp", { body: "[".repeat(5_000) }, 400, -32_700],
   ["a large body", "/mcp", { body: JSON.stringify({ x: "x".repeat(70_000) }) }, 413, -32_600],
   ["another type", "/mcp", { "content-type": "text/plain" }, 415, -32_000],
@@ -111,4 +113,17 @@ test("several messages in one request get their responses together", async () =>
       .map(({ id }: { id: number }) => id)
       .sort(),
   ).toEqual([5, 6]);
+});
+
+test.each([
+  ["tools/call", { name: "status", arguments: null, _meta: null }],
+  ["prompts/get", { name: "monthly_report", arguments: { month: null, source: "" } }],
+  ["resources/list", { cursor: null }],
+  ["tools/list", null],
+])("%s with null for what is left out is served", async (method, params) => {
+  const response = await send("/mcp", { body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }) });
+  expect(JSON.parse(response.text)).toMatchObject({
+    id: 1,
+    result: expect.not.objectContaining({ isError: true }),
+  });
 });
