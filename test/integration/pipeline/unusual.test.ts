@@ -6,6 +6,7 @@ import type { CreatedSource } from "../../../src/core/pipeline/source/source.ts"
 import { sendAlerts } from "../../../src/features/alerts/send-alerts.ts";
 import { describeUnusual, unusualLately } from "../../../src/features/figures/unusual.ts";
 import { alertSettings, startWebhook } from "../../support/alerts.ts";
+import { overHttp, response } from "../../support/mcp.ts";
 import { setupPages } from "../../support/pages.ts";
 import { addSource, WORKSPACES } from "../../support/reporting.ts";
 import { senderOn, setup } from "../../support/source.ts";
@@ -16,7 +17,7 @@ const PROJECTS = [1, 2].map((n) => `00000000-0000-4000-8000-0000000000a${n}`) as
 
 /** A day with far more traces than its weekday had is named with what made it, on pages and to the webhook, once. */
 
-test("a planted spike is found with its project and key, shown on the pages, and sent to the webhook once", async () => {
+test("a planted spike is found with its project and key, shown on the pages and to AI clients, and sent to the webhook once", async () => {
   const bench = await setup({ days: 90, workspaces: [0, 1], hourlyForMs: HOUR_MS });
   const { standin, today } = bench;
   const names = standin.organisation.projects.filter(
@@ -70,6 +71,8 @@ test("a planted spike is found with its project and key, shown on the pages, and
     const bar = (await pages.read(path)).bars.find((one) => one.startsWith(`${day}: `));
     expect(bar, path).toContain(`Unusual: ${day}: ${traces.toLocaleString("en-US")} traces in workspace`);
   }
+  const [status] = (await response(await overHttp(pages.url), "status")).sources;
+  expect(status.unusual_days).toContain(says);
   // Another workspace had an ordinary day.
   const { bars } = await pages.read(`/usage?source=default&by=project&workspace=${bench.workspaceIds[1]}`);
   expect(bars.join()).not.toContain(`Unusual: ${day}`);
