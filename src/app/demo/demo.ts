@@ -69,7 +69,6 @@ async function demo(given: Session, options: DemoOptions): Promise<number> {
   if (exit !== EXIT.done || beside === undefined) return exit;
   await checkAll(first);
   await readResourceTags(first);
-  await readNames(first);
   const { story, troubled } = beside;
   const planted = await openFrom(stage, beside.planted);
   await plant(planted, { story, troubled, loader });
@@ -85,6 +84,7 @@ async function demo(given: Session, options: DemoOptions): Promise<number> {
   ];
   for (const text of texts) output.note(`\n${text}`);
   const opened = [first, planted, billed] as const;
+  for (const source of opened) await readNames(source);
   await notifyReceivers(opened, session);
   output.note(threeToTry(pages, stage.postgresUrl));
   if (stage.envFile !== undefined) output.note(`Elsewhere set USAGE_ENV_FILE=${stage.envFile}`);

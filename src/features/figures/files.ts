@@ -12,7 +12,7 @@ export function fileName(
 ): string {
   const { measure, by, requested } = question;
   const safe = question.source.slug.replace(/[^\w.-]/g, "_");
-  return `usage-${safe}-${measure}-by-${by}-${requested.from}-to-${requested.to}${table === "time" ? "-course" : ""}.${ending}`;
+  return `usage-${safe}-${measure}-by-${by}-${requested.from}-to-${requested.to}${table === "time" ? "-trend" : ""}.${ending}`;
 }
 
 export function idLines(report: Report): Table {

@@ -85,7 +85,7 @@ export function idTable(report: Report, beside: readonly Report[] = [], { asClos
       ...beside.map((one) => numberHead(`${measureOf(one)}${asClosed ? ", as closed" : ""}`)),
       numberHead(`Share${ofUnit}`, "spare"),
       sortedHead(question, "growth", html`Change${ofUnit}`, since),
-      html`<th scope="col" class="course">Course</th>`,
+      html`<th scope="col" class="trend">Trend</th>`,
     ],
     rows: lines.map((line, n) => idRow(line, report, { isAlike, n, beside })),
     foot: idRow(total, report, { isAlike, beside }),
@@ -107,7 +107,7 @@ function idRow(
   const colour = n === undefined ? "" : html`<span class="swatch ${colourOf(line, n)}"></span> `;
   const figure = html`${numberCell(line.sum, report)}${!isAlike && html`<td>${stateBadge(line.sum)}</td>`}`;
   return html`<tr><th scope="row">${colour}${titleOf(line, report)}</th>${figure}${beside.map((one) => html`<td class="number">${othersShown(line, report, one)}</td>`)}<td class="number spare">${percent(line.share)}</td><td class="number">${growthOf(line, report)}${changeOf(line)}</td>
-    <td class="course">${sparkline(pointsOf(line.trend, report))}</td></tr>`;
+    <td class="trend">${sparkline(pointsOf(line.trend, report))}</td></tr>`;
 }
 
 /** The figure of another report for the ids of a line; for the rest, its total without its other lines. */

@@ -21,7 +21,7 @@ export async function workbookOf(
 ): Promise<Buffer> {
   const tables = [
     { sheet: titleOf(report.question), table: idLines(report) },
-    { sheet: "Course", table: trendLines(report) },
+    { sheet: "Trend", table: trendLines(report) },
     ...(bill === undefined ? [] : [{ sheet: "Bill", table: billTable([bill]) }]),
     { sheet: "About", table: aboutLines(report, notes, { now, masked }) },
   ];
@@ -57,7 +57,7 @@ function aboutLines(
     ["Days and times", "UTC. The days in the columns to and before_to are not included."],
     ["Dimension", idWord(question)],
     ["Measure", measure === "cost" ? `estimated cost, ${unitOf(report)}` : unitOf(report)],
-    ["Course per", per],
+    ["Trend per", per],
     ["As of", { at: new Date(now).toISOString(), per: "second" }],
     ["Total", whole],
     ["Total of what is loaded", loaded],

@@ -116,13 +116,13 @@ test("the workbook has the lines of both files, with numbers as numbers, times a
     ["Estimated costs", `by=workspace&measure=cost&${range}`],
   ] as const) {
     const sheets = await workbook(pages, query);
-    expect(sheets.map(({ name }) => name)).toEqual([title, "Course", "About"]);
+    expect(sheets.map(({ name }) => name)).toEqual([title, "Trend", "About"]);
     expectLines(sheets[0], (await pages.get(`/usage.csv?${query}`)).text);
     expectLines(sheets[1], (await pages.get(`/usage.csv?${query}&table=time`)).text);
   }
   const month = bench.from.slice(0, 7);
   const whole = await workbook(pages, `month=${month}`);
-  expect(whole.map(({ name }) => name)).toEqual(["Usage", "Course", "Bill", "About"]);
+  expect(whole.map(({ name }) => name)).toEqual(["Usage", "Trend", "Bill", "About"]);
   const bill = await bench.sql<{ cells: (string | null)[] }>(
     `SELECT ARRAY[trim_scale(quantity)::text, trim_scale(unit_price)::text, currency, trim_scale(estimated_cost)::text] AS cells
      FROM reporting.usage_bill_monthly WHERE month_start = $1::date ORDER BY line_number`,
@@ -165,7 +165,7 @@ test("the workbook says what its figures are and what they claim", async () => {
     "Last day, included": `${addDays(bench.to, -1)}T00:00:00.000Z`,
     Dimension: "user",
     Measure: "traces",
-    "Course per": "day",
+    "Trend per": "day",
     "Total of what is loaded": total,
     State: "missing",
   });
