@@ -4,7 +4,9 @@ import { type Database, query } from "../../core/store/db/query.ts";
 import { NO_COST_CENTER, UNALLOCATED } from "../owners/owner.ts";
 import type { BillLine } from "./bill.ts";
 
-/** The lines of a month's bill, in their order. Empty: no usage, or no day of it is expected. */
+/**
+ * Returns the lines of a month's bill in the bill's order. The result is empty if the month has no usage or no expected day.
+ */
 export async function monthBill(
   db: Database,
   { source, monthStart }: { source: string; monthStart: string },
@@ -24,7 +26,7 @@ export async function monthBill(
 export interface OwnerBill {
   readonly owner: string;
   readonly costCenter: string;
-  /** Current traces of the month; an exact decimal. Null: none are loaded. */
+  /** Current traces of the month, an exact decimal. Null: no traces are loaded. */
   readonly traces: string | null;
   /** Exact decimals by currency. */
   readonly costs: Readonly<Record<string, string>>;
@@ -33,9 +35,9 @@ export interface OwnerBill {
 }
 
 /**
- * Divides a month's bill by owners, unowned costs first; costs add up to the lines to the last digit. A closed month has the
- * costs of its close, divided by today's owners; a correction goes to the owner of the rest of its workspace. Without
- * corrections the lines are not read: planning that alone takes longer than reading the rest.
+ * Divides a month's bill by owners, unowned costs first. The costs equal the bill's lines to the last digit. A closed month has
+ * the costs of its close, divided by today's owners. A correction goes to the owner of the workspace's rest. The query reads
+ * corrections only if the bill has some, because planning that part takes longer than all others.
  */
 export async function monthBillByOwner(
   db: Database,

@@ -6,7 +6,7 @@ import { change, type Database, query, type Row } from "../../core/store/db/quer
 import type { UnloadedWorkspace } from "./bill.ts";
 import type { LimitUse } from "./usage-limit.ts";
 
-/** `workspaceId`: empty for the organization. */
+/** `workspaceId` is empty for a limit of the organization. */
 export type StoredLimit = Pick<LimitUse, "workspaceId" | "limitType" | "value" | "isRejecting">;
 
 export async function keepUsageLimits(
@@ -20,7 +20,7 @@ export async function keepUsageLimits(
     is_rejecting: one.isRejecting,
   }));
   await store.transaction(async ({ db }) => {
-    // If two readings run at once, the one that ends last counts.
+    // If two processes read the limits at once, the last one to finish replaces the other's limits.
     await lockSource(db, sourceId);
     await db.deleteFrom("usage.usage_limit").where("source_id", "=", sourceId).execute();
     await sql`
@@ -55,7 +55,7 @@ export async function keepBillingPeriod(
     .execute();
 }
 
-/** Each part is requested separately: a key may read some of them. */
+/** Each part is requested separately, because a key may be allowed to read only some parts. */
 const BILL_PARTS = [
   "provider_totals",
   "usage_limits",
@@ -66,9 +66,9 @@ const BILL_PARTS = [
 ] as const;
 export type BillPart = (typeof BILL_PARTS)[number];
 
-/** `refusal`: of the server; null: it responds. */
+/** `refusal` is the server's refusal of this part. Null: the server responds. */
 export interface LearnedBillPart extends Row<"usage.bill_part", "part" | "refusal" | "requestedAt"> {
-  /** Whether it may be requested automatically. A command requests it at any time. */
+  /** True if the nightly job may request the part. A command may always request the part. */
   readonly isDue: boolean;
 }
 
@@ -84,7 +84,7 @@ export async function noteBillPart(
     .execute();
 }
 
-/** A refused part is due after a day, a little early because nightly runs vary. */
+/** A refused part is due after 23 hours, because the start of nightly runs varies. */
 export async function billPartsOf(db: Database, sourceId: number): Promise<LearnedBillPart[]> {
   return query<LearnedBillPart>(db)`
     select part, refusal, requested_at as "requestedAt", refusal is null or requested_at < now() - interval '23 hours' as "isDue"
@@ -93,14 +93,14 @@ export async function billPartsOf(db: Database, sourceId: number): Promise<Learn
   `;
 }
 
-/** Keeps the workspaces of which the platform counts more than is stored, and returns how many there are. */
+/** Stores the workspaces for which the platform counts more traces than are loaded. Returns their number. */
 export async function keepUnloadedWorkspaces(
   store: Store,
   month: { sourceId: number; monthStart: string; end: number; found: readonly UnloadedWorkspace[] },
 ): Promise<number> {
   const { sourceId, monthStart, found } = month;
   return store.transaction(async ({ db }) => {
-    // If two readings run at once, the one that ends last counts.
+    // If two processes read usage at once, the last one to finish replaces the other's rows.
     await lockSource(db, sourceId);
     const ofMonth = sql`source_id = ${sourceId} and month_start = ${monthStart}::date`;
     await sql`delete from usage.unloaded_workspace where ${ofMonth}`.execute(db);
@@ -119,7 +119,7 @@ export async function keepUnloadedWorkspaces(
   });
 }
 
-/** The largest first. */
+/** The workspaces with the most traces come first. */
 export async function unloadedWorkspaces(
   db: Database,
   { source, monthStart }: { source: string; monthStart: string },

@@ -18,7 +18,7 @@ export interface BillLine {
     | "not_charged"
     | "not_invoiced";
   readonly measure: string;
-  /** For a line `unpriced`: the SKUs that have a price on other days. */
+  /** For a line `unpriced`: the SKUs that have a price on other days only. */
   readonly sku: string | null;
   readonly unitPrice: string | null;
   /**
@@ -33,7 +33,7 @@ export interface BillLine {
   /** The closed month that is corrected, such as `2026-09`. */
   readonly correctedMonth: string | null;
   readonly quantity: string | null;
-  /** Null means unknown, not zero. */
+  /** Null: the cost is unknown, not zero. */
   readonly cost: string | null;
   readonly daysExpected: number | null;
   readonly daysLoaded: number | null;
@@ -129,7 +129,7 @@ export function describeTotal(
   return `Total: ${totals.join(" and ")}, ${totalState(lines)}.\nAn invoice also has what no API reports: ${NOT_REPORTED}.`;
 }
 
-/** Evaluator spend is on no bill. */
+/** Evaluator spend has no cost, because no bill contains it. */
 function isWithoutCost({ service, line, cost }: BillLine): boolean {
   return cost === null && service !== "evaluators" && line !== "not_charged";
 }
@@ -142,7 +142,7 @@ function chargedOf(lines: readonly BillLine[]): readonly BillLine[] {
   return lines.filter(({ service }) => service !== "evaluators");
 }
 
-/** Both are false for a bill without lines. */
+/** Returns false for a bill without charged lines. */
 export function isBillFinal(lines: readonly BillLine[]): boolean {
   const charged = chargedOf(lines);
   return charged.length > 0 && charged.every(({ isFinal }) => isFinal);
@@ -168,7 +168,7 @@ export interface UnloadedWorkspace {
   readonly traces: number;
 }
 
-/** Empty if no usage is known that the bill lacks. */
+/** Returns an empty text if the bill contains all known usage. */
 export function describeUnloaded(unloaded: readonly UnloadedWorkspace[]): string {
   const [first, ...others] = unloaded;
   if (first === undefined) return "";

@@ -2,7 +2,7 @@ import type { Days } from "../../core/domain/time/days.ts";
 import { isIfGiven } from "../../core/store/db/expressions.ts";
 import { type Database, query, type Row } from "../../core/store/db/query.ts";
 
-/** Cost of a workspace's traces at one price at the close, and now. Exact decimal texts. */
+/** Cost of a workspace's traces at one price, at the close and now. Exact decimal texts. */
 export interface ClosedCost extends Row<"usage.closed_charge", "sku" | "unitPrice" | "currency"> {
   readonly workspaceId: string;
   readonly workspaceName: string | null;
@@ -12,8 +12,8 @@ export interface ClosedCost extends Row<"usage.closed_charge", "sku" | "unitPric
 }
 
 /**
- * The most adjusted costs first, with the number of costs, as in `reporting_detail.fct_close_cost`. That view reads the
- * charges of all closed months before it finds one.
+ * Returns the costs with the largest adjustments and the number of all costs, as `reporting_detail.fct_close_cost` shows them.
+ * A query of that view would read the charges of every closed month.
  */
 export async function closedCosts(
   db: Database,
@@ -47,11 +47,14 @@ export interface LaterCost extends Row<"usage.later_charge", "currency"> {
   readonly month: string;
   /** Positive or negative exact decimal. */
   readonly more: string;
-  /** True if a charge is new since the close: its usage was final only later, or its price came later. */
+  /** True if a charge is new since the close, because its usage became final or its price was imported later. */
   readonly isUnkept: boolean;
 }
 
-/** Months with changed closed costs, without workspaces that the close left out. `workspace`: its entity; default: all. */
+/**
+ * Returns months whose costs changed after their close. Workspaces that the close left out do not count. `workspace` is an
+ * entity id; default: all.
+ */
 export async function laterCosts(
   db: Database,
   { sourceId, from, to, workspace }: Days & { sourceId: number; workspace?: number | undefined },

@@ -11,20 +11,20 @@ import type { UnpricedDay } from "./price.ts";
 
 export interface ViewLine {
   /**
-   * `none`: no id on loaded days. `unloaded`: the same on days that are not loaded by this dimension. `adjustment`: in a closed
-   * month, its closed amount less its other lines. `rest`: all ids after the first ones. `total`: of all owners together.
-   * `before`: a bucket of the earlier range, of all ids together.
+   * `none`: usage without an id. `unloaded`: usage on days that are not loaded by this dimension. `adjustment`: closed amount
+   * of a closed month less its other lines. `rest`: all ids after the first ones. `total`: all owners together. `before`: all
+   * ids together in a bucket of the earlier range.
    */
   readonly kind: "id" | "none" | "unloaded" | "adjustment" | "rest" | "total" | "before";
   /** For an owner: a JSON array of the owner and the cost centre. */
   readonly id: string | null;
   readonly name: string | null;
   readonly ids: number;
-  /** First day of a bucket; null: the whole range. */
+  /** First day of the bucket. Null: the line is for the whole range. */
   readonly bucket: string | null;
-  /** Exact decimals: an estimate is not rounded. */
+  /** Exact decimal, because an estimate is not rounded. */
   readonly amount: string;
-  /** Amount of the earlier range; of a bucket it is 0. */
+  /** Amount of the earlier range. It is 0 for a line of a bucket. */
   readonly amountBefore: string;
 }
 
@@ -45,8 +45,8 @@ interface ViewPer {
 }
 
 /**
- * Costs of ids in one currency, or amounts of owners, the most first, for the range, each of its buckets and an earlier range.
- * Costs include everything that is priced. The lines of a range add up to the view of days that they are read from,
+ * Returns the costs of ids in one currency, or the amounts of owners, for the range, its buckets and an earlier range. The
+ * largest amount comes first. Costs include all priced usage. The lines of a range add up to their view of days,
  * `fct_cost_by_id_daily` or `fct_usage_owner_daily`, and so to the workspaces.
  */
 export async function viewLines(
@@ -126,7 +126,7 @@ const OWNERS_TOTAL = sql`
       union all
       select 'total', null, null, 0, bucket, sum(amount), 0 from line where is_now group by bucket`;
 
-/** Buckets whose cost may change without a restatement or a change of prices. */
+/** Returns the buckets that are not final: their cost may change without a restatement or another price. */
 export async function openCosts(
   db: Database,
   of: UsageCells,

@@ -25,10 +25,9 @@ import {
 } from "./prices.store.ts";
 
 /**
- * Stores the prices of a file, all or none, and computes all costs again. Stored prices keep their number; `replace` removes
- * those that the file lacks. `by`: who gave the order, for the record. `estimate`: also takes prices of deployments by runs or
- * uptime, which no invoice counts. Error: `file_invalid`, with every line whose source or workspace is unknown or whose price
- * overlaps another.
+ * Stores all prices of a file or none, and computes all costs again. Stored prices keep their number; `replace` removes those
+ * that the file lacks. `by`: the person for the audit record. `estimate`: also accepts prices of deployments by runs or uptime,
+ * which no invoice counts. Error: `file_invalid`, which names each line with an unknown source or workspace or with an overlap.
  */
 export async function importPrices(
   store: Store,

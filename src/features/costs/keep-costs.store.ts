@@ -4,14 +4,14 @@ import { chargesDue, storeDueCharges } from "../../core/store/months/charges.ts"
 
 /** An exact decimal text. */
 export interface Cost extends Row<"usage.closed_charge", "currency" | "cost"> {
-  /** Part without an invoice: deployments by runs or uptime since October 2026. */
+  /** The part that no invoice contains: deployments by runs or uptime since October 2026. */
   readonly notInvoiced: string;
 }
 
 /**
- * Closes the costs of a closed month: the final corrections of earlier months that it shows, then the charges of its workspaces
- * by day. Workspaces that it left out have neither. The order matters: the views show corrections in
- * the first month whose costs are not closed, and no charge of a month that is closed without them.
+ * Closes the costs of a closed month. First it stores the final corrections of earlier months that this month shows, then the
+ * charges by workspace and day. It stores nothing for workspaces that the close left out. The order matters: views show
+ * corrections in the first month whose costs are not closed.
  */
 export async function keepCosts(db: Database, closeId: number): Promise<Cost[]> {
   await keepCorrections(db, closeId);

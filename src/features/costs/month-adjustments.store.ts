@@ -6,7 +6,7 @@ import { type Database, query, queryOne, type Row } from "../../core/store/db/qu
 import { restatementCounts } from "../../core/store/proof/restatement-counts.ts";
 
 interface Adjustment extends Row<"usage.scope", "groupBy"> {
-  /** Id on the platform; a missing one is `(none)`. */
+  /** The platform's id. `(none)` if usage has no workspace. */
   readonly workspaceId: string;
   readonly workspaceName: string | null;
   readonly dimensionId: string;
@@ -17,16 +17,16 @@ interface Adjustment extends Row<"usage.scope", "groupBy"> {
 
 export interface Adjustments {
   readonly totals: number;
-  /** Net change of traces by workspace. */
+  /** Net change of traces, summed over workspaces. */
   readonly netTraces: number;
-  /** Restatements of other usage since the close, which keeps no totals of it. */
+  /** Restatements, since the close, of usage other than all traces. A close keeps no totals of that usage. */
   readonly others: readonly RestatementCount[];
   readonly largest: readonly Adjustment[];
 }
 
 /**
- * The series of closed periods with a changed total, as in `reporting_detail.fct_close` (adjustment_traces <>
- * 0), but from the totals that loads keep by month. Columns: close_id, group_by, workspace_id, entity_id, closed, current.
+ * Series of closed periods whose total changed, as in `reporting_detail.fct_close` (adjustment_traces <> 0). This reads the
+ * totals that loads keep by month. Columns: close_id, group_by, workspace_id, entity_id, closed, current.
  */
 function adjustedSeries(closes: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`
@@ -50,7 +50,7 @@ function adjustedSeries(closes: RawBuilder<unknown>): RawBuilder<unknown> {
       )`;
 }
 
-/** Restatements since the close `m`, without the workspaces that it left out. */
+/** Restatements since the close `m`, except those of workspaces that the close left out. */
 const OTHERS_SINCE =
   restatementCounts(sql`c.source_id = m.source_id and (c.kind <> 'traces' or c.trace_tier <> 'all')
   and t.restated_at > m.closed_at and t.bucket_start >= m.period_start::timestamp at time zone 'UTC'
@@ -128,7 +128,7 @@ export interface ChangedMonth {
   readonly hasCosts: boolean;
 }
 
-/** Months with a day in the range. `workspace`: its entity; default: all. */
+/** Returns closed months with a day in the range. `workspace` is an entity id; default: all. */
 export async function changedMonths(
   db: Database,
   {

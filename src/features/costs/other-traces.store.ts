@@ -9,11 +9,11 @@ import { providerMonthIn } from "./provider-month.store.ts";
 export interface OtherTraces {
   readonly provider: ProviderMonth;
   readonly others: readonly OtherUsage[];
-  /** True if the month has traces and no valid price: then it has no costs to close. */
+  /** True if the month has traces and no valid price. Then the month has no costs to close. */
   readonly lacksPrice: boolean;
 }
 
-/** One statement, since pages share few connections. */
+/** Uses one statement, because pages share few connections. */
 export async function otherTraces(
   db: Database,
   requested: { sourceId: number; monthStart: string; range: Interval },

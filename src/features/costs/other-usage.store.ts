@@ -13,7 +13,7 @@ interface Requested {
   readonly range: Interval;
 }
 
-/** Other meters that the source wants, or of which any of these days is loaded. */
+/** Returns meters other than traces that the source wants or of which a day in the range is loaded. */
 export async function otherUsage(db: Database, requested: Requested): Promise<OtherUsage[]> {
   const { rows } = await otherUsageIn(requested).execute(db);
   return inOrder(rows);

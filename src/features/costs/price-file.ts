@@ -15,7 +15,7 @@ const COLUMNS = [...REQUIRED, "valid_to", "source", "workspace", "from_quantity"
 const FORM = { columns: COLUMNS, required: REQUIRED, numbers: ["unit_price", "from_quantity"], trim: true };
 const BLANK = Object.fromEntries(COLUMNS.map((name) => [name, ""]));
 
-/** CSV with a header. Errors: `file_unreadable`; `file_invalid`, with line and column of every problem. */
+/** Reads a CSV file with a header. Errors: `file_unreadable`; `file_invalid`, with line and column of every problem. */
 export async function readPriceFile(file: string): Promise<PriceLine[]> {
   const text = await readGiven(file, "a CSV file in UTF-8, which Excel saves as CSV UTF-8");
   const problems: string[] = [];

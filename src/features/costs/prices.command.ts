@@ -73,7 +73,7 @@ async function importFile(
   for (const note of await notesOf(store.db, stored)) output.note(note);
 }
 
-/** A file that lost its lines would remove every price. */
+/** With `--replace`, a file without lines would remove every price. */
 function noPrices(file: string, replace: boolean): UsageError {
   return new UsageError({
     code: "price_file_empty",
@@ -159,7 +159,7 @@ function describeGap({ sku, source, workspace, from, to }: PriceGap): string {
   return `SKU ${sku} of ${workspace ?? source ?? "every source"} has no price from ${from} to ${to} (not included): one price ends and the next begins later.`;
 }
 
-/** Two SKUs on one day: right if both are charged, wrong for two tiers of one price. */
+/** Finds two SKUs priced on the same day. That is right if both are charged, and wrong for two tiers of one price. */
 function sharedDays(prices: readonly Price[]): string | undefined {
   for (const one of prices) {
     const other = prices.find(

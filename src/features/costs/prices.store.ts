@@ -22,13 +22,13 @@ export async function listPrices(db: Database): Promise<StoredPrice[]> {
   `;
 }
 
-/** Measures of the SKUs of closed charges, whose prices may be gone. */
+/** Returns the measures of the SKUs of closed charges. The prices of these SKUs may have been removed. */
 export async function closedMeasures(db: Database): Promise<Map<string, string>> {
   const rows = await db.selectFrom("usage.closed_charge").select(["sku", "measure"]).distinct().execute();
   return new Map(rows.map(({ sku, measure }) => [sku, measure]));
 }
 
-/** Closed months with another estimated cost now, such as `default 2026-03`. */
+/** Closed months whose estimated cost has changed, such as `default 2026-03`. */
 export async function adjustedCosts(db: Database): Promise<string[]> {
   return queryValues<string>(db)`
     select distinct source_id || ' ' || to_char(period_start, 'YYYY-MM') as month
@@ -43,7 +43,7 @@ export async function costlessMonths(db: Database): Promise<string[]> {
   `;
 }
 
-/** Keeps others from changing prices until the transaction ends; reading goes on. */
+/** Other transactions cannot change prices until this one ends, but can read them. */
 export async function lockPrices(db: Database): Promise<void> {
   await sql`lock table usage.price in share row exclusive mode`.execute(db);
 }
@@ -60,7 +60,7 @@ export async function knownWorkspaces(db: Database): Promise<{ source: string; w
   `;
 }
 
-/** Computes all charges anew. Error: `price_no_overlap` of the schema. */
+/** Replaces prices and computes all charges again. Error: `price_no_overlap` of the schema. */
 export async function replacePrices(
   db: Database,
   { removed, added }: { removed: readonly number[]; added: readonly TieredPrice[] },
@@ -77,7 +77,7 @@ async function removePrices(db: Database, priceIds: readonly number[]): Promise<
   );
 }
 
-/** Their sources and workspaces must be known. */
+/** The sources and workspaces of the prices must be stored. */
 async function addPrices(db: Database, prices: readonly TieredPrice[]): Promise<void> {
   if (prices.length === 0) return;
   const given = JSON.stringify(prices);
@@ -120,8 +120,8 @@ export async function unpricedUsage(db: Database, sourceId: number): Promise<Unp
 }
 
 /**
- * One row a source: the days of `reporting_detail.usage_unpriced_daily` where has_other_price is false, without closed months.
- * That view reads all history; this reads only records of days without a valid price.
+ * Unpriced traces, one row for each source: the days of `reporting_detail.usage_unpriced_daily` where has_other_price is false,
+ * without closed months. That view reads all history; this query reads only records of days without a valid price.
  */
 export function unpricedBySource(): RawBuilder<unknown> {
   return sql`
@@ -201,7 +201,7 @@ export interface PriceGap {
   readonly to: string;
 }
 
-/** Gaps that no price of a wider scope fills. */
+/** Days between two prices of a SKU that no price of a wider scope covers. */
 export async function priceGaps(db: Database): Promise<PriceGap[]> {
   return query<PriceGap>(db)`
     with scope as (
@@ -225,7 +225,10 @@ export async function priceGaps(db: Database): Promise<PriceGap[]> {
   `;
 }
 
-/** SKUs whose last price ends soon or has ended, with that day. SKUs that are on no invoice by then are left out. */
+/**
+ * Returns measures whose last price ends soon or has ended, with its last day. Measures that are on no invoice by then are left
+ * out.
+ */
 export async function endingPrices(
   db: Database,
   { sourceId, withinDays }: { sourceId: number; withinDays: number },
@@ -241,7 +244,7 @@ export async function endingPrices(
   `;
 }
 
-/** Unpriced usage of this month or last, other than traces. */
+/** Measures other than traces that have unpriced usage in this month or the last one. */
 export async function unpricedMeasures(db: Database, source: string): Promise<string[]> {
   return queryValues<string>(db)`
     select distinct measure from reporting.usage_bill_monthly
@@ -251,7 +254,7 @@ export async function unpricedMeasures(db: Database, source: string): Promise<st
   `;
 }
 
-/** The UTC day (ISO) from which the platform charges deployments by units that it does not report. */
+/** First UTC day (ISO) on which the platform charges deployments by units that it does not report. */
 export async function deploymentUnitsSince(db: Database): Promise<string> {
   const rows = await query<{ day: string }>(db)`select usage.deployment_units_since()::text as day`;
   return (rows[0] as { day: string }).day;

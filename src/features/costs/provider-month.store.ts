@@ -8,8 +8,8 @@ interface Requested {
 }
 
 /**
- * One row: the kept totals of a month. The outcomes include totals that nothing could be compared with. Without totals of any
- * workspace, the reason is given.
+ * Returns one row: the stored provider totals of a month. The outcomes include totals that could not be compared. If there are
+ * no totals, `refusal` may give the reason.
  */
 export function providerMonthIn({ sourceId, monthStart }: Requested): RawBuilder<ProviderMonth> {
   return sql<ProviderMonth>`

@@ -23,8 +23,8 @@ export interface ReadPart {
 }
 
 /**
- * Reads the usage limits of the organization and its workspaces if the key may, else those of each workspace, and which
- * workspaces are rejected now. Workspaces whose limits alone are refused are left out.
+ * Reads the usage limits of the organization and its workspaces. If the key may not, reads the limits of each workspace. Also
+ * reads which workspaces reject traces now. A refused workspace is left out if another one responds.
  */
 export async function readUsageLimits(source: OpenSource): Promise<ReadPart> {
   const { billing, sourceId, signal, store, workspaceIds } = source;
@@ -40,7 +40,7 @@ export async function readUsageLimits(source: OpenSource): Promise<ReadPart> {
     if ("response" in rejection && rejection.response.isRejecting)
       limits.reject(workspaceId, rejection.response);
     if ("response" in own || "response" in rejection) refusal = null;
-    // A server without these routes has them for no workspace.
+    // If the server lacks these routes, it lacks them for every workspace.
     else if (refusal !== null) break;
   }
   await noteBillPart(store.db, { sourceId, part: "usage_limits", refusal });
@@ -57,7 +57,7 @@ function createLimits() {
     add(limits: readonly WireLimit[], unnamed: string): void {
       for (const { workspaceId = unnamed, limitType, value } of limits) {
         const before = kept.get(keyOf(workspaceId, limitType))?.value ?? null;
-        // If several limits have one name, such as one for each of two projects, the lowest is reached first.
+        // Limits of two projects may have the same name. The lowest one is kept, because usage reaches it first.
         const lowest = before !== null && (value === null || before < value) ? before : value;
         kept.set(keyOf(workspaceId, limitType), {
           workspaceId,
@@ -96,8 +96,8 @@ export async function readBillingPeriod(source: OpenSource): Promise<ReadPart> {
 }
 
 /**
- * Reads the tags of each workspace. Entries that are not tags of a resource are left out and logged. A workspace whose tags
- * alone are refused keeps the stored ones.
+ * Reads the tags of each workspace. Entries that are not tags of a resource are left out and logged. If only some workspaces
+ * are refused, their stored tags stay.
  */
 export async function readResourceTags(source: OpenSource): Promise<ReadPart> {
   const { billing, sourceId, signal, store, workspaceIds, log } = source;
@@ -108,7 +108,7 @@ export async function readResourceTags(source: OpenSource): Promise<ReadPart> {
     const requested = await requestBill(source, () => billing.workspaceTags({ workspaceId, signal }));
     if ("refusal" in requested) {
       if (hasResponse) continue;
-      // A plan without tags has them for no workspace.
+      // If the plan has no tags, no workspace has any.
       refusal = requested.refusal;
       break;
     }
@@ -129,8 +129,8 @@ export async function readResourceTags(source: OpenSource): Promise<ReadPart> {
 }
 
 /**
- * Compares the workspaces with usage in this month and the last one with those that syncs load. A server that requires ids
- * refuses, which is remembered for a day.
+ * Finds workspaces that have usage in this month or the last one but that no sync loads. If the server requires workspace ids,
+ * its refusal is remembered for a day.
  */
 export async function readAllWorkspaces(source: OpenSource): Promise<ReadPart> {
   const { billing, sourceId, signal, store, workspaceIds, dataStart, clock } = source;
@@ -163,8 +163,8 @@ export async function readAllWorkspaces(source: OpenSource): Promise<ReadPart> {
 }
 
 /**
- * Reads what lists of the platform call API keys, sandboxes and snapshots, whose usage has only ids. No figure needs a name.
- * A list that is refused for the first workspace is not requested for the others.
+ * Reads the names of API keys, sandboxes and snapshots from the platform's lists, because usage has only ids. No figure needs a
+ * name. If a list is refused for the first workspace, the other workspaces are not requested.
  */
 export async function readNames(source: OpenSource): Promise<ReadPart> {
   const { billing, sourceId, signal, store, workspaceIds, log } = source;
@@ -182,7 +182,7 @@ export async function readNames(source: OpenSource): Promise<ReadPart> {
   };
   const ofOrganization = () => billing.organizationKeys({ signal });
   const lists: readonly ["api_key" | "sandbox", readonly (() => Promise<ListedNames>)[]][] = [
-    // An organization's list names most keys, and of two names of a key the first is kept.
+    // The organization's list comes first: it names most keys, and the first name of a key is kept.
     ["api_key", [ofOrganization]],
     ["api_key", workspaceIds.map((workspaceId) => () => billing.workspaceKeys({ workspaceId, signal }))],
     [
@@ -209,14 +209,14 @@ export async function readNames(source: OpenSource): Promise<ReadPart> {
 
 type BillResponse<T> = { readonly response: T } | { readonly refusal: string };
 
-/** The bill may need more permission than usage, and a server may be without it. */
+/** The key may lack permissions for the bill, and the server may lack the route. */
 const REFUSALS = [401, 403, 404, 405];
-/** What else servers may say of a list that they do not have in this form. */
+/** A server may also refuse a list that it does not have in this form. */
 const LIST_REFUSALS = [...REFUSALS, 400, 410, 422];
 
 /**
- * Requests a part of the bill. A refusal says nothing about the key's right to read usage; every other error
- * is thrown.
+ * Requests a part of the bill. A refusal is returned, because it does not mean that the key cannot read usage. Every other
+ * error is thrown.
  */
 export async function requestBill<T>(
   source: OpenSource,

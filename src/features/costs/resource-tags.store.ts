@@ -5,8 +5,8 @@ import type { Store } from "../../core/store/db/database.ts";
 import { query } from "../../core/store/db/query.ts";
 
 /**
- * Replaces the tags of a workspace's resources from today (UTC) on. Tags of the first day of readings count for all time before
- * it, because nothing else is known. After a refusal, no tag is removed.
+ * Replaces the tags of a workspace's resources from today (UTC) on. Tags of the first day of readings apply to all earlier
+ * days, because nothing else is known. If an entry was refused, tags whose key is missing stay.
  */
 export async function keepWorkspaceTags(
   store: Store,
@@ -36,7 +36,7 @@ export async function keepWorkspaceTags(
     const isOver = sql`
       t.workspace_id = ${id} and t.valid_to is null and not exists (select from ${now} where ${isOf} and g.value = t.tag_value)
       and (${refused.length === 0} or exists (select from ${now} where ${isOf}))`;
-    // A tag of an earlier reading of today never lasted a whole day.
+    // A tag that was first read today did not last a whole day.
     await sql`delete from usage.resource_tag t where ${isOver} and t.valid_from = ${since}`.execute(db);
     await sql`update usage.resource_tag t set valid_to = ${today} where ${isOver}`.execute(db);
     await sql`
@@ -51,7 +51,7 @@ export async function keepWorkspaceTags(
   });
 }
 
-/** Several values of a key become one text, in alphabetical order. */
+/** If a key has several values, they are joined in alphabetical order. */
 function valuesByKey(tags: WorkspaceTags["tags"]) {
   const all = Map.groupBy(tags, ({ dimension, resourceId, key }) =>
     JSON.stringify([dimension, resourceId, key]),

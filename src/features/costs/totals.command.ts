@@ -69,7 +69,7 @@ export function describeTotals(result: TotalsResult): string {
     if (days === 0) return "No day waits for its check.";
     return `${days} wait until enough whole weeks around them are final, which is no gap.`;
   };
-  // A tier is final later than all traces, so its check ends earlier.
+  // Tiers become final later than all traces, so the check of a tier ends earlier.
   const untilOf = (of: { range: { end: number } }) =>
     of.range.end === range.end ? "" : `, only to ${instant(of.range.end)}`;
   const hasOthers = findings.some(({ meter }) => meter !== "traces");
@@ -137,7 +137,7 @@ const NOT_COMPARED: readonly ProviderOutcome[] = [
 
 type Total = ProviderResult["months"][number]["totals"][number];
 
-/** A key that may not read limits and periods does not fail the comparison. */
+/** If the server refuses limits or periods, the comparison still succeeds. */
 function exitOfBill({ provider, failed: parts }: ReadBill): number {
   if (provider === undefined || parts.length > 0) return EXIT.partlyFailed;
   const { refusal, failed, findings } = provider;

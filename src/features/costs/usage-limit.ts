@@ -8,12 +8,12 @@ export interface LimitUse {
   readonly isRejecting: boolean;
   /** First day of the month, ISO. */
   readonly month: string;
-  /** A lower bound: days that are not loaded are left out. Null: this kind of usage is unknown here. */
+  /** Lower bound: days that are not loaded are left out. Null: it is unknown which usage the limit counts. */
   readonly traces: number | null;
   readonly isComplete: boolean;
   readonly daysFinal: number;
   readonly percent: number | null;
-  /** ISO day on which the limit is reached at the pace of the final days. Null: not this month. */
+  /** ISO day on which usage reaches the limit at the pace of the final days. Null: not this month. */
   readonly reachedOn: string | null;
   readonly readAt: string;
 }
