@@ -25,10 +25,10 @@ export type CloseResult =
       readonly state: "closed";
       readonly totals: number;
       readonly traces: number;
-      /** Empty: without costs, or without traces. */
+      /** Empty if the month was closed without costs, or has no traces. */
       readonly costs: readonly Cost[];
     } & ClosedWith)
-  /** The month was closed earlier without costs, and they were closed now. */
+  /** The month was closed earlier without costs. Now its costs were closed. */
   | ({
       readonly state: "costs_closed";
       readonly closedAt: string;
@@ -37,7 +37,7 @@ export type CloseResult =
   | ({
       readonly state: "closed_before";
       readonly closedAt: string;
-      /** Null: it has no costs until they are closed. */
+      /** Null: the costs are not closed yet. */
       readonly costsClosedAt: string | null;
       readonly adjusted: number;
       /** Restatements since the close of usage other than all traces. */
@@ -46,12 +46,15 @@ export type CloseResult =
   | {
       readonly state: "open";
       readonly open: readonly OpenDay[];
-      /** Digest of a close that accepts it (`acceptanceOf`). Null: no workspace would be left, or costs are to be closed later. */
+      /**
+       * Digest with which a close accepts the open days (`acceptanceOf`). Null: no workspace would be left, or only costs are
+       * to be closed.
+       */
       readonly digest: string | null;
     };
 
 interface ClosedWith {
-  /** Daily figures that were closed although the platform contradicts itself on them. */
+  /** Number of daily figures that were closed although the platform contradicts itself on them. */
   readonly accepted: number;
   readonly without: readonly string[];
   readonly settleAfterSeconds: number;
@@ -63,7 +66,10 @@ export interface CloseRequest {
   readonly settleAfterMs: number;
   /** Closes the traces alone. A month gets its costs when it is closed again with them; other periods have no costs. */
   readonly withoutCosts?: boolean;
-  /** Digests (`digestOfClose`) of previews: a close with one of them accepts what stays open, and another one is refused. */
+  /**
+   * Digests (`digestOfClose`) of previews. If the state has one of these digests, the close accepts its open days; otherwise it
+   * fails.
+   */
   readonly accept?: readonly string[];
   readonly by: Actor;
 }
@@ -71,9 +77,9 @@ export interface CloseRequest {
 type Close = CloseRequest & Acceptance;
 
 /**
- * Stores the totals of a period by dimension, workspace and id, if every day from the data start on is loaded, final and
- * proved; else returns the open days. Loads of the source wait meanwhile, so check and totals see the same records. A period
- * closes once, and so do the costs of a month: with it, or later if it was closed without them. Errors: `period_before_data`,
+ * If every day from the data start on is loaded, final and proved, stores the totals of a period by dimension, workspace and
+ * id. Otherwise returns the open days. Loads of the source wait, so the check and the totals see the same records. A period
+ * closes once. The costs of a month close with it, or later if it was closed without them. Errors: `period_before_data`,
  * `workspaces_unknown`, `month_unpriced`, `period_changed`; then nothing was closed.
  */
 export async function closePeriod(store: Store, request: CloseRequest): Promise<CloseResult> {
@@ -98,7 +104,7 @@ export async function closePeriod(store: Store, request: CloseRequest): Promise<
   });
 }
 
-/** The data start stays as it is until the transaction ends. */
+/** Locks the source, so that its data start does not change before the transaction ends. */
 async function rangeOf(db: Database, { sourceId, period }: CloseRequest): Promise<CloseRange> {
   const source = db.selectFrom("usage.source").where("source_id", "=", sourceId).forNoKeyUpdate();
   const { dataStart } = await source.select("data_start as dataStart").executeTakeFirstOrThrow();
@@ -161,8 +167,8 @@ async function keepClose(db: Database, close: Close): Promise<CloseResult> {
 }
 
 /**
- * Closes the costs of a month with the workspaces and accepted contradictions of its close. Nobody can have previewed these
- * costs, so a digest never fits.
+ * Closes the costs of a month with the workspaces and accepted contradictions of its close. A request with a digest fails,
+ * because nobody can have previewed these costs.
  */
 async function closeCosts(
   db: Database,
@@ -198,7 +204,7 @@ export function periodBeforeData(name: string): UsageError {
   });
 }
 
-/** Without a workspace the closed period would look like one without usage. */
+/** A closed period without workspaces would look like a period without usage. */
 function nothingToClose(): UsageError {
   return new UsageError({
     code: "workspaces_unknown",
@@ -207,7 +213,7 @@ function nothingToClose(): UsageError {
   });
 }
 
-/** A missing price is not the same as a cost of zero. */
+/** Fails if no trace has a price, because a missing price is not a cost of zero. */
 async function costsOf(
   db: Database,
   { closeId, month, traces }: { closeId: number; month: string; traces: number },

@@ -10,14 +10,11 @@ import { type OpenDays, openDaysOf } from "./open-days.store.ts";
 
 export interface MonthLook extends OpenDays, OtherTraces {
   readonly month: CalendarMonth;
-  /** Undefined while the month is open. Then `open` is what `close` would list now. */
+  /** Undefined while the month is open. Then `open` has the days that `close` would list now. */
   readonly closed: Close | undefined;
 }
 
-/**
- * Previews what `close` would find, without a lock, so that no load waits. Errors: `month_invalid`, `period_not_over`,
- * `period_before_data`.
- */
+/** Previews a close without a lock, so that no load waits. Errors: `month_invalid`, `period_not_over`, `period_before_data`. */
 export async function lookAtMonth(
   db: Database,
   requested: { month: string; source: SourceWithWorkspaces; now: number },

@@ -81,7 +81,7 @@ function describe(one: ClosedSource, requested: CloseRequest): string {
     result.state === "open"
       ? stepsOf(result.open, {
           ...requested,
-          // A command takes the digests of all sources, or none.
+          // A command takes the digests of all sources or of none.
           digests: result.digest === null ? [] : (requested.digests ?? []),
           lacksPrice: lacksPrice && !requested.withoutCosts,
         })

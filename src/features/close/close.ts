@@ -21,7 +21,7 @@ import { otherUsage } from "../costs/other-usage.store.ts";
 import type { UnpricedDay } from "../costs/price.ts";
 import { type CloseRequest, type CloseResult, closePeriod, periodBeforeData } from "./close-period.store.ts";
 
-/** A preview gives one digest for each source. */
+/** `accept` has one digest for each source, from a preview. */
 export interface CloseOrder extends Omit<CloseRequest, "sourceId" | "period"> {
   /** A month such as 2026-03, or a day of the billing period to close. */
   readonly period: string;
@@ -32,16 +32,17 @@ export interface ClosedSource extends Omit<OtherTraces, "provider"> {
   readonly source: string;
   readonly period: Period;
   readonly result: CloseResult;
-  /** Usage that was closed with costs now and has no price. */
+  /** Usage without a price that was closed, if costs are closed. */
   readonly unpriced: readonly UnpricedDay[];
   readonly withoutCost: readonly string[];
-  /** Null: the period is no calendar month. */
+  /** Null: the period is not a calendar month. */
   readonly provider: ProviderMonth | null;
 }
 
 /**
  * Closes a period of each source that has days in it. Errors: those of `closePeriod`, `month_invalid`, `period_unknown`,
- * `period_start_unknown`, `period_not_over`, `source_unloaded`; then nothing was closed of that source and those after it.
+ * `period_start_unknown`, `period_not_over`, `source_unloaded`. After an error, nothing was closed of the failed source and
+ * those after it.
  */
 export async function closeSources(store: Store, order: CloseOrder): Promise<ClosedSource[]> {
   const { period: text, slugs, ...how } = order;
@@ -72,7 +73,7 @@ export async function closeSources(store: Store, order: CloseOrder): Promise<Clo
   return closed;
 }
 
-/** Only a period whose ends are both known is closed. */
+/** Returns a billing period only if both of its ends are known. */
 async function billingPeriod(
   db: Database,
   { source, day, now }: { source: SourceWithWorkspaces; day: string; now: number },

@@ -43,7 +43,7 @@ import { confirmation, openDaysList, openPage, providerBehind } from "./open-mon
 const SLUG = z.string().max(63).optional();
 const params = z.object({ month: z.string().max(20) });
 const requested = z.object({ source: SLUG });
-/** `closed`: the month was closed earlier, and its costs are closed now. `none`: it is closed without costs. */
+/** `closed`: the month was closed earlier, and now its costs are closed. `none`: the month is closed without costs. */
 const COSTS = z.enum(["closed", "none"]);
 type Requested = z.output<typeof requested>;
 type Params = z.output<typeof params>;
@@ -148,7 +148,7 @@ function providerLine(provider: ProviderMonth, { source }: ListedSource): Html {
   return notice("warn", html`<p>${said} <a href="${both}">Show both numbers</a></p>`);
 }
 
-/** A month without its first days is not whole, although each day that is here may be proved. */
+/** Warns that a month lacks its first days, although each loaded day may be proved. */
 function beforeDataStart(month: CalendarMonth, { dataStart }: Pick<ListedSource, "dataStart">): Html | "" {
   if (dataStart <= month.start) return "";
   return notice(
@@ -209,7 +209,7 @@ async function confirmPage(context: Context<unknown, Params>, wanted: Requested)
 
 type Form = Context<unknown, Params> & { readonly body: z.output<typeof form> };
 
-/** A refused order is recorded too. */
+/** A failed close is recorded too. */
 async function close(context: Form): Promise<Page | { redirect: string }> {
   const { store, config, actor: by, body } = context;
   const { source } = await chosenSource(context, body.source);
@@ -228,7 +228,7 @@ async function close(context: Form): Promise<Page | { redirect: string }> {
       slugs: [source.source],
       by,
       withoutCosts: body.costs === "none",
-      // Costs that are closed later keep the close, so no preview has to match.
+      // Closing the costs later does not change the close, so no preview has to match.
       ...(body.costs === "closed" ? {} : { accept: [body.digest ?? ""] }),
       settleAfterMs: config.settleAfterMs,
     });
@@ -257,7 +257,7 @@ function requestedOf({ config }: Pick<Context, "config">, look: MonthLook, sourc
   const sourceFlags = sourceFlagsOf(config, source);
   const { settleAfterMs, redis } = config;
   const { month, lacksPrice } = look;
-  // The page of the confirmation computes the digest.
+  // The confirmation page computes the digests.
   const digests = acceptanceOf(look).required.length === 0 ? { digests: [] } : {};
   return { month, lacksPrice, sourceFlags, settleAfterMs, hasRedis: redis !== undefined, ...digests };
 }

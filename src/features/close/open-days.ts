@@ -10,7 +10,7 @@ export interface OpenPoint {
   readonly meter: Meter;
   readonly groupBy: GroupBy;
   readonly days: number;
-  /** First and last of the days: UTC midnights, epoch ms. */
+  /** First and last of the days, as UTC midnights in epoch ms. */
   readonly first: number;
   readonly last: number;
   /** The platform's ids. */
@@ -23,10 +23,10 @@ interface Counted extends Pick<OpenPoint, "reason" | "meter" | "groupBy" | "firs
   readonly workspaceIds: Set<string>;
 }
 
-/** Groups open days by reason, in the order in which reasons apply. `open` is sorted by day. */
+/** Groups open days by reason, in the order of `OPEN_REASONS`. `open` is sorted by day. */
 export function openPointsOf(open: readonly OpenDay[]): OpenPoint[] {
   const points = new Map<string, Counted>();
-  // Days of one point usually follow each other, so most of them need no lookup.
+  // Days of the same point usually follow each other, so most days need no lookup.
   let point: Counted | undefined;
   for (const { reason, meter, groupBy, day, workspaceId } of open) {
     if (point?.reason !== reason || point.meter !== meter || point.groupBy !== groupBy) {
@@ -47,10 +47,10 @@ export function openPointsOf(open: readonly OpenDay[]): OpenPoint[] {
 export interface CloseRequest {
   readonly month: Period;
   readonly withoutCosts?: boolean;
-  /** True if costs are wanted, there are traces, and no price is valid on any day of the month. */
+  /** True if costs are to be closed and the month has traces, but no price is valid on any of its days. */
   readonly lacksPrice?: boolean;
   readonly settleAfterMs: number;
-  /** Without Redis a load runs in the process of the command. */
+  /** Without Redis, the command itself loads. */
   readonly hasRedis: boolean;
   readonly digests?: readonly string[];
   readonly sourceFlags?: string;
@@ -67,7 +67,7 @@ interface Step {
     | "accept"
     | "workspace"
     | "prices";
-  /** Sentences for a person, with commands in backticks. */
+  /** Sentences for the user, with commands in backticks. */
   readonly text: string;
   readonly commands: readonly string[];
 }
@@ -93,7 +93,7 @@ function loadCommand({ month, hasRedis, sourceFlags = "" }: CloseRequest, meter:
   return `usage-etl backfill --from ${month.start} --to ${month.end}${tierFlags}${sourceFlags}${inlineFlags}`;
 }
 
-/** `digests` are those of the state that was previewed. */
+/** `digests` are those of the previewed state. */
 function closeCommand({
   month,
   withoutCosts,
@@ -176,9 +176,9 @@ function workspaceSteps(open: readonly OpenDay[], requested: CloseRequest): Step
   });
 }
 
-/** The digests keep days that open after this list from being accepted unseen. */
+/** The command has digests, so that days that open after this list are not accepted unseen. */
 function acceptSteps(open: readonly OpenDay[], requested: CloseRequest): Step[] {
-  // The steps before this one make the other days known and proved.
+  // The other days need no acceptance: the earlier steps load and prove them.
   if (!open.some((one) => !isReadable(one) || !REPAIRABLE.includes(one.reason))) return [];
   const without = workspacesLeftOut(open);
   const disputed = open.filter(({ workspaceId }) => !without.includes(workspaceId)).length;
@@ -188,7 +188,7 @@ function acceptSteps(open: readonly OpenDay[], requested: CloseRequest): Step[] 
   ];
   const what = `Accept ${parts.join(", and ")}`;
   if (requested.digests === undefined) return [{ kind: "accept", text: what, commands: [] }];
-  // No workspace would be left.
+  // A close would leave out every workspace.
   if (requested.digests.length === 0) return [];
   const accept = closeCommand(requested);
   return [{ kind: "accept", text: `${what}: \`${accept}\``, commands: [accept] }];
@@ -211,7 +211,7 @@ function isTraceGap({ meter, reason }: OpenDay): boolean {
   return meter === "traces" && (reason === "missing" || reason === "failed" || reason === "provisional");
 }
 
-/** True if a sync and a reconcile can help. */
+/** Returns whether a sync and a reconcile can help. */
 function isReadable({ access, reason }: OpenDay): boolean {
   return access === "read" && reason !== "unverified";
 }
@@ -222,7 +222,7 @@ const WAYS_OUT: Readonly<Record<OpenDay["access"], readonly [problem: string, re
   not_configured: ["is not configured any more", "Name it in USAGE_WORKSPACE_IDS again"],
 };
 
-/** Why a day of a meter, dimension and workspace keeps its month open. The first that applies. */
+/** Reasons why a day of a meter, dimension and workspace keeps its month open. The first reason that applies is reported. */
 export const OPEN_REASONS = [
   "not_available",
   "not_known",
@@ -241,7 +241,7 @@ export type OpenReason = (typeof OPEN_REASONS)[number];
 
 const REPAIRABLE: readonly OpenReason[] = ["missing", "provisional", "open", "not_reconciled"];
 
-/** No request repairs these. They are closed as they are stored if the user accepts them. */
+/** No request repairs these differences. If the user accepts them, they are closed as stored. */
 export const DISAGREEMENTS: readonly OpenReason[] = [
   "platform_disagrees",
   "total_differs",
@@ -249,7 +249,7 @@ export const DISAGREEMENTS: readonly OpenReason[] = [
   "provider_differs",
 ];
 
-/** A sync does not request a workspace that the listing or the configuration lacks. */
+/** `unlisted`: the listing lacks the workspace. `not_configured`: the configuration lacks it. A sync requests neither. */
 export type WorkspaceAccess = "read" | "unlisted" | "not_configured";
 
 export interface OpenDay {
@@ -261,7 +261,7 @@ export interface OpenDay {
   readonly reason: OpenReason;
 }
 
-/** Workspaces that a close leaves out if it accepts the open days: one of their days is not known or not proved. */
+/** Workspaces that a close leaves out if the user accepts the open days: one of their days is not known or not proved. */
 export function workspacesLeftOut(open: readonly OpenDay[]): string[] {
   const unknown = open.filter(({ reason }) => !DISAGREEMENTS.includes(reason));
   return [...new Set(unknown.map(({ workspaceId }) => workspaceId))].sort();

@@ -129,7 +129,7 @@ const SIGNS: Readonly<Record<OpenReason, readonly [glyph: string, status: Status
   provider_differs: ["≠", "failed"],
 };
 
-/** Workspaces whose total differs from the billing provider's, if no day of the list says so. */
+/** Number of workspaces whose total differs from the billing provider's. 0 if an open day already shows the difference. */
 export function providerBehind({ open, provider }: Pick<MonthLook, "open" | "provider">): number {
   if (open.some(({ reason }) => reason === "provider_differs")) return 0;
   return provider.outcomes
@@ -216,7 +216,7 @@ export function inShort(open: readonly OpenDay[]): string {
 }
 
 function daysOf({ groupBy, first, last, workspaceIds }: OpenPoint, source: string) {
-  // Many ids make an address that no server takes: then the page shows all workspaces.
+  // Servers refuse very long addresses, so the page shows all workspaces if there are many.
   const workspace = workspaceIds.length <= 20 ? workspaceIds : undefined;
   return {
     source,
@@ -237,7 +237,7 @@ function cellsOf(point: OpenPoint, source: string): string {
 
 function backfillOf(point: OpenPoint, source: string): string | undefined {
   const { reason, meter } = point;
-  // The page of backfills loads traces; the command beside the list loads the others.
+  // The backfill page loads traces. Other meters need the command that is shown with the list.
   if (meter !== "traces" || !["missing", "failed", "unverified", "provisional"].includes(reason))
     return undefined;
   return address("/backfills/new", {

@@ -10,7 +10,7 @@ export interface Kept {
 }
 
 export interface TotalsToClose extends Kept {
-  /** Number of totals by dimension, workspace and id, and their traces; dimensions are not to be added. */
+  /** Number of totals by dimension, workspace and id, and their traces. Traces of different dimensions must not be added up. */
   readonly dimensions: readonly (Row<"usage.scope", "groupBy"> & { totals: number; traces: number })[];
   readonly workspaces: readonly {
     readonly workspaceId: string;
@@ -28,7 +28,7 @@ export async function totalsToClose(
 ): Promise<TotalsToClose> {
   const { sourceId, period, workspaces } = requested;
   const { start, end } = period;
-  // Loads keep the totals of calendar months up to date.
+  // Loads keep the totals of calendar months up to date, so no records need to be summed.
   const traces = isMonth(period)
     ? sql`select t.traces from usage.monthly_total t where t.series_id = s.series_id and t.month_start = ${start}::date`
     : sql`select sum(r.traces)::bigint as traces from usage.dated_record r
@@ -67,7 +67,7 @@ export async function totalsToClose(
   `;
 }
 
-/** A close that has stored its totals, but not its costs, which `keepCosts` returns. */
+/** Reads the stored totals of a close. Its costs are returned by `keepCosts`. */
 export async function keptByClose(
   db: Database,
   close: { closeId: number; period: Period; workspaces: readonly number[] },
@@ -79,7 +79,7 @@ export async function keptByClose(
   `;
 }
 
-/** Digest of the findings, of every meter, that a close of the period accepts. `workspaces`: entity ids. */
+/** Digest of the differences, of every meter, that a close of the period accepts. `workspaces` are entity ids. */
 function findingsDigest(close: { period: Period; workspaces: readonly number[] }): RawBuilder<string> {
   const [start, end] = [close.period.start, close.period.end].map(
     (day) => sql`${day}::timestamp at time zone 'UTC'`,
