@@ -19,11 +19,11 @@ export interface AlertFacts {
   /** Postgres's clock: epoch ms, and the exact timestamp. */
   readonly now: number;
   readonly readAt: string;
-  /** Counts of all meters that differ between JSON and export after a second request. */
+  /** Counts of all meters for which JSON and export still differ after a second request. */
   readonly differences: Found;
-  /** Totals of all meters that differ from the sum of their days or tiers after a second request. */
+  /** Totals of all meters that still differ from the sum of their days or tiers after a second request. */
   readonly controlTotals: Found;
-  /** Monthly totals of the billing provider that differ from the stored sum after a second request. */
+  /** Monthly totals of the billing provider that still differ from the stored sum after a second request. */
   readonly providerTotals: Found;
   /** Restatements of the last day. */
   readonly finalChanges: readonly RestatementCount[];
@@ -31,9 +31,9 @@ export interface AlertFacts {
   readonly secondsWithoutLoad: number;
   readonly isRefused: boolean;
   readonly lostWorkspaces: Found & { readonly ids: readonly string[] };
-  /** Zeros (daily figures) of lost workspaces that are no longer trusted. */
+  /** Number of zeros (daily figures) of lost workspaces that are no longer trusted. */
   readonly invalidatedZeros: number;
-  /** Of a source that loads all workspaces: those with traces that no sync loads. Newest: start of their latest month. */
+  /** Workspaces with traces that no sync loads, if the source loads all workspaces. `newest`: start of their latest month. */
   readonly unloadedWorkspaces: Found & { readonly traces: number };
   readonly unknownMeters: readonly UnknownMeter[];
   readonly unpriced: UnpricedUsage;

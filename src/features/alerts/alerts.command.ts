@@ -65,7 +65,7 @@ function describeIncident({ source, message, kind, notified }: OpenIncident): st
   return `  ${source}: ${message} [${kind}] ${routes.length === 0 ? "Nobody was notified." : `Notified: ${routes.join(", ")}.`}`;
 }
 
-/** A person watches, so this is longer than the service waits. */
+/** Longer than the service's limit, because a person waits for the result. */
 const WITHIN_MS = 20_000;
 
 async function test(
@@ -99,7 +99,7 @@ async function test(
     });
   const response = await send("firing");
   await endWaits(db, name);
-  // PagerDuty would keep the test open.
+  // PagerDuty would keep the test incident open.
   if (route.type === "pagerduty") await send("cleared");
   output.data({ route: name, type: route.type, response }, () =>
     linesOf(

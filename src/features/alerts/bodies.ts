@@ -1,7 +1,7 @@
 import { counted } from "../../core/base/printable.ts";
 import { type Alert, lineOf, type Message, textOf } from "./message.ts";
 
-/** Slack reads `<!channel>` as a call to everybody, so names must be escaped. */
+/** Slack notifies everybody if a name contains `<!channel>`, so names must be escaped. */
 const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
 
 function escaped(text: string): string {
@@ -12,7 +12,7 @@ export function webhookBody(message: Message) {
   return { text: escaped(textOf(message)), alerts: message.alerts };
 }
 
-/** Characters before links and entities. Chats split or refuse longer texts. */
+/** Most characters, before links and entities are added. Chats split or refuse longer texts. */
 const LONGEST = { line: 700, text: 3_500 };
 
 export function slackBody({ alerts }: Message) {
@@ -21,7 +21,10 @@ export function slackBody({ alerts }: Message) {
   };
 }
 
-/** Google Chat has Slack's links but no entities: a name with `<users/all>` would call everybody (developers.google.com/chat). */
+/**
+ * Google Chat reads Slack's links but no entities. A name with `<users/all>` would notify everybody
+ * (developers.google.com/chat).
+ */
 export function googleChatBody({ alerts }: Message) {
   const harmless = (line: string) => line.replaceAll("<", "‹").replaceAll(">", "›");
   return {
@@ -29,7 +32,7 @@ export function googleChatBody({ alerts }: Message) {
   };
 }
 
-/** Only an Adaptive Card, in Markdown (learn.microsoft.com, Create and send messages). */
+/** Teams accepts only an Adaptive Card, in Markdown (learn.microsoft.com, Create and send messages). */
 export function teamsBody({ alerts }: Message) {
   const plain = (line: string) => line.replace(/[\\*_~`[\]()#<>]/g, String.raw`\$&`);
   const text = chatText(alerts, (line, link) => plain(line) + (link === null ? "" : ` [Show it](${link})`));
@@ -65,7 +68,7 @@ function chatText(alerts: readonly Alert[], shown: (line: string, link: string |
   return lines.join("\n");
 }
 
-/** PagerDuty takes one incident at a time. */
+/** PagerDuty accepts one incident in each event. */
 export function pagerDutyEvent({ alerts: [alert], subject }: Message, key: string) {
   if (alert === undefined) throw new Error("An event needs an alert.");
   const { incident, source, severity, owner, count, message, link, state } = alert;

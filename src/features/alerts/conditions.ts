@@ -17,14 +17,14 @@ import {
 } from "../owners/budgets.ts";
 import { type AlertFacts, alertFacts } from "./alert-facts.store.ts";
 
-/** A condition that is firing is an incident. */
+/** A condition that fires is an incident. */
 
-/** Four syncs, but at least an hour, without a load: a single slow load is no incident. */
+/** A source is stale after four syncs without a load, at the earliest after an hour: a single slow load is no incident. */
 const STALE_AFTER_SYNCS = 4;
 const STALE_AFTER_MS = 3_600_000;
 
 export interface ConditionSettings {
-  /** Budgets of all sources are incidents of this source, so that they are sent once. */
+  /** The source whose incidents include the budgets of all sources, so that they are sent once. */
   readonly firstSource: string | undefined;
   readonly staleAfterMs: number;
 }
@@ -49,7 +49,7 @@ export function idOf(...parts: readonly unknown[]): string {
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 32);
 }
 
-/** Returns the message without the view or command at its end, for places that link to a page. */
+/** Returns the message without the view or command at its end, for places that have a link to a page. */
 export function factOf({ message }: Pick<Incident, "message">): string {
   return message.replace(/ See (reporting(?:_detail)?\.\w+|usage-etl [a-z ]*(budgets|status))\.$/, "");
 }
@@ -63,7 +63,7 @@ const PAGES_OF: Partial<Record<AlertKind, [path: string, fields?: Readonly<Recor
   unusual: ["/usage", { by: "project" }],
 };
 
-/** The page that shows the cause. Undefined: the overview shows the alert itself. */
+/** Returns the page that shows the cause. Undefined: the overview shows the alert itself. */
 export function pageOf(kind: AlertKind, source: string): string | undefined {
   const [path, fields] = PAGES_OF[kind] ?? [];
   return path === undefined ? undefined : `${path}?${new URLSearchParams({ source, ...fields })}`;
@@ -92,10 +92,10 @@ export interface Condition {
   readonly owner: string | null;
   readonly isFiring: boolean;
   readonly severity: Severity;
-  /** Routes are notified again when either grows. */
+  /** If `count` or `newest` grows, routes are notified again. */
   readonly count: number;
   readonly newest: number;
-  /** Ends only once `newest` has grown, because its cause (a forecast) may come and go. Default: false. */
+  /** True if the incident ends only once `newest` has grown, because its cause (a forecast) may come and go. Default: false. */
   readonly isHeld?: boolean;
   readonly message: string;
   /** Describes the state after the incident has ended. */
@@ -104,18 +104,18 @@ export interface Condition {
 
 interface Read extends ConditionSettings {
   readonly sourceId?: number;
-  /** Incidents that routes were notified of. Their owners get a condition even if nothing fires. */
+  /** Incidents that routes were notified of. Their owners get a condition even if it does not fire. */
   readonly open?: readonly Pick<Condition, "kind" | "owner">[];
 }
 
 interface SourceConditions {
   readonly source: string;
-  /** Postgres's clock, exact. */
+  /** Instant by Postgres's clock, in full precision. */
   readonly readAt: string;
   readonly conditions: readonly Condition[];
 }
 
-/** Budgets or unusual days that cannot be read are left out, with the error in `failure`. */
+/** If budgets or unusual days cannot be read, their conditions are left out and `failure` has the error. */
 export async function readConditions(
   db: Database,
   { sourceId, ...settings }: Read,
@@ -210,7 +210,7 @@ function ofProof({ differences, controlTotals, providerTotals, finalChanges }: A
   ];
 }
 
-/** The next syncs retry a server that fails for a moment. */
+/** A meter may stay unknown for this time, because the next syncs retry a server that fails briefly. */
 const UNKNOWN_AFTER_S = 3600;
 
 function ofLoading(
@@ -264,7 +264,7 @@ function isNo(what: string, many: number): string {
   return many === 1 ? `is not the ${what}` : `are not the ${what}s`;
 }
 
-/** Null and the owners of open incidents are among the groups even if they have nothing. */
+/** Groups by owner. Null and the owners of open incidents get a group even if it is empty. */
 function byOwner<T>(
   kind: AlertKind,
   all: readonly T[],
@@ -298,7 +298,7 @@ function found(
   return { kind, owner: null, isFiring: count > 0, severity: "critical", count, newest, message, over };
 }
 
-/** Grows with each mark that a limit passes, and in a new month. */
+/** Grows when a limit passes a mark, and when a month begins. */
 export function limitCondition(limits: readonly LimitUse[]): Condition {
   const warned = limits.filter((one) => one.isRejecting || marksPassed(one) > 0);
   const isReached = warned.some(
@@ -317,8 +317,8 @@ export function limitCondition(limits: readonly LimitUse[]): Condition {
 }
 
 /**
- * One condition for an owner's budgets. It grows when one passes a mark or will be used up, in a new period, and when the
- * budgets change. Only the last two end it.
+ * One condition for all budgets of an owner. It grows when a budget passes a mark or will be used up, when a period begins, and
+ * when the budgets change. The incident ends only after a new period or a change.
  */
 export function budgetCondition({ budgets, changedAt }: CurrentBudgets): Condition {
   const warned = budgets.filter(isWarned);
@@ -337,7 +337,7 @@ export function budgetCondition({ budgets, changedAt }: CurrentBudgets): Conditi
   };
 }
 
-/** Grows with each further or newer unusual day of the last two weeks. */
+/** Grows with each additional or newer unusual day of the last two weeks. */
 function unusualCondition(days: readonly UnusualOfWorkspace[]): Condition {
   return {
     ...found(
@@ -350,7 +350,7 @@ function unusualCondition(days: readonly UnusualOfWorkspace[]): Condition {
   };
 }
 
-/** A passed mark counts more, so that a forecast that goes away hides no mark. */
+/** A passed mark counts twice as much as a forecast, so a forecast that goes away hides no mark. */
 function weightOf({ passed, warnAt, reached }: MonthBudget): number {
   return 2 * warnAt.filter((mark) => mark <= (passed ?? 0)).length + (reached === null ? 0 : 1);
 }

@@ -7,10 +7,10 @@ import type { Message } from "./message.ts";
 
 const TRIES = 3;
 const PAUSE_MS = 500;
-/** An endless response must not fill the memory. */
+/** Most characters that are read of a response, because an endless one would fill the memory. */
 const LONGEST_RESPONSE = 65_536;
 
-/** Tries up to three times until the deadline. Returns the receiver's response. Error: `route_failed`. */
+/** Sends a message, up to three times until the deadline. Returns the receiver's response. Error: `route_failed`. */
 export async function deliver(message: Message, sending: Sending): Promise<string> {
   const { deadline, signal, clock } = sending;
   const ends = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);
@@ -20,7 +20,7 @@ export async function deliver(message: Message, sending: Sending): Promise<strin
       return await send(message, sending, ends);
     } catch (error) {
       if (!(error instanceof DeliveryError)) throw error;
-      // If an earlier try may have arrived, a later refusal does not rule that out.
+      // If an earlier try may have arrived, a later refusal does not change that.
       isCertain &&= error.isCertain;
       error.isCertain = isCertain;
       if (!error.retryable || attempt === TRIES || ends.aborted) throw error;
@@ -41,7 +41,7 @@ async function send(message: Message, sending: Sending, ends: AbortSignal): Prom
   return sendMail(message, receiver, sending, ends);
 }
 
-/** Mail needs an optional package. Undefined: it is installed. */
+/** Mail needs an optional package. Returns undefined if the package is installed. */
 export function whyNoMail(): Promise<string | undefined> {
   return loadOptional(() => import("./mail.ts")).then(
     () => undefined,
@@ -66,7 +66,7 @@ function bodyOf(message: Message, receiver: WebReceiver): object {
   }
 }
 
-/** Slack and PagerDuty may refuse a message with status 200. For others, the text does not matter, nor its end. */
+/** Slack and PagerDuty may refuse a message with status 200. For other types, the status alone decides. */
 const IS_TAKEN: Partial<Record<WebReceiver["type"], RegExp>> = {
   slack: /^\s*ok\s*$|"ok"\s*:\s*true/,
   pagerduty: /"status"\s*:\s*"success"/,
@@ -84,7 +84,7 @@ async function post(
   sending: Sending,
   ends: AbortSignal,
 ): Promise<string> {
-  // `status` reads incidents and sends nothing, so this is loaded here.
+  // The dispatcher is loaded here, because `status` imports this module and sends nothing.
   const { openConnections } = await import("../../core/base/dispatcher.ts");
   const isTaken = IS_TAKEN[receiver.type];
   const { origin, pathname, search } = new URL(receiver.url);
@@ -99,7 +99,7 @@ async function post(
       method: "POST",
       headers: { "content-type": "application/json", "user-agent": "usage-etl", ...authorization(receiver) },
       body: JSON.stringify(bodyOf(message, receiver)),
-      // A limit between two bytes would let a slow receiver hold the job.
+      // A limit on the time between two bytes would let a slow receiver block the job.
       signal: ends,
     });
     status = response.statusCode;
@@ -119,12 +119,12 @@ async function post(
         isCertain: true,
         retryable: false,
       });
-    // The address is secret, and the cause's message may have it.
+    // The address is secret, and the cause's message may contain it.
     throw unanswered(error, sending, connections?.proxy);
   } finally {
     void connections?.dispatcher.destroy();
   }
-  // Within a tunnel only the receiver can answer.
+  // Inside a TLS tunnel, only the receiver can have responded.
   const { proxy } = connections;
   const through =
     proxy === undefined || origin.startsWith("https:") ? "" : ` through the proxy ${proxy.shown}`;

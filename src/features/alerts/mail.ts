@@ -13,15 +13,15 @@ interface Failure {
   readonly code?: string;
   readonly originalCode?: string;
   readonly responseCode?: number;
-  /** The server's text, which begins with the code. */
+  /** The server's text, which begins with the status code. */
   readonly response?: string;
 }
 
 const PORTS: Readonly<Record<string, number>> = { "smtps:": 465, "smtp:": 587 };
 
 /**
- * TLS from the first byte (`smtps:`) or by STARTTLS (`smtp:`). Only a server on this machine may lack it, or have a
- * certificate that is not valid. Error: `route_failed`.
+ * Uses TLS from the first byte (`smtps:`) or by STARTTLS (`smtp:`). Only a server on this machine may lack TLS or have an
+ * invalid certificate. Error: `route_failed`.
  */
 export async function sendMail(
   message: Message,
@@ -33,9 +33,9 @@ export async function sendMail(
   const host = server.hostname.replace(/^\[|\]$/g, "");
   const isHere = /^(127(\.\d{1,3}){3}|::1)$/.test(host);
   const port = Number(server.port) || (PORTS[server.protocol] as number);
-  // The limits of nodemailer are between two bytes. Only destroying the socket ends a mail in time.
+  // nodemailer limits only the time between two bytes. Destroying the socket is the only way to end a mail in time.
   const socket = connect({ host, port });
-  // An error without a listener would end the process.
+  // An `error` event without a listener would end the process.
   socket.on("error", () => {});
   const end = () => void socket.destroy(new Error("ended"));
   ends.addEventListener("abort", end, { once: true });
@@ -53,7 +53,7 @@ export async function sendMail(
       socket.once("connect", () => use(null, { connection: socket }));
       socket.once("error", (error) => use(error, false));
     },
-    // A name in a message must not read a file or an address.
+    // A name in a message must not make nodemailer read a file or an address.
     disableFileAccess: true,
     disableUrlAccess: true,
   });
@@ -66,7 +66,7 @@ export async function sendMail(
       messageId: `<${message.id}@usage-etl>`,
       headers: { "auto-submitted": "auto-generated" },
     });
-    // A retry would mail again to everybody who has it.
+    // This is no error, because a retry would send the mail again to everybody who has it.
     if (accepted.length < to.length)
       return `responded with ${response.slice(0, 3)}, but refuses ${to.length - accepted.length} of ${to.length} addresses`;
     return `responded with ${response.slice(0, 3)}`;
@@ -91,13 +91,13 @@ export async function sendMail(
   }
 }
 
-/** Relays refuse the names of a loopback address, which nodemailer would give. */
+/** nodemailer would use the name of a loopback address, which relays refuse. */
 function ownName(webUrl: string | undefined): string | undefined {
   const host = webUrl === undefined ? "" : new URL(webUrl).hostname;
   return [host, hostname()].find((one) => isHostName(one) && one !== "localhost");
 }
 
-/** One line. Everybody who may see the pages reads it, so it shows no login and no e-mail address. */
+/** Returns one line without a login or an e-mail address, because everybody with access to the pages can read it. */
 function withoutLogin(response: string, login: MailReceiver["login"]): string {
   const { user = "", pass = "" } = login ?? {};
   const sent = [user, pass, `\0${user}\0${pass}`];

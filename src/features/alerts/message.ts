@@ -2,9 +2,9 @@ import { counted } from "../../core/base/printable.ts";
 import type { AlertKind, Severity } from "../owners/alert-route.ts";
 import { type Condition, factOf, idOf, pageOf } from "./conditions.ts";
 
-/** Holds counts, names and commands, but no e-mail address and no whole key. */
+/** An alert has counts, names and commands, but no e-mail address and no whole key. */
 export interface Alert {
-  /** A repeated message has the same id, so that a receiver can drop it. */
+  /** A repeated message has the same id, so that a receiver can drop the copy. */
   readonly id: string;
   readonly incident: string;
   readonly source: string;
@@ -14,7 +14,7 @@ export interface Alert {
   readonly state: "firing" | "cleared";
   readonly count: number;
   readonly message: string;
-  /** Null: no address is configured. */
+  /** Null: no address of the pages is configured. */
   readonly link: string | null;
 }
 

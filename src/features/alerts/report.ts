@@ -6,7 +6,7 @@ import { allRoutes, routeProblem } from "../owners/receiver.ts";
 import { conditionSettingsOf, type Incident, idOf, openIncidents } from "./conditions.ts";
 import { whyNoMail } from "./deliver.ts";
 
-/** Null: it is unknown whether the message arrived. */
+/** `at` is null if it is unknown whether the message arrived. */
 interface Notified {
   readonly route: string;
   readonly at: string | null;
@@ -17,10 +17,10 @@ export interface OpenIncident extends Incident {
   readonly notified: readonly Notified[];
 }
 
-/** The last incident of its kind and owner that routes were notified of, if it has ended. */
+/** The last incident of a kind and owner that routes were notified of, if the incident has ended. */
 export interface PastIncident extends Pick<Incident, "kind" | "owner"> {
   readonly source: string;
-  /** Instants of the end. */
+  /** Instants of the messages about the end. */
   readonly notified: readonly Notified[];
 }
 
@@ -41,7 +41,7 @@ export async function reportIncidents(
   const incidents = [...(await openIncidents(db, conditionSettingsOf(config)))].flatMap(([source, own]) =>
     own.map((one) => ({ ...one, source, notified: (byIncident.get(one.incident) ?? []).map(notifiedOf) })),
   );
-  // An incident that one route saw end may have begun again for another.
+  // The incident may have ended for one route and begun again for another.
   const open = new Set(incidents.map(({ incident }) => incident));
   const ended = notifications
     .filter(({ source, kind, owner, endedAt }) => endedAt !== null && !open.has(idOf(source, kind, owner)))
@@ -62,9 +62,9 @@ function notifiedOf({ route, notifiedAt }: { route: string; notifiedAt: string |
 }
 
 export interface RouteReport extends Route {
-  /** Null: this process can send to it. */
+  /** Reason why this process cannot send to the route. Null: the process can. */
   readonly missing: string | null;
-  /** ISO instant of the last arrival. Null: no message arrived. */
+  /** ISO instant at which the last message arrived. Null: none arrived. */
   readonly lastMessage: string | null;
   readonly states: readonly RouteState[];
 }
