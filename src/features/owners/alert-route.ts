@@ -17,7 +17,7 @@ export const ALERT_KINDS = [
 ] as const;
 export type AlertKind = (typeof ALERT_KINDS)[number];
 
-/** No action is needed for a warning yet: half of a budget is used, for example. */
+/** A warning needs no action yet. An example: half of a budget is used. */
 export const SEVERITIES = ["critical", "warning"] as const;
 export type Severity = (typeof SEVERITIES)[number];
 
@@ -34,7 +34,7 @@ export interface Route {
   /** Null and empty unless the type is `email`. */
   readonly sender: string | null;
   readonly recipients: readonly string[];
-  /** Null means no filter: incidents of every owner and of none, of every kind, of both severities. */
+  /** Null: no filter by owner, kind or severity. Without a filter by owner, incidents without an owner match too. */
   readonly owners: readonly string[] | null;
   readonly kinds: readonly AlertKind[] | null;
   readonly severities: readonly Severity[] | null;

@@ -24,14 +24,14 @@ export interface OwnersOutcome {
 }
 
 /**
- * Replaces the stored rules by those of an owner file, all or nothing, and returns what that changes. `by`: who gives the
- * order, for the record. Without it all is rolled back: a plan does what apply would do.
+ * Replaces all stored rules by those of an owner file and returns what changes. `by`: the person for the audit record. Without
+ * `by`, everything is rolled back, so a plan shows what an apply would do.
  */
 export async function applyOwners(
   store: Store,
   { name, owners, by }: { name: string; owners: OwnerFile; by: Actor | undefined },
 ): Promise<OwnersOutcome> {
-  // One snapshot: usage that is loaded meanwhile would look like a change of owners.
+  // All statements share one snapshot: otherwise usage that is loaded meanwhile would look like a change of owners.
   return store.transaction(
     async ({ db }) => {
       await lockOwners(db);

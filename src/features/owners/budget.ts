@@ -6,35 +6,35 @@ import { type DayAmount, expectedDays } from "../../core/domain/usage/forecast.t
 export interface BudgetDay {
   readonly day: string;
   readonly amount: Amount;
-  /** True if all of it is loaded and, for money, priced. */
+  /** True if all usage of the day is loaded and, for money, priced. */
   readonly isLoaded: boolean;
-  /** For money: some usage has no price. */
+  /** True if the budget is in money and some usage has no price. */
   readonly isUnpriced: boolean;
   readonly isFinal: boolean;
-  /** Slugs of the sources where part of it is not loaded or not priced. */
+  /** Slugs of the sources in which usage of the day is not loaded or not priced. */
   readonly missingIn: readonly string[];
 }
 
 export interface BudgetState {
   readonly spent: Amount;
-  /** The part of it on final days. */
+  /** The part of `spent` that is on final days. */
   readonly final: Amount;
-  /** Days up to today that are not loaded or not priced. If there are any, `spent` is a lower bound. */
+  /** Days before today that are not loaded or not priced. If there are any, `spent` is a lower bound. */
   readonly daysMissing: number;
-  /** The days among them that are not priced. */
+  /** Days before today that are not priced. */
   readonly daysUnpriced: number;
   readonly missingIn: readonly string[];
-  /** First day of the period that counts; later than its start where the data starts later. Null: none counts. */
+  /** First counted day of the period; later than the period's start if the data starts later. Null: no day counts. */
   readonly countedFrom: string | null;
-  /** Percentage of the amount, and of the period's days that have passed. */
+  /** `percent`: share of the amount that is spent. `percentOfTime`: share of the period's days that have passed. */
   readonly percent: number;
   readonly percentOfTime: number;
   readonly isOver: boolean;
-  /** Forecast for the whole period. Null if it is over or has not begun, or if no forecast is possible. */
+  /** Forecast for the whole period. Null if the period is over or has not begun, or without a basis for a forecast. */
   readonly forecast: number | null;
   /** Day on which the amount is used up. `isSure` if that day is loaded. */
   readonly reached: { readonly day: string; readonly isSure: boolean } | null;
-  /** The highest mark of `warnAt` that is passed. */
+  /** The highest mark of `warnAt` that `percent` has passed. */
   readonly passed: number | null;
 }
 
@@ -43,7 +43,7 @@ interface ExpectedBy {
   readonly sum: number;
 }
 
-/** `days` are in order without gaps, from `FORECAST_DAYS` before the period up to today or the period's end. */
+/** `days` are sorted and without gaps. They begin `FORECAST_DAYS` before the period and end today or with the period. */
 export function budgetState(
   {
     amount,
@@ -89,14 +89,14 @@ export function budgetState(
 }
 
 /**
- * Adds up the loaded days before `today` and the expected amount of each later day. Today counts with the larger of
- * its own amount and that.
+ * Adds up the loaded days before `today` and the expected amount of each later day. Today counts with the larger of its spent
+ * and its expected amount.
  */
 function expectedBy(
   own: readonly BudgetDay[],
   { past, period, today }: { past: readonly DayAmount[]; period: Days; today: string },
 ): ExpectedBy[] | null {
-  // No statement is possible if a day is not loaded.
+  // If a day is not loaded, no forecast is possible.
   if (today < period.from || period.to <= today || own.some(({ isLoaded, day }) => !isLoaded && day < today))
     return null;
   const later = Array.from({ length: daysBetween({ from: today, to: period.to }) }, (_, n) =>

@@ -8,9 +8,11 @@ import { type Budget, UNALLOCATED } from "./owner.ts";
 export interface BudgetTrend extends Budget {
   readonly name: string | null;
   readonly days: readonly BudgetDay[];
-  /** Whether a price in its currency exists, or it is in traces. */
+  /** True if the budget is in traces, or if a price in its currency exists. */
   readonly isPriced: boolean;
-  /** True if its owner has the rest of a workspace, which includes usage that is not loaded by id and may be of others. */
+  /**
+   * True if the owner has the rest of a workspace. The rest includes usage that is not loaded by id and may belong to others.
+   */
   readonly mayBeLess: boolean;
 }
 
@@ -21,13 +23,13 @@ interface BudgetRow
 }
 
 export interface BudgetsVersion {
-  /** Changes with everything that budgets follow from, and with the day (UTC). Null: there are no budgets. */
+  /** Changes with the day (UTC) and with everything that the state of budgets depends on. Null: there are no budgets. */
   readonly version: string | null;
   /** When the set of budgets last changed, epoch ms. */
   readonly changedAt: number;
 }
 
-/** Undefined: no owner file is applied. */
+/** Returns undefined if no owner file is applied. */
 export async function budgetsVersion(db: Database): Promise<BudgetsVersion | undefined> {
   const rows = await query<BudgetsVersion>(db)`
     select case when exists (select from usage.budget) then
@@ -45,7 +47,7 @@ export async function budgetsVersion(db: Database): Promise<BudgetsVersion | und
   return rows[0];
 }
 
-/** The billing period of a day by slug, of sources that budgets name for it. */
+/** Returns the billing period on a day, by slug, for sources that have a budget for their billing period. */
 export async function billingPeriodsOn(db: Database, day: string): Promise<ReadonlyMap<string, Days>> {
   const rows = await query<Days & { source: string }>(db)`
     select distinct on (source_id) source_id as source, period_start::text as "from", period_end::text as "to"
@@ -57,8 +59,8 @@ export async function billingPeriodsOn(db: Database, day: string): Promise<Reado
 }
 
 /**
- * All budgets, in the order of the file, with the amount of each day in all sources. A day is loaded once it is in each of
- * them.
+ * All budgets, in the order of the file, with the amount of each day over all sources. A day is loaded if it is loaded in every
+ * source.
  */
 export async function budgetTrends(db: Database, { from, to }: Days): Promise<BudgetTrend[]> {
   const rows = await query<BudgetRow>(db)`

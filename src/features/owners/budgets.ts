@@ -11,8 +11,8 @@ import type { Budget } from "./owner.ts";
 export type MonthBudget = Omit<BudgetTrend, "days"> &
   BudgetState & {
     /**
-     * The month, or the billing period of the budget's source that contains today or the last day of the month. Null: not
-     * known.
+     * The month, or the billing period of the budget's source that contains today or the month's last day. Null: the period is
+     * unknown.
      */
     readonly period: Days | null;
   };
@@ -58,7 +58,7 @@ export function isWarned({ passed, reached }: MonthBudget): boolean {
 
 let current: { readonly version: string; readonly of: CurrentBudgets } | undefined;
 
-/** Budgets are read again only when something changed, because that takes longer than a frequent caller may wait. */
+/** Budgets are read again only after a change, because reading takes longer than a frequent caller may wait. */
 export async function currentBudgets(db: Database): Promise<CurrentBudgets> {
   const { version, changedAt } = (await budgetsVersion(db)) ?? { version: null, changedAt: 0 };
   if (version === null) return { budgets: [], changedAt };

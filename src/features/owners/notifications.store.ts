@@ -2,14 +2,14 @@ import { sql } from "kysely";
 import { isIfGiven, iso } from "../../core/store/db/expressions.ts";
 import { type Database, query, type Row } from "../../core/store/db/query.ts";
 
-/** `count` and `newest`: size of the incident in the last message that arrived. */
+/** `count` and `newest` are those of the incident in the last message that arrived. */
 export interface Notification extends Row<"usage.notification", "route" | "kind" | "count" | "newest"> {
   readonly source: string;
   readonly owner: string | null;
   readonly since: number;
-  /** ISO instant of the last message. Null: nobody knows whether a sent message arrived. */
+  /** ISO instant of the last message. Null: it is unknown whether a message arrived. */
   readonly notifiedAt: string | null;
-  /** Null: the incident is open. */
+  /** Null: the incident has not ended. */
   readonly endedAt: string | null;
 }
 
@@ -29,7 +29,7 @@ export async function listNotifications(
   `;
 }
 
-/** The right to send to a route of a source. A process that lost it can store nothing about the route. */
+/** The right to send to a route of a source. A process that loses its claim can store nothing about the route. */
 export interface Claim {
   readonly sourceId: number;
   readonly route: string;
@@ -37,7 +37,7 @@ export interface Claim {
 }
 
 /**
- * Claims a route for `forMs`. Returns false where another process has the claim or has sent something after `readAt`, and while
+ * Claims a route for `forMs`. Returns false if another process has the claim or has sent conditions read after `readAt`, or if
  * the route waits after failures.
  */
 export async function claimRoute(
@@ -57,12 +57,12 @@ export async function claimRoute(
   return rows.length > 0;
 }
 
-/** The wait begins with a minute and doubles with each failure. */
+/** The first wait is one minute. Each further failure doubles the wait. */
 const LONGEST_WAIT_MINUTES = 60;
 
 /**
- * Ends a claim. With a `problem` the route waits between half and all of the time, so that receivers that failed together are
- * not retried together. A message that arrived ends the wait.
+ * Ends a claim. With a `problem`, the route waits for half to all of the wait. The random part keeps receivers that failed
+ * together from being retried together. After a message that arrived, the route no longer waits.
  */
 export async function releaseRoute(
   db: Database,
@@ -86,7 +86,7 @@ export async function endWaits(db: Database, route?: string): Promise<void> {
   await waiting.set({ next_try_at: null }).where(isIfGiven("route", route)).execute();
 }
 
-/** Routes that are gone lose their notifications. The others are tried at once. */
+/** Deletes the states of removed routes, and lets all other routes retry at once. */
 export async function keepStatesOfRoutes(db: Database): Promise<void> {
   const routes = db.selectFrom("usage.route").select("name");
   const states = db.deleteFrom("usage.route_state").where("route", "<>", "default");
@@ -114,7 +114,7 @@ function isHeld({ sourceId, route, claim }: Claim) {
   return sql`exists (select from usage.route_state where source_id = ${sourceId} and route = ${route} and claim = ${claim})`;
 }
 
-/** Stored before the first message of an incident is sent: if this process dies then, the route is still notified of the end. */
+/** Stored before the first message of an incident is sent. If the process then dies, the route is still notified of the end. */
 export async function beginNotifications(
   db: Database,
   claim: Claim,
@@ -130,7 +130,10 @@ export async function beginNotifications(
   `.execute(db);
 }
 
-/** Removes messages that certainly did not arrive, so that the route is not notified of an end without a beginning. */
+/**
+ * Removes incidents whose message certainly did not arrive. Otherwise the route would be notified of an end without a
+ * beginning.
+ */
 export async function removeNotifications(
   db: Database,
   claim: Claim,

@@ -6,7 +6,7 @@ export interface Division {
   readonly divideBy: DividingDimension;
   readonly shares: readonly {
     readonly workspace: number;
-    /** 0: the rest of the workspace. */
+    /** 0 is the rest of the workspace. */
     readonly entity: number;
     readonly days: string;
     readonly owner: string;
@@ -33,18 +33,18 @@ export interface OwnerChange {
   readonly month: string;
   readonly owner: string;
   readonly costCenter: string;
-  /** Null: traces. */
+  /** Null: the amounts are traces. */
   readonly currency: string | null;
   readonly before: string;
   readonly after: string;
   readonly change: string;
-  /** A report of a closed month has changed since it was sent. */
+  /** True if the month is closed: a report that was sent has changed. */
   readonly isClosed: boolean;
 }
 
 /**
- * Differences between two divisions, of all months. Usage is read once, and summed before it has owners: of an id by month, and
- * by the days within which neither division changes.
+ * Returns the months and owners whose amounts differ between two divisions. Usage is read once and summed before it gets
+ * owners: by id and month, and by spans of days in which neither division changes.
  */
 export async function ownerChanges(
   db: Database,
@@ -54,7 +54,7 @@ export async function ownerChanges(
     jsonb_to_recordset(${JSON.stringify(shares)}::jsonb)
       s (workspace integer, entity integer, days datemultirange, owner text, "costCenter" text, share numeric)`;
   const dimensions = [...new Set([before.divideBy, after.divideBy])].map((one) => sql.lit(one));
-  // Each id of deployments and sandboxes is known, whatever divides traces.
+  // Deployments and sandboxes always have an id, whichever dimension divides traces.
   const isDividedBy = (dimension: RawBuilder<unknown>) =>
     sql`group_by = case when meter in ('deployments', 'sandboxes') then 'project' else ${dimension} end`;
   const span = sql`usage.month_of(usage_date), width_bucket(usage_date, (select days from edge))`;

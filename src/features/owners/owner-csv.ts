@@ -6,7 +6,7 @@ import { type Budget, type OwnerFile, type OwnerRule, WHOLE_SHARE } from "./owne
 
 export interface OwnerForm {
   readonly data: unknown;
-  /** Takes the keys and positions of a part. `isKey`: the key is wrong, not its value. */
+  /** Returns the place of a path in the file, for errors. `isKey`: the key is wrong, not its value. */
   readonly placeOf: (path: readonly (string | number)[], isKey: boolean) => string;
   readonly lineOf: (kind: "rules" | "budgets" | "routes", at: number) => number;
 }
@@ -16,14 +16,14 @@ interface Entry {
   readonly rows: CsvRow[];
 }
 
-/** A row with one of them is a budget. */
+/** A row with one of these columns is a budget. */
 const OF_BUDGETS = ["per", "traces", "amount", "currency", "warn_at"];
-/** A row that differs from the one above only in these is a further share of its rule. */
+/** A row that differs from the row above only in these columns is another share of the same rule. */
 const OF_SHARES = ["owner", "cost_center", "share"];
 
 /**
- * Reads a CSV file with a row for each rule, share or budget. `keys`: those of the YAML file, its columns.
- * Error: `file_invalid`.
+ * Reads a CSV file with a row for each rule, share or budget. `keys` are the columns, named as in the YAML file. Error:
+ * `file_invalid`.
  */
 export function csvForm(file: string, content: string, keys: readonly string[]): OwnerForm {
   const rows = rowsOf(file, content, keys);
@@ -106,7 +106,7 @@ export function ownersCsv(
   let above: string | undefined;
   for (const rule of rules) {
     const about = aboutOf(rule);
-    // Two such rules in sequence would be one rule. The first one decides.
+    // In a CSV file, two such rules in sequence would become one rule. The first rule decides, so the second is left out.
     const divided = rule.shares.length > 1 ? JSON.stringify(about) : undefined;
     if (rule.tag?.key.includes("="))
       left.push(

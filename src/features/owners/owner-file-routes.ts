@@ -10,7 +10,7 @@ const text = z
   .string({ error: ({ input }) => (input === undefined ? "is missing" : "is not a text") })
   .regex(/\S/, "is empty")
   .max(1000, "has more than 1,000 characters");
-/** One address only: a name or a second address would go somewhere nobody meant. */
+/** Only one address is accepted. A name or a second address might send mail to the wrong person. */
 const mailAddress = text.regex(/^[^\s<>,;:"()[\]@]+@[^\s<>,;:"()[\]@]+$/, "is not an e-mail address");
 
 export const routeSchema = z.strictObject({
@@ -22,7 +22,7 @@ export const routeSchema = z.strictObject({
     .max(63, "has more than 63 characters")
     .refine((name) => name !== DEFAULT_ROUTE.name, `is the route of ${DEFAULT_ROUTE.setting}`),
   type: oneOf(ROUTE_TYPES),
-  // The value may be the secret itself, so the error does not repeat it.
+  // The value may be the secret itself, so the error does not show it.
   secret: text.refine(
     isRouteSetting,
     "is not the name of a setting such as USAGE_ROUTE_SEARCH. The secret itself belongs into that setting, not into this file",

@@ -21,7 +21,7 @@ import {
 import { csvForm, type OwnerForm, ownersCsv } from "./owner-csv.ts";
 import { problemsOfRoutes, routeOf, routeSchema } from "./owner-file-routes.ts";
 
-/** Blanks at the ends stay: a tag or a name may have them. */
+/** Blanks at the ends stay, because a tag or a name may have them. */
 const text = z
   .string()
   .regex(/\S/, "is empty")
@@ -71,7 +71,7 @@ const budgetSchema = z.strictObject({
   workspace: text.optional(),
   project: text.optional(),
   per: z.enum(BUDGET_PERIODS, `is not one of ${BUDGET_PERIODS.join(", ")}`).default("month"),
-  // A point would be a thousands separator, as in 250.000.
+  // A point is refused, because it may be a thousands separator, as in 250.000.
   traces: text
     .refine(
       (value) => /^\d{1,18}$/.test(value) && Number(value) > 0,
@@ -104,12 +104,12 @@ const NAMES = {
   routes: Object.keys(routeSchema.shape),
 } satisfies Readonly<Record<string, readonly string[]>>;
 
-/** Only a YAML file has routes. */
+/** Routes have no columns, because only a YAML file has routes. */
 const CSV_COLUMNS = [...new Set(["divide_by", ...NAMES.rules, ...NAMES.budgets])].filter(
   (name) => name !== "shares",
 );
 
-/** docs/owners.md. Errors: `file_unreadable`; `file_invalid`, with line and column of every problem. */
+/** Reads an owner file (docs/owners.md). Errors: `file_unreadable`; `file_invalid`, with line and column of every problem. */
 export async function readOwnerFile(file: string): Promise<OwnerFile> {
   return parseOwners(
     file,
@@ -118,7 +118,7 @@ export async function readOwnerFile(file: string): Promise<OwnerFile> {
 }
 
 export function parseOwners(file: string, content: string): OwnerFile {
-  // Excel's "Unicode Text" has tabs and ends in .txt.
+  // Excel's "Unicode Text" is separated by tabs and ends in .txt.
   const isTable = /\.csv$/i.test(file) || /^"?\w+"?\t/.test(content);
   const form = isTable ? csvForm(file, content, CSV_COLUMNS) : yamlForm(file, content);
   const parsed = fileSchema.safeParse(form.data);
@@ -150,7 +150,7 @@ export function ownerFileAsCsv(content: string): ReturnType<typeof ownersCsv> {
 
 function yamlForm(file: string, content: string): OwnerForm {
   const lines = new LineCounter();
-  // Text only: ids of digits and shares stay as written.
+  // The `failsafe` schema reads only text, so ids of digits and shares stay as written.
   const document = parseDocument(content, { schema: "failsafe", lineCounter: lines, uniqueKeys: true });
   refuseGiven(
     file,
@@ -163,7 +163,7 @@ function yamlForm(file: string, content: string): OwnerForm {
   };
 }
 
-/** The parser recurses, and gives up on a file that is nested too deep for it. */
+/** The parser is recursive and fails on a file that is nested too deep. */
 function reasonOf({ code, message }: YAMLParseError): string {
   return code === "RESOURCE_EXHAUSTION" ? "it is nested too deep" : (message.split("\n")[0] ?? "");
 }
@@ -173,7 +173,7 @@ function plainOf(file: string, document: Document): unknown {
   try {
     return document.toJS();
   } catch (error) {
-    // An alias of nothing, or aliases that make a small file huge.
+    // An alias has no anchor, or aliases would make a small file huge.
     refuseGiven(file, [(error as Error).message]);
   }
 }

@@ -5,8 +5,8 @@ export type OwnedDimension = (typeof OWNED_DIMENSIONS)[number];
 
 export const DIVIDING_DIMENSIONS = ["project", "user", "api_key"] as const;
 /**
- * The dimension whose ids divide a workspace's traces. Only one can: the platform does not report which user was in which
- * project.
+ * The dimension whose ids divide a workspace's traces. There is only one, because the platform does not report which user was
+ * in which project.
  */
 export type DividingDimension = (typeof DIVIDING_DIMENSIONS)[number];
 
@@ -14,7 +14,7 @@ export interface OwnerShare {
   /** Null: the owner is the value of the rule's tag. */
   readonly owner: string | null;
   readonly costCenter: string | null;
-  /** Ten-thousandths. The shares of a rule add up to 10,000. */
+  /** Share in ten-thousandths. The shares of a rule add up to 10,000. */
   readonly share: number;
 }
 
@@ -26,7 +26,7 @@ export interface OwnerRule {
   readonly source: string | null;
   readonly workspace: string | null;
   readonly of: { readonly dimension: OwnedDimension; readonly id: string } | null;
-  /** The name on that day, with `*` for any text. */
+  /** The name on the day. `*` matches any text. */
   readonly name: string | null;
   /** A null value matches every value of the key. */
   readonly tag: { readonly key: string; readonly value: string | null } | null;
@@ -41,11 +41,11 @@ type BudgetPeriod = (typeof BUDGET_PERIODS)[number];
 
 export interface Budget {
   readonly line: number;
-  /** Null: every source. A billing period belongs to one source. */
+  /** Null: every source. A budget by billing period has one source. */
   readonly source: string | null;
   readonly per: BudgetPeriod;
   readonly of: { readonly kind: "owner" | "workspace" | "project"; readonly id: string } | null;
-  /** ISO 4217. Null: the budget counts traces. */
+  /** ISO 4217 code. Null: the budget is in traces. */
   readonly currency: string | null;
   /** Plain decimal. */
   readonly amount: string;
@@ -69,11 +69,14 @@ export interface Tag {
   readonly value: string;
 }
 
-/** A suggested rule that gives a part to a team, by the first tag if there is one, because then similar parts match too. */
+/**
+ * Suggests a rule that gives a part to a team. The rule uses the first tag if there is one, because it then matches similar
+ * parts too.
+ */
 export function ruleFor(part: {
   readonly workspaceId: string;
   readonly dimension: OwnedDimension | null;
-  /** Spelled as in the views, where an id of this spelling is `\(none)`. */
+  /** Spelled as in the views: they show an id `(none)` as `\(none)`. */
   readonly id: string;
   readonly tags: readonly Tag[];
 }): string {
@@ -81,7 +84,7 @@ export function ruleFor(part: {
   const [tag] = tags;
   if (tag !== undefined) return `{ tag: { ${quoted(tag.key)}: ${quoted(tag.value)} }, owner: TEAM }`;
   if (dimension === null) return `{ workspace: ${quoted(workspaceId)}, owner: TEAM }`;
-  // Users and keys may be in several workspaces.
+  // Users and keys may be in several workspaces, so the rule names the workspace.
   const within = dimension === "user" || dimension === "api_key" ? `workspace: ${quoted(workspaceId)}, ` : "";
   return `{ ${within}${dimension}: ${quoted(id.replace(/^\\(?=\\*\(none\)$)/, ""))}, owner: TEAM }`;
 }

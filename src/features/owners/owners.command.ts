@@ -79,7 +79,7 @@ async function apply(
   const owners = await readOwnerFile(file);
   const store = await session.migratedStore();
   const outcome = await applyOwners(store, { name: file, owners, by: isPlan ? undefined : commandActor() });
-  // The service may run elsewhere, so a missing secret stops nothing here.
+  // A missing secret is only reported, because the service may run elsewhere.
   const routeProblems = owners.routes.flatMap((route) => {
     const problem = routeProblem(route, config.routeSecrets);
     return problem === undefined
@@ -202,7 +202,7 @@ async function exportFile(
     });
   }
   if (output.json) return output.data(applied, () => "");
-  // A file is exact; a terminal must not be controlled by it.
+  // A file gets the exact text. Text for a terminal has no control characters.
   const { csv, left } =
     format === undefined ? { csv: applied.content, left: [] } : ownerFileAsCsv(applied.content);
   const content = `${bom ? BYTE_ORDER_MARK : ""}${csv}`;
@@ -229,7 +229,7 @@ async function budgets(
   const found = source === undefined ? all : budgetsOf(all, source);
   const data = found.map(({ spent, final, ...one }) => ({
     ...one,
-    // Null: unknown billing period, which is not zero.
+    // Null: the billing period is unknown, so the amounts are not zero.
     percent: one.period === null ? null : one.percent,
     spent: one.period === null ? null : amountText(spent),
     final: one.period === null ? null : amountText(final),
@@ -303,7 +303,7 @@ async function suggest(
           "",
           "Rules for an owner file. Replace TEAM with who pays. The first rule that matches",
           "decides, so those of whole workspaces come last.",
-          // Parts that the list leaves out follow their workspace's rule.
+          // Parts that the list leaves out follow the rule of their workspace.
           rulesFor([...shown, ...found.slice(SUGGESTED).map(wholeWorkspace)]).map((line) => `  ${line}`),
         ),
   );

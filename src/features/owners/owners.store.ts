@@ -5,7 +5,7 @@ import { type Database, query, queryOne, queryValues, type Row } from "../../cor
 import { replaceRoutes } from "./alert-routes.store.ts";
 import { type OwnedDimension, type OwnerFile, type OwnerRule, type Tag, UNALLOCATED } from "./owner.ts";
 
-/** Keeps others from changing owners until the transaction ends. They can still read them. */
+/** Other transactions cannot change owners until this one ends, but can read them. */
 export async function lockOwners(db: Database): Promise<void> {
   await sql`lock table usage.owner_file in share row exclusive mode`.execute(db);
 }
@@ -48,11 +48,11 @@ export async function replaceOwners(
   if ((await budgetsText(db)) !== budgetsBefore)
     await db.updateTable("usage.owner_file").set({ budgets_changed_at: NOW }).execute();
   await replaceRoutes(db, routes);
-  // Later statements join all of them: without statistics the planner expects a few.
+  // Later statements join all rows. Without statistics the planner would expect only a few.
   await sql`analyze usage.owner_rule, usage.owner_share`.execute(db);
 }
 
-/** Equal for equal budgets, wherever they are in a file. */
+/** Returns the same text for the same budgets, whatever their order in the file. */
 async function budgetsText(db: Database): Promise<string | null | undefined> {
   const [text] = await queryValues<string | null>(db)`
     select string_agg(b, ' ' order by b) as text
@@ -81,7 +81,7 @@ export interface AppliedOwners extends Row<"usage.owner_file", "content" | "divi
   readonly rules: number;
 }
 
-/** Undefined if no file was applied. */
+/** Returns undefined if no file was applied. */
 export async function appliedOwners(db: Database): Promise<AppliedOwners | undefined> {
   const rows = await query<AppliedOwners>(db)`
     select content, divide_by as "divideBy", applied_at as "appliedAt", (select count(*)::integer from usage.owner_rule) as rules
@@ -90,7 +90,7 @@ export async function appliedOwners(db: Database): Promise<AppliedOwners | undef
   return rows[0];
 }
 
-/** Lines of rules without effect: they name something unknown, or earlier rules have all of it. */
+/** Lines of rules without effect: a rule names something unknown, or earlier rules match all of its usage. */
 export async function idleRules(db: Database): Promise<number[]> {
   return queryValues<Row<"usage.owner_rule">["line"]>(db)`
     select line from usage.owner_rule where rule_number not in (select rule_number from usage.owned_days) order by line
@@ -98,8 +98,8 @@ export async function idleRules(db: Database): Promise<number[]> {
 }
 
 /**
- * Lines of budgets that count nothing: the source, workspace or project is unknown, the owner has no rule, nothing has a price
- * in the currency, or no billing period was read.
+ * Lines of budgets that count nothing. The source, workspace or project is unknown, the owner has no rule, no price has the
+ * currency, or no billing period was read.
  */
 export async function idleBudgets(db: Database): Promise<number[]> {
   return queryValues<Row<"usage.budget">["line"]>(db)`
@@ -129,11 +129,11 @@ export async function idleBudgets(db: Database): Promise<number[]> {
 export interface NameForId extends Row<"usage.owner_rule", "line"> {
   readonly dimension: string;
   readonly given: string;
-  /** Ids whose name this is, whatever its case, as views show them. */
+  /** Ids, as views show them, that have the given name in any case. */
   readonly ids: readonly string[];
 }
 
-/** Lines that name no known id, but the current name of one or more. */
+/** Lines whose id is unknown but is the current name of an id. */
 export async function namesForIds(db: Database): Promise<NameForId[]> {
   return query<NameForId>(db)`
     with given (line, source, dimension, id) as (
@@ -157,11 +157,11 @@ export interface OwnedPart {
   readonly source: string;
   readonly workspaceId: string;
   readonly workspaceName: string | null;
-  /** Null: the rest of the workspace, which no id has. */
+  /** Null: the rest of the workspace, which has no id. */
   readonly dimension: OwnedDimension | null;
   readonly id: string;
   readonly name: string | null;
-  /** An exact decimal; null of a deployment or sandbox, and where it is not loaded. */
+  /** Exact decimal. Null for deployments and sandboxes, and if traces are not loaded. */
   readonly traces: string | null;
   readonly costs: Readonly<Record<string, string>>;
   readonly lines: readonly number[];
@@ -216,7 +216,7 @@ export async function ownedParts(
   `;
 }
 
-/** The owner of the largest share of each id of the dimension that divides traces. */
+/** Returns the owner of each id's largest share. The ids are of the dimension that divides traces. */
 export async function ownersOfParts(
   db: Database,
   parts: readonly { n: number; source: string; workspaceId: string; day: string; by: string; id: string }[],
@@ -233,14 +233,14 @@ export async function ownersOfParts(
 }
 
 export interface OwnedState {
-  /** Days x workspaces on which usage or something priced is not loaded. */
+  /** Days, counted per workspace, on which traces or other priced usage is not loaded. */
   readonly daysMissing: number;
-  /** Days x workspaces that are loaded only by workspace: all of their usage is the rest. */
+  /** Days, counted per workspace, that are loaded only by workspace: all of their usage is the rest. */
   readonly daysUndivided: number;
   readonly open: readonly string[];
 }
 
-/** Days without usage count too: a day of zero may change as well. */
+/** Days without usage are included, because a zero may change too. */
 export async function ownedState(
   db: Database,
   { source, range }: { source: string; range: Days },

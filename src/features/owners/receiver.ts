@@ -7,7 +7,7 @@ import type { Database } from "../../core/store/db/database.ts";
 import { DEFAULT_ROUTE, type Route } from "./alert-route.ts";
 import { listRoutes } from "./alert-routes.store.ts";
 
-/** Its secrets must not reach an error. */
+/** Errors must not contain its secrets. */
 export type Receiver =
   | {
       readonly type: "webhook" | "slack" | "teams" | "google_chat";
@@ -18,7 +18,7 @@ export type Receiver =
   | {
       readonly type: "email";
       readonly server: URL;
-      /** Name in EHLO. Undefined: the address has none. */
+      /** Name for EHLO. Undefined: the address has no name. */
       readonly name: string | undefined;
       readonly login: Login | undefined;
       readonly from: string;
@@ -32,7 +32,7 @@ interface Login {
 
 const PAGERDUTY_URL = "https://events.pagerduty.com/v2/enqueue";
 
-/** USAGE_ALERT_WEBHOOK_URL first, if set, then the owner file. */
+/** Returns the route of USAGE_ALERT_WEBHOOK_URL, if set, and then those of the owner file. */
 export async function allRoutes(
   db: Database,
   secrets: ReadonlyMap<string, Secret>,
@@ -41,7 +41,7 @@ export async function allRoutes(
   return secrets.has(DEFAULT_ROUTE.setting) ? [DEFAULT_ROUTE, ...routes] : routes;
 }
 
-/** Why this process cannot send to a route. Undefined: it can. */
+/** Returns why this process cannot send to a route. Undefined: the process can. */
 export function routeProblem(route: Route, secrets: ReadonlyMap<string, Secret>): string | undefined {
   try {
     receiverOf(route, secrets);
@@ -51,7 +51,7 @@ export function routeProblem(route: Route, secrets: ReadonlyMap<string, Secret>)
   }
 }
 
-/** A secret in a file is read each time, so that it can be replaced without a restart. Error: `route_failed`. */
+/** A secret in a file is read each time, so the secret can be replaced without a restart. Error: `route_failed`. */
 export function receiverOf(route: Route, secrets: ReadonlyMap<string, Secret>): Receiver {
   const { type, setting, sender, recipients } = route;
   const refuse = (problem: string) =>
@@ -64,7 +64,7 @@ export function receiverOf(route: Route, secrets: ReadonlyMap<string, Secret>): 
     const isMail = /^smtps?:$/.test(url?.protocol ?? "") && /^\/?$/.test(url?.pathname ?? "");
     const [, name] = /^\?name=([^&]*)$/.exec(url?.search ?? "") ?? [];
     const isNamed = url?.search === "" || (name !== undefined && isHostName(name));
-    // A login without a user would not be sent.
+    // nodemailer would not send a password without a user.
     const isWhole = url?.hostname !== "" && (url?.username !== "" || url.password === "");
     if (url === undefined || !isMail || !isNamed || !isWhole)
       throw refuse("is not of the form smtps://user:password@host, which may end with ?name=HOST");
@@ -97,14 +97,14 @@ function loginOf({ username, password }: URL): Login | undefined {
 
 interface DeliveryFacts {
   readonly route: Pick<Route, "name" | "setting">;
-  /** The end of a sentence about the route. */
+  /** End of a sentence that begins with the route. */
   readonly problem: string;
-  /** The message certainly did not arrive. */
+  /** True if the message certainly did not arrive. */
   readonly isCertain: boolean;
   readonly retryable: boolean;
 }
 
-/** A message did not arrive, or it is unknown whether it did. */
+/** A message did not arrive, or may not have arrived. */
 export class DeliveryError extends UnreachableError {
   readonly problem: string;
   isCertain: boolean;
@@ -124,12 +124,12 @@ export class DeliveryError extends UnreachableError {
 export interface Sending {
   readonly route: Route;
   readonly receiver: Receiver;
-  /** Ends all messages to the route, `withinMs` after the first one began. */
+  /** Aborts all messages to the route `withinMs` after the first one began. */
   readonly deadline: AbortSignal;
   readonly withinMs: number;
   readonly signal: AbortSignal | undefined;
   readonly clock: Pick<Clock, "wait">;
-  /** Address of the pages, whose host names this program in mail. */
+  /** Address of the pages. Its host is the name of this program in mail. */
   readonly webUrl: string | undefined;
 }
 
