@@ -12,7 +12,7 @@ import {
 } from "../../core/store/figures/records.ts";
 
 export interface BucketSum {
-  /** First day of a day or month, `2026-03-01`; of an hour its instant, `2026-03-01T05:00:00Z`. */
+  /** Of a day or month its first day, `2026-03-01`; of an hour its start, `2026-03-01T05:00:00Z`. */
   readonly bucket: string;
   readonly traces: number;
 }

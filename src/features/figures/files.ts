@@ -41,7 +41,7 @@ export function idLines(report: Report): Table {
       ...namesOf(line, report),
       ...cellsOf(line.sum),
       line.share,
-      // If a change leaves today out, it does not compare the amount of the line.
+      // If the comparison leaves today out, `change` does not belong to the amount of the line.
       ended.to < range.to ? null : line.change,
       dayCell(before.from),
       dayCell(before.to),

@@ -5,9 +5,9 @@ import type { Interval } from "../../core/domain/time/window.ts";
 import type { LoadedWorkspace } from "../../core/store/figures/loaded.ts";
 import type { Per } from "../../core/store/figures/records.ts";
 
-/** One bucket of a range, without days outside it. */
+/** One bucket of a range. Days outside the range are cut off. */
 export interface Bucket extends Interval {
-  /** First day, or the instant of an hour. */
+  /** First day of the bucket, or the instant of an hour. */
   readonly at: string;
 }
 
@@ -33,15 +33,15 @@ export function bucketsOf({ from, to }: Days, per: Per): Bucket[] {
 }
 
 export interface State {
-  /** Everything in it that has ended is loaded. */
+  /** True if all time of the interval that has ended is loaded. */
   readonly isComplete: boolean;
-  /** It changes only by a restatement. */
+  /** True if only a restatement can change the figure. */
   readonly isFinal: boolean;
-  /** It is final, and equal to the export or to totals. */
+  /** True if the figure is final and equal to the export or to totals. */
   readonly isProved: boolean;
-  /** Today or the current hour lies in it. */
+  /** True if the interval contains today or the current hour. */
   readonly isUnderWay: boolean;
-  /** For costs: some of the usage has no price. Then it is not complete. */
+  /** For costs: true if some usage has no price. Then the figure is not complete. */
   readonly isUnpriced?: boolean;
 }
 
@@ -72,7 +72,7 @@ export class LoadedTime {
   stateOf({ start, end }: Interval): State {
     const isUnderWay = end > this.#ended;
     const ended = { start, end: Math.min(end, this.#ended) };
-    // A bucket of which nothing has ended is complete once its beginning is loaded.
+    // If no part of the interval has ended, it is complete once its beginning is loaded.
     const isComplete =
       ended.start < ended.end
         ? covers(this.loaded, ended)

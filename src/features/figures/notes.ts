@@ -85,7 +85,7 @@ function notLoadedIn({ question, gaps, workspaces }: Report): Note | undefined {
   return {
     kind: "warn",
     text: `The totals are not complete: a part of the range is not loaded by ${idWord({ by: dimension, measure })}. Missing is not zero. ${named.join("; ")}${left > 0 ? `; and parts of ${left} more of ${workspaces} workspaces` : ""}.`,
-    // The page of coverage is about traces of all tiers.
+    // The coverage page shows traces of all tiers only.
     ...((measure === "cost" || measure === "traces") && { link: ["See the coverage", coverage] as const }),
   };
 }
@@ -145,7 +145,7 @@ function withoutPrice(report: Report): Note | undefined {
   };
 }
 
-/** Traces are current, costs of a closed month are those of its close: readers must not mix the two. */
+/** Traces are current, but costs of a closed month are those of its close. The note keeps readers from mixing the two. */
 async function sinceCloses(db: Database, question: Question): Promise<Note[]> {
   const { source, workspace, measure, currency, range } = question;
   const about = { sourceId: source.sourceId, ...range, workspace: workspace?.key };

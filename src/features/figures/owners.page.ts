@@ -63,7 +63,7 @@ async function show({ db, query, now, masked }: Context<Query>): Promise<Page> {
   if (reports === undefined)
     return { title: "Owners", body: html`${form}<p>No day of ${monthTitle(month)} is loaded.</p>` };
   const { traces, priced } = reports;
-  // Costs come first, since owners pay them. Usage without a price still has traces.
+  // Costs come first, since owners pay them. Usage without a price has only traces.
   const [main = traces, ...beside] = [...priced, traces];
   const notes = (await notesOf(db, main)).map(noteShown);
   const { range } = main.question;

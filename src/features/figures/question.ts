@@ -35,7 +35,7 @@ import {
 } from "../../web/parts.ts";
 import { unknownName } from "../catalog/named.ts";
 
-/** More would be a page of thousands of cells, and read millions of records: users have the most. */
+/** Longer ranges would give a page of thousands of cells and read millions of records. Users have the most records. */
 const MOST_DAYS = { hour: 31, hourOfUsers: 7, day: 92 } as const;
 const DEFAULT_DAYS = 30;
 const ROWS = [20, 100, 500] as const;
@@ -62,7 +62,7 @@ export const USAGE_QUERY = z.object({
   measure: optional(z.enum(MEASURED, `it is not one of ${MEASURED.join(", ")}`)),
   currency: optional(text),
   workspace: optional(text),
-  /** First day of an earlier range to compare with. Default: the range right before. */
+  /** First day of the earlier range to compare with. Default: the range directly before. */
   against: optional(day),
   find: optional(text),
   rows: optional(z.enum(ROWS.map(String), `it is not one of ${ROWS.join(", ")}`)),
@@ -76,16 +76,16 @@ export interface Question {
   readonly workspace: UsageWorkspace | undefined;
   readonly by: Divider;
   readonly requested: Days;
-  /** Days of `asked` since the data start, up to today. May be empty. */
+  /** Days of `requested` since the data start, up to today. May be empty. */
   readonly range: Days;
-  /** The days that are compared with an earlier range: by day without today, which would be compared with a whole day. */
+  /** The days that are compared with an earlier range. By day, today is left out: it is not a whole day. */
   readonly ended: Days;
   readonly per: Per;
   readonly perNote: string | undefined;
   readonly measure: Measured;
   readonly currency: string | undefined;
   readonly against: string | undefined;
-  /** The earlier range. Empty if it begins before the data start, since it is not known. */
+  /** The earlier range. Empty if it begins before the data start, because its usage is unknown. */
   readonly before: Days;
   readonly find: string | undefined;
   readonly rows: number;
@@ -106,7 +106,7 @@ export function questionOf(
   const bucket = bucketOf({ requested: query.per, days: Math.max(0, daysBetween(shown)), measure, by });
   const hasToday = bucket.per === "day" && shown.from < today && today < shown.to;
   const ended = hasToday ? { from: shown.from, to: today } : shown;
-  // A list sorted by growth shows the days whose growth it compares.
+  // A list sorted by growth shows only the days that are compared.
   const range = query.sort === "growth" ? ended : shown;
   const question: Question = {
     source,
@@ -132,7 +132,7 @@ export function questionOf(
   };
 }
 
-/** Numbers of lines to choose from: each line has a figure for each bucket. */
+/** Numbers of lines that the user may choose. Each line has a figure for each bucket. */
 export function rowsOf({ range, per }: Pick<Question, "range" | "per">): readonly number[] {
   const buckets = { hour: 24, day: 1, month: 1 / 28 }[per] * daysBetween(range);
   return ROWS.filter((rows, n) => n === 0 || rows * buckets <= MOST_FIGURES);
@@ -164,7 +164,7 @@ function rangeOf({ from, to, month }: UsageQuery, today: string): Days {
   });
 }
 
-/** The range to compare with: `rangeToCompare`, or from a day on. Empty if it begins before the data start. */
+/** Returns the earlier range: `rangeToCompare`, or the range from `against` on. Empty if it begins before the data start. */
 function beforeOf(range: Days, against: string | undefined, dataStart: string): Days {
   const before = against === undefined ? rangeToCompare(range) : rangeFrom(against, range);
   if (before.to > range.from) {
@@ -258,7 +258,7 @@ export function titleOf({ measure }: Pick<Question, "measure">): string {
   return measure === "cost" ? "Estimated costs" : "Usage";
 }
 
-/** The word for an id. A "project" of other usage than traces is not one of the projects with traces. */
+/** Returns the word for an id. A "project" of deployments, for example, is not a project with traces. */
 export function idWord({ by, measure }: Pick<Question, "by" | "measure">): string {
   if (by === "owner") return by;
   return dimensionTitle(by, measure === "cost" ? "traces" : meterOfCounted(measure));

@@ -5,7 +5,7 @@ import { PROVED_DAYS } from "../../core/store/figures/loaded.ts";
 interface RecentDay {
   readonly source: string;
   readonly date: string;
-  /** Null where a workspace is not loaded. */
+  /** Null: the day of a workspace is not loaded. */
   readonly traces: number | null;
   readonly isFinal: boolean;
 }
@@ -17,17 +17,17 @@ interface RecentWorkspace {
   readonly traces: readonly number[];
 }
 
-/** Each figure is null where a day that it needs is not loaded. */
+/** A figure is null if a day that it needs is not loaded. */
 interface MonthToDate {
   readonly source: string;
   readonly month: string;
   readonly traces: number | null;
   readonly least: number;
   readonly provisional: number | null;
-  /** Sum of the days that are over, and their number. */
+  /** `ended`: sum of the days that are over. `days`: their number. */
   readonly ended: number | null;
   readonly days: number;
-  /** Sum of as many days of the month before. */
+  /** Sum of the same number of days of the month before. */
   readonly before: number | null;
 }
 
@@ -35,18 +35,18 @@ interface Claimed {
   readonly source: string;
   readonly month: string;
   readonly isFinal: boolean;
-  /** Each day of each workspace equals the export or totals. */
+  /** True if each day of each workspace equals the export or totals. */
   readonly isProved: boolean;
   readonly isClosed: boolean;
 }
 
 interface LastMonth extends Claimed {
-  /** Null where a day is not loaded. */
+  /** Null: a day is not loaded. */
   readonly traces: number | null;
   readonly least: number;
 }
 
-/** Cost at imported prices. The claims cover the usage that the cost is made of. */
+/** Cost at imported prices. `isFinal` and `isProved` are about the usage that the cost is made of. */
 interface MonthCost extends Claimed {
   readonly currency: string;
   /** An exact decimal. */
@@ -54,17 +54,17 @@ interface MonthCost extends Claimed {
 }
 
 /**
- * Recent usage of all sources in one statement, so that days and months are of one instant. It agrees with the views below, but
- * compares the loaded days of each workspace as a set.
+ * Recent usage of all sources, read in one statement so that days and months are of one instant. The figures equal those of the
+ * views below, but this query compares the loaded days of each workspace as a set.
  */
 export interface RecentUsage {
   /** The last days up to today, from `reporting.fct_usage_workspace_daily`. */
   readonly days: readonly RecentDay[];
   readonly workspaces: readonly RecentWorkspace[];
-  /** From `reporting_detail.usage_month_to_date`, over the workspaces of each source. */
+  /** From `reporting_detail.usage_month_to_date`, summed over the workspaces of each source. */
   readonly months: readonly MonthToDate[];
   readonly before: readonly LastMonth[];
-  /** Both months, from the charges of the bill. */
+  /** Costs of this month and the last one, from the charges of the bill. */
   readonly costs: readonly MonthCost[];
 }
 

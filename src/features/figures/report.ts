@@ -24,7 +24,7 @@ import type { Question } from "./question.ts";
 import { describedByDay, unusualLately } from "./unusual.ts";
 
 export interface Figure extends State {
-  /** The loaded part; less than all if it is not complete. */
+  /** The loaded amount. It is less than the whole amount unless the figure is complete. */
   readonly amount: Amount;
 }
 
@@ -37,11 +37,11 @@ interface Named {
 
 export interface Line extends Named {
   readonly sum: Figure;
-  /** Per cent of the total, to a tenth. */
+  /** Percentage of the total, to a tenth. */
   readonly share: number | null;
-  /** The part that is compared with the earlier range. */
+  /** The part of the amount that is compared with the earlier range. */
   readonly compared: Amount;
-  /** Per cent since the earlier range; null unless both are complete. */
+  /** Change since the earlier range in percent. Null unless both ranges are complete. */
   readonly change: number | null;
   readonly before: Figure;
   readonly isComparable: boolean;
@@ -54,14 +54,14 @@ export interface Report {
   readonly lines: readonly Line[];
   readonly total: Line;
   readonly trendBefore: readonly (Figure & { readonly at: string })[];
-  /** Buckets in which a count changed after it was final. Not known for costs. */
+  /** Buckets in which a final count has changed. Always empty for costs. */
   readonly restated: ReadonlySet<string>;
   readonly unusual: ReadonlyMap<string, string>;
   readonly gaps: readonly (Pick<LoadedWorkspace, "workspaceId" | "name"> & {
     readonly missing: readonly Interval[];
   })[];
   readonly provisional: readonly Interval[];
-  /** For owners: the dimension that divides traces, and when it is not loaded although the workspaces are. */
+  /** For owners: the dimension that divides traces, and the time in which only the workspaces are loaded. */
   readonly divided?: { readonly by: DividingDimension; readonly missing: readonly Interval[] };
   readonly unpriced: readonly UnpricedDay[];
   readonly workspaces: number;
@@ -73,7 +73,7 @@ interface Sum extends Named {
   readonly byBucket: ReadonlyMap<string, Amount>;
 }
 
-/** `db` is a snapshot: a load between two statements would make a sum, its trend and its claims contradict each other. */
+/** `db` is a snapshot. A load between two statements would make a sum contradict its trend or its state. */
 export async function reportOf(
   db: Database,
   question: Question,
@@ -128,7 +128,7 @@ function cellsOf({ source, by, measure, workspace }: Question): UsageCells {
   return {
     sourceId: source.sourceId,
     source: source.slug,
-    // Owners divide what the workspaces have.
+    // Owners divide the usage of the workspaces.
     by: by === "owner" ? "workspace" : by,
     workspaceId: workspace?.key ?? null,
     ...(measure === "cost" ? {} : { counted: measure }),
@@ -143,7 +143,7 @@ interface Times {
   readonly parts: readonly LoadedWorkspace[];
   readonly time: LoadedTime;
   readonly ofWorkspace: ReadonlyMap<string, LoadedTime>;
-  /** For costs and owners: the dimension that divides them. They are proved where it is proved too. */
+  /** For costs and owners: the dimension that divides them. A figure is proved only if this dimension is proved too. */
   readonly dividing: LoadedTime;
   readonly dividedBy: DividingDimension | undefined;
 }
@@ -157,7 +157,7 @@ async function timesOf(
   const span = spanOf(question);
   const timeOf = (parts: readonly LoadedWorkspace[]) => new LoadedTime(parts, { now, per });
   const isCost = measure === "cost";
-  // Costs follow from the usage by workspace of all that is priced; a dimension divides them.
+  // Costs depend on all priced usage by workspace. A dimension only divides them.
   const parts = await (isCost ? loadedForCosts(db, of, span) : loadedOf(db, of, { per, span }));
   const time = timeOf(parts);
   const dividedBy = by === "owner" ? ((await appliedOwners(db))?.divideBy ?? "project") : undefined;
@@ -171,7 +171,7 @@ async function timesOf(
   };
 }
 
-/** For costs: the usage without a price. Days are UTC midnights, epoch ms. */
+/** For costs: the usage without a price. Days are UTC midnights in epoch ms. */
 interface Unpriced {
   readonly all: readonly UnpricedDay[];
   readonly days: ReadonlySet<number>;
@@ -215,7 +215,7 @@ interface Facts extends Pick<Sums, "open"> {
   readonly buckets: readonly Bucket[];
   readonly loaded: Times;
   readonly unpriced: Unpriced;
-  /** The cost of ids on days on which the dimension is not loaded, in a separate line. */
+  /** The cost on days on which the dimension is not loaded. It has a line of its own. */
   readonly unloaded: Sum | undefined;
   readonly total: Sum;
 }
@@ -253,15 +253,15 @@ function lineOf(sum: Sum, facts: Facts): Line {
 }
 
 /**
- * The claims of a sum about an interval. `isOpen`: it is not final, although its days may be. `elsewhere`: the amount that is
- * not divided.
+ * Returns a function for the state of a sum in an interval. `isOpen`: the sum is not final, although its days may be.
+ * `elsewhere`: the amount that is not divided.
  */
 function claimsOf({ kind, id }: Sum, { question, loaded, unpriced }: Facts) {
   const isOfWorkspaces = question.by === "workspace";
   const isOfOwners = question.by === "owner";
   const own = (isOfWorkspaces && id !== null && loaded.ofWorkspace.get(id)) || loaded.time;
   const isDivided = kind === "id" || kind === "none" || kind === "rest";
-  // Unpriced usage is known by workspace only, not by other ids.
+  // Unpriced usage is known only by workspace, not by other dimensions.
   const uncosted = isOfWorkspaces && kind === "id" ? unpriced.byWorkspace.get(id ?? "") : unpriced.days;
   return (
     interval: Interval,
@@ -304,7 +304,7 @@ interface Requested {
 
 interface Sums {
   readonly sums: Sum[];
-  /** The exact totals, where the sums are cut after some digits. */
+  /** Exact totals. Undefined: `sums` are exact too. */
   readonly total?: Pick<Sum, "amount" | "before" | "byBucket">;
   readonly open: ReadonlySet<string>;
   readonly trendBefore: ReadonlyMap<string, Amount>;
@@ -322,7 +322,7 @@ async function tracesOf(
   const { measure: counted } = seriesTermsOf(cells.counted ?? "traces");
   const of = { ...cells, byHours };
   const range = { ...question.range, per };
-  // Whole months are read from the month totals, whatever the size of the buckets.
+  // Sums over whole months use the month totals, whatever the size of the buckets.
   const summed = { ...range, per: per === "hour" ? per : "month" } as const;
   const [rows, totals, early, restated] = await Promise.all([
     usageSums(db, of, { range: summed, before, top, find, masked, sort }),

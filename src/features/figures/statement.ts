@@ -35,7 +35,7 @@ export async function figuresByMonth(
   const query = { source: source.slug, from, to, per: "month" as const };
   const { question } = await requestedOf(db, query, { source, now });
   if (question.range.from === question.range.to) return none;
-  // Each month is compared with the one before it, and none with the year before.
+  // The months are compared with each other, so no earlier range is read.
   const read = (requested: Question) => {
     const { from: start } = requested.range;
     return reportOf(db, { ...requested, before: { from: start, to: start } }, { now, masked: true });
@@ -48,7 +48,7 @@ export async function figuresByMonth(
   const cells = traces.buckets.map(({ at }, n): [string, Cell[]] => {
     const figure = months[n] as Figure;
     const before = traces.buckets[n - 1];
-    // A first month that begins with the data start has fewer days than its name says.
+    // The data start may cut the first month. Then the second month is not compared with it.
     const whole = before?.start === Date.parse(before?.at ?? "") ? months[n - 1] : undefined;
     return [
       at,
@@ -81,8 +81,8 @@ export async function monthReports(
     masked: boolean;
   },
 ): Promise<{ readonly traces: Report; readonly priced: readonly Report[] } | undefined> {
-  // A month that has just begun would be read by the hour, and only late hours are loaded. All lines are read, so that each
-  // cost is found beside its traces.
+  // By default the first days of a month are read by the hour, and only recent hours are loaded. All lines are read, so that
+  // each cost appears next to its traces.
   const query = { source: source.slug, month, by, per: "day" as const };
   const all = { ...query, rows: "500" };
   const { question } = await requestedOf(db, by === "owner" ? all : query, { source, now: given.now });
@@ -106,7 +106,7 @@ export async function statementOf(
   const { question } = traces;
   const { requested, range } = question;
   const [closed] = await closedMonths(db, { sourceId: source.sourceId, from: requested.from, to: range.to });
-  // A workspace that the close left out has today's costs.
+  // If the close left a workspace out, that workspace has today's costs.
   const asClosed = closed !== undefined && closed.costsClosedAt !== null && closed.without.length === 0;
   const others = (["project", "user", "api_key"] as const).map(
     (by) => html`<li><a href="${addressOf(question, { by })}">by ${by === "api_key" ? "key" : by}</a></li>`,

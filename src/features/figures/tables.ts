@@ -69,7 +69,7 @@ export function idTable(report: Report, beside: readonly Report[] = [], { asClos
   const since = before.from < before.to ? html`<br><small>since ${daysText(before)}${without}</small>` : "";
   const hasRest = lines.some(({ kind }) => kind === "rest");
   const word = stateWord(total.sum);
-  // If all lines are final, it is said once. In another state, a part may be final.
+  // If the total and all lines are final, the state is shown once. Otherwise lines may have different states.
   const isAlike = total.sum.isFinal && lines.every(({ sum }) => stateWord(sum) === word);
   const ofUnit = beside.length === 0 ? "" : ` of ${unitOf(report)}`;
   const isFound = find === undefined || lines.some(({ kind }) => kind === "id");
@@ -110,7 +110,7 @@ function idRow(
     <td class="trend">${sparkline(pointsOf(line.trend, report))}</td></tr>`;
 }
 
-/** The figure of another report for the ids of a line; for the rest, its total without its other lines. */
+/** Returns the figure of `other` for the id of a line. For the rest: the total of `other` less its shown lines. */
 function othersShown(line: Line, { lines }: Report, other: Report): Html {
   if (line.kind === "total") return figureShown(other.total.sum, other);
   const figureOf = ({ kind, id, name }: Line) =>
@@ -146,7 +146,7 @@ function titleOf(line: Line, report: Report): Html {
       month: question.requested.from.slice(0, 7),
       owner: line.id,
     });
-    // The name is the cost centre.
+    // For an owner, the name is the cost centre.
     return html`<a href="${to}">${name(line.id)}</a>${line.name !== null && html` <small>${name(line.name)}</small>`}`;
   }
   if (question.by !== "workspace") return html`${shown}${id}`;
@@ -277,7 +277,7 @@ export function lineTitle({ kind, ids }: Line, question: Pick<Question, "by" | "
   return kind === "total" ? "Total" : "";
 }
 
-/** If a part is missing, the loaded amount is shown, never zero. */
+/** If a part is missing, shows the loaded amount, but never zero. */
 export function figureShown(figure: Figure, { question }: Report): Html {
   const shown = question.measure === "cost" ? money(figure.amount) : html`${amountShown(figure.amount)}`;
   if (figure.isComplete) return html`${shown}${figure.isUnderWay && " so far"}`;

@@ -20,16 +20,16 @@ export interface UnusualOfWorkspace extends UnusualDay {
   readonly workspaceId: string;
   readonly workspaceName: string | null;
   readonly because: readonly DayPart[];
-  /** The owner with most of what explains it. Null: nobody, or not known. */
+  /** The owner of the part that explains most. Null: no owner, or no explanation. */
   readonly owner: string | null;
 }
 
 const DAYS = 30;
-/** Alerts look back this far, because a day with too little is judged once it is final. */
+/** Alerts look back two weeks, because a day with too little usage is judged only once it is final. */
 const ALERT_DAYS = 14;
-/** `explained`: newest days whose cause is looked up. `named`: newest days in a message. */
+/** `explained`: number of newest days whose cause is looked up. `named`: number of newest days in a message. */
 const MOST = { explained: 20, named: 5 };
-/** Part of an ordinary day of the whole source. Smaller differences are ignored. */
+/** Smaller differences are ignored. The unit is an ordinary day of the whole source. */
 const LEAST_PART = 0.02;
 const LEAST_SHARE = 0.5;
 const WEEKS = 8;
@@ -37,8 +37,8 @@ const WEEKS = 8;
 let last: { readonly version: string; readonly found: Promise<readonly UnusualOfWorkspace[]> } | undefined;
 
 /**
- * The unusual days among the last thirty that are over, by day. Read anew only when something was loaded,
- * since callers ask often; a name may be older.
+ * Returns the unusual days among the last thirty ended days, by day. Callers ask often, so they are read again only after a
+ * load. A name may be older.
  */
 export async function unusualLately(db: Database): Promise<readonly UnusualOfWorkspace[]> {
   const version = await usageVersion(db);
@@ -88,7 +88,7 @@ async function findUnusual(db: Database): Promise<UnusualOfWorkspace[]> {
   );
   const explained = found.map(({ others, ...one }, n) => ({
     ...one,
-    // Without a day to compare with, whatever is largest would seem to be the reason.
+    // Without a day to compare with, the largest part would always seem to be the reason.
     because: others.length === 0 ? [] : because(one, parts[n] ?? []),
   }));
   const owners = await ownersOfParts(
@@ -117,7 +117,7 @@ function sameWeekdays(days: readonly DayAmount[], day: string): DayAmount[] {
   return days.filter((one) => one.amount !== null && wanted.has(one.day));
 }
 
-/** The expected amount of a part is its mean on the other days, raised or lowered as that of its workspace. */
+/** The expected amount of a part is its mean on the other days, scaled like the amount of its workspace. */
 function requestedOf(
   { source, workspaceId, day, amount, expected }: UnusualOfWorkspace,
   others: readonly DayAmount[],

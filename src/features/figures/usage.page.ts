@@ -57,7 +57,7 @@ export function addUsage(web: Web): void {
   });
 }
 
-/** `db`: a snapshot. Errors: those of `questionOf`, `usage_missing`, `usage_range_long`. */
+/** `db` is a snapshot. Errors: those of `questionOf`, `usage_missing`, `usage_range_long`. */
 async function reportForFile({ db, query, now, masked }: Context<UsageQuery>): Promise<Report> {
   const source = namedSource(await usageSources(db), query.source);
   const requested = source && (await requestedOf(db, query, { source, now }));
@@ -134,7 +134,7 @@ export async function requestedOf(
   { source, now }: { source: UsageSource; now: number },
 ): Promise<{ question: Question; currencies: readonly string[] }> {
   const { measure = "traces" } = query;
-  // Deployment usage begins where its own history begins.
+  // Deployment usage has a data start of its own.
   const begins =
     measure === "cost" || measure === "traces"
       ? source.dataStart
@@ -153,7 +153,7 @@ export async function requestedOf(
   return { question: { ...requested, currency: currencyOf(requested.currency, currencies) }, currencies };
 }
 
-/** A currency without prices is not an error: the first one is shown, and the form names it. */
+/** An unknown currency is no error: the first one is shown, and the form names it. */
 function currencyOf(requested: string | undefined, currencies: readonly string[]): string | undefined {
   return currencies.find((one) => one === requested) ?? currencies[0];
 }

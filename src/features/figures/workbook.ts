@@ -25,7 +25,7 @@ export async function workbookOf(
     ...(bill === undefined ? [] : [{ sheet: "Bill", table: billTable([bill]) }]),
     { sheet: "About", table: aboutLines(report, notes, { now, masked }) },
   ];
-  // It takes a while to load, and most processes write no workbook.
+  // Loading the library takes time, and most processes write no workbook.
   const { default: writeWorkbook } = await loadOptional(() => import("write-excel-file/node"));
   const sheets = tables.map(({ sheet, table }) => ({ sheet, stickyRowsCount: 1, ...sheetOf(table) }));
   return writeWorkbook(sheets).toBuffer();
@@ -89,7 +89,7 @@ const FORMAT = {
   day: "yyyy-mm-dd",
   month: "yyyy-mm",
 };
-/** A double holds any decimal with this many digits, and Excel shows as many. */
+/** A double is exact for decimals with this number of digits, and Excel shows no more. */
 const MOST_DIGITS = 15;
 
 function cellOf(cell: Cell): { cell: Written; length: number } {
@@ -108,13 +108,13 @@ function cellOf(cell: Cell): { cell: Written; length: number } {
   return { cell: { value: Number(decimal), type: Number, format }, length };
 }
 
-/** Characters that XML cannot hold, or the library drops; and what would be read as the escape of one. */
+/** Matches characters that XML cannot contain or that the library drops, and text that would be read as an escape. */
 const ESCAPED = /[^\P{Cc}\t\n]|\p{Noncharacter_Code_Point}|\uFFFD|_(?=x[\dA-Fa-f]{4}_)/gu;
 
-/** XLSX writes `_x000D_` for a carriage return. */
+/** Escapes text as XLSX does: `_x000D_` for a carriage return. */
 function xmlText(text: string): string {
   const safe = text.replace(ESCAPED, escaped);
-  // The library looks texts up in an object, where it finds these before it has written them.
+  // The library keeps its texts in an object. It would find a text such as `constructor` there without having written it.
   return safe in Object.prototype ? `${escaped(safe.slice(0, 1))}${safe.slice(1)}` : safe;
 }
 

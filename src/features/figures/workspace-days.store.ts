@@ -12,7 +12,10 @@ export interface WorkspaceDays {
   readonly days: readonly DayAmount[];
 }
 
-/** Changes whenever something is loaded, withdrawn, failed or forgotten, an owner file is applied, or the day (UTC) changes. */
+/**
+ * Returns a text that changes when usage is loaded, withdrawn, failed or forgotten, when an owner file is applied, and with the
+ * day (UTC).
+ */
 export async function usageVersion(db: Database): Promise<string> {
   const [version] = await queryValues<string>(db)`
     select concat_ws(' ', current_database(), (now() at time zone 'UTC')::date, ${COVERAGE_VERSION}, (select applied_at from usage.owner_file)) as version
@@ -53,11 +56,11 @@ function covers(intervals: readonly Interval[], at: number): boolean {
   return intervals.some(({ start, end }) => start <= at && at < end);
 }
 
-/** The id of a dimension with the largest difference between a day and the other days of its workspace. */
+/** The id that explains most of the difference between a day and the other days of its workspace. */
 export interface DayPart {
   readonly by: Exclude<GroupBy, "workspace">;
   readonly id: string;
-  /** Only of projects, since a user's name is an address. */
+  /** Null unless the id is a project, because a user's name is an address. */
   readonly name: string | null;
   readonly more: number;
 }
@@ -67,13 +70,13 @@ export interface RequestedDay {
   readonly workspaceId: string;
   readonly day: string;
   readonly others: readonly string[];
-  /** Expected part of all its traces on the other days. */
+  /** Expected traces of the day, as a factor of the sum over the other days. */
   readonly factor: number;
-  /** 1: the largest increase; -1: the largest decrease. */
+  /** 1: look for the largest increase; -1: the largest decrease. */
   readonly sign: number;
 }
 
-/** One part of each day and dimension, unless the dimension is not loaded on one of the days. */
+/** Returns one part for each day and dimension. A dimension that is not loaded on one of the days has no part. */
 export async function partsOfDays(db: Database, requested: readonly RequestedDay[]): Promise<DayPart[][]> {
   if (requested.length === 0) return [];
   const rows = await query<DayPart & { readonly n: number }>(db)`
