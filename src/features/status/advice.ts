@@ -27,9 +27,9 @@ import type { AlertKind } from "../owners/alert-route.ts";
 import { type SourceTrust, trustOfSources } from "./trust.store.ts";
 
 interface QueuesSight {
-  /** Keys are slugs. Undefined: Redis shows nothing. */
+  /** By slug. Undefined: Redis shows no queues. */
   readonly sources?: ReadonlyMap<string, QueueSight> | undefined;
-  /** Why Redis could not be asked; null if it could, or is not used. */
+  /** Why Redis does not respond. Null: Redis responds or is not used. */
   readonly problem: string | null;
 }
 
@@ -41,9 +41,9 @@ export interface SourceReport {
   readonly alerts: readonly Incident[];
   readonly lostWorkspaces: readonly LostWorkspace[];
   readonly neverRead: readonly NamedWorkspace[];
-  /** Null for a source that is stored but not configured. */
+  /** Null: the source is stored but not configured. */
   readonly budget: SyncBudget | null;
-  /** ISO instant; null where no schedule is known. */
+  /** ISO instant. Null: no schedule is known. */
   readonly nextSync: string | null;
   readonly advice: Advice;
 }
@@ -53,11 +53,14 @@ interface Requested {
   /** Postgres's clock, epoch ms. */
   readonly now: number;
   readonly queues: QueuesSight | Promise<QueuesSight>;
-  /** The platform's words are shown without e-mail addresses. */
+  /** Removes e-mail addresses from the platform's texts. */
   readonly masked: boolean;
 }
 
-/** Reads every source that was ever opened as of one instant: a few statements, however many there are. */
+/**
+ * Reads all sources that were ever opened, as of one instant. The number of statements does not depend on the number of
+ * sources.
+ */
 export async function reportOnSources(
   db: Database,
   { config, now, queues, masked }: Requested,
@@ -83,7 +86,7 @@ export async function reportOnSources(
     const { source, refused, openDifferences } = status;
     const of = <T extends { readonly source: string }>(all: readonly T[]) =>
       all.find((one) => one.source === source);
-    // A snapshot has these of every source.
+    // All lists are of one snapshot, so each of them has this source.
     const known = of(trusts) as SourceTrust;
     const unknownMeters = known.unknownMeters.map((one) => ({ ...one, evidence: shown(one.evidence) }));
     const trust = { ...known, unknownMeters };
@@ -100,7 +103,7 @@ export async function reportOnSources(
       sourceFlags: sourceFlagsOf(config, source),
       trust,
       refused,
-      // Without a schedule somebody syncs by cron and needs no worker.
+      // Without a schedule, syncs run by cron and need no worker.
       workers: nextSync === null ? null : (queue?.workers ?? null),
       redis: problem,
       stale: alerts.filter(({ kind }) => kind === "stale").map(factOf)[0] ?? null,
@@ -144,15 +147,15 @@ function budgetOf(
 
 export interface Situation {
   readonly source: string;
-  /** ` --source SLUG` where there are several sources; else empty. */
+  /** ` --source SLUG` if there are several sources; else empty. */
   readonly sourceFlags: string;
   readonly trust: SourceTrust;
-  /** Why the platform refuses the key; null if it does not. */
+  /** Why the platform refuses the key. Null: the platform accepts the key. */
   readonly refused: string | null;
-  /** Processes that fetch; null where nobody says so. */
+  /** Number of processes that fetch. Null: unknown. */
   readonly workers: number | null;
   readonly redis: string | null;
-  /** For how long nothing was loaded, as a sentence; null while that is as it should be. */
+  /** A sentence about the time without a load. Null: that time is not too long. */
   readonly stale: string | null;
   readonly lastSyncFailure: string | null;
   readonly openDifferences: number;
@@ -168,7 +171,7 @@ export interface Advice {
   readonly command: string | undefined;
   readonly href: string | undefined;
   readonly why?: string;
-  /** Alerts about the same: they say how much of it there is, or nothing more (`isWhole`). */
+  /** Alerts about the same problem. `isWhole`: the alerts say nothing more than the advice. */
   readonly alerts?: { readonly kinds: readonly AlertKind[]; readonly isWhole: boolean };
 }
 
@@ -177,7 +180,7 @@ function failureOf(lastSync: Pick<Run, "outcome" | "reason"> | null): string | n
   return hasFailed ? (lastSync.reason ?? "") : null;
 }
 
-/** Returns the first advice that applies, the most urgent first. */
+/** Returns the most urgent advice that applies. */
 export function adviseOn(at: Situation): Advice {
   return onService(at) ?? onDays(at) ?? onFigures(at) ?? onNothing(at);
 }
@@ -315,7 +318,7 @@ function onFigures(at: Situation): Advice | undefined {
     const request = `The platform contradicts itself on ${many} of closed months, found since they were closed. Ask its support.`;
     return { ...advice("warn", request, undefined, `/differences?${where}`), alerts: CONTRADICTIONS };
   }
-  // With a schedule, the service compares them at night.
+  // With a schedule, the service compares days at night.
   const command = commandToProve(trust, sourceFlags);
   if (at.nextSync === null && command !== null) {
     const prove = `${trust.comparedUntil} is the first day that is final and not compared. Compare days with the export.`;
@@ -350,12 +353,12 @@ function advice(kind: Advice["kind"], sentence: string, command: string | undefi
   return { kind, sentence, command, href };
 }
 
-/** The month after the newest closed one, such as 2026-03, if it is final and reconciled to its end. */
+/** Returns the month after the newest closed one, such as 2026-03, if its days are final and reconciled. */
 function closable({ reconciledUntil, nextMonth }: SourceTrust): string | undefined {
   return addMonths(nextMonth, 1) <= reconciledUntil ? nextMonth.slice(0, 7) : undefined;
 }
 
-/** The command that compares final days with the export, from the first one that was not compared. Null: all were compared. */
+/** Returns the command that compares final days with the export, from the first uncompared day on. Null: all were compared. */
 export function commandToProve(trust: SourceTrust, sourceFlags: string): string | null {
   const { comparedUntil, finalUntil, today } = trust;
   if (comparedUntil >= finalUntil) return null;

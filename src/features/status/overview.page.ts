@@ -239,7 +239,7 @@ function loading(report: SourceReport, now: number): Html {
     </dl></details>`;
 }
 
-/** The statement that people rely on. Both ends are exclusive in the data and inclusive here. */
+/** The main statement about the data. Both ends are exclusive in the data and inclusive here. */
 function trusted({ dataStart, finalUntil, provedUntil }: SourceTrust): Html {
   if (finalUntil <= dataStart) return html`Not final yet, not even the first day, ${dataStart}.`;
   if (provedUntil === finalUntil) {
@@ -269,7 +269,7 @@ function describeBudget(budget: SyncBudget | null): Html {
 function next(nextSync: string | null, now: number): Html {
   if (nextSync === null) return html`not known: no schedule is seen`;
   const lateMs = now - Date.parse(nextSync);
-  // A countdown would change with every update.
+  // A countdown would change with every page update.
   return html`${instant(nextSync)}${lateMs > 0 && `, due for ${describeDuration(lateMs)}`}`;
 }
 

@@ -29,7 +29,7 @@ export type ShownStatus = SourceStatus &
     readonly unknownMeters: SourceTrust["unknownMeters"];
     readonly otherGaps: SourceTrust["otherGaps"];
     readonly provedUntil: string;
-    /** Command that proves more days; null if every final day is proved. */
+    /** Command that proves more days. Null: every final day is proved. */
     readonly proveWith: string | null;
     readonly dataStartProblem: ReturnType<typeof dataStartProblem>;
     readonly freshness: readonly Freshness[];
@@ -64,7 +64,7 @@ export function exitOfStatus(status: ShownStatus): number {
   const lacksOther = status.unknownMeters.length + status.otherGaps.length > 0;
   if (status.failures.length > 0 || isOpen || lacksOther || isAlert("stale", "access_lost"))
     exits.push(EXIT.partlyFailed);
-  // Changed final counts are shown, but nothing is wrong with them now.
+  // Changed final counts are shown but change no exit code, because the stored counts are right now.
   if (status.openDifferences + status.platformDisagrees > 0) exits.push(EXIT.mismatch);
   return firstExit(exits);
 }
@@ -218,7 +218,7 @@ function describeDays(days: StrideDays): string {
   return `${describeCounts(days)} (daily figures${days.stride === "day" ? "" : ", by hour"})`;
 }
 
-/** One line for the dimensions of a stride that were loaded in the same hour, with the earliest one. */
+/** One line for the dimensions of a stride that were loaded in the same hour, with the earliest instant. */
 function freshnessOf({ freshness }: Pick<ShownStatus, "freshness">): string[] {
   const hourOf = (at: string | null) => at?.slice(0, "2026-03-01T05".length);
   const sorted = freshness.toSorted(
@@ -237,7 +237,7 @@ function freshnessOf({ freshness }: Pick<ShownStatus, "freshness">): string[] {
   });
 }
 
-/** The last day before an end between two days, as on pages; else the instant. */
+/** Of an end at midnight the day before, as on pages; otherwise the instant. */
 function untilText(end: string): string {
   const text = instant(end);
   return isDay(text) ? addDays(text, -1) : text;

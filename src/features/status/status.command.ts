@@ -30,7 +30,7 @@ function describeAll(all: readonly ShownStatus[], now: number): string {
   return [...all.map((one) => describeInShort(one, now)), more].join("\n\n");
 }
 
-/** Sends the platform no request, so it works while the platform is away. */
+/** Sends no request to the platform, so the command works while the platform is down. */
 async function run(session: Session, { source: only }: { source?: string }): Promise<number> {
   const { config, output } = session;
   const { db } = await session.migratedStore();

@@ -11,36 +11,39 @@ import {
 import { type Database, query } from "../../core/store/db/query.ts";
 import { lacksPriceIn } from "../costs/prices.store.ts";
 
-/** Trust in a source by day, over all dimensions of the workspaces that a close of these days includes. Days are ISO texts. */
+/**
+ * State of a source by day. A day counts if it applies to all dimensions of the workspaces that its close would include. Days
+ * are ISO texts.
+ */
 export interface SourceTrust {
   readonly source: string;
   readonly dataStart: string;
   readonly today: string;
-  /** Exclusive: every day from the data start up to it is final. */
+  /** Exclusive end: every earlier day from the data start on is final. */
   readonly finalUntil: string;
-  /** Exclusive: every day up to it is final and proved, by the export or by a total. */
+  /** Exclusive end: every earlier day is final and proved, by the export or by a total. */
   readonly provedUntil: string;
-  /** Exclusive: every day up to it is final, and proved or known to differ. */
+  /** Exclusive end: every earlier day is final, and proved or known to differ. */
   readonly comparedUntil: string;
   /**
-   * Exclusive: every day after the newest closed month and up to it can be closed: it is final and compared with the export,
-   * and no other usage keeps it open.
+   * Exclusive end: every earlier day after the newest closed month can be closed. The day is final and compared with the
+   * export, and no other usage keeps it open.
    */
   readonly reconciledUntil: string;
   /** Daily figures that are missing, failed or unverified. */
   readonly gapDays: number;
-  /** Gap days without a fetch task that no close left out, of workspaces that were read, with their first and last day. */
+  /** Gap days without a fetch task. Days that a close left out, and those of workspaces that were never read, do not count. */
   readonly idleDays: number;
   readonly firstIdle: string | null;
   readonly lastIdle: string | null;
   readonly failedDays: number;
-  /** Days without a fetch task, in closed months that leave their workspace out. */
+  /** Gap days without a fetch task in closed months that left their workspace out. */
   readonly leftOutDays: number;
-  /** Open days of workspaces to which nothing ever proved access, except days that a close left out. */
+  /** Gap days of workspaces to which access was never proved, except days that a close left out. */
   readonly neverReadDays: number;
   /**
-   * Missing, failed or unverified daily figures of each other kept meter that no close left out: those without a fetch task,
-   * with their first and last day, and the others.
+   * Gaps of other meters that are loaded, except days that a close left out. `idleDays`: daily figures without a fetch task.
+   * `requestedDays`: the others.
    */
   readonly otherGaps: readonly {
     readonly meter: Meter;
@@ -49,25 +52,25 @@ export interface SourceTrust {
     readonly lastIdle: string | null;
     readonly requestedDays: number;
   }[];
-  /** Wanted meters of which it is not known whether the server counts them. */
+  /** Wanted meters for which it is unknown whether the server counts them. */
   readonly unknownMeters: readonly UnknownMeter[];
   /** Contradictions of the platform in open months. */
   readonly disagreements: number;
-  /** Contradictions found in closed months since the close: nobody accepted them. */
+  /** Contradictions in closed months that were found after the close, so nobody accepted them. */
   readonly disagreementsSince: number;
   readonly workspaceIds: readonly string[];
   readonly capabilities: readonly ServerCapability[];
-  /** Supported meters with their beginning, epoch ms. */
+  /** Supported meters with the start of their data, epoch ms. */
   readonly meters: MeterStarts;
-  /** First day of the newest closed month, and how many earlier months are open. */
+  /** First day of the newest closed month, and the number of earlier open months. */
   readonly closedMonth: string | null;
   readonly monthsNotClosed: number;
-  /** First day of the next month to close, and whether it has traces and no price. */
+  /** First day of the next month to close. `nextLacksPrice`: it has traces and no price. */
   readonly nextMonth: string;
   readonly nextLacksPrice: boolean;
 }
 
-/** Read from loaded intervals, so a day costs the same as years of history. */
+/** Reads intervals instead of days, so years of history cost no more than a day. */
 export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
   return query<SourceTrust>(db)`
     with asked as (
@@ -168,7 +171,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
   `;
 }
 
-/** End of the time from a day on that all cells of source `s` have. */
+/** Returns the first day, after `from`, that is not in `days` for every workspace and dimension of source `s`. */
 function untilOf(days: string, from = "s.data_start") {
   return sql<string>`coalesce((
     select least(upper(u.days), s.today)
@@ -181,7 +184,7 @@ function untilOf(days: string, from = "s.data_start") {
   ), s.data_start)::text`;
 }
 
-/** How many ended days all cells of source `s` have together, with the first and the last. */
+/** Returns the number of ended days, summed over the rows of source `s`, with the first and last day. */
 function countOf(days: string, cells = "known") {
   return sql`(
     select coalesce(sum(upper(u.days) - lower(u.days)), 0)::integer as days, min(lower(u.days)) as first,
