@@ -3,7 +3,7 @@ import type { Interval } from "../../core/domain/time/window.ts";
 import { iso, listOf } from "../../core/store/db/expressions.ts";
 import { type Database, queryOne, type Row } from "../../core/store/db/query.ts";
 
-/** A list ends after this many entries. Instants are ISO texts in UTC. */
+/** Most entries of a list. Instants are ISO texts in UTC. */
 
 export const MOST = 50;
 
@@ -15,9 +15,9 @@ interface Part extends Row<"usage.scope", "groupBy" | "stride"> {
 export interface CurrentResponse extends Part, Row<"usage.coverage", "fetchNumber"> {
   readonly isFinal: boolean;
   readonly fetchedAt: string;
-  /** When a response by workspace last confirmed the sum of each of these days, if later. Null: hours and final days. */
+  /** Instant at which a response by workspace last confirmed the sum of every day, if later. Null: hours and final days. */
   readonly sumConfirmedAt: string | null;
-  /** Null where the ledger no longer has the request. */
+  /** Null: the ledger no longer has the request. */
   readonly request: (Part & Row<"usage.fetch", "workspaces" | "records" | "traces" | "runId">) | null;
 }
 

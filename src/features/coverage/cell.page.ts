@@ -186,7 +186,7 @@ function tracesOf(
   const loadedMs = totalMs(intersect((hours ?? days).loaded, [range]));
   if (loadedMs === 0) return count(null, "not loaded");
   const hoursMs = totalMs(intersect(daysOfHours, [range]));
-  // Some days are sums of hours and others are not: the page of one day shows its traces.
+  // Some days are sums of hours and others are not. Only the page of a single day shows traces then.
   if (hoursMs > 0 && hoursMs < loadedMs) return html`<span class="quiet">choose one day to see them</span>`;
   const stride = hoursMs > 0 ? "hour" : coverage.stride;
   const found = facts.traces.find((one) => one.groupBy === groupBy && one.stride === stride);

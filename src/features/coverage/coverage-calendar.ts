@@ -20,9 +20,7 @@ interface Chosen {
   readonly target: Target;
 }
 
-/**
- * Workspaces that left the listing or the configuration would be gaps for ever, so they are shown only if there are no others.
- */
+/** Workspaces that left the listing or the configuration would stay gaps, so they are shown only if there are no others. */
 function shownOf(cells: readonly CoverageCell[]): readonly CoverageCell[] {
   const loaded = cells.filter(({ access }) => access === "read");
   return loaded.length > 0 ? loaded : cells;

@@ -13,9 +13,9 @@ export interface CoverageCell {
   readonly workspaceName: string | null;
   readonly access: "read" | "unlisted" | "not_configured";
   readonly groupBy: GroupBy;
-  /** Null until the workspace is planned for the first time. */
+  /** Null until the first plan of the workspace. */
   readonly scopeId: number | null;
-  /** Scope of the hours that replace days; null without any. */
+  /** Scope of the hours that replace days. Null: no hours replace days. */
   readonly hourScopeId: number | null;
   readonly days: Parts;
   readonly hours: Parts | undefined;
@@ -38,8 +38,8 @@ type Row = Omit<CoverageCell, "days" | "hours" | "daysOfHours" | "differs"> & {
 };
 
 /**
- * Coverage and proof of all time of a source, or of one workspace or dimension. Undefined: unknown source. `tracedIn`: a short
- * range in which each hour says whether it has traces.
+ * Returns coverage and proof of a source for all time, optionally of one workspace or dimension. Undefined: the source is
+ * unknown. `tracedIn`: a short range in which hours with traces are marked.
  */
 export async function sourceCoverage(
   db: Database,
@@ -115,8 +115,9 @@ interface Hours {
 }
 
 /**
- * The hours of each cell by status. Hours with traces are looked up in a range; elsewhere a day with traces represents its
- * hours. A separate statement: joined with the days of a thousand workspaces, Postgres would compute all cells again for each.
+ * Returns the hours of each workspace and dimension by status. Within `tracedIn`, hours with traces are looked up; elsewhere a
+ * day with traces stands for its hours. The statement is separate: joined with the days, Postgres would compute all hours again
+ * for each row.
  */
 async function hoursOf(
   db: Database,

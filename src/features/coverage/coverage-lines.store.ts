@@ -11,13 +11,13 @@ export interface CoverageLine {
   readonly stride: string;
   readonly status: string;
   readonly days: number;
-  /** Ended days: today may still be loaded. */
+  /** Number of ended days, because today may still be loaded. */
   readonly endedDays: number;
   readonly firstDay: string;
   readonly lastDay: string;
 }
 
-/** Workspace days by status, by default of traces of all tiers; optionally for each day. */
+/** Counts workspace days by status, optionally for each day. Default meter: traces of all tiers. */
 export async function coverageLines(
   db: Database,
   given: { source?: string; range?: Interval | undefined; byDay?: boolean; meter?: Meter } = {},
@@ -47,7 +47,7 @@ export async function coverageLines(
   `;
 }
 
-/** Gaps of other meters that syncs keep, or that the server may count, as `coverageLines` has them. */
+/** Returns gaps, in the form of `coverageLines`, of other meters that syncs load or that the server may count. */
 export async function otherGapLines(
   db: Database,
   given: { range?: Interval | undefined; byDay?: boolean },

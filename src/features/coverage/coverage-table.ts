@@ -96,7 +96,7 @@ function part(
 
 interface Row {
   readonly cell: CoverageCell;
-  /** Undefined: all dimensions that are chosen. */
+  /** Undefined: the row is for all chosen dimensions. */
   readonly groupBy: GroupBy | undefined;
   readonly dimensions: number;
   readonly states: readonly ColumnState[];
@@ -183,7 +183,7 @@ interface Sign {
   readonly note: string;
 }
 
-/** A day that differs from the export, or was compared with nothing, must not look proved. */
+/** A day that differs from the export, or was not compared, must not look proved. */
 export function signOf(state: ColumnState, status: Status, differs: boolean): Sign {
   const note = differs ? ", differs from the export" : "";
   const isLoaded = status === "ok" || status === "empty" || status === "provisional";

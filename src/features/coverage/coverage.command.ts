@@ -43,7 +43,7 @@ async function run(session: Session, options: CoverageOptions): Promise<number> 
   const { source } = options;
   if (source !== undefined) storedSources(await listSources(db), source);
   const all = await coverageLines(db, { range, byDay, meter: requested ?? "traces" });
-  // A person who names no meter asks whether anything is missing.
+  // Without a meter, the user wants to know whether anything is missing.
   const others = requested === undefined ? await otherGapLines(db, { range, byDay }) : [];
   const isMeant = (line: CoverageLine) => source === undefined || line.source === source;
   const [lines, gaps] = [all.filter(isMeant), others.filter(isMeant)];

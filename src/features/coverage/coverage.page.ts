@@ -139,7 +139,7 @@ function noWorkspace(source: string): Html {
   );
 }
 
-/** If only one end is given: a month from the start, up to today, or the months before the end. */
+/** If only one end is given, the range is a month from the start, up to today, or the months before the end. */
 function rangeOf({ from, to }: Query, now: number): Interval {
   const start = from ?? lastMonths((to as number) - 1).start;
   const today = Math.max(ceilToGrid(now, DAY_MS), start + DAY_MS);
@@ -230,7 +230,7 @@ function gaps(
   chosen: Cells,
   { target, shown }: { target: Target; shown: Interval },
 ): Html {
-  // Only cells that a sync loads: others would be gaps for ever.
+  // A workspace that no sync loads would stay a gap, so it is left out.
   const cells = chosen
     .filter(({ cell }) => cell.access === "read")
     .map(({ cell, parts }) => ({ cell, parts: withoutRunning(parts, coverage.stride, coverage.now) }));
@@ -256,7 +256,7 @@ function gaps(
     </ul>${note}`;
 }
 
-/** More would not fit into an address. */
+/** An address has no space for more ids. */
 const MOST_IDS = 20;
 
 function gap(range: Interval, all: Cells, target: Target): Html {
