@@ -20,7 +20,7 @@ import { LEFT_OUT, requestsByDimension, windowsOf } from "./planned-windows.ts";
 export interface CheckedRequest {
   readonly source: SourceConfig;
   readonly backfillRequest: BackfillRequest;
-  /** Platform ids; undefined: all. */
+  /** Platform ids. Undefined: all workspaces. */
   readonly workspaceIds: readonly string[] | undefined;
 }
 

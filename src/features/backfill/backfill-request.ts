@@ -5,7 +5,7 @@ import type { Interval } from "../../core/domain/time/window.ts";
 import type { Meter } from "../../core/domain/usage/meter.ts";
 import type { GroupBy } from "../../core/domain/usage/record.ts";
 
-/** The request of a backfill, before it is known what is loaded. */
+/** The request of a backfill, whatever is loaded already. */
 export interface BackfillRequest {
   readonly meter: Meter;
   readonly range: Interval;
@@ -33,7 +33,7 @@ export function refuseOutside(
   });
 }
 
-/** Error: `workspace_unknown`, which lists those that the source knows. */
+/** Error: `workspace_unknown`, which lists the workspaces of the source. */
 export function workspacesOf(
   requested: readonly string[] | undefined,
   known: readonly string[],

@@ -132,7 +132,7 @@ async function start(session: Session, options: BackfillOptions): Promise<number
   const started: Backfill[] = [];
   const exit = await eachSource(session, async (source) => {
     const { sourceId, store } = source;
-    // Includes time that others are loading: this backfill ends when all of its range is loaded.
+    // The plan includes time that other tasks are loading, because the backfill ends when its whole range is loaded.
     const { requested, tasks } = await planOf(source, await storeNow(store.db));
     const overlaps = await overlapNotes(store.db, { slug: source.config.slug, range, stride });
     for (const note of overlaps) session.output.note(note);
@@ -140,7 +140,7 @@ async function start(session: Session, options: BackfillOptions): Promise<number
     const order = { ...backfillRequest, sourceId, workspaceIds, tasks, by: commandActor() };
     const id = await createBackfill(store, order);
     const queue = await openSessionQueue(session, "control", { redis, slug: source.config.slug });
-    // Saves some seconds. The schedule enqueues the tasks anyway, so Redis may be missing.
+    // This saves some seconds. The schedule enqueues the tasks anyway, so an error of Redis is ignored.
     const options = { ...enqueueJob.options, jobId: `enqueue-for-backfill-${id}` };
     await addJob(queue, { redis, name: enqueueJob.name, options }).catch(() => {});
     started.push(await backfillOf(store.db, id));
@@ -190,7 +190,7 @@ async function show(session: Session, ids: readonly number[]): Promise<number> {
         ]),
       ),
   );
-  // Waiting tasks are no failure: only a finished backfill lacks usage.
+  // Waiting tasks are no failure, so only a finished backfill can fail.
   return firstExit(
     shown.map(({ backfill, range }) => (backfill.finishedAt === null ? EXIT.done : exitOfRange(range))),
   );
@@ -198,7 +198,7 @@ async function show(session: Session, ids: readonly number[]): Promise<number> {
 
 const LOOK_EVERY_MS = 500;
 
-/** Ends with the backfill; or by Ctrl-C or a refused key, while the backfill goes on in the service. */
+/** Shows progress until the backfill ends. After Ctrl-C or a refused key, the backfill continues in the service. */
 async function followBackfill(
   session: Session,
   backfillId: number,

@@ -73,7 +73,7 @@ async function steer(context: Of, action: Steering): Promise<Page | { readonly r
     if (action === "resume" || action === "retry") await enqueue(source);
     return { redirect: `/backfills/${backfillId}` };
   } catch (error) {
-    // The backfill ended, or somebody else was faster. The page shows its current state.
+    // The backfill has ended, or another user was faster. The page shows its current state.
     if (!(error instanceof UsageError) || error.code === "backfill_unknown") throw error;
     const said = notice(
       "warn",
@@ -166,7 +166,7 @@ async function heldUp(of: Of, source: string): Promise<string | undefined> {
   return "No worker takes its fetch tasks now. They wait in Postgres, and go on once a worker runs. Start `usage-etl serve`.";
 }
 
-/** Each button leads to the page's form, which has the session's token. This part is replaced while it is shown. */
+/** Each button submits the page's form, which has the session's token. This part of the page is replaced by updates. */
 function buttons({ backfillId, state, failed }: Backfill): Html {
   const actions: Steering[] = [
     ...(failed > 0 && state !== "cancelled" ? (["retry"] as const) : []),

@@ -96,7 +96,7 @@ export function stateOf({ state, failed, refused }: Backfill): Html {
 }
 
 export function bar({ backfillId, total, done, failed, waiting, state }: Backfill): Html {
-  // Tasks that a cancel removed did not end.
+  // Tasks that a cancel removed count as not ended.
   const ended = done + failed;
   const percent = total === 0 ? 100 : Math.floor((ended / total) * 100);
   const label = `Backfill ${backfillId}: ${ended} of ${total} fetch tasks ended`;

@@ -34,7 +34,7 @@ import {
 } from "./plan-backfill.ts";
 import { overlapNotes, startShown } from "./start-backfill.ts";
 
-/** Counting the records of years takes seconds, and somebody waits. */
+/** Counting the records of years would take seconds while a user waits. */
 const MOST_RECORDS = 20_000;
 
 const text = z.string().max(200).optional();
@@ -43,7 +43,7 @@ const several = z
   .optional()
   .transform((given) => [given ?? []].flat().filter((one) => one !== ""));
 
-/** Fields of the form, in a query or a body. They are not checked yet, because the form keeps what was typed. */
+/** Fields of the form, in a query or a body. They are not checked yet, so that the form keeps what was typed. */
 const REQUESTED = z.object({
   source: text,
   from: text,
@@ -149,7 +149,7 @@ async function previewSection(
   </section>`;
 }
 
-/** Starts what the preview shows: the digest is that of its requests. */
+/** The form starts what the preview shows, because it has the digest of the previewed requests. */
 function startForm(
   { isOperator, csrf, now }: Of,
   { requested, known, preview }: { requested: Requested; known: PreviewedSource; preview: BackfillPreview },
@@ -204,7 +204,7 @@ function requestForm(
   </form>`;
 }
 
-/** A browser's field for days would drop the hours of an instant. */
+/** A browser's date field would drop the hours of an instant. */
 function instantField(label: string, field: string, value: string | undefined): Html {
   return html`<label>${label}
     <input type="text" name="${field}" value="${value}">

@@ -35,20 +35,20 @@ interface BackfillPlan {
 
 export interface BackfillPreview extends BackfillPlan {
   readonly leftOut: readonly LeftOut[];
-  /** Requests that are created and dropped unsent, because the server does not support their stride. */
+  /** Number of requests that are created and dropped unsent, because the server does not support their stride. */
   readonly notSent: number;
   readonly withoutTraces: number;
-  /** Requests whose whole time is being loaded by a sync or another backfill too. */
+  /** Number of requests whose whole window is also being loaded by a sync or another backfill. */
   readonly inFlight: number;
-  /** Undefined before the first contact, and without a database. */
+  /** Undefined before the first contact and without a database. */
   readonly facts: PlanFacts | undefined;
-  /** SHA-256 of the source, the wanted range and the requests. */
+  /** SHA-256 of the source, the requested range and the requests. */
   readonly digest: string;
 }
 
 /**
- * Plans the requests of a backfill that starts now, without asking the platform. Retry times are ignored, since a person waits.
- * Time that others are loading is planned too, since a backfill ends only when all of its range is loaded.
+ * Plans the requests of a backfill that starts now, without a request to the platform. Retry times are ignored, because a
+ * person waits. Time that other tasks are loading is planned too, because a backfill ends when its whole range is loaded.
  */
 export async function planBackfill(
   { dataStart: sourceStart, stored, workspaceIds }: PreviewedSource,
@@ -78,7 +78,7 @@ export async function planBackfill(
   }
   const { db, source } = stored;
   const requested = { wanted, groupings, workspaceIds };
-  // The server is not asked for a meter that it does not count.
+  // No task requests a meter that the server does not count.
   const tasks = await planSource(
     { ...source, store: { db }, workspaceIds },
     { ...requested, reprocess, retry: "all" },
@@ -134,7 +134,7 @@ export async function previewBackfill(
   };
 }
 
-/** Wanted parts that are final in this stride or a finer one, so not planned. */
+/** Requested parts that are not planned, because they are final in this stride or a finer one. */
 function finalParts(
   { dataStart, workspaceIds }: PreviewedSource,
   { stride, groupings }: BackfillRequest,
@@ -148,7 +148,10 @@ function finalParts(
   );
 }
 
-/** A backfill that fetches everything again does not rely on stored zeros. */
+/**
+ * Counts requests for time in which workspaces have no traces. A backfill that fetches everything again does not rely on stored
+ * zeros.
+ */
 async function countWithoutTraces(
   { db, source }: NonNullable<PreviewedSource["stored"]>,
   { meter, reprocess }: BackfillRequest,
@@ -160,7 +163,7 @@ async function countWithoutTraces(
     groupBy === "workspace" ? "byWorkspace" : "others",
   );
   const keysOf = (task: UsageRequest) => workspaceIdsOf(task).map((id) => `${id} ${task.window.stride}`);
-  // Only workspace responses of the same plan count.
+  // A request counts only if the plan also requests its workspaces' totals.
   const requested = windowsBy(byWorkspace, keysOf);
   return others.filter((task) =>
     keysOf(task).every((key) =>
@@ -228,7 +231,7 @@ export function digestOf(
   return hash.digest("hex");
 }
 
-/** Without contact everything is missing. One workspace represents those not known yet. */
+/** Before the first contact everything is missing. If no workspace is known, the lines are for one workspace. */
 function missingLines(
   { meter, stride, groupings }: Pick<BackfillRequest, "meter" | "stride" | "groupings">,
   required: Interval | undefined,
@@ -269,7 +272,7 @@ interface StoredSource {
   readonly source: PlannedSource;
 }
 
-/** A configured source as the tables know it; without a database, as it is configured. */
+/** Returns a configured source as stored. Without a database, as configured. */
 export async function previewedSource(
   { slug, dataStart, workspaceIds }: Pick<SourceConfig, "slug" | "dataStart" | "workspaceIds">,
   db: Database | undefined,
@@ -283,7 +286,7 @@ export async function previewedSource(
   return { slug, dataStart: source.dataStart, workspaceIds: ids, names, stored: { db, source } };
 }
 
-/** The source as if a meter that was never requested were counted: a load requests it first. */
+/** Returns the source as if it had a meter that was never requested, because a load requests the meter first. */
 export async function asIfCounted(
   known: PreviewedSource,
   meter: Meter,
@@ -303,11 +306,11 @@ export function previewedOpen(source: OpenSource): PreviewedSource {
   return { slug: config.slug, dataStart, workspaceIds, stored: { db: store.db, source } };
 }
 
-/** Requests a minute of a source: for fetch tasks by the rate limit, for routine syncs, and the rest. */
+/** Requests of a source per minute: allowed for fetch tasks, needed by routine syncs, and left for backfills. */
 export interface BackfillBudget {
   readonly perMinute: number;
   readonly routinePerMinute: number;
-  /** For backfills. Even if routine syncs need more, the tasks that waited longest get a share. */
+  /** Even if routine syncs need more, the tasks that waited longest get a share. */
   readonly leftPerMinute: number;
 }
 

@@ -79,7 +79,7 @@ export async function showPreview(session: Session, options: Requested): Promise
       requestedEnd: requested.end,
       hasDatabase: store !== undefined,
       rateLimit: config.rateLimit,
-      // Routine syncs need requests for all workspaces.
+      // The budget counts the routine syncs of all workspaces.
       budget: isKnown ? backfillBudget(known, { config, settings, now }) : undefined,
       putOff: (store && (await knownSyncBudget(store.db, { config, settings }))?.putOff) ?? null,
     });

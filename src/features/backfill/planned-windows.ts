@@ -3,7 +3,7 @@ import { DAY_MS, HOUR_MS, type Stride } from "../../core/domain/time/stride.ts";
 import type { Interval, Window } from "../../core/domain/time/window.ts";
 import { GROUPINGS, type GroupBy } from "../../core/domain/usage/record.ts";
 
-/** A window of a plan with its requests, by the position of the dimension in `GROUPINGS`. */
+/** A window of a plan. `requests` has a number for each dimension, in the order of `GROUPINGS`. */
 export interface PlannedWindow extends Window {
   readonly requests: readonly number[];
 }

@@ -10,7 +10,7 @@ import type { Actor } from "../../core/store/work/operator-actions.ts";
 import { type BackfillRequest, refuseOutside } from "./backfill-request.ts";
 import { digestOf, type PreviewedSource, planBackfill } from "./plan-backfill.ts";
 
-/** A previewed plan, and when it was shown (epoch ms by Postgres's clock). */
+/** A previewed plan. `shownAt`: epoch ms by Postgres's clock. */
 interface ShownPlan {
   readonly digest: string;
   readonly shownAt: number;
@@ -18,12 +18,13 @@ interface ShownPlan {
 
 type Started =
   | { readonly outcome: "started"; readonly backfillId: number }
-  /** The plan has changed since. Nothing was created. */
+  /** The plan has changed since the preview. Nothing was created. */
   | { readonly outcome: "changed" };
 
 /**
- * Starts exactly what a preview showed: nothing is created if the plan has changed, or an equal backfill was started since.
- * Errors: `range_without_data`; `backfill_empty` for an empty plan; `source_unloaded` before the first contact.
+ * Starts exactly what a preview showed. If the plan has changed, nothing is created. If an equal backfill was started since,
+ * returns that backfill. Errors: `range_without_data`; `backfill_empty` for an empty plan; `source_unloaded` before the first
+ * contact.
  */
 export async function startShown(
   store: Store,
@@ -47,7 +48,7 @@ export async function startShown(
     workspaceIds: source.workspaceIds,
     shownAt: shown.shownAt,
   };
-  // An equal backfill may have changed the plan by what it loaded since.
+  // The check comes first, because loads of an equal backfill may have changed the plan.
   const same = await startedSince(store.db, requested);
   if (same !== undefined) return { outcome: "started", backfillId: same };
   const { tasks } = await planBackfill(source, backfillRequest, now);
