@@ -129,8 +129,9 @@ function refuseLogins(args: readonly string[]): void {
   if (!args.some((arg) => WITH_LOGIN.test(arg.trim()))) return;
   throw new UsageError({
     code: "argument_has_login",
-    message: "An argument has a login in an address, which the list of processes shows.",
-    next: "Set a variable instead: DATABASE_URL, REDIS_URL, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for s3://bucket/prefix.",
+    message:
+      "The address in an argument has a login, and anybody on this host can see it in the list of processes.",
+    next: "Set the login in a variable instead: DATABASE_URL, REDIS_URL, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for s3://bucket/prefix.",
   });
 }
 

@@ -98,14 +98,14 @@ export function rangeOf(options: RangeOptions, fallback?: Interval): Interval {
     throw new UsageError({
       code: "range_missing",
       message: `${start === undefined ? "--from" : "--to"} is missing.`,
-      next: "Give both, such as --from 2026-03-01 --to 2026-04-01. --to is not included.",
+      next: "Give both options, such as --from 2026-03-01 --to 2026-04-01. The day of --to is not included.",
     });
   }
   if (start >= end) {
     throw new UsageError({
       code: "range_reversed",
       message: `--from ${new Date(start).toISOString()} is not before --to ${new Date(end).toISOString()}.`,
-      next: "Swap them. --to is not included: one day is --from 2026-03-01 --to 2026-03-02.",
+      next: "Swap the two. The day of --to is not included: one day is --from 2026-03-01 --to 2026-03-02.",
     });
   }
   return { start, end };

@@ -12,7 +12,7 @@ export function requireRedis({ config }: Session, instead: string): RedisServer 
   throw new UsageError({
     code: "redis_missing",
     message: "REDIS_URL is not set.",
-    next: `Set it to the Redis of the service, such as redis://127.0.0.1:6379, or ${instead}.`,
+    next: `Set REDIS_URL to the Redis of the service, such as redis://127.0.0.1:6379, or ${instead}.`,
   });
 }
 

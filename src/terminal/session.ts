@@ -41,7 +41,7 @@ export function inSession<O extends object>(
         new InterruptedError({
           code: "interrupted",
           message: "Interrupted.",
-          next: "Run it again to continue. What was loaded stays.",
+          next: "Run the command again to continue. Loaded days are kept.",
         }),
       );
       endInTime(output);
@@ -85,7 +85,7 @@ export function inSessionOfSource<O extends object>(
     throw new UsageError({
       code: "source_unknown",
       message: `Source ${slug} is not configured.`,
-      next: `Choose one of the configured ones: ${config.sources.map((one) => one.slug).join(", ") || "there is none"}.`,
+      next: `Choose a configured source: ${config.sources.map((one) => one.slug).join(", ") || "there is none"}.`,
     });
   });
 }

@@ -110,8 +110,8 @@ export function routesOf(app: FastifyInstance, around: Around) {
         if (whoSent(request).role === "operator") return;
         throw new UsageError({
           code: "viewer_refused",
-          message: "You logged in to look, not to change anything. Nothing was changed.",
-          next: "Log out, and log in with the token of operators (USAGE_WEB_TOKEN).",
+          message: "Your login is read-only. Nothing was changed.",
+          next: "Log out, then log in with the operators' token (USAGE_WEB_TOKEN).",
         });
       };
       const options = { preHandler: [operatorsOnly, app.csrfProtection] };
@@ -271,7 +271,7 @@ function isBusy({ session, address }: Follower): boolean {
 function loggedOut(): UsageError {
   return new UsageError({
     code: "logged_out",
-    message: "Somebody logged out of this session.",
+    message: "This session was logged out.",
     next: "Log in again.",
   });
 }
@@ -289,8 +289,8 @@ async function liveUpdates(
   if (isBusy(by)) {
     throw new EtlError({
       code: "pages_busy",
-      message: "Too many pages are followed already.",
-      next: "Reload the page to see it anew.",
+      message: "Too many pages are already open with live updates.",
+      next: "Reload the page to see current figures.",
     });
   }
   open.add(by);

@@ -29,7 +29,7 @@ function installWithoutOptional(): string {
 }
 
 const MAIL = { USAGE_ROUTE_SMTP: "smtp://127.0.0.1:9" };
-const NO_MAIL = "cannot send mail from here: This needs the package nodemailer, which is not installed";
+const NO_MAIL = "cannot send mail from here: The package nodemailer is required and not installed";
 
 function ownersWithMail(): string {
   const file = join(temporaryFolder(), "owners.yaml");

@@ -45,7 +45,7 @@ test("a bucket whose answers drip holds nobody: each request ends at its limit",
   for (const call of [() => bucket.list("folder"), () => bucket.read("file")]) {
     await expect(call()).rejects.toMatchObject({
       code: "files_place_away",
-      message: "s3://b does not respond (within 0.3 s). The last manifest there stays true.",
+      message: "s3://b does not respond (within 0.3 s). The files of the last manifest are complete.",
     });
     await vi.waitFor(() => expect(server.open()).toBe(0), { timeout: 60_000 });
   }
@@ -94,7 +94,7 @@ test("a proxy that refuses a bucket, or is not there, is named without its passw
     const shown = `${url} (HTTPS_PROXY)`;
     await expect(bucketAt("https://bucket.test").list("folder")).rejects.toMatchObject({
       code: "files_place_away",
-      message: `s3://b does not respond (through the proxy ${shown}: ${said}). The last manifest there stays true.`,
+      message: `s3://b does not respond (through the proxy ${shown}: ${said}). The files of the last manifest are complete.`,
     });
   }
   // The client tries again, as for any network.
@@ -102,7 +102,7 @@ test("a proxy that refuses a bucket, or is not there, is named without its passw
   proxy.manner = "silent";
   setProxies({ HTTPS_PROXY: proxy.url.replace("//", "//ada:other@") });
   await expect(bucketAt("https://bucket.test", { withinMs: 300 }).read("x")).rejects.toMatchObject({
-    message: "s3://b does not respond (within 0.3 s). The last manifest there stays true.",
+    message: "s3://b does not respond (within 0.3 s). The files of the last manifest are complete.",
   });
   setProxies({ HTTPS_PROXY: "socks5://ada:sesame@127.0.0.1:9" });
   const error = await bucket.read("x").catch((thrown) => thrown);
@@ -125,7 +125,7 @@ test("files write ends with 6 while the bucket is out of reach, and names the bu
     });
     expect(written).toMatchObject({ code: 6, stdout: "" });
     expect(written.stderr).toMatch(
-      /^s3:\/\/b\/usage does not respond \(.*\)\. The last manifest there stays true\.\n.*\[files_place_away\]\n$/,
+      /^s3:\/\/b\/usage does not respond \(.*\)\. The files of the last manifest are complete\.\n.*\[files_place_away\]\n$/,
     );
   }
 });

@@ -145,10 +145,10 @@ describe("--where", () => {
   });
 
   test.each([
-    [["traces", "many"], 'where_value: "many" cannot be a traces, which is of type bigint.'],
-    [["traces", "99999999999999999999"], "cannot be a traces"],
-    [["period_start", "2026-02-30"], "which is of type timestamp with time zone"],
-    [["is_final", "perhaps"], "which is of type boolean"],
+    [["traces", "many"], 'where_value: "many" is not a value of traces, whose type is bigint.'],
+    [["traces", "99999999999999999999"], "is not a value of traces"],
+    [["period_start", "2026-02-30"], "whose type is timestamp with time zone"],
+    [["is_final", "perhaps"], "whose type is boolean"],
     [
       ["grup_by", "project"],
       'column_unknown: "grup_by" is not a column of usage_record. Did you mean group_by?',

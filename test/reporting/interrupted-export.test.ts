@@ -76,7 +76,7 @@ describe("an interrupted export", () => {
       if (format === "parquet" && code === 0) continue;
       expect([code, stderr]).toEqual([
         1,
-        expect.stringContaining("cannot be written: no space is left. Nothing was kept."),
+        expect.stringContaining("cannot be written: no space is left. No part of the export was kept."),
       ]);
       expect(await readdir(small)).toEqual([]);
     }

@@ -171,7 +171,7 @@ function requireResponses(responses: Responses): void {
   if (missing.length === 0) return;
   throw new UsageError({
     code: "init_incomplete",
-    message: `${missing.join(", ")} ${missing.length > 1 ? "are" : "is"} not given, and there is no terminal to ask on.`,
+    message: `${missing.join(", ")} ${missing.length > 1 ? "are" : "is"} missing, and there is no terminal to ask for it.`,
     next: `Give ${missing.map((name) => QUESTIONS[name].flag).join(", ")}, or set the variables.`,
   });
 }
@@ -367,7 +367,7 @@ function writeWhole(path: string, text: string, overwrite: boolean): void {
     throw new UsageError({
       code: "env_file_unwritable",
       message: `${path} cannot be written: ${code}.`,
-      next: "Create its folder, or name another place with --file and --secrets.",
+      next: "Create its folder, or choose other paths with --file and --secrets.",
       cause,
     });
   } finally {
@@ -378,7 +378,7 @@ function writeWhole(path: string, text: string, overwrite: boolean): void {
 function fileExists(path: string): UsageError {
   return new UsageError({
     code: "env_file_exists",
-    message: `${path} is there already.`,
-    next: "Add --overwrite to replace it, or write elsewhere with --file.",
+    message: `${path} already exists.`,
+    next: "Add --overwrite to replace the file, or name another one with --file.",
   });
 }

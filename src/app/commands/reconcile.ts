@@ -81,7 +81,7 @@ function notExported(meter: Meter): UsageError {
   return new UsageError({
     code: "not_exported",
     message: `The platform does not export ${METER_NAME[meter]}, so there is nothing to compare it with.`,
-    next: "Run `usage-etl totals`: it compares the days with sums that the platform makes itself.",
+    next: "Run `usage-etl totals` to compare the days with the platform's own sums.",
   });
 }
 

@@ -9,13 +9,17 @@ const LEAST_FREE_BYTES = 256 * 1_048_576;
 /** Exports are kept in the folder for temporary files while they are read. */
 export async function checkDisk(notes: Notes): Promise<void> {
   const folder = tmpdir();
-  const next = "Make room, or set TMPDIR to another folder.";
+  const next = "Free disk space, or set TMPDIR to another folder.";
   try {
     const { bavail, bsize } = await statfs(folder);
     const free = bavail * bsize;
     const shown = `${Math.floor(free / 1_048_576).toLocaleString("en-US")} MiB free in ${folder}`;
     if (free >= LEAST_FREE_BYTES) return notes.pass("disk", shown);
-    notes.warn("disk", { code: "spool_failed", message: `Only ${shown}: a large export may not fit.`, next });
+    notes.warn("disk", {
+      code: "spool_failed",
+      message: `There are only ${shown}, too little for a large export.`,
+      next,
+    });
   } catch (error) {
     const message = `${folder} cannot be used for temporary files: ${(error as Error).message}.`;
     notes.fail("disk", { code: "spool_failed", message, next }, EXIT.usage);

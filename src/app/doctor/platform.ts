@@ -122,11 +122,13 @@ function noteCalls(
   }
   const isNothingThere = absent.length === calls.length;
   if (!isNothingThere && !absent.includes("usage")) return notes.pass("platform", summary);
-  const what = isNothingThere ? "No call of the platform's API is there." : "Usage cannot be read.";
+  const what = isNothingThere
+    ? "None of the calls of the platform's API exists at this address."
+    : "Usage cannot be read.";
   const problem = {
     code: "platform_not_found",
     message: `${summary}. ${what}`,
-    next: "Check USAGE_BASE_URL: the host of the region, with the path prefix of a self-hosted platform.",
+    next: "Set USAGE_BASE_URL to the host of your region, or to a self-hosted platform with its path prefix.",
   };
   notes.fail("platform", problem, EXIT.usage);
 }
@@ -172,8 +174,8 @@ export function checkWorkspaces(
     "workspaces",
     {
       code: "workspace_unknown",
-      message: `The listing lacks ${unknown.length} of ${wanted.length} configured workspaces: ${unknown.join(", ")}.`,
-      next: "Correct USAGE_WORKSPACE_IDS, or give the key access to them.",
+      message: `The platform does not list ${unknown.length} of ${wanted.length} configured workspaces: ${unknown.join(", ")}.`,
+      next: "Correct USAGE_WORKSPACE_IDS, or give the API key access to these workspaces.",
     },
     EXIT.usage,
   );

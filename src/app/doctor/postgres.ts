@@ -50,7 +50,7 @@ async function checkRoles({ db }: Store, notes: Notes): Promise<void> {
     return notes.warn("roles", {
       code: "roles_missing",
       message: "A reader role is missing: usage_reader or usage_reader_masked.",
-      next: "Run `usage-etl migrate`. It prints the SQL to run.",
+      next: "Run `usage-etl migrate`. If the role cannot be created, the command prints the SQL for a superuser.",
     });
   }
   const { rows } = await sql<{ mayRead: boolean | null }>`
@@ -62,8 +62,8 @@ async function checkRoles({ db }: Store, notes: Notes): Promise<void> {
     return notes.pass("roles", "usage_reader and usage_reader_masked read the views");
   notes.warn("roles", {
     code: "roles_without_rights",
-    message: "A reader role may not read the views: usage_reader or usage_reader_masked.",
-    next: "Run `usage-etl migrate`. It grants what they read.",
+    message: "A reader role is not allowed to read the views: usage_reader or usage_reader_masked.",
+    next: "Run `usage-etl migrate` to grant the roles their rights.",
   });
 }
 
@@ -91,7 +91,7 @@ async function checkJit(store: Store, notes: Notes): Promise<void> {
   if (found === undefined) return notes.pass("jit", "is off");
   notes.warn("jit", {
     code: "jit_on",
-    message: "JIT is on: Postgres compiles queries of the views, which takes seconds.",
+    message: "JIT is on: Postgres compiles queries over the views, which takes seconds a query.",
     next: `Let an owner of the database run \`ALTER DATABASE "${found.database.replaceAll('"', '""')}" SET jit = off\`.`,
   });
 }
@@ -106,6 +106,6 @@ export async function checkClock(store: Store, notes: Notes): Promise<void> {
   notes.warn("clock", {
     code: "clock_off",
     message: `The clock of this host is ${describeDuration(off)} off Postgres's.`,
-    next: "Set it by NTP.",
+    next: "Synchronize the clock by NTP.",
   });
 }

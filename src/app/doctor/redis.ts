@@ -47,15 +47,15 @@ function noteView(view: RedisView, server: RedisServer, notes: Notes): undefined
     notes.warn("redis_eviction", {
       code: "redis_settings",
       message: `noeviction; ${NOT_APPENDING}.`,
-      next: "Set appendonly yes.",
+      next: "Set appendonly to yes in Redis.",
     });
   }
   const off = Math.abs(clockOffMs);
   if (off <= CLOCK_TOLERANCE_MS) return notes.pass("redis_clock", "is that of this host");
   const problem = {
     code: "clock_off",
-    message: `The clock of this host is ${describeDuration(off)} off Redis's: a worker here takes no job.`,
-    next: "Set it by NTP.",
+    message: `The clock of this host is ${describeDuration(off)} off Redis's, so no worker on this host takes jobs.`,
+    next: "Synchronize the clock by NTP.",
   };
   notes.fail("redis_clock", problem, EXIT.unreachable);
 }

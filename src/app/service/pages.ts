@@ -73,7 +73,7 @@ export async function servePages(given: {
       throw new UnreachableError({
         code: "redis_missing",
         message: "This process works without Redis.",
-        next: "Nothing is to be done.",
+        next: "There is nothing to do.",
       });
     },
     metrics: createMetrics(

@@ -144,7 +144,7 @@ function databaseMissing({ hasEnvFile }: Config) {
   return {
     code: "database_missing",
     message: `DATABASE_URL is not set${hasEnvFile ? "" : `, and no ${ENV_FILE} is in this folder`}.`,
-    next: `Run \`usage-etl init\`, or set it to ${DATABASE}. \`usage-etl demo\` needs none.`,
+    next: `Run \`usage-etl init\`, or set DATABASE_URL to ${DATABASE}. \`usage-etl demo\` needs no database.`,
   };
 }
 

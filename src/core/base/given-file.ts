@@ -54,6 +54,6 @@ export function refuseGiven(file: string, problems: readonly string[]): void {
   throw new UsageError({
     code: "file_invalid",
     message: `${file} was refused:\n  ${shown.join("\n  ")}`,
-    next: "Correct the file and give it again. Nothing was changed.",
+    next: "Nothing was changed. Correct the file and try again.",
   });
 }

@@ -14,8 +14,8 @@ export async function loadOptional<T>(load: () => Promise<T>): Promise<T> {
     if (name === undefined) throw error;
     throw new PackageMissingError({
       code: "package_missing",
-      message: `This needs the package ${name}, which is not installed.`,
-      next: `Install the program with its optional packages, or add this one: \`npm install ${name}\` in the folder of the program.`,
+      message: `The package ${name} is required and not installed.`,
+      next: `Run \`npm install ${name}\` in the folder of the program, or install the program with its optional packages.`,
       cause: error,
     });
   }

@@ -30,7 +30,7 @@ export function proxyOf(target: URL, environment: Environment = process.env): Ht
     throw new UsageError({
       code: "proxy_invalid",
       message: `${variable} ${problem}.`,
-      next: `Correct it, or name ${target.hostname} in NO_PROXY.`,
+      next: `Correct the address, or add ${target.hostname} to NO_PROXY.`,
     });
   const url = new URL(text);
   return { url, variable, shown: `${url.origin} (${variable})` };

@@ -267,7 +267,7 @@ export function redisFault(server: RedisServer, reasons: readonly string[], caus
 function notCluster(where: string): UsageError {
   return new UsageError({
     code: "redis_not_cluster",
-    message: `${where} is no cluster: cluster support is off.`,
+    message: `${where} is not a cluster: cluster support is off.`,
     next: "Name one host in REDIS_URL, and begin it with redis:// or rediss://.",
   });
 }
@@ -277,7 +277,7 @@ export function isCluster(server: RedisServer, reason: string): UsageError | und
   if (server.kind === "cluster" || !/^MOVED /.test(reason)) return undefined;
   return new UsageError({
     code: "redis_is_cluster",
-    message: `${describeRedis(server)} is a node of a cluster.`,
-    next: "Begin REDIS_URL with redis+cluster:// or rediss+cluster://, or name several nodes.",
+    message: `${describeRedis(server)} is a node of a Redis cluster.`,
+    next: "Begin REDIS_URL with redis+cluster:// or rediss+cluster://, or list several nodes in REDIS_URL.",
   });
 }

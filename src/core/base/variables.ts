@@ -79,6 +79,6 @@ export function refuse(problems: readonly string[]): void {
   throw new UsageError({
     code: "configuration_invalid",
     message: `The configuration has ${problems.length} problem${problems.length > 1 ? "s" : ""}:\n  ${problems.join("\n  ")}`,
-    next: "Correct them. `usage-etl config` shows the settings in use.",
+    next: "Correct the settings. `usage-etl config` shows the settings in use.",
   });
 }

@@ -40,7 +40,8 @@ const SKIPPED = { skipped: "the platform refuses the key" };
 const END_OF_SKIPPED: RunEnd = {
   outcome: "skipped",
   code: "key_refused",
-  message: "The platform refuses the key. It is tried again once an hour, or when another one is set.",
+  message:
+    "The platform refuses the API key. The program tries the key again once an hour, and a new key at once.",
 };
 
 /** Runs `work` on the open source of a job. Does nothing while the platform refuses its key. */
@@ -68,7 +69,7 @@ export function endOfCounts(counts: { failed: number; differences: number }): Ru
   const { failed, differences } = counts;
   if (failed > 0) return { outcome: "partly_failed", failed };
   if (differences === 0) return { outcome: "done" };
-  return { outcome: "differs", code: "differences_left", message: `${differences} differences are left.` };
+  return { outcome: "differs", code: "differences_left", message: `${differences} differences remain.` };
 }
 
 /** Days that could not be checked are not proved. */

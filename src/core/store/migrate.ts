@@ -43,7 +43,7 @@ export async function migrate(
     throw new EtlError({
       code: "migration_failed",
       message: `Migration ${failed?.migrationName ?? "(none started)"} failed: ${reasonOf(error)}`,
-      next: "It was rolled back. Fix what the message names, then run `usage-etl migrate` again.",
+      next: "The migration was rolled back. Correct the cause, then run `usage-etl migrate` again.",
       cause: error,
     });
   }

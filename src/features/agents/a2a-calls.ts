@@ -93,8 +93,8 @@ export function refuseContext(contextId: string | null | undefined): void {
   if (contextId == null || UUID.test(contextId)) return;
   throw new UsageError({
     code: "context_invalid",
-    message: `${JSON.stringify(contextId.slice(0, 80).toWellFormed())} is not the id of a conversation, which is a UUID.`,
-    next: "Give the context of an earlier response, such as 4340c6dc-954e-4ef4-a1e8-f73cc1826017, or none to begin a conversation.",
+    message: `${JSON.stringify(contextId.slice(0, 80).toWellFormed())} is not the id of a conversation: such an id is a UUID.`,
+    next: "Give the context id of an earlier response, such as 4340c6dc-954e-4ef4-a1e8-f73cc1826017. To begin a new conversation, leave --context out.",
   });
 }
 

@@ -48,7 +48,7 @@ function httpOf(
     throw new UsageError({
       code: "key_missing",
       message: "USAGE_API_KEY is not set.",
-      next: "Set it (or USAGE_API_KEY_FILE) to an API key of the platform.",
+      next: "Set USAGE_API_KEY or USAGE_API_KEY_FILE to an API key of the platform.",
     });
   }
   return new PlatformHttp({ ...more, baseUrl, variable, apiKey, organizationId });

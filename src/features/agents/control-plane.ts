@@ -164,8 +164,8 @@ async function ofTemplates<T>(requested: Promise<T>): Promise<T> {
     const { method, url, status } = error;
     throw new PlatformError({
       code: "templates_missing",
-      message: `This control plane has no sandbox templates: it refuses the whole path, not one name. ${error.message}`,
-      next: "Newer servers create sandboxes from snapshots, which have no templates. If yours has them, check host and path of USAGE_CONTROL_PLANE_URL.",
+      message: `This control plane has no sandbox templates: it refuses every request to that path. ${error.message}`,
+      next: "Newer servers create sandboxes from snapshots, which have no templates. If your server has templates, check the host and path of USAGE_CONTROL_PLANE_URL.",
       method,
       url,
       ...(status === undefined ? {} : { status }),

@@ -279,7 +279,7 @@ async function wait(
       throw new UsageError({
         code: "revision_missing",
         message: `Deployment ${deploymentId} has no revision.`,
-        next: "Update it with a source, then wait again.",
+        next: "Update the deployment with a source, then wait again.",
       });
     }
     const of = { deploymentId, revisionId };

@@ -62,8 +62,8 @@ async function checkRoutes(db: Store["db"], config: Config, notes: Notes): Promi
   for (const { line, route, owners } of await routesOfNobody(db)) {
     notes.warn("routes", {
       code: "route_idle",
-      message: `Route ${route} (line ${line}) takes what is of ${owners.join(" and ")}, to whom no rule gives anything now.`,
-      next: "`usage-etl owners export` prints the file that is in force.",
+      message: `Route ${route} (line ${line}) is for ${owners.join(" and ")}, but no rule of the owner file in force assigns usage to such an owner.`,
+      next: "Run `usage-etl owners export` to see the file in force, and correct the route or the rules.",
     });
   }
 }

@@ -56,8 +56,8 @@ export async function startShown(
   if (tasks.length === 0) {
     throw new UsageError({
       code: "backfill_empty",
-      message: "Nothing would be fetched of that range.",
-      next: "Its preview says why. Choose another range, or fetch what is final again (--reprocess all).",
+      message: "The backfill has nothing to fetch in that range.",
+      next: "Look at its preview for the reason. Choose another range, or add --reprocess all to fetch final days again.",
     });
   }
   return { outcome: "started", backfillId: await createBackfill(store, { ...requested, tasks, by }) };

@@ -63,8 +63,8 @@ function refuseMove(
   if (day < dataStart) {
     throw new UsageError({
       code: "data_start_earlier",
-      message: `${what}: this command moves it later only.`,
-      next: `Set USAGE_DATA_START=${day}. The next sync moves it and fetches the days from there on.`,
+      message: `${what}: this command can only move it to a later day.`,
+      next: `Set USAGE_DATA_START=${day}. The next sync moves the data start and fetches the days from then on.`,
     });
   }
   if (Date.parse(day) > now) {
@@ -77,7 +77,7 @@ function refuseMove(
   if (configured === null || configured >= day) return;
   throw new UsageError({
     code: "data_start_configured",
-    message: `${what}: it is configured as ${configured}, and the next sync would move it back there.`,
+    message: `${what}: USAGE_DATA_START is ${configured}, and the next sync would move the data start back to that day.`,
     next: `Set USAGE_DATA_START=${day} first, for every process of this source.`,
   });
 }

@@ -138,8 +138,8 @@ function refuseClosed(what: string, { closedMonths }: Holdings): void {
   if (closedMonths.length === 0) return;
   throw new UsageError({
     code: "month_closed",
-    message: `${what} cannot be forgotten: ${closedMonths.join(", ")} is closed with it, and a closed month keeps what it was closed with.`,
-    next: "Leave it as it is. Where it is not configured, nothing loads it any more.",
+    message: `${what} cannot be forgotten: it is part of a closed month (${closedMonths.join(", ")}), and a closed month is never changed.`,
+    next: "Keep the source or workspace. If it is not configured, no sync loads it.",
   });
 }
 
@@ -153,8 +153,8 @@ function refuseRecords(what: string, held: Holdings, { withRecords }: ForgetHow)
   ];
   throw new UsageError({
     code: "records_kept",
-    message: `${what} holds ${numbers.join(", ")}. They cannot be loaded again once the platform has forgotten it too.`,
-    next: "Nothing was changed. To remove them for good, add --with-records.",
+    message: `${what} has ${numbers.join(", ")}. After the platform deletes its own copy, these cannot be loaded again.`,
+    next: "Nothing was changed. To delete them permanently, add --with-records.",
   });
 }
 
@@ -174,7 +174,7 @@ async function refuseInUse(
   throw new UsageError({
     code: "source_in_use",
     message: `A process is loading source ${slug} now.`,
-    next: "Take it out of the configuration of every process, restart them, and try again in ten minutes.",
+    next: "Remove the source from the configuration of every process, restart the processes, and try again in ten minutes.",
   });
 }
 

@@ -69,7 +69,7 @@ async function refuseUnfinished(
     throw new UsageError({
       code: "data_start_closed",
       message: `The data start cannot move to ${to}: ${closed} is closed, and a closed period keeps its days.`,
-      next: "Leave the data start as it is, and set USAGE_DATA_START to it.",
+      next: "Set USAGE_DATA_START to the present data start.",
     });
   }
   const [backfill] = await query<{ id: number }>(db)`
@@ -82,7 +82,7 @@ async function refuseUnfinished(
   throw new UsageError({
     code: "data_start_backfill",
     message: `The data start cannot move to ${to}: backfill ${backfill.id} is loading days before it.`,
-    next: `Wait until it is done, or run \`usage-etl backfill cancel ${backfill.id}\`.`,
+    next: `Wait until the backfill is done, or run \`usage-etl backfill cancel ${backfill.id}\`.`,
   });
 }
 
@@ -113,8 +113,8 @@ async function refuseHiding(db: Database, part: Part, to: string): Promise<void>
   if (first === null) return;
   throw new UsageError({
     code: "data_start_hides_usage",
-    message: `The data start cannot move to ${to}: traces are stored before it, by ${part.stride} from ${first} to ${last}.`,
-    next: `Choose ${first} or earlier, and set USAGE_DATA_START to it.`,
+    message: `The data start cannot move to ${to}: traces from ${first} to ${last} are stored, grouped by ${part.stride}.`,
+    next: `Choose ${first} or an earlier day, and set USAGE_DATA_START to that day.`,
   });
 }
 

@@ -22,7 +22,7 @@ export function workspaceNamed<W extends NamedWorkspace>(known: readonly W[], re
     throw new UsageError({
       code: "workspace_ambiguous",
       message: `${ids.length} workspaces are named ${JSON.stringify(requested)}.`,
-      next: `Name one by its id: ${ids.join(", ")}.`,
+      next: `Name one workspace by its id: ${ids.join(", ")}.`,
     });
   }
   if (named[0] !== undefined) return named[0];
@@ -118,6 +118,6 @@ export function begunMonth(text: string, now: number): CalendarMonth {
   throw new UsageError({
     code: "month_not_begun",
     message: `${month.name} has not begun.`,
-    next: "Give a month that is over, or the one under way.",
+    next: "Choose the current month or an earlier one.",
   });
 }

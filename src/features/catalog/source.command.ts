@@ -59,8 +59,8 @@ async function forget(session: Session, options: ForgetOptions, slug: string): P
   if (session.config.sources.some((one) => one.slug === slug)) {
     throw new UsageError({
       code: "source_configured",
-      message: `Source ${slug} is configured, so the next sync would enter it again.`,
-      next: "Take it out of the configuration of every process first (USAGE_SOURCES_FILE, or USAGE_BASE_URL and USAGE_API_KEY).",
+      message: `Source ${slug} is configured, so the next sync would add it again.`,
+      next: "Remove the source from the configuration of every process first (USAGE_SOURCES_FILE, or USAGE_BASE_URL and USAGE_API_KEY).",
     });
   }
   const { withRecords = false, dryRun = false } = options;

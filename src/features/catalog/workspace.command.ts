@@ -141,11 +141,11 @@ function refuseIfLoaded(
   throw new UsageError({
     code: "workspace_configured",
     message:
-      `Workspace ${workspaceId} of source ${source} would be known again with the next sync: ` +
-      (isNamed ? "USAGE_WORKSPACE_IDS names it." : "all that the platform lists are loaded."),
+      `Workspace ${workspaceId} of source ${source} cannot be forgotten, because the next sync would load it again: ` +
+      (isNamed ? "USAGE_WORKSPACE_IDS names it." : "every workspace that the platform lists is loaded."),
     next: isNamed
-      ? "Take it out of USAGE_WORKSPACE_IDS first, for every process."
-      : "Name the others in USAGE_WORKSPACE_IDS first, for every process.",
+      ? "Remove the workspace from USAGE_WORKSPACE_IDS of every process first."
+      : "List only the other workspaces in USAGE_WORKSPACE_IDS of every process first.",
   });
 }
 

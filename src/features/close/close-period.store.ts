@@ -222,15 +222,15 @@ async function costsOf(
   if (costs.length > 0 || traces === 0) return costs;
   throw new UsageError({
     code: "month_unpriced",
-    message: `No price is valid for any trace of ${month}, so it has no costs to close.`,
-    next: "Import its prices with `usage-etl prices import FILE`. Or add --without-costs: then the month has no costs anywhere, until you close it again with prices.",
+    message: `No price is valid for any trace of ${month}, so the month has no costs to close.`,
+    next: "Run `usage-etl prices import FILE`, or add --without-costs to close the month without costs. You can close its costs later.",
   });
 }
 
 function periodChanged(name: string): UsageError {
   return new UsageError({
     code: "period_changed",
-    message: `What a close of ${name} keeps or accepts changed since you looked at it. Nothing was closed.`,
-    next: `Look at it again: \`usage-etl close ${name}\` or the page of the month. Close it then.`,
+    message: `The figures or open days of ${name} changed after you looked at them. Nothing was closed.`,
+    next: `Run \`usage-etl close ${name}\` or open the page of the month, check the figures again, and then close.`,
   });
 }

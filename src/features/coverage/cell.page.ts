@@ -128,15 +128,15 @@ function rangeOf({ from, to, stride = "day" }: Query): Interval {
   throw new UsageError({
     code: "range_too_long",
     message: `The range ${rangeText(range)} is longer than ${MOST_DAYS} days.`,
-    next: "Choose a shorter one, or look at it on the page of coverage.",
+    next: "Choose a shorter range, or look at this range on the page of coverage.",
   });
 }
 
 function incomplete(field: string): UsageError {
   return new UsageError({
     code: "query_invalid",
-    message: `The address names no ${field}, so it is no part of the coverage.`,
-    next: "Choose a part on the page of coverage.",
+    message: `The address of this page has no ${field}.`,
+    next: "Choose a workspace and days on the page of coverage.",
   });
 }
 

@@ -138,16 +138,16 @@ function namedError(
   if (!isRefused) {
     return new UnreachableError({
       code: "files_place_away",
-      message: `${address} does not respond (${what}). The last manifest there stays true.`,
-      next: "Nothing is lost: the next run writes what is missing. Check the network, and AWS_ENDPOINT_URL_S3 if it is set.",
+      message: `${address} does not respond (${what}). The files of the last manifest are complete.`,
+      next: "Check the network, and AWS_ENDPOINT_URL_S3 if it is set. The next run writes the missing files.",
       retryable: true,
       cause,
     });
   }
   return new UsageError({
     code: "files_place_refused",
-    message: `${address} cannot be used: ${what}. The last manifest there stays true.`,
-    next: "Check the bucket in USAGE_EXPORT_DIR, AWS_REGION, and that the credentials may list, read, write and delete there.",
+    message: `${address} cannot be used: ${what}. The files of the last manifest are complete.`,
+    next: "Check the bucket in USAGE_EXPORT_DIR, and AWS_REGION. The credentials must be allowed to list, read, write and delete in the bucket.",
     cause,
   });
 }

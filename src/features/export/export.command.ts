@@ -76,7 +76,7 @@ async function write(session: Session, options: ExportOptions): Promise<undefine
     throw new UsageError({
       code: "export_to_terminal",
       message: "Parquet is binary and cannot be shown on a terminal.",
-      next: "Write it to a file with --out, or pipe it.",
+      next: "Write the export to a file with --out, or pipe it to a program.",
     });
   }
   const startedAt = performance.now();
@@ -130,6 +130,6 @@ function refuseForm({ out, format, bom }: ExportOptions, json: boolean): void {
   throw new UsageError({
     code: "export_not_json",
     message: `With --json, ${format === "csv" ? "CSV" : "Parquet"} rows are not printed.`,
-    next: "Use --format json for one object a line, or name a file with --out: --json then says what was written.",
+    next: "Use --format json to print one object a line, or name a file with --out to print a summary.",
   });
 }

@@ -125,7 +125,7 @@ async function manifestOf(place: Place, source: string): Promise<Manifest> {
   throw new UsageError({
     code: "files_manifest_missing",
     message: `${place.address} has no ${manifestName(source)}.`,
-    next: "Write the files first: `usage-etl files write`",
+    next: "Run `usage-etl files write` first.",
   });
 }
 
@@ -135,7 +135,7 @@ function addressOf({ config }: Session, { to }: FilesOptions): string {
   throw new UsageError({
     code: "files_place_missing",
     message: "USAGE_EXPORT_DIR is not set.",
-    next: "Set it to a folder or to s3://bucket/prefix, or name one: `usage-etl files write --to ./files`",
+    next: "Set USAGE_EXPORT_DIR to a folder or to s3://bucket/prefix, or name a folder: `usage-etl files write --to ./files`",
   });
 }
 

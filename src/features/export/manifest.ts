@@ -61,8 +61,8 @@ export async function readManifest(place: Place, source: string): Promise<Manife
   } catch (cause) {
     throw new UsageError({
       code: "files_manifest_invalid",
-      message: `${name} in ${place.address} is no manifest of this release.`,
-      next: "If nothing else writes there, delete it: the next run writes all files again.",
+      message: `${name} in ${place.address} is not a manifest that this release can read.`,
+      next: "If no other program writes there, delete the file: the next run writes all files again.",
       cause,
     });
   }

@@ -120,7 +120,7 @@ function refused(root: string, cause: NodeJS.ErrnoException): UsageError {
   const isFull = cause.code === "ENOSPC" || cause.code === "EDQUOT";
   return new UsageError({
     code: "files_place_refused",
-    message: `The folder ${root} cannot be used: ${isFull ? "no space is left" : cause.message}. The last manifest there stays true.`,
+    message: `The folder ${root} cannot be used: ${isFull ? "no space is left" : cause.message}. The files of the last manifest are complete.`,
     next: isFull
       ? "Free some space. Files that were replaced are deleted after a week."
       : "Check USAGE_EXPORT_DIR and who may write there.",

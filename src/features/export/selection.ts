@@ -54,7 +54,7 @@ async function viewOf(db: Database, requested: string): Promise<View> {
       code: "views_missing",
       message:
         "This database has no views of usage-etl: its schemas reporting and reporting_detail are missing or empty.",
-      next: "Check the database in DATABASE_URL. Its administrator makes the views with `usage-etl migrate`.",
+      next: "Check the database in DATABASE_URL. If it is right, let its administrator run `usage-etl migrate` to create the views.",
     });
   }
   if (found === undefined && known.length > 0) {
@@ -85,8 +85,8 @@ function checkRange(view: View, { from, to }: RangeOptions): void {
   if (timeColumnOf(view) === undefined) {
     throw new UsageError({
       code: "view_without_time",
-      message: `${view.name} has no time column for --from and --to.`,
-      next: "Export the view without them.",
+      message: `${view.name} has no time column, so --from and --to cannot be used.`,
+      next: "Leave --from and --to out.",
     });
   }
   if (from !== undefined && to !== undefined) rangeOf({ from, to });
@@ -122,7 +122,7 @@ async function conditionsOf(db: Database, view: View, where: readonly WhereOptio
       if (await isValueOf(db, column, value)) continue;
       throw new UsageError({
         code: "where_value",
-        message: `${JSON.stringify(value)} cannot be a ${name}, which is of type ${column.type}.`,
+        message: `${JSON.stringify(value)} is not a value of ${name}, whose type is ${column.type}.`,
         next: `Give a value of that type, such as one that \`usage-etl export --view ${view.name} --columns ${name}\` shows.`,
       });
     }
@@ -141,8 +141,8 @@ async function workspacesOf(
   if (column === undefined) {
     throw new UsageError({
       code: "view_without_workspace",
-      message: `${view.name} has no workspaces for --workspace.`,
-      next: "Export the view without it.",
+      message: `${view.name} has no column of workspaces, so --workspace cannot be used.`,
+      next: "Leave --workspace out.",
     });
   }
   const known = await namedWorkspaces(db);

@@ -82,7 +82,7 @@ function closed(cause: Error & { code?: string }): EtlError {
   return new Fault({
     code: "export_closed",
     message: `The output cannot be written: ${cause.message}.`,
-    next: "Make room, or write to a file with --out.",
+    next: "Free disk space, or write to a file with --out.",
     cause,
   });
 }
@@ -92,7 +92,7 @@ function unwritable(path: string, cause: Error & { code?: string }): EtlError {
   const Fault = isFull ? EtlError : UsageError;
   return new Fault({
     code: "export_unwritable",
-    message: `${path} cannot be written: ${isFull ? "no space is left" : cause.message}. Nothing was kept.`,
+    message: `${path} cannot be written: ${isFull ? "no space is left" : cause.message}. No part of the export was kept.`,
     next: isFull ? "Free some space, or export a shorter range." : "Choose another file with --out.",
     cause,
   });

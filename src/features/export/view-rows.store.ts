@@ -83,7 +83,7 @@ function interrupted({ name }: View, cause: unknown): EtlError {
   return interruption({
     code: "export_interrupted",
     message: `The export of ${name} was interrupted: ${cause instanceof Error ? cause.message : String(cause)}.`,
-    next: "Run it again. A shorter range takes less time.",
+    next: "Run the export again, or choose a shorter range.",
     cause,
   });
 }

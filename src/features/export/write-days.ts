@@ -105,8 +105,8 @@ interface Counted {
 export function interrupted(cause: unknown): EtlError {
   return interruption({
     code: "files_interrupted",
-    message: `Writing the files was interrupted: ${reasonOf(cause)}. The last manifest stays true.`,
-    next: "Nothing: the next run writes what is missing.",
+    message: `Writing the files was interrupted: ${reasonOf(cause)}. The files of the last manifest are complete.`,
+    next: "Do nothing: the next run writes the missing files.",
     retryable: true,
     cause,
   });

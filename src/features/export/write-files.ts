@@ -196,7 +196,7 @@ function sourceUnknown(source: string): EtlError {
 const ENDED_ELSEWHERE: RunEnd = {
   outcome: "skipped",
   code: "files_being_written",
-  message: "Another process writes the files of this source.",
+  message: "Another process is writing the files of this source.",
 };
 
 export function writeSourceFiles(

@@ -170,8 +170,8 @@ function beforeOf(range: Days, against: string | undefined, dataStart: string): 
   if (before.to > range.from) {
     throw new UsageError({
       code: "range_not_earlier",
-      message: `As many days from ${before.from} on end on ${addDays(before.to, -1)}, which is not before ${range.from}.`,
-      next: `Compare with days from ${rangeBefore(range).from} on, or from an earlier day.`,
+      message: `The range to compare with, ${before.from} to ${addDays(before.to, -1)}, does not end before ${range.from}.`,
+      next: `Let the range to compare with begin on ${rangeBefore(range).from} or earlier.`,
     });
   }
   return before.from < dataStart ? { from: range.from, to: range.from } : before;

@@ -64,8 +64,8 @@ async function reportForFile({ db, query, now, masked }: Context<UsageQuery>): P
   if (requested === undefined || isUnpriced(requested.question) || !requested.question.isLoaded) {
     throw new UsageError({
       code: "usage_missing",
-      message: "There is no source, no price, or no usage of this measure, so there is nothing to show.",
-      next: "`usage-etl status` says what is stored. `usage-etl prices import FILE` imports prices.",
+      message: "There is nothing to show: no source, no price, or no usage of this measure is stored.",
+      next: "Run `usage-etl status` to see what is stored, or `usage-etl prices import FILE` to import prices.",
     });
   }
   const message = refusalOf(requested.question);

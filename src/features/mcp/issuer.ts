@@ -49,7 +49,7 @@ export function tokensOf(
       throw new UnreachableError({
         code: "issuer_unreachable",
         message: `The keys of the issuer ${issuer} cannot be read: ${reasonOf(error)}.`,
-        next: "Try again in a minute. An operator checks the issuer that USAGE_WEB_READ_TOKEN names.",
+        next: "Try again in a minute. If the error stays, check the issuer in USAGE_WEB_READ_TOKEN.",
         cause: error,
       });
     }

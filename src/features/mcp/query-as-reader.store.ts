@@ -94,7 +94,7 @@ function refused({ code, message, hint, cause }: pg.DatabaseError): UsageError |
 function roleMissing(): EtlError {
   return new EtlError({
     code: "reader_role_missing",
-    message: "The service may not act as the role that reads the views.",
-    next: "Let an administrator of the database run `GRANT usage_reader, usage_reader_masked TO ROLE` for the role that runs `usage-etl migrate`, and migrate again.",
+    message: "The service is not allowed to act as the role that reads the views.",
+    next: "Let an administrator of the database run `GRANT usage_reader, usage_reader_masked TO ROLE`, where ROLE is the role that runs `usage-etl migrate`. Then run `usage-etl migrate` again.",
   });
 }

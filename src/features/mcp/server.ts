@@ -132,8 +132,8 @@ async function inTurn<T>(work: () => Promise<T>): Promise<T> {
   if (turns.size >= MOST_WAITING) {
     throw new EtlError({
       code: "mcp_busy",
-      message: `${MOST_WAITING} requests wait already.`,
-      next: "Send fewer at once.",
+      message: `${MOST_WAITING} requests are already waiting.`,
+      next: "Send fewer requests at once.",
     });
   }
   // The signal ends the wait only: a turn ends with its statements, since they hold a connection.

@@ -272,10 +272,10 @@ function sourceNamed(sources: readonly UsageSource[], name: string | null | unde
   if (name != null) throw unknownName({ code: "source_unknown", what: "stored source", name, known });
   throw new UsageError({
     code: "source_unnamed",
-    message: `There are ${sources.length} sources.`,
+    message: `${sources.length} sources are stored, and the request names none.`,
     next:
       sources.length === 0
         ? "`usage-etl sync --inline` loads the first one."
-        : `Name one: ${known.join(", ")}.`,
+        : `Name one source: ${known.join(", ")}.`,
   });
 }

@@ -102,7 +102,7 @@ function fileOf({ ownersFile }: Config): string {
   throw new UsageError({
     code: "owner_file_unset",
     message: "No owner file is given.",
-    next: "Name one, or set USAGE_OWNERS_FILE. docs/owners.md shows how it is written.",
+    next: "Name a file, or set USAGE_OWNERS_FILE. docs/owners.md shows how to write one.",
   });
 }
 
@@ -135,7 +135,7 @@ function describeOutcome(
       `These budgets count nothing now, since nothing is known that they are about, or nothing has a price in their currency: ${linesShown(idleBudgets)}.`,
     routesOfNobody.map(
       ({ line, route, owners }) =>
-        `Line ${line}: route ${route} takes what is of ${owners.join(" and ")}, to whom no rule gives anything now.`,
+        `Line ${line}: route ${route} is for ${owners.join(" and ")}, but no rule of the owner file in force assigns usage to such an owner.`,
     ),
     routes,
     namesForIds.map(
@@ -197,8 +197,8 @@ async function exportFile(
   if (applied === undefined) {
     throw new UsageError({
       code: "owners_not_applied",
-      message: "No owner file was applied yet, so nothing has an owner.",
-      next: "`usage-etl owners suggest` lists what has usage. `usage-etl owners apply FILE` applies a file.",
+      message: "No owner file has been applied yet, so no usage has an owner.",
+      next: "Run `usage-etl owners suggest` to list what has usage, and `usage-etl owners apply FILE` to apply a file.",
     });
   }
   if (output.json) return output.data(applied, () => "");

@@ -159,8 +159,8 @@ async function sendTraffic(
     if (status !== "rolled_back") return;
     throw new EtlError({
       code: "probe_run_deleted",
-      message: `Run ${runId} of the probe was deleted by somebody else.`,
-      next: "Give the probe a deployment that nobody else calls, and run it again.",
+      message: `Run ${runId} of the probe was deleted by another client.`,
+      next: "Choose a deployment that no other client calls, and run the probe again.",
     });
   };
   for (const text of ["first plain run", "second plain run"]) {
@@ -241,7 +241,7 @@ async function readUsage(
   if (rest.length === 0) return { readings, projectId, home };
   throw new UsageError({
     code: "probe_project_ambiguous",
-    message: `${homes.size} projects are called ${JSON.stringify(project)}: ${[...homes.keys()].join(", ")}.`,
-    next: "Give --project the id of the project that belongs to the deployment.",
+    message: `${homes.size} projects have the name ${JSON.stringify(project)}: ${[...homes.keys()].join(", ")}.`,
+    next: "Set --project to the id of the project that the deployment traces into.",
   });
 }

@@ -61,7 +61,7 @@ async function probeSource(
     throw new UsageError({
       code: "probe_unconfirmed",
       message: `The probe would send ${PROBE_TRACES} billed traces through ${deploymentUrl} into project ${options.project}.`,
-      next: "Add --yes to send them. Nothing was sent.",
+      next: "Nothing was sent. Add --yes to send the traces.",
     });
   }
   // The platform shows the end of a key.

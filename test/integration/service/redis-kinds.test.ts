@@ -97,7 +97,7 @@ test("a server that is no cluster is named so, by the service and by doctor", as
   const refused = checkRedis(readRedis(environment) as RedisServer);
   await expect(refused).rejects.toMatchObject({
     code: "redis_not_cluster",
-    message: expect.stringContaining("is no cluster"),
+    message: expect.stringContaining("is not a cluster"),
     next: expect.stringContaining("begin it with redis://"),
   });
   const doctor = await usageEtl(["doctor", "--json"], environment);
@@ -155,7 +155,7 @@ async function namesWrongSettings({ environment, otherCa }: RedisKind, kind: str
   if (kind === "cluster") {
     const [, ...nodes] = (environment.REDIS_URL ?? "").replace("rediss://", "").split(",");
     const found = await Promise.all(nodes.map((node) => problemWith({ REDIS_URL: `rediss://${node}` })));
-    const isCluster = ["redis_is_cluster", expect.stringMatching(/node of a cluster.*redis\+cluster:/)];
+    const isCluster = ["redis_is_cluster", expect.stringMatching(/node of a Redis cluster.*redis\+cluster:/)];
     // The node that holds the keys of the prefix responds as a single server does.
     expect(found.filter(([code]) => code !== "none")).toEqual([isCluster, isCluster]);
     // One address is enough where it is named as a cluster's.

@@ -115,7 +115,7 @@ test("doctor and status show a healthy service, one without workers, and which o
   });
   expect([text.code, widest(text.stdout) <= 80]).toEqual([2, true]);
   expect(text.stdout).toMatch(/^fail {2}redis_eviction +Redis evicts keys/m);
-  expect(text.stdout).toMatch(/^fail {2}workspaces +The listing lacks 1 of 3/m);
+  expect(text.stdout).toMatch(/^fail {2}workspaces +The platform does not list 1 of 3/m);
   expect(text.stdout).toContain(ghost);
   expect(text.stdout).toMatch(/\d+ passed, .*3 failed\.\n$/);
   // It only looks: the typo left nothing behind.

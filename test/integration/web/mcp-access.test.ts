@@ -14,11 +14,11 @@ test("of several sources one has to be named, and before the first sync there is
     ["bill", bill],
     ["why_changed", { from_day: "2026-03-01", to_day: "2026-04-01" }],
   ] as const)
-    expect(await refusal(client, tool, args)).toContain("Name one: default, other. [source_unnamed]");
+    expect(await refusal(client, tool, args)).toContain("Name one source: default, other. [source_unnamed]");
   expect(await response(client, "bill", { ...bill, source: "other" })).toMatchObject({ source: "other" });
   expect(await refusal(client, "bill", { ...bill, source: "othr" })).toContain("Did you mean other?");
   await store.transaction(({ client: owner }) => owner.query("TRUNCATE usage.source CASCADE"));
-  expect(await refusal(client, "bill", bill)).toContain("There are 0 sources.");
+  expect(await refusal(client, "bill", bill)).toContain("0 sources are stored");
   expect((await response(client, "status")).sources).toEqual([]);
 });
 

@@ -8,7 +8,7 @@ export interface DayAmount {
 
 /** Shown to users. */
 export const FORECAST_METHOD =
-  "Each day to come counts as its weekday did in the last four weeks of final days, at the level of the last two weeks.";
+  "Each coming day is the average of its weekday over the last four final weeks, scaled to the total of the last two weeks.";
 
 const WEEK = 7;
 const SHAPE_DAYS = 4 * WEEK;

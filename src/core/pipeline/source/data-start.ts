@@ -11,8 +11,8 @@ export function dataStartProblem(
   if (configured <= stored) return undefined;
   return {
     code: "data_start_later",
-    message: `Source ${slug} is configured to start on ${configured}, but its data start is ${stored}, which applies.`,
-    next: `Run \`usage-etl data-start ${configured} --source ${slug}\` to move it, or set USAGE_DATA_START=${stored}.`,
+    message: `Source ${slug} is configured to start on ${configured}, but its stored data start, ${stored}, applies.`,
+    next: `Run \`usage-etl data-start ${configured} --source ${slug}\` to move the data start, or set USAGE_DATA_START=${stored}.`,
   };
 }
 

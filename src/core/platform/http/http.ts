@@ -272,8 +272,8 @@ function validKey(key: string): string {
   if (/^[\x21-\x7e]+$/.test(key)) return key;
   throw new UsageError({
     code: "key_invalid",
-    message: "The API key is empty, or has spaces, line ends or characters beyond ASCII.",
-    next: "Set USAGE_API_KEY (or the file of USAGE_API_KEY_FILE) to the key alone.",
+    message: "The API key is empty, or contains a space, a line end or a character that is not ASCII.",
+    next: "Set USAGE_API_KEY, or the file that USAGE_API_KEY_FILE names, to the key alone.",
   });
 }
 

@@ -40,6 +40,6 @@ export async function refuseReader(db: Database): Promise<void> {
   throw new UsageError({
     code: "login_of_reader",
     message: `The login ${await readerOf(db)} may not read the tables of usage-etl.`,
-    next: "Set DATABASE_URL to the login that runs `usage-etl migrate`. A reader's login runs `export` only.",
+    next: "Set DATABASE_URL to the login that runs `usage-etl migrate`. A reader's login can only run `export`.",
   });
 }

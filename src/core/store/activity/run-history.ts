@@ -147,7 +147,7 @@ export async function runOf(db: Database, runId: number): Promise<Run> {
   if (run !== undefined) return run;
   throw new UsageError({
     code: "run_unknown",
-    message: `There is no run ${runId}.`,
+    message: `Run ${runId} does not exist.`,
     next: "Run `usage-etl runs list` to see all runs.",
   });
 }

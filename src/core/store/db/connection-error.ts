@@ -29,7 +29,7 @@ export function connectionError(cause: unknown, of: Server): EtlError {
     return new UsageError({
       code: "postgres_refused",
       message: `${nameOf(of)} refuses the connection: ${reasonOf(cause)}.`,
-      next: `Check user, password and database in ${of.variable}.`,
+      next: `Check the user, password and database in ${of.variable}.`,
       cause,
     });
   }

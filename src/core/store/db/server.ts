@@ -34,13 +34,13 @@ export function unsuitable({ address, variable }: Store, facts: ServerFacts): Us
     return new UsageError({
       code: "postgres_too_old",
       message: `Postgres at ${at} has version ${version}.`,
-      next: "Use Postgres 15 or later.",
+      next: "Upgrade to Postgres 15 or later.",
     });
   if (encoding === "UTF8") return undefined;
   return new UsageError({
     code: "postgres_encoding",
-    message: `The database at ${at} has the encoding ${encoding}, which cannot hold all names of the platform. An encoding is fixed for good.`,
-    next: `Run: CREATE DATABASE ${newDatabase} OWNER ${user} ENCODING 'UTF8' LOCALE 'C' TEMPLATE template0; and name it in ${variable}. pg_dump and pg_restore move what is stored.`,
+    message: `The database at ${at} has the encoding ${encoding}, which cannot store all names of the platform. The encoding of a database cannot be changed.`,
+    next: `Run: CREATE DATABASE ${newDatabase} OWNER ${user} ENCODING 'UTF8' LOCALE 'C' TEMPLATE template0; then set ${variable} to that database. Use pg_dump and pg_restore to move stored data.`,
   });
 }
 

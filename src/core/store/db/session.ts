@@ -96,7 +96,7 @@ export function takeCheck(session: Session, { differs, role }: Found): void {
   if (role === "origin" || role === "local") return;
   throw new UsageError({
     code: "postgres_setting",
-    message: `Postgres's session_replication_role is ${role}, so no trigger runs and stored days would be wrong.`,
+    message: `Postgres's session_replication_role is ${role}, so no trigger runs and stored days would become wrong.`,
     next: "Let a superuser run ALTER ROLE or ALTER DATABASE ... RESET session_replication_role, and try again.",
   });
 }

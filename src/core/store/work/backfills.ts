@@ -142,7 +142,7 @@ export async function backfillOf(db: Database, backfillId: number): Promise<Back
   if (backfill !== undefined) return backfill;
   throw new UsageError({
     code: "backfill_unknown",
-    message: `There is no backfill ${backfillId}.`,
+    message: `Backfill ${backfillId} does not exist.`,
     next: "Run `usage-etl backfill list` to see all backfills.",
   });
 }
@@ -210,7 +210,7 @@ export async function steerBackfill(
       throw new UsageError({
         code: "backfill_finished",
         message: `Backfill ${backfillId} is ${row.state} and cannot be ${PAST[action]}.`,
-        next: "Start another backfill. It fetches only what is missing.",
+        next: "Start another backfill. A new backfill fetches only missing days.",
       });
     }
     const tasks = await STEER[action](db, backfillId);
