@@ -30,9 +30,9 @@ export interface ListedDifference {
   readonly kind: DifferenceKind;
   readonly state: DifferenceState;
   readonly storedAmount: number | null;
-  /** Number of the export or total; of a restatement, the old number. Null: no number. */
+  /** Number of the export or total. For a restatement: the old number. Null: no number. */
   readonly otherAmount: number | null;
-  /** A different name or end of a bucket. */
+  /** A different name, or a different end of a bucket. */
   readonly exportSays: string | null;
   readonly cursor: DifferenceCursor;
 }
@@ -44,7 +44,7 @@ export interface WantedDifferences {
   readonly says?: Sayer | undefined;
   /** Leaves out ended differences. Restatements are always listed. */
   readonly onlyLeft: boolean;
-  /** ISO days of the figures, half-open. */
+  /** UTC days of the figures (ISO), end exclusive. */
   readonly from?: string | undefined;
   readonly to?: string | undefined;
   readonly meter?: Meter | undefined;
@@ -91,7 +91,7 @@ export async function listDifferences(db: Database, wanted: WantedDifferences): 
   }));
 }
 
-/** `nth` keeps the order of rows of one sayer, the newest first. */
+/** `nth`: position of a row among the rows of one source, the newest first. */
 const PARTS: Readonly<Record<Sayer, (wanted: WantedDifferences) => RawBuilder<unknown>>> = {
   export: (wanted) => differencesBy("export", sql`d.compared_with = 'export'`, wanted),
   total: (wanted) => differencesBy("total", sql`d.compared_with <> 'export'`, wanted),
@@ -155,7 +155,7 @@ function during(
     and ${to === undefined ? sql`true` : sql`${starts} < ${to}::date::timestamp at time zone 'UTC'`}`;
 }
 
-/** Among rows of one instant, the sayers follow in their order. */
+/** Rows of one instant are ordered as in `SAYERS`. */
 function after(
   { before }: WantedDifferences,
   says: Sayer,

@@ -186,7 +186,7 @@ function entryOf(moment: Moment, run: Run | undefined, masked: boolean): Entry {
 
 function ofRun(run: Run, masked: boolean): Entry {
   const { outcome, reason, code, seconds, requests, runId } = run;
-  // The time of a paused run goes on and does not measure its work.
+  // The clock of a paused run goes on, so the time says nothing about its work.
   const took =
     outcome === "paused"
       ? ""
@@ -206,7 +206,7 @@ function runLink({ kind, source, backfillId }: Run): string | undefined {
   return kind === "files" ? undefined : address("/coverage", { source });
 }
 
-/** An order names its range as commands do. Here its last day is included, as on the other pages. */
+/** The audit record has a range with an exclusive end. Here the last day is included, as on other pages. */
 function withLastDay(detail: string): string {
   return detail.replace(
     /(\d{4}-\d\d-\d\d\S*) to (\d{4}-\d\d-\d\d\S*)(?= by )/,

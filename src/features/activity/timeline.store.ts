@@ -6,7 +6,7 @@ import { CLOSE_ACTION, CLOSE_NAME, CLOSED_BY } from "../../core/store/months/clo
 import { restatementCounts } from "../../core/store/proof/restatement-counts.ts";
 import { RUN_KINDS, type RunKind } from "../../core/store/work/runs.ts";
 
-/** In the order of entries of one instant. */
+/** Entries of one instant have this order. */
 export const TIMELINE_KINDS = [
   ...RUN_KINDS,
   "restatements",
@@ -22,9 +22,9 @@ type TimelineCursor = readonly [at: string, kind: TimelineKind, id: number];
 
 interface Placed<Kind extends TimelineKind, Details> {
   readonly kind: Kind;
-  /** ISO instant with microseconds, UTC; of grouped entries, the beginning of the hour or day. */
+  /** ISO instant with microseconds, UTC. For grouped entries: start of the hour or day. */
   readonly at: string;
-  /** Number of the run, close, action or change; of grouped entries, that of the source; of prices: 0. */
+  /** Number of the run, close, action or change. For grouped entries: number of the source. For prices: 0. */
   readonly id: number;
   readonly source: string | null;
   readonly details: Details;
@@ -35,7 +35,7 @@ type Person = Row<"usage.operator_action", "actor" | "via">;
 export type Moment =
   | Placed<RunKind, null>
   | Placed<"restatements", { readonly counts: readonly RestatementCount[] }>
-  /** Changes of provisional days by workspace, found on that day. */
+  /** Changes of provisional figures by workspace that loads of that day found. */
   | Placed<"late_changes", { readonly changes: number; readonly tracesMoved: number }>
   | Placed<"close", { readonly month: string; readonly accepted: number; readonly by: Person | null }>
   | Placed<"prices", { readonly prices: number; readonly skus: readonly string[] }>
@@ -49,10 +49,10 @@ interface Wanted {
   readonly most: number;
 }
 
-/** After every entry, and a year that a `timestamptz` can hold. */
+/** Later than every entry, but within the years of `timestamptz`. */
 const NEWEST: TimelineCursor = ["9999-01-01T00:00:00.000000Z", "configuration", 0];
 
-/** The newest entries of each kind come from an index or a small table. */
+/** Reads the newest entries of each kind from an index or a small table. */
 export async function listMoments(db: Database, wanted: Wanted): Promise<Moment[]> {
   const { kinds, most } = wanted;
   const runKinds = RUN_KINDS.filter((kind) => kinds.includes(kind));
@@ -72,7 +72,7 @@ export async function listMoments(db: Database, wanted: Wanted): Promise<Moment[
   `;
 }
 
-/** An index can use the first comparison alone. */
+/** Only the first comparison can use an index. */
 function after(
   { before = NEWEST }: Wanted,
   kind: RawBuilder<unknown>,
@@ -117,7 +117,7 @@ const PARTS = {
       select date_trunc('hour', t.restated_at, 'UTC') from usage.restatement t
       where t.restated_at < ${before} and ${ofThese} order by t.restated_at desc limit 1
     )`;
-    // Steps back from hour to hour by the index: a query over all would grow with history.
+    // Steps from hour to hour by the index. A query over all restatements would slow down as they grow.
     return sql`
       with recursive hour as (
         select ${newest(sql`date_trunc('hour', ${cursorAt}::timestamptz, 'UTC') + interval '1 hour'`)} as at
@@ -165,7 +165,7 @@ const PARTS = {
     ) p
     where ${after(wanted, sql`'prices'`, sql`p.at`, sql`0`)}
     order by p.at desc`,
-  // A close has an entry of its own.
+  // The action of a close is left out, because a close has its own entry.
   action: (wanted: Wanted) => sql`
     select 'action', a.at, a.action_id, s.slug, json_build_object(
              'action', a.action, 'detail', a.detail, 'actor', a.actor, 'via', a.via, 'outcome', a.outcome)
