@@ -20,8 +20,8 @@ interface ForgetHow {
 }
 
 /**
- * Removes a workspace and everything that depends on it, in one transaction. It locks the scopes, so it waits for running
- * loads; later loads find their scopes gone and are discarded. New scopes wait for the lock of the workspace, and fail. Errors:
+ * Removes a workspace and everything that depends on it, in one transaction. The locks of its scopes wait for running loads.
+ * Later loads find no scopes and are discarded. An insert of a new scope waits for the workspace's lock and then fails. Errors:
  * `month_closed`, `records_kept`; then nothing has changed.
  */
 export async function forgetWorkspace(
@@ -34,7 +34,7 @@ export async function forgetWorkspace(
     const { entityId } = await entities.select("entity_id as entityId").executeTakeFirstOrThrow();
     const ofWorkspace = sql`workspace_id = ${entityId}`;
     await lockScopesWhere(db, ofWorkspace);
-    // After the scopes: other transactions lock in this order too.
+    // Scopes are locked first, as in other transactions, to prevent a deadlock.
     await lockSource(db, sourceId);
     await sql`select from usage.workspace where entity_id = ${entityId} for update`.execute(db);
     const scopeIds = await lockScopesWhere(db, ofWorkspace);
@@ -86,8 +86,8 @@ const OF_SOURCE = [
 ];
 
 /**
- * Removes a source and everything that depends on it, in one transaction. The lock of its row makes inserts for it wait, and
- * then fail. Errors: `source_in_use`, `month_closed`, `records_kept`; then nothing has changed.
+ * Removes a source and everything that depends on it, in one transaction. Inserts for the source wait for the lock of its row
+ * and then fail. Errors: `source_in_use`, `month_closed`, `records_kept`; then nothing has changed.
  */
 export async function forgetSource(
   store: Store,
@@ -106,7 +106,7 @@ export async function forgetSource(
     if (how.dryRun) return { forgotten: false, held };
     await refuseInUse(db, { sourceId, slug });
     refuseRecords(`Source ${slug}`, held, how);
-    // This row outlives the source.
+    // Without a source id, this row stays when the source is deleted.
     await recordAction(db, how.by, {
       sourceId: null,
       action: "source.forget",
@@ -158,7 +158,7 @@ function refuseRecords(what: string, held: Holdings, { withRecords }: ForgetHow)
   });
 }
 
-/** A request without an end is running, or its process died. A response takes less than ten minutes. */
+/** A response takes less than ten minutes. So the process of an older request without an end has died. */
 async function refuseInUse(
   db: Database,
   { sourceId, slug }: { sourceId: number; slug: string },
@@ -213,8 +213,8 @@ async function forgetScopes(
 }
 
 /**
- * Fetch tasks of a sync are planned again without these scopes. Those of a backfill lose them: queued tasks wait anew, so a
- * worker that still runs one cannot end it.
+ * Removes scopes from fetch tasks. Tasks of a sync are deleted and planned again. Tasks of a backfill lose the scopes; queued
+ * ones wait again, so a worker that still runs one cannot end it.
  */
 async function forgetTasks(
   db: Database,
@@ -239,7 +239,7 @@ async function forgetTasks(
   `.execute(db);
 }
 
-/** A project, user or key that a load is about to name stays: it does no harm. */
+/** A project, user or key that a load is about to use stays, which does no harm. */
 async function forgetUnused(db: Database, entityIds: readonly number[]): Promise<void> {
   const unused = await queryValues<Row<"usage.entity">["entityId"]>(db)`
     select e.entity_id from usage.entity e

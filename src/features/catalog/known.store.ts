@@ -2,7 +2,10 @@ import { isConfigured, isNeverRead } from "../../core/store/access/workspaces.ts
 import { iso } from "../../core/store/db/expressions.ts";
 import { type Database, query, type Row } from "../../core/store/db/query.ts";
 
-/** The first that applies. `never_shown`: no listing and no response ever named it. `never_read`: no response did. */
+/**
+ * The first state that applies. `never_shown`: no listing and no response ever had the workspace. `never_read`: no response had
+ * it.
+ */
 export type WorkspaceState =
   | "never_shown"
   | "deleted"
@@ -18,7 +21,7 @@ export interface KnownWorkspace extends Row<"usage.source", "sourceId"> {
   readonly workspaceId: string;
   readonly name: string | null;
   readonly state: WorkspaceState;
-  /** Traces by workspace and day; null where nothing is loaded. */
+  /** Traces, summed over days. Null: nothing is loaded. */
   readonly traces: number | null;
   readonly lastProvenAt: string | null;
 }

@@ -16,8 +16,8 @@ import { endDifferences } from "../../core/store/proof/write-differences.ts";
 import { type Actor, recordAction } from "../../core/store/work/operator-actions.ts";
 
 /**
- * Moves the data start later. Removes or closes zeros, coverage, failures, fetch tasks and differences before it. `by`: who
- * gives the order, which is recorded. Errors, without any change: `data_start_hides_usage`, `data_start_closed`,
+ * Moves the data start to a later day. Removes or closes earlier zeros, coverage, failures, fetch tasks and differences. `by`:
+ * the person for the audit record. Errors, without any change: `data_start_hides_usage`, `data_start_closed`,
  * `data_start_backfill`.
  */
 export async function moveDataStart(
@@ -34,7 +34,7 @@ export async function moveDataStart(
       db,
       scopes.map((scope) => scope.scope_id),
     );
-    // After the scopes and before failures: other transactions lock in this order too.
+    // The source is locked after scopes and before failures, as in other transactions, to prevent a deadlock.
     await lockSource(db, sourceId);
     await refuseUnfinished(db, { sourceId, to });
     const parts = STRIDES.map((stride) => ({

@@ -128,7 +128,7 @@ async function forget(
   );
 }
 
-/** The next contact would make the workspace known again. */
+/** The next sync would add the workspace again. */
 function refuseIfLoaded(
   { config }: Session,
   { source, workspaceId, state }: KnownWorkspace,
