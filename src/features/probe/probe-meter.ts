@@ -24,7 +24,7 @@ export interface ProbeRequest {
   readonly user: string;
   readonly key: string;
   readonly within: number;
-  /** How long all figures must stay right, in ms. */
+  /** Time for which all figures must stay right, in ms. */
   readonly settleFor: number;
   readonly onTrace?: (sent: number) => void;
   /** Called after each reading; `next` is the pause until the next one, in ms. */
@@ -36,23 +36,26 @@ export interface ProbeResult extends Omit<ProbeComparison, "progress"> {
   readonly code?: string;
   readonly message?: string;
   readonly expected: number;
-  /** From the last trace sent to the response that held all of them, in ms; null where none did. */
+  /** Time from the last trace sent to the response with all traces, in ms. Null: no response had all. */
   readonly delayMs: number | null;
 }
 
 type Verdict = Pick<ProbeResult, "state" | "code" | "message">;
 
-/** Pauses between two readings: they double from the first to the longest. */
+/** The pause between two readings doubles from the first to the longest. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 60_000;
-/** A second bill may come as late as the first. So the figures must stay for as long again as billing took, up to this. */
+/**
+ * A trace may be billed twice, the second time as late as the first. So the figures must stay right for as long as billing
+ * took, up to this limit.
+ */
 const LONGEST_HOLD_MS = 300_000;
 const WORK_MS = 900_000;
 
 /**
- * Sends a small known amount of traffic, waits until it is billed, and compares the rise of usage with it. Nothing is stored: a
- * probe that throws has no verdict, and its traces stay billed. Throws what the deployment's clients and `readUsage` throw
- * (unreachable only after the deadline), and `DeadlineError`.
+ * Sends a small number of traces, waits until they are billed, and compares the rise of usage with that number. Nothing is
+ * stored: a probe that throws has no verdict, and its traces stay billed. Throws the errors of the deployment's clients and of
+ * `readUsage` (unreachable only after the deadline), and `DeadlineError`.
  */
 export async function probeMeter(source: OpenSource, request: ProbeRequest): Promise<ProbeResult> {
   const { clock } = source;
@@ -91,7 +94,7 @@ export async function probeMeter(source: OpenSource, request: ProbeRequest): Pro
       expected,
     });
     const { progress, figures, others } = comparison;
-    // A figure that fell again was not billed: the delay counts to the reading since which it stayed.
+    // If a figure fell again, the traces were not billed. The delay ends with the first reading after which all figures stayed.
     billedAt = progress === "lacking" ? undefined : (billedAt ?? now);
     if (progress === "billed" ? isHeld : now >= deadline) {
       const delayMs = billedAt === undefined ? null : billedAt - sentAt;
@@ -117,7 +120,7 @@ function verdictOf({ figures, others }: ProbeComparison): Verdict {
     return { state: "differs", code: "probe_differs", message: `${differences.join("; ")}${hintOf(wrong)}` };
   }
   if (others.added + others.removed === 0) return { state: "matched" };
-  // Others' traffic in the workspace cannot be told from the probe's, so only the rise of its own project is decided.
+  // Other traffic in the workspace looks like the probe's, so only the rise of the probe's project is decided.
   const message =
     `The project rose by what was sent, but other projects of the workspace rose by ${others.added} and fell by ` +
     `${others.removed} traces meanwhile. Not decided: to which user and API key the probe's traces were billed, and ` +
@@ -136,11 +139,11 @@ export function describeRises(rises: readonly Rise[]): string {
   return rises.map(({ id, traces }) => `${id} ${traces > 0 ? "+" : ""}${traces}`).join(", ");
 }
 
-/** Makes the stand-in's assistant take long, so that the run is under way when it is rolled back. Other assistants ignore it. */
+/** Makes the stand-in's assistant slow, so that the run is still active when it is rolled back. Other assistants ignore it. */
 const SLOW = "delay=60000";
 const RUN_WITHIN_MS = 120_000;
 type Traffic = Pick<ProbeRequest, "deployment" | "assistant" | "onTrace">;
-/** Two plain runs, two of a rollback, two of A2A. */
+/** Two plain runs, two runs of a rollback and two A2A messages. */
 export const PROBE_TRACES = 6;
 
 /** `mark` is in every text. Nothing is sent twice. Returns the number of traces. */
@@ -154,7 +157,7 @@ async function sendTraffic(
     onTrace(++sent);
     return threads.createRun({ threadId, assistantId, text: `${mark}: ${text}`, strategy }, { signal });
   };
-  // A run that was deleted may not have begun, so nobody knows whether its trace must be billed.
+  // A deleted run may not have begun, so nobody knows whether its trace must be billed.
   const refuseDeleted = ({ status, runId }: { status: string; runId: string }) => {
     if (status !== "rolled_back") return;
     throw new EtlError({
@@ -191,10 +194,9 @@ interface UsageReading {
 }
 
 /**
- * Reads the usage since a UTC midnight, in epoch ms, and stores none of it. `before`: the reading
- * before the traffic. Projects come first before, and last after (see `compareProbe`); those of other
- * workspaces than the known one are read only if these changed. Errors: `probe_project_ambiguous`, and those
- * of `ask`.
+ * Reads usage since a UTC midnight, in epoch ms, and stores none. `before`: the reading before the traffic. Projects are read
+ * first before the traffic and last after it (see `compareProbe`). Projects of other workspaces are read only if their usage
+ * changed. Errors: `probe_project_ambiguous`, and those of a request.
  */
 async function readUsage(
   source: OpenSource,
@@ -208,7 +210,7 @@ async function readUsage(
     const usage = { meter: "traces", groupBy } as const;
     const members = ids.map((workspaceId) => ({ workspaceId }));
     for (const batch of batchesOf(usage, members)) {
-      // The window ends when the attempt is sent: after a wait over midnight it would miss usage.
+      // The end is set when the request is sent. Set earlier, it would miss usage after a wait over midnight.
       const response = await sendRequest(source, async () => {
         const now = await storeNow(source.store.db);
         const end = source.capabilities.has("no_future_end") ? now : ceilToGrid(now, DAY_MS);

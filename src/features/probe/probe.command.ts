@@ -64,7 +64,7 @@ async function probeSource(
       next: "Nothing was sent. Add --yes to send the traces.",
     });
   }
-  // The platform shows the end of a key.
+  // The platform shows the last characters of a key.
   const key = options.shortKey ?? `...${apiKey.reveal().slice(-4)}`;
   return output.progress({ label: "billed", unit: "traces" }, (update) => {
     const onTrace = (sent: number) => output.note(`Trace ${sent} is sent.`);
@@ -81,7 +81,7 @@ const EXIT_OF = { matched: EXIT.done, differs: EXIT.mismatch, inconclusive: EXIT
 function describeProbe({ state, expected, figures, delayMs, code, message }: ProbeResult): string {
   const delay = delayMs === null ? "" : `; all billed ${describeDuration(delayMs)} after the last one`;
   const { expectedId = null, rises = [] } = figures.find(({ groupBy }) => groupBy === "workspace") ?? {};
-  // All workspaces are compared while the right one is unknown.
+  // While the right workspace is unknown, all workspaces are compared.
   const elsewhere = expectedId === null ? [] : rises.filter(({ id }) => id !== expectedId);
   return linesOf(
     `Probe: ${state}, ${expected} traces sent${delay}`,

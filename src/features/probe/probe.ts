@@ -1,6 +1,6 @@
 import type { GroupBy } from "../../core/domain/usage/record.ts";
 
-/** Traces of one workspace over one window, by dimension; by id where the dimension has several. */
+/** Traces of one workspace in one window. In each other dimension, traces by id. */
 export interface WorkspaceReading extends Record<"project" | "user" | "api_key", Record<string, number>> {
   workspace: number;
 }
@@ -13,11 +13,11 @@ export interface Rise {
 
 export interface ProbeFigure {
   readonly groupBy: GroupBy;
-  /** The id that must rise. Null if it is unknown. */
+  /** The id whose usage must rise. Null: unknown. */
   readonly expectedId: string | null;
-  /** Rise of the figure: of the probe's own project, and in the other dimensions of the workspace. */
+  /** Rise of usage: in the project dimension that of the probe's project, otherwise that of the workspace. */
   readonly billed: number;
-  /** Traces too many or (negative) too few, in all or for the expected id, whatever the other traffic was. */
+  /** Traces too many or (negative) too few, in total or for the expected id, whatever the other traffic was. */
   readonly difference: number;
   /** Ids whose figure changed, the largest change first; at most ten. */
   readonly rises: readonly Rise[];
@@ -25,26 +25,23 @@ export interface ProbeFigure {
 
 export interface ProbeComparison {
   /**
-   * `lacking`: some of the traces are not billed yet. `unexplained`: all are, and more in a dimension, which may be others'
-   * traces once their projects show them. `billed`: all are, to whomever, or the project has too many.
+   * `lacking`: some traces are not billed yet. `unexplained`: all are billed, and a dimension has more, which may belong to
+   * other projects that do not show them yet. `billed`: all are billed, to any id, or the project has too many.
    */
   readonly progress: "lacking" | "unexplained" | "billed";
   readonly figures: readonly ProbeFigure[];
-  /** Rise and fall of the workspace's other projects. Up to this amount of every figure but the project's may be theirs. */
+  /** Rise and fall of the workspace's other projects. In other dimensions, that many traces may belong to them. */
   readonly others: { readonly added: number; readonly removed: number };
 }
 
 /**
  * Compares the traces that were sent with those that were billed, in one workspace (`home`) or, until it is known, in all
- * together. `user` and `key` must be billed: an id, `(none)`, or `...` and the end of a short key.
- *
- * The project is the probe's own, so it must rise by the number sent. The other dimensions mix in the traffic of others,
- * which is at most the rise of their projects. So the dimension, and its expected id, must rise by the number sent less
- * the loss of other projects, to the number sent plus their gain; other ids may rise by that gain. Without other traffic
- * that is one number, and every id is decided. Another workspace may rise by as much as its own projects.
- *
- * This is sound only if projects were read first before the traffic, and last after it: the rise of other projects then
- * spans at least the time between the readings of the other dimensions.
+ * together. `user` and `key` must be billed: an id, `(none)`, or `...` and the end of a short key. The project is the probe's
+ * own, so it must rise by the number sent. Other dimensions include other traffic, which is at most the rise of other projects.
+ * So the dimension and its expected id must rise by the number sent, less the loss of other projects at least and plus their
+ * gain at most. Other ids may rise by that gain, and another workspace by the rise of its own projects. Without other traffic,
+ * every id is decided. This is valid only if projects were read first before the traffic and last after it: their readings then
+ * enclose those of other dimensions.
  */
 export function compareProbe(probe: {
   readonly before: ProbeReadings;
@@ -72,7 +69,7 @@ export function compareProbe(probe: {
     risesOf("project", workspaceIds).filter(({ id }) => id !== projectId);
   const added = gainOf(othersOf());
   const removed = added - sum(othersOf());
-  /** How far a rise lies outside of the possible range. */
+  /** Number of traces by which a rise is outside of the possible range. */
   const outside = (rise: number) =>
     Math.min(0, rise - (expected - removed)) || Math.max(0, rise - (expected + added));
 
@@ -113,7 +110,7 @@ export function compareProbe(probe: {
   return { progress: progressOf(), figures, others: { added, removed } };
 }
 
-/** A UUID may be given in capitals. */
+/** A UUID may be written in capitals. */
 function isWanted(id: string, wanted: string): boolean {
   if (wanted.startsWith("...")) return id.endsWith(wanted.slice(3));
   return id === wanted || id === wanted.toLowerCase();
