@@ -5,7 +5,7 @@ import { proxyRefusal } from "../../core/base/proxy.ts";
 const LIMITS = { connections: 50, connectMs: 10_000 };
 const RESPONSE_WITHIN_MS = 120_000;
 
-/** A request of the AWS client. */
+/** The part of the AWS client's request that is used here. */
 interface BucketRequest {
   readonly protocol: string;
   readonly hostname: string;
@@ -17,7 +17,7 @@ interface BucketRequest {
   readonly body?: Buffer;
 }
 
-/** Sends the requests of the AWS client, whose own sender knows no proxy. */
+/** Sends the requests of the AWS client, because its own handler does not support a proxy. */
 export function bucketHttp(): NonNullable<S3ClientConfig["requestHandler"]> {
   const opened = new Map<string, Connections>();
   const connectionsOf = (origin: string): Connections => {
@@ -52,7 +52,7 @@ export function bucketHttp(): NonNullable<S3ClientConfig["requestHandler"]> {
         const refusal = proxy === undefined ? undefined : proxyRefusal(cause);
         const why = refusal === undefined ? (cause as Error).message : `it refuses with ${refusal}`;
         const through = proxy === undefined ? "" : `through the proxy ${proxy.shown}: `;
-        // The client retries only errors with this mark.
+        // The AWS client retries only errors with this property.
         throw Object.assign(new Error(through + why, { cause }), { $retryable: {} });
       }
     },
@@ -65,7 +65,7 @@ export function bucketHttp(): NonNullable<S3ClientConfig["requestHandler"]> {
   };
 }
 
-/** Signatures need exactly this encoding. */
+/** The signature is valid only with exactly this encoding. */
 function pathOf({ path, query = {} }: BucketRequest): string {
   const encoded = (text: string) =>
     encodeURIComponent(text).replace(

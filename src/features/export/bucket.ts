@@ -11,9 +11,9 @@ import { isCut } from "../../core/base/url.ts";
 import { bucketHttp } from "./bucket-http.ts";
 
 const ATTEMPTS = 5;
-/** Limit of a request with all its attempts: a limit between two pieces would hold it for as long as some come. */
+/** Limit of a request with all its attempts. A limit between two pieces would never end a slow response. */
 const WHOLE_WITHIN_MS = 600_000;
-/** An upload may take a second longer for this many bytes. */
+/** The limit of an upload grows by a second for this number of bytes. */
 const BYTES_A_SECOND = 4096;
 
 interface Bucket {
@@ -51,7 +51,7 @@ export function openBucket(
     address,
     endpoint,
     async create(name: string) {
-      // A request needs its length, and a file is one day of one view.
+      // The whole file is kept, because an upload needs its length. A file is one day of one view.
       const chunks: Uint8Array[] = [];
       return {
         write: async (chunk: Uint8Array) => void chunks.push(chunk),
@@ -105,7 +105,7 @@ function configurationOf(bucket: string): { configuration: S3ClientConfig; endpo
   const { AWS_ENDPOINT_URL_S3: own, AWS_ENDPOINT_URL: all, AWS_REGION, AWS_DEFAULT_REGION } = process.env;
   const given = own || all || "";
   const isElsewhere = given !== "";
-  // The client would show what it takes for the host.
+  // The client's error would show a part of the secret as the host.
   if (isCut(given) || given.includes("@"))
     throw endpointRefused(own ? "AWS_ENDPOINT_URL_S3" : "AWS_ENDPOINT_URL");
   const region = AWS_REGION ?? AWS_DEFAULT_REGION ?? (isElsewhere ? "us-east-1" : undefined);
@@ -131,7 +131,7 @@ function namedError(
   cause: Error & { $metadata?: { httpStatusCode?: number }; $fault?: string },
 ): EtlError {
   const status = cause.$metadata?.httpStatusCode;
-  // The client's own errors name no secret; a response's text could.
+  // Errors of the client itself contain no secret, but a response's text may.
   const what = cause.name === "Error" ? cause.message : cause.name;
   const isRefused =
     cause.$fault === "client" || (status !== undefined && status < 500) || isSettingMissing(cause);

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { type Database, query } from "../../core/store/db/query.ts";
 
 /**
- * Distinguishes this database from others with the same source: 16 hexadecimal digits. It stays when Postgres restarts, fails
- * over or is restored in place, and changes with a rename, or when a dump or pg_upgrade moves it.
+ * Distinguishes this database from others with the same source: 16 hexadecimal digits. The name stays when Postgres restarts,
+ * fails over or is restored in place. It changes when the database is renamed, or moved by a dump or pg_upgrade.
  */
 export async function nameOfDatabase(db: Database): Promise<string> {
   const rows = await query<{ name: string; since: string; mayRequest: boolean }>(db)`
@@ -12,7 +12,7 @@ export async function nameOfDatabase(db: Database): Promise<string> {
            has_function_privilege('pg_catalog.pg_control_system()', 'execute') as "mayRequest"
   `;
   const { name = "", since = "", mayRequest = false } = rows[0] ?? {};
-  // A managed Postgres may hide its identifier. A copy has the same first source, but that is better than the name alone.
+  // A managed Postgres may hide its identifier. Then the creation of the first source is used, which a copy shares.
   const server = mayRequest ? await systemIdentifier(db) : since;
   return createHash("sha256")
     .update(JSON.stringify([server, name]))
@@ -20,7 +20,7 @@ export async function nameOfDatabase(db: Database): Promise<string> {
     .slice(0, 16);
 }
 
-/** Drawn when the data directory was made, and the same on standbys. */
+/** Postgres draws the identifier when it creates the data directory. Standbys have the same one. */
 async function systemIdentifier(db: Database): Promise<string> {
   const rows = await query<{
     id: string;

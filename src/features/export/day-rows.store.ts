@@ -4,7 +4,7 @@ import { keyOf, type View, type ViewColumn } from "../../core/store/db/views.ts"
 
 export interface Dataset {
   readonly view: View;
-  /** Columns within a file. The path holds source and day. */
+  /** Columns within a file. Source and day are in the path. */
   readonly columns: readonly ViewColumn[];
   readonly day: ViewColumn | undefined;
 }
@@ -12,7 +12,7 @@ export interface Dataset {
 export interface RowsOfDay {
   readonly day: string | null;
   readonly rows: number;
-  /** Two sums of 64-bit hashes of the rows, whatever their order. */
+  /** Two sums of 64-bit hashes of the rows, so their order does not matter. */
   readonly digest: string;
   /** Exact sums by column; null: no row has the amount. */
   readonly sums: Readonly<Record<string, string | null>>;
@@ -22,7 +22,7 @@ export interface RowsOfDay {
 
 interface Part {
   readonly source: string;
-  /** UTC days, half-open. */
+  /** UTC days, end exclusive. */
   readonly range?: { readonly from: string; readonly to: string };
 }
 
@@ -33,8 +33,8 @@ const quote = pg.escapeIdentifier;
 const literal = pg.escapeLiteral;
 
 /**
- * The days that a view may show of a source, half-open, and this transaction's instant as Postgres writes it in UTC. Undefined:
- * unknown source.
+ * Returns the days that a view may show of a source, end exclusive, and this transaction's instant as Postgres writes it in
+ * UTC. Undefined: the source is unknown.
  */
 export async function daysOfSource(
   client: pg.Client,
@@ -56,7 +56,7 @@ export async function daysOfSource(
 
 /**
  * Returns false if another process writes the files of the source. Postgres releases the lock when this transaction ends. From
- * here on no statement takes over an hour.
+ * here on a statement may take an hour at most.
  */
 export async function lockFiles(client: pg.Client, source: string): Promise<boolean> {
   await client.query("set local statement_timeout = '1h'");
@@ -67,7 +67,7 @@ export async function lockFiles(client: pg.Client, source: string): Promise<bool
   return rows[0]?.is === "t";
 }
 
-/** In the order of days, without days that have no rows. */
+/** Returns one entry for each day with rows, sorted by day. */
 export async function rowsByDay(client: pg.Client, dataset: Dataset, part: Part): Promise<RowsOfDay[]> {
   const has = (name: string) => dataset.view.columns.some((column) => column.name === name);
   const sums = AMOUNTS.filter(has).map((name) => `${literal(name)}, sum(${quote(name)})::text`);
@@ -93,7 +93,7 @@ export async function rowsByDay(client: pg.Client, dataset: Dataset, part: Part)
   }));
 }
 
-/** Rows come day after day, in the order of their key, with the day as the last column. */
+/** Passes on the rows sorted by day and key, with the day as the last column. */
 export async function readDays(
   client: pg.Client,
   dataset: Dataset,

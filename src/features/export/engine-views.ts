@@ -13,7 +13,7 @@ interface Shown {
 
 interface EngineView {
   readonly view: View;
-  /** Columns in the order of the database; folder names hold some of them. */
+  /** Columns in the order of the database. Some columns are only in folder names. */
   readonly columns: readonly { readonly name: string; readonly type: string; readonly comment: string }[];
   readonly partitions: readonly string[];
   readonly hasFiles: boolean;
@@ -23,8 +23,8 @@ const quote = pg.escapeIdentifier;
 const literal = pg.escapeLiteral;
 
 /**
- * SQL that shows the files of a place as views with the names, columns and comments of those in Postgres, so that queries run
- * unchanged. Only manifests name the files.
+ * SQL that shows the files of a place as views with the names, columns and comments of Postgres, so that queries run unchanged.
+ * The manifests list the files.
  */
 export function viewsFor(engine: Engine, { address, manifests, views }: Shown): string {
   const shown = views.flatMap((view) => engineView(view, manifests) ?? []);
@@ -84,7 +84,7 @@ function duckDbView(address: string, { view, columns, partitions, hasFiles }: En
       ];
   return [
     `SET VARIABLE ${view.name} = (`,
-    // The newest come first, so a query for the latest rows skips the other files.
+    // The newest files come first, so a query for the latest rows skips the others.
     `  SELECT list(${literal(`${address}/`)} || path ORDER BY usage_date DESC) FROM usage_etl_file WHERE view = ${literal(view.name)});`,
     `CREATE OR REPLACE VIEW ${name} AS`,
     ...body,
@@ -96,8 +96,8 @@ function duckDbView(address: string, { view, columns, partitions, hasFiles }: En
 }
 
 /**
- * ClickHouse would open each file in each query, so it keeps a copy. Views read their files after the list of
- * files is read again, so all show one set.
+ * ClickHouse would open every file for each query, so it keeps a copy. The views are filled after the list of files, so all
+ * show the same set.
  */
 function clickHouse(address: string, sources: readonly string[], views: readonly EngineView[]): string[] {
   return [
@@ -121,15 +121,15 @@ function clickHouse(address: string, sources: readonly string[], views: readonly
 }
 
 const CLICKHOUSE_FILES = "reporting_detail.usage_etl_file";
-/** The service begins to write half an hour earlier. */
+/** The service begins to write the files at 05:30 UTC. */
 const CLICKHOUSE_DAILY = "REFRESH EVERY 1 DAY OFFSET 6 HOUR";
 
-/** Not every version can replace a view that refreshes itself. */
+/** Not every version can replace a refreshable view. */
 function clickHouseFilled(name: string, when: string): string[] {
   return [`DROP VIEW IF EXISTS ${name};`, `CREATE MATERIALIZED VIEW ${name} ${when}`];
 }
 
-/** ClickHouse reads a backslash in any text as an escape. */
+/** ClickHouse treats a backslash in a text as an escape. */
 function clickHouseText(text: string): string {
   return `'${text.replace(/[\\']/g, "\\$&")}'`;
 }
@@ -162,7 +162,7 @@ function clickHouseView(address: string, { view, columns, partitions, hasFiles }
   ];
 }
 
-/** Names and words repeat, unlike ids, so each is stored once. */
+/** Names and words repeat, unlike ids, so each distinct text is stored once. */
 function clickHouseColumn(partitions: readonly string[]) {
   return ({ name, type }: EngineView["columns"][number]) => {
     if (partitions.includes(name) && name !== "source_id") return `toDate(${quote(name)}) AS ${quote(name)}`;

@@ -19,7 +19,7 @@ interface ExportOptions extends SelectionOptions {
 
 type Format = (wanted: RowsWanted, target: Target, options: ExportOptions) => Promise<number>;
 
-/** Parquet's library is loaded for Parquet only. */
+/** The library for Parquet is loaded only if needed. */
 const FORMATS = {
   csv: async (wanted, { write }, { formulaGuard: guard }) =>
     copyRows(wanted, csvForm(wanted, { guard }), write),
@@ -86,7 +86,7 @@ async function write(session: Session, options: ExportOptions): Promise<undefine
   let bytes = 0;
   const writeAll = async (update: Update) => {
     const writeCounted = async (piece: Uint8Array) => {
-      // A query that fails at once writes nothing, not even the mark.
+      // The mark is written with the first rows, so a query that fails at once writes nothing.
       const isFirst = options.bom === true && bytes === 0;
       const chunk = isFirst ? Buffer.concat([Buffer.from(BYTE_ORDER_MARK), piece]) : piece;
       await target.write(chunk);
@@ -117,7 +117,7 @@ function nothingOf(name: string, { from, to, where, workspace }: ExportOptions):
 function parseWhere(text: string, before: readonly WhereOption[] = []): readonly WhereOption[] {
   const at = text.indexOf("=");
   if (at < 1) throw new InvalidArgumentError("It is not COLUMN=VALUE, such as group_by=project.");
-  // An unset shell variable would select other rows.
+  // Such a value may come from an unset shell variable and would select other rows.
   if (at === text.length - 1) throw new InvalidArgumentError("It has no value after the =.");
   return [...before, [text.slice(0, at), text.slice(at + 1)]];
 }
@@ -125,7 +125,7 @@ function parseWhere(text: string, before: readonly WhereOption[] = []): readonly
 function refuseForm({ out, format, bom }: ExportOptions, json: boolean): void {
   if (bom && format !== "csv")
     throw new InvalidArgumentError(`--bom is for CSV, and the format is ${format}.`);
-  // `--json` promises JSON on stdout.
+  // With `--json`, stdout must contain JSON only.
   if (!json || out !== undefined || format === "json") return;
   throw new UsageError({
     code: "export_not_json",

@@ -7,7 +7,7 @@ import { nameOfDatabase } from "./database-name.store.ts";
 import { foreignFiles, isForeign, readManifest } from "./manifest.ts";
 import { openPlace } from "./place.ts";
 
-/** They are written nightly. */
+/** Files are written every night. */
 const LATE_AFTER_MS = 1.5 * DAY_MS;
 
 export async function checkFilesPlace(

@@ -16,6 +16,6 @@ export function filesJobs({ files: { address, ...files } }: Config, slug: string
       return counts;
     },
   });
-  // The files include what the night proved and repaired.
+  // The time is after the nightly proof and repairs, so the files include them.
   return [{ job, repeat: address === undefined ? undefined : { pattern: "30 5 * * *", tz: "UTC" } }];
 }

@@ -8,16 +8,16 @@ import type { Place } from "./place.ts";
 const fileSchema = z.object({
   /** Path relative to the root of the files. */
   path: z.string().min(1),
-  /** UTC day; null: the view has no days. */
+  /** UTC day. Null: the view has no days. */
   usage_date: z.iso.date().nullable(),
   rows: z.int().nonnegative(),
   bytes: z.int().nonnegative(),
   sha256: z.string(),
-  /** Digest of all rows, whatever their order. */
+  /** Digest of all rows, independent of their order. */
   digest: z.string(),
   /** Exact sums of the amounts, as texts. Null: no row has the amount. */
   sums: z.record(z.string(), z.string().nullable()),
-  /** Whether all figures of the file are final. Null: the view does not say. */
+  /** True if all figures of the file are final. Null: the view does not say. */
   is_final: z.boolean().nullable(),
   coverage: z.array(z.string()).nullable(),
   written_at: z.iso.datetime(),
@@ -26,7 +26,7 @@ const fileSchema = z.object({
 const datasetSchema = z.object({
   key: z.array(z.string()),
   columns: z.array(z.object({ name: z.string(), type: z.string() })),
-  /** Columns that only the folder names hold. */
+  /** Columns that are only in the folder names. */
   partitioned_by: z.array(z.string()),
   files: z.array(fileSchema),
 });
@@ -36,7 +36,7 @@ const manifestSchema = z.object({
   source_id: z.string(),
   database: z.string(),
   release: z.string(),
-  /** Instant of Postgres that all files show. */
+  /** Postgres's instant as of which all files are. */
   as_of: z.iso.datetime(),
   datasets: z.record(z.string(), datasetSchema),
   /** Files of earlier sets, which are deleted a week after they were replaced. */
@@ -81,7 +81,7 @@ export function foreignFiles(place: Place, { source_id, as_of }: Manifest): Usag
 }
 
 /**
- * Replaces the manifest in one step: a reader sees the set before or this one. `confirm` is called right before, and may throw.
+ * Replaces the manifest in one step: a reader sees the old set or this one. `confirm` is called directly before, and may throw.
  */
 export async function writeManifest(
   place: Place,

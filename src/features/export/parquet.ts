@@ -43,7 +43,7 @@ export function createParquet(
     createdBy: "usage-etl",
   });
   const rowsOfGroup = Math.max(LEAST_ROWS_OF_GROUP, Math.floor(CELLS_OF_GROUP / columns.length));
-  // Rows that outlive their batch would cost more memory than their stored cells.
+  // Rows of several batches in memory would need more space than their stored cells.
   const emptyGroup = () => stored.map(({ name }) => ({ name, data: [] as unknown[] }));
   let group = emptyGroup();
   let [count, rowGroupSize] = [0, 0];
@@ -101,7 +101,7 @@ const STORAGE: Readonly<Record<string, Storage>> = {
 
 function storageOf({ type, precision, scale }: ParquetColumn): Storage {
   const isDecimal = type === "numeric" && precision !== null && scale !== null;
-  // A numeric that fits no Parquet decimal (in a customer's own view) is exported as text.
+  // A numeric that fits no Parquet decimal, such as one in a customer's view, is exported as text.
   if (!isDecimal || precision > MOST_DIGITS || scale > precision) return STORAGE[type] ?? TEXT;
   const digits = { precision, scale };
   return {
@@ -122,7 +122,7 @@ function bytesOf(precision: number): number {
   return bytes;
 }
 
-/** A Date would keep only milliseconds. */
+/** A Date would lose microseconds. */
 function microsOf(text: string): bigint {
   const [, seconds = "", fraction = ""] = /^([^.+]*)(?:\.(\d+))?\+00$/.exec(text) ?? [];
   return BigInt(Date.parse(`${seconds.replace(" ", "T")}Z`)) * 1000n + BigInt(fraction.padEnd(6, "0"));

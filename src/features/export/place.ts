@@ -5,7 +5,7 @@ import { UsageError } from "../../core/base/errors.ts";
 import { loadOptional } from "../../core/base/optional.ts";
 import { placeProblem } from "../../core/base/url.ts";
 
-/** The file is there after `commit`, or not at all. */
+/** The file exists after `commit`, or not at all. */
 export interface PlaceFile {
   write(chunk: Uint8Array): Promise<void>;
   commit(): Promise<void>;
@@ -13,16 +13,16 @@ export interface PlaceFile {
 }
 
 /**
- * A folder, or a part of a bucket. Names are relative, with `/` between their parts. Errors of all: `files_place_refused`
- * (UsageError: no such bucket, no rights, no space), `files_place_away` (UnreachableError).
+ * A folder, or a prefix of a bucket. Names are relative, with `/` between their parts. Errors of all methods:
+ * `files_place_refused` (UsageError: no such bucket, no rights, no space), `files_place_away` (UnreachableError).
  */
 export interface Place {
   readonly address: string;
-  /** Server of a bucket, for `doctor`. */
+  /** Server of the bucket, for `doctor`. */
   readonly endpoint?: URL | undefined;
   create(name: string): Promise<PlaceFile>;
   read(name: string): Promise<Uint8Array | undefined>;
-  /** Bytes by name, of all files below a folder. */
+  /** Returns the size in bytes of each file below a folder, by name. */
   list(folder: string): Promise<ReadonlyMap<string, number>>;
   /** A missing file is no error. */
   remove(name: string): Promise<void>;
@@ -48,12 +48,12 @@ export async function openPlace(address: string, options: PlaceOptions): Promise
   return openBucket({ address, bucket, prefix }, options);
 }
 
-/** Incomplete file of a process that was killed. */
+/** Name of an incomplete file. It stays if its process is killed. */
 const PART = /\.[0-9a-f]{8}\.part$/;
-/** A writer needs far less for one file. */
+/** An older incomplete file was left behind, because a writer needs far less time for one file. */
 const PART_IS_LEFT_AFTER_MS = 86_400_000;
 
-/** A missing folder is created. */
+/** Creates the folder if it is missing. */
 function openFolder(address: string): Place {
   const root = resolve(address);
   const orRefused = <T>(work: Promise<T>) =>

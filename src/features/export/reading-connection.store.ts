@@ -16,7 +16,7 @@ const asText: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => te
 
 /**
  * Reads many rows in one transaction on a separate connection, because the store's connections end an idle transaction. Values
- * are Postgres's texts, instants in UTC. An error of the output is thrown unchanged, others as `errorOf` names them.
+ * are Postgres's texts, instants in UTC. An error of the output is thrown unchanged. Other errors pass through `errorOf`.
  */
 export async function onReadingConnection<T>(
   {
@@ -36,9 +36,9 @@ export async function onReadingConnection<T>(
     application_name: "usage-etl export",
     types: asText,
   });
-  // The failing query throws the error where it is awaited.
+  // The query that fails throws the error too.
   client.on("error", () => {});
-  // Closing the connection alone would leave the query running in Postgres.
+  // If only the connection closed, Postgres would continue the query.
   const stop = () => void sql`select pg_cancel_backend(${pid})`.execute(store.db).catch(() => client.end());
   let pid = 0;
   signal.addEventListener("abort", stop, { once: true });
@@ -55,17 +55,17 @@ export async function onReadingConnection<T>(
     return await read(client);
   } catch (cause) {
     signal.throwIfAborted();
-    // This is an error of the output. A silent connection counts as interrupted.
+    // The output failed. A silent connection counts as an interruption instead.
     if (cause instanceof EtlError && cause.code !== "postgres_silent") throw cause;
     throw errorOf(cause);
   } finally {
     signal.removeEventListener("abort", stop);
-    // During a COPY this closes it at once.
+    // During a COPY, `end` closes the connection at once.
     await client.end().catch(() => {});
   }
 }
 
-/** An error of the reader's, by which the command reports whether Postgres is out of reach. */
+/** Returns an error of the reader. Its class tells the command whether Postgres is unreachable. */
 export function interruption(facts: ConstructorParameters<typeof EtlError>[0]): EtlError {
   return faultOf(facts.cause) instanceof UnreachableError ? new UnreachableError(facts) : new EtlError(facts);
 }

@@ -5,7 +5,7 @@ import { FORMULA_SIGNS } from "./view-rows.store.ts";
 export type Cell = string | number | null | { readonly decimal: string } | Time;
 
 interface Time {
-  /** Beginning of a day, hour or month, or an instant to the second. */
+  /** Start of a day, hour or month, or an instant to the second. */
   readonly at: string;
   readonly per: Per | "second";
 }
@@ -23,7 +23,7 @@ export function decimalCell(text: string | null | undefined): Cell {
   return text == null ? null : { decimal: text };
 }
 
-/** Without it, Excel reads UTF-8 in the code page of its country. */
+/** Without this mark, Excel reads UTF-8 in the code page of its country. */
 export const BYTE_ORDER_MARK = "\uFEFF";
 
 /** `csv`: the option that makes the output CSV, and its value. */
@@ -31,7 +31,7 @@ export function bomOption(csv: Readonly<Record<string, unknown>>): Option {
   return new Option("--bom", "CSV that begins with a byte order mark, for Excel").implies(csv);
 }
 
-/** RFC 4180 with `\n`. Texts that a spreadsheet would run as a formula get a `'` in front. */
+/** RFC 4180 with `\n`. A text that a spreadsheet would run as a formula begins with an added `'`. */
 export function asCsv({ header, rows }: Table): string {
   return [header, ...rows].map((cells) => `${cells.map(written).join(",")}\n`).join("");
 }
@@ -44,7 +44,7 @@ function written(cell: Cell): string {
   return csvCell(guarded);
 }
 
-/** Null is an empty cell, an empty text is `""`. Blanks at the ends are quoted, since some readers drop them. */
+/** Null is an empty cell, an empty text is `""`. Blanks at the ends are quoted, because some readers drop them. */
 export function csvCell(text: string | null): string {
   if (text === null) return "";
   return text === "" || /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

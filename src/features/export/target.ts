@@ -6,13 +6,13 @@ import { EtlError, UsageError } from "../../core/base/errors.ts";
 import { printable } from "../../core/base/printable.ts";
 
 export interface Target {
-  /** Resolves when the chunk has left memory. Errors: `export_unwritable`, `export_closed`. */
+  /** Resolves when the chunk is no longer in memory. Errors: `export_unwritable`, `export_closed`. */
   write(chunk: Uint8Array): Promise<void>;
   commit(): Promise<void>;
   abandon(): Promise<void>;
 }
 
-/** A rename means that the name never refers to a part of the export. */
+/** The file is renamed at the end, so its name never refers to a part of the export. */
 export async function openFileTarget(path: string): Promise<Target> {
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory() === true) {
@@ -50,10 +50,10 @@ export async function openFileTarget(path: string): Promise<Target> {
   };
 }
 
-/** Standard output cannot be taken back: a failure shows only in the exit code. */
+/** Output to stdout cannot be removed, so a failure shows only in the exit code. */
 export function openStdoutTarget(stdout: NodeJS.WriteStream): Target {
   let failure: Error | undefined;
-  // A piece may end within a character.
+  // A piece may end in the middle of a character.
   const text = new TextDecoder();
   // Without a listener a closed pipe raises an uncaught exception.
   stdout.on("error", (error) => {
@@ -64,7 +64,7 @@ export function openStdoutTarget(stdout: NodeJS.WriteStream): Target {
       new Promise((resolve, reject) => {
         const done = (cause: Error | null | undefined) => (cause ? reject(closed(cause)) : resolve());
         if (failure !== undefined) return done(failure);
-        // A file is exact; a terminal must not be controlled by it.
+        // A file gets the exact text. Text for a terminal has no control characters.
         stdout.write(stdout.isTTY ? printable(text.decode(chunk, { stream: true })) : chunk, done);
       }),
     commit: async () => {
@@ -74,7 +74,7 @@ export function openStdoutTarget(stdout: NodeJS.WriteStream): Target {
   };
 }
 
-/** The reader of the pipe has what it wanted, as `head` does. */
+/** The reader of the pipe has closed it, as `head` does. */
 export class ReaderLeftError extends EtlError {}
 
 function closed(cause: Error & { code?: string }): EtlError {

@@ -4,21 +4,21 @@ import { type EtlError, UsageError } from "../../core/base/errors.ts";
 import { bindings, queryOf, type Selection, type View, type ViewColumn } from "../../core/store/db/views.ts";
 import { interruption, onReadingConnection, type ReadingAccess } from "./reading-connection.store.ts";
 
-/** Texts of Postgres in the order of the columns, instants in UTC. */
+/** Postgres's texts in the order of the columns, instants in UTC. */
 export type TextRow = readonly (string | null)[];
 
 export type RowsWanted = Selection & ReadingAccess;
 
-/** Rows per FETCH. More are not faster. */
+/** Rows per FETCH. More rows are not faster. */
 const BATCH = 1000;
-/** How long the reader of the output may pause before the connection is closed: its snapshot holds back vacuum. */
+/** Longest pause of the reader before the connection is closed, because its snapshot holds back vacuum. */
 const LONGEST_PAUSE_MS = 600_000;
-/** The functions refuse an instant with this SQLSTATE. */
+/** The functions as of an instant refuse it with this SQLSTATE. */
 const INVALID_PARAMETER = "22023";
 
 /**
- * Passes on Postgres's output in pieces that begin and end anywhere. A query that fails at once writes nothing, not even the
- * header: Postgres sends that with the first rows. Returns the number of rows.
+ * Passes on Postgres's output in pieces that begin and end anywhere. A query that fails at once writes nothing, because
+ * Postgres sends the header with the first rows. Returns the number of rows.
  */
 export function copyRows(
   wanted: RowsWanted,
@@ -27,10 +27,10 @@ export function copyRows(
 ): Promise<number> {
   return onConnection(wanted, async (client) => {
     const stream = client.query(copyTo(`COPY (${query}) TO STDOUT (${options})`));
-    // The connection may be closed while nobody waits for rows, after the statement was given up.
+    // If the connection closes while no code waits for rows, this listener prevents a crash.
     stream.on("error", () => {});
     for await (const piece of stream) await inTime(client, write(piece));
-    // The stream ends before Postgres has said how many rows there were.
+    // The stream ends before Postgres reports the number of rows, so another statement must wait for it.
     await client.query("COMMIT");
     return stream.rowCount;
   });
@@ -52,11 +52,11 @@ export function readRows(
   });
 }
 
-/** One statement reads all rows, so they are as of one instant. Errors: `as_of_refused`; `export_interrupted`. */
+/** One statement reads all rows, so they are of one instant. Errors: `as_of_refused`; `export_interrupted`. */
 function onConnection(wanted: RowsWanted, read: (client: pg.Client) => Promise<number>): Promise<number> {
   const { view } = wanted;
   const errorOf = (cause: unknown) => refusalOf(view, cause) ?? interrupted(view, cause);
-  // In REPEATABLE READ the functions as of an instant accept fewer instants.
+  // With REPEATABLE READ, the functions as of an instant accept fewer instants.
   return onReadingConnection({ ...wanted, isolation: "READ COMMITTED", errorOf }, async (client) => {
     await client.query(bindings(wanted));
     return read(client);
@@ -95,7 +95,7 @@ interface CopyForm {
 
 /**
  * RFC 4180 with `\n`. Null is an empty cell, an empty text is `""`. With `guard`, a text that a spreadsheet would run as a
- * formula gets a `'` in front (CSV injection); negative numbers do not.
+ * formula begins with an added `'` (CSV injection); a negative number does not.
  */
 export function csvForm(selection: Selection, { guard }: { guard: boolean }): CopyForm {
   const query = cellsOf(selection, (cell, { type }) => {
@@ -108,8 +108,8 @@ export function csvForm(selection: Selection, { guard }: { guard: boolean }): Co
 }
 
 /**
- * JSON Lines, so that a reader holds only one object. Integers keep all digits. Decimals are texts, because most readers would
- * parse them as floats.
+ * JSON Lines, so that a reader keeps only one object in memory. Integers keep all digits. Decimals are texts, because most
+ * readers would parse them as floats.
  */
 export function jsonForm(selection: Selection): CopyForm {
   const cells = cellsOf(selection, (cell, { type }) => {
@@ -118,19 +118,19 @@ export function jsonForm(selection: Selection): CopyForm {
   });
   return {
     query: `SELECT row_to_json(object) FROM (${cells}) object`,
-    // JSON escapes control characters, so it contains neither of these and needs no quotes.
+    // JSON escapes control characters, so these two never occur and no value is quoted.
     options: String.raw`FORMAT csv, DELIMITER E'\x02', QUOTE E'\x01'`,
   };
 }
 
-/** Types whose texts never begin like a formula, but for a minus. */
+/** Types whose texts never begin like a formula, except with a minus. */
 const NO_FORMULA = ["bigint", "integer", "numeric", "date"];
 const AS_IN_JSON = ["bigint", "integer", "boolean"];
 /** OWASP's list: = + - @, tab, carriage return, and the wide forms of the first four. */
 export const FORMULA_SIGNS: readonly string[] = [..."=+-@\t\r＝＋－＠"];
 const FORMULA_STARTS = FORMULA_SIGNS.map((character) => character.codePointAt(0)).join(", ");
 
-/** The inner order keeps Postgres from computing a column for each mention of it. */
+/** The inner order keeps Postgres from computing a column again for each mention. */
 function cellsOf(selection: Selection, cellOf: (cell: string, column: ViewColumn) => string): string {
   const cells = selection.columns.map((column) => {
     const name = pg.escapeIdentifier(column.name);

@@ -19,7 +19,7 @@ export function pathOf({ view, columns, day }: Dataset, source: string, rows: Ro
   return `${view.name}/source_id=${source}${partition}/${name}.parquet`;
 }
 
-/** Incomplete files are removed. Errors: those of a place, `files_interrupted`. */
+/** Removes incomplete files. Errors: those of a place, `files_interrupted`. */
 export async function writeDays(
   client: pg.Client,
   { place, source, signal }: { place: Place; source: string; signal: AbortSignal },
@@ -28,7 +28,7 @@ export async function writeDays(
   if (changed.length === 0) return [];
   const { createParquet } = await loadOptional(() => import("./parquet.ts"));
   const files: ManifestFile[] = [];
-  // A bucket takes tens of milliseconds for a file, however small.
+  // Several files end at once, because a bucket takes tens of milliseconds for the smallest file.
   const ending = new PQueue({ concurrency: ENDING_AT_ONCE });
   const failures: unknown[] = [];
   const commit = async (file: PlaceFile) => {
@@ -50,10 +50,10 @@ export async function writeDays(
     if (open === undefined) return;
     const { planned, file, rows, facts } = open;
     const { path, day, digest, sums, isFinal, coverage } = planned;
-    // Both statements see one instant.
+    // Both statements have one snapshot, so another number of rows is an error.
     if ((await rows.end()) !== planned.rows)
       throw interrupted(new Error(`${path} has other rows than were counted`));
-    // A file that is not handed over is abandoned here.
+    // If this throws, `finally` abandons the file.
     await commit(file);
     open = undefined;
     files.push({

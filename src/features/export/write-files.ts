@@ -27,11 +27,11 @@ export interface FilesSettings {
   readonly views: readonly string[];
   readonly source: string;
   readonly release: string;
-  /** Whether to replace a set of another database. Default: refuse. */
+  /** True: replaces a set of another database. Default: refuse. */
   readonly takeOver?: boolean;
 }
 
-/** Files of earlier sets stay for a week, longer than any query of a warehouse takes. */
+/** Files of earlier sets stay for a week, longer than any query of a warehouse. */
 const KEEP_MS = 7 * DAY_MS;
 
 interface Wanted extends ReadingAccess, Omit<FilesSettings, "address"> {
@@ -50,8 +50,8 @@ export interface FilesWritten {
 
 /**
  * Writes the figures of a source as Parquet files, one for each view and day, as of one instant. A file never changes under its
- * name, and the manifest is written last and in one step, so a reader always sees one whole set. Files of earlier sets are
- * deleted `keepMs` after they were replaced. Undefined: another process writes them. Errors: those of a place,
+ * name. The manifest is written last and in one step, so a reader always sees one whole set. Files of earlier sets are deleted
+ * `keepMs` after they were replaced. Returns undefined if another process writes them. Errors: those of a place,
  * `files_manifest_invalid`, `files_of_another_database`, `files_view_unusable`, `files_interrupted`.
  */
 export async function writeFiles(
@@ -94,7 +94,7 @@ export async function writeFiles(
         datasets: sets,
         replaced,
       };
-      // A lost connection has lost the lock too: another process may then write a newer set of the same files.
+      // If the connection was lost, so was the lock: another process may have written a newer set.
       const mustHoldLock = async () => void (await client.query("select"));
       await writeManifest(place, manifest, async () => {
         const now = await readManifest(place, source);
@@ -148,7 +148,7 @@ async function writeDataset(
   const known = new Map(before?.datasets[dataset.view.name]?.files.map((file) => [file.path, file]));
   const kept: ManifestFile[] = [];
   const added: ManifestFile[] = [];
-  // One statement reads a month, so that none runs for long.
+  // One statement reads one month, so that no statement runs for long.
   for (const range of dataset.day === undefined ? [undefined] : monthsOfDays(days)) {
     const found = await rowsByDay(client, dataset, { source, ...(range === undefined ? {} : { range }) });
     const changed: PlannedFile[] = [];
@@ -173,7 +173,7 @@ function replacedBy(given: {
   const { sets, there, before, asOf, keepMs } = given;
   const current = new Set(Object.values(sets).flatMap(({ files }) => files.map(({ path }) => path)));
   const since = new Map(before?.replaced.map((one) => [one.path, one.since]));
-  // A view that is no longer written is not listed.
+  // `there` lacks the files of views that are no longer written.
   const earlier = Object.values(before?.datasets ?? {}).flatMap(({ files }) => files.map(({ path }) => path));
   const paths = [...new Set([...there.keys(), ...since.keys(), ...earlier])]
     .filter((path) => OURS.test(path) && !current.has(path))
@@ -216,7 +216,7 @@ export function writeSourceFiles(
   );
 }
 
-/** Times of fetching and proving change every night for weeks, while the figures stay. The files still have `is_reconciled`. */
+/** These times change every night for weeks while the figures stay. The files still have `is_reconciled`. */
 const TIMES_OF_WORK = ["fetched_at", "proved_at", "reconciled_at", "totals_matched_at"];
 const OTHER_FACTS = [
   "dim_workspace",
@@ -227,7 +227,7 @@ const OTHER_FACTS = [
   "usage_bill_monthly",
 ];
 
-/** The named views, or by default all daily facts with their dimensions, and the bill. */
+/** Returns the named views, or by default all daily facts with their dimensions, and the bill. */
 function datasetsOf(views: readonly View[], named: readonly string[]): Dataset[] {
   const isDefault = ({ name }: View) => /^fct_.*_daily$/.test(name) || OTHER_FACTS.includes(name);
   if (named.length === 0) return views.filter(isDefault).flatMap((view) => datasetOf(view) ?? []);
@@ -251,7 +251,7 @@ function datasetsOf(views: readonly View[], named: readonly string[]): Dataset[]
 }
 
 /**
- * Undefined: without a source, or by a time that is neither day nor month. Months are few: one file has them.
+ * Undefined: the view has no source, or a time that is neither day nor month. One file has all months, because they are few.
  */
 function datasetOf(view: View): Dataset | undefined {
   const column = (name: string) => view.columns.find((one) => one.name === name);
