@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { reasonOf } from "../../core/base/errors.ts";
 import type { Service, StartInput } from "./start-server.ts";
 
-/** Password of all containers: Docker publishes ports on every address of this machine. */
+/** Password of all containers, because Docker publishes ports on every address of this machine. */
 export const PASSWORD = randomBytes(16).toString("hex");
 
 interface Image {
@@ -11,15 +11,18 @@ interface Image {
   readonly environment: Record<string, string>;
   readonly command: string[];
   readonly port: number;
-  /** How often its log says that it accepts connections before it does. */
+  /** Number of log lines about accepting connections until the server really does. */
   readonly starts: number;
   readonly url: (address: string) => string;
 }
 
-/** Undefined, with the reason printed, if Docker does not start it. Testcontainers' reaper removes it if this process is killed. */
+/**
+ * Starts a container. If Docker cannot, prints the reason and returns undefined. Testcontainers' reaper removes the container
+ * if this process is killed.
+ */
 export async function startInDocker({ say, env }: StartInput, server: Image): Promise<Service | undefined> {
   try {
-    // A package from npm lacks testcontainers. Docker's client is asked first because it knows contexts.
+    // An npm package of this program lacks testcontainers. Docker's client is asked first, because it knows contexts.
     import.meta.resolve("testcontainers");
     execFileSync("docker", ["version"], { env, timeout: 2_500, killSignal: "SIGKILL", stdio: "ignore" });
   } catch {

@@ -4,7 +4,7 @@ import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { reasonOf } from "../../core/base/errors.ts";
 
-/** Error: its message is what the program wrote to stderr. */
+/** The error's message is what the program wrote to stderr. */
 export async function run(program: string, args: readonly string[], where: ExecFileOptions): Promise<void> {
   try {
     await promisify(execFile)(program, args, { timeout: 300_000, ...where });
@@ -14,7 +14,10 @@ export async function run(program: string, args: readonly string[], where: ExecF
   }
 }
 
-/** One installer runs at a time, and looks again at its turn. A policy keeps the package from starting its service. */
+/**
+ * Only one installer runs at a time, and checks again when its turn comes. A policy keeps the package from starting its
+ * service.
+ */
 const INSTALL = `
 set -e
 exec 9>/var/lock/usage-etl-install; flock 9
@@ -34,7 +37,7 @@ export function mayAptInstall(env: NodeJS.ProcessEnv): boolean {
   return process.getuid?.() === 0 && onPath(["apt-get"], env) !== undefined;
 }
 
-/** Does nothing if a program has the first package's name. */
+/** Does nothing if a program with the first package's name exists. */
 export async function aptInstall(packages: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   const quiet = { ...env, DEBIAN_FRONTEND: "noninteractive" };
   await run("/bin/sh", ["-c", INSTALL, "sh", ...packages], { cwd: "/", env: quiet });

