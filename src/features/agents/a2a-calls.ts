@@ -16,12 +16,12 @@ export interface Call {
   readonly headers: Readonly<Record<string, string>>;
   readonly taskId?: string | undefined;
   readonly accept?: string;
-  /** Hidden in errors. */
+  /** Secrets that errors do not show. */
   readonly secrets?: string;
   readonly effect: string;
 }
 
-/** A server of A2A 1.0 treats a request without this header as 0.3. */
+/** Without this header, a server of A2A 1.0 treats a request as 0.3. */
 const HEADERS: Readonly<Record<Protocol, Readonly<Record<string, string>>>> = {
   "0.3": {},
   "1.0": { "a2a-version": "1.0" },
@@ -34,7 +34,7 @@ const METHODS: Readonly<Record<Protocol, Readonly<Record<Action, string>>>> = {
   "1.0": { send: "SendMessage", stream: "SendStreamingMessage", task: "GetTask" },
 };
 
-/** Every attempt carries the same id. Parts of version 1.0 have no `kind`. */
+/** Every attempt has the same id. In version 1.0, parts have no `kind`. */
 export function messageCall(
   { text, contextId, taskId, messageId }: Sending & { readonly messageId: string },
   action: "send" | "stream",
@@ -55,7 +55,7 @@ export function messageCall(
   return { method, params, headers, taskId: taskId ?? undefined, accept, secrets: text, effect };
 }
 
-/** Some servers require the context too; version 1.0 has no field for it. */
+/** Some servers also require the context, for which version 1.0 has no field. */
 export function taskCall(
   { taskId, contextId }: { readonly taskId: string; readonly contextId?: string | undefined },
   protocol: Protocol,
@@ -73,7 +73,7 @@ function effectOfMessage(contextId: string | null | undefined): string {
   return `The message may have arrived, and then costs a trace. ${look} before you send it again.`;
 }
 
-/** Advice repeats a server's text in a command only if a shell takes it unchanged. */
+/** Advice puts a server's text into a command only if a shell would not change it. */
 function isPlain(text: string): boolean {
   return /^\w[\w.:-]*$/.test(text);
 }
@@ -85,10 +85,10 @@ export function lookAgain({ taskId, contextId }: Task): string {
   return `${arrived} Run \`usage-etl platform a2a task ${taskId} --context ${contextId}\` to see how it ended.`;
 }
 
-/** Postgres takes any hexadecimal digits in UUID form; a context is a thread. */
+/** Servers store a context as a thread's UUID. Postgres accepts any hexadecimal digits in that form. */
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** Checked before a request is spent: servers refuse another context with -32602. Error: `context_invalid`. */
+/** Checks the context before a request is sent, because servers refuse any other text with -32602. Error: `context_invalid`. */
 export function refuseContext(contextId: string | null | undefined): void {
   if (contextId == null || UUID.test(contextId)) return;
   throw new UsageError({
@@ -108,18 +108,18 @@ export const RPC = {
 
 export interface Sent {
   readonly taskId?: string | undefined;
-  /** Replaces the advice once an event of the stream proved that the message arrived. */
+  /** Replaces the advice after an event of the stream: then the message has arrived. */
   readonly arrived?: string | undefined;
 }
 
 export class RpcError extends PlatformError {
-  /** Undefined for anything but a number. */
+  /** Undefined if the code is not a number. */
   readonly rpcCode: number | undefined;
 
   constructor(error: unknown, { method, url, redact, effect }: RequestContext, { taskId, arrived }: Sent) {
     const { code } = error as { code?: unknown };
     const rpcCode = typeof code === "number" ? code : undefined;
-    // Only a refusal's code, and only as the first response, says that nothing was done.
+    // Only the code of a refusal in the first response proves that nothing was done.
     const refusal = arrived === undefined ? nextOf(rpcCode, taskId) : undefined;
     const next = refusal ?? ["Read the error above.", arrived ?? effect].join(" ").trim();
     super({

@@ -1,16 +1,16 @@
 import { z } from "zod";
 
-/** A response that is only a message has no task, and maybe no context. */
+/** If a response is only a message, it has no task, and perhaps no context. */
 export interface Task {
   readonly taskId: string | null;
   readonly contextId: string | null;
-  /** `submitted`, `working`, `completed`, `failed`, `input-required` or another, in the spelling of A2A 0.3. */
+  /** `submitted`, `working`, `completed`, `failed`, `input-required` or another state, spelled as in A2A 0.3. */
   readonly state: string;
-  /** The texts of the artifacts, else of the status message. */
+  /** The texts of the artifacts, or of the status message if there are none. */
   readonly reply: string | null;
 }
 
-/** The final event is the last one. */
+/** `final` is true for the last event. */
 export interface TaskEvent extends Task {
   readonly final: boolean;
 }
@@ -65,13 +65,16 @@ export function hasEnded({ state }: Task): boolean {
   return !["submitted", "working", "unknown"].includes(state);
 }
 
-/** Reads the results of one stream in order; undefined for an unknown kind. */
+/**
+ * Returns a reader for the results of one stream, which must be read in order. The reader returns undefined for an unknown
+ * kind.
+ */
 export function createEventReader(check: Check): (result: unknown) => TaskEvent | undefined {
   const artifacts = new Map<string, string>();
   return (result) => {
     const { kind, value } = opened(result, check);
     if (kind === "message" || kind === "task") {
-      // A task is whole: its artifacts are in it.
+      // The task contains all of its artifacts.
       const task = readTask(result, check);
       return { ...task, final: hasEnded(task) };
     }
@@ -86,7 +89,7 @@ export function createEventReader(check: Check): (result: unknown) => TaskEvent 
     const { taskId, contextId, status: now, final } = check(value, statusSchema);
     const task = { taskId, contextId, state: now.state, reply: now.message?.parts ?? null };
     const reply = task.reply ?? (hasEnded(task) ? joined([...artifacts.values()]) : null);
-    // Without `final`, a text may still follow a state.
+    // Without `final`, a text may still follow the last state.
     return { ...task, reply, final: final === true || (hasEnded(task) && reply !== null) };
   };
 }
@@ -132,7 +135,7 @@ const modes = z
   .array(z.string())
   .nullish()
   .transform((all) => all ?? []);
-/** Entries of another form are ignored: this client cannot use them. */
+/** Other entries are ignored, because this client cannot use them. */
 const supported = z.union([
   z.object({ protocolBinding: z.string(), protocolVersion: z.string() }),
   z.unknown().transform(() => null),

@@ -38,7 +38,7 @@ import { deadlineSignal } from "./poll.ts";
 /** Limit for the whole response, in ms. Default: the client's limits of a request. */
 type Waiting = RequestOptions & {
   readonly withinMs?: number | undefined;
-  /** Called when the server refuses an ended task, before the message is sent with its context only. */
+  /** Called when the server refuses an ended task, before the message is sent again with its context only. */
   readonly onContextAlone?: () => void;
 };
 
@@ -60,9 +60,9 @@ interface Called extends PlatformResponse, Sent {
 }
 
 /**
- * Uses the names of A2A 1.0 if the agent card lists it. A message costs a trace, so it is sent again only if the server refused
- * its `taskId` with -32004. Throws `PlatformError` (`RpcError` for a JSON-RPC error), `DeadlineError`, `UsageError`
- * (`context_invalid`) or the signal's reason. Closing the client closes `http`.
+ * Uses the names of A2A 1.0 if the agent card lists this version. A message costs a trace, so it is sent again only if the
+ * server refused its `taskId` with -32004. Throws `PlatformError` (`RpcError` for a JSON-RPC error), `DeadlineError`,
+ * `UsageError` (`context_invalid`) or the signal's reason. Closing the client closes `http`.
  */
 export function createA2aClient(http: PlatformHttp, { cardMs = CARD_MS } = {}) {
   const { card, protocolOf } = createCards(http, cardMs);
@@ -85,7 +85,7 @@ export function createA2aClient(http: PlatformHttp, { cardMs = CARD_MS } = {}) {
         return attempt(again(first, error, onContextAlone));
       }
     },
-    /** Throws `response_cut` if the stream ends before the task does. Leaving the loop early closes the connection. */
+    /** Throws `response_cut` if the stream ends before the task. Leaving the loop early closes the connection. */
     stream: async function* (given: Sending, { signal: ended, withinMs, onContextAlone }: Waiting = {}) {
       const first = begin(given);
       let last: Task | undefined;
@@ -111,7 +111,7 @@ export function createA2aClient(http: PlatformHttp, { cardMs = CARD_MS } = {}) {
       try {
         yield* attempt(first);
       } catch (error) {
-        // After an event the message has arrived.
+        // The message has arrived if there was an event.
         if (last !== undefined) throw error;
         yield* attempt(again(first, error, onContextAlone));
       }
@@ -143,7 +143,7 @@ function createCards(http: PlatformHttp, cardMs: number) {
       return (await card(assistantId, { signal: within })).protocol;
     } catch (error) {
       if (signal?.aborted || !(error instanceof EtlError)) throw error;
-      // Every server knows the names of 0.3; the call itself reports a failure.
+      // Every server supports the names of 0.3. If the server is down, the call itself reports that.
       protocols.set(assistantId, "0.3");
       return "0.3";
     }
@@ -160,7 +160,7 @@ function createConversations() {
       const isAlone = given.contextId != null && byContextAlone.has(given.contextId);
       return isAlone ? { ...message, taskId: null } : message;
     },
-    /** The message with its context only. Throws `error` if that would not help. */
+    /** Returns the message with its context only. Throws `error` if that would not help. */
     again: (sent: Message, error: unknown, onContextAlone: (() => void) | undefined): Message => {
       const isRefused = error instanceof RpcError && error.rpcCode === RPC.unsupported;
       if (!isRefused || sent.taskId == null || sent.contextId == null) throw error;
@@ -220,7 +220,7 @@ function resultOf(
   throw new RpcError(error, context, { taskId, arrived });
 }
 
-/** Undefined if it is not JSON; the schema then refuses it. */
+/** Returns undefined if `data` is not JSON; the schema then refuses it. */
 function parse(data: string): unknown {
   try {
     return parseJson(data);

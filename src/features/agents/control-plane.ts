@@ -76,10 +76,10 @@ const DEPLOYMENTS = "/v2/deployments";
 const DEPLOYED = "DEPLOYED";
 const CREATED =
   "The deployment may have been created. Look for it on the platform's page of deployments before you create it again.";
-/** A new revision may not be found at once. */
+/** The server may not find a new revision at once. */
 const UNFOUND_FOR_MS = 10_000;
 
-/** The specification names no failed status. These come from the control plane's reference and common usage. */
+/** The specification lists no failed status. These names come from the control plane's reference and common usage. */
 export function hasFailed({ status }: Revision): boolean {
   return /(^|_)(FAILED|ERROR|CANCELL?ED|SKIPPED|INTERRUPTED)$/i.test(status);
 }
@@ -113,7 +113,7 @@ export function createControlPlaneClient(http: PlatformHttp, clock: Clock = syst
       } as const;
       return ofTemplates(sendJson(http, request, templateSchema));
     },
-    /** The body is not checked: the specification does not describe it. */
+    /** The body is not checked, because the specification does not describe it. */
     createDeployment: (body: FreeForm, io?: RequestOptions) =>
       sendJson(http, { method: "POST", path: DEPLOYMENTS, body, effect: CREATED, ...io }, deploymentSchema),
     deployment: (id: string, io?: RequestOptions) =>

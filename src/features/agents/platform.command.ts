@@ -26,7 +26,7 @@ interface SourceOption {
 }
 
 interface WaitOptions extends SourceOption {
-  /** In ms. */
+  /** Limit in ms. */
   readonly within: number;
 }
 
@@ -58,7 +58,7 @@ const OPTIONS = {
   /** Cloud deployments take some minutes. */
   deployedWithin: withinOf(30 * 60_000),
   assistant: new Option("--assistant <name or id>", "the assistant").default("agent"),
-  /** People rarely wait longer for an assistant. */
+  /** Users rarely wait longer for an assistant. */
   repliedWithin: withinOf(10 * 60_000),
   thread: new Option("--thread <id>", "continue this thread instead of a new one"),
   strategy: new Option("--strategy <strategy>", "what happens to a run already active on the thread").choices(
@@ -261,7 +261,7 @@ async function finish(
   return EXIT.done;
 }
 
-/** A failed revision is data and an exit code, not an error. */
+/** A failed revision is shown and changes the exit code, but is no error. */
 async function wait(
   { output, signal }: Session,
   client: ControlPlaneClient,
@@ -286,7 +286,7 @@ async function wait(
     const revision = await client.waitForRevision(of, { withinMs, signal, onStatus });
     return hasFailed(revision) ? EXIT.partlyFailed : EXIT.done;
   } finally {
-    // A created deployment has an id, however the wait ends.
+    // A created deployment has an id, so it is shown however the wait ends.
     output.data({ ...deployment, status }, describeDeployment);
   }
 }
@@ -302,7 +302,7 @@ function bodyOf({ body: file }: DeploymentOptions): Record<string, unknown> {
     if (typeof body === "object" && body !== null && !Array.isArray(body)) return { ...body };
     throw new Error("it holds no object");
   } catch (error) {
-    // Bodies hold secrets, which the parser's message repeats.
+    // A body may have secrets, and the parser's message would show them.
     const isOurs = error instanceof NestedTooDeepError || !(error instanceof SyntaxError);
     const reason = isOurs ? (error as Error).message : "it is not JSON";
     throw new UsageError({ code: "body_invalid", message: `--body ${file}: ${reason}.`, next });
@@ -333,7 +333,7 @@ async function run(
 ): Promise<number> {
   const { output } = session;
   const { within: withinMs, strategy } = options;
-  // For all requests together.
+  // The limit is for all requests together.
   const signal = deadlineSignal("The reply", { withinMs, signal: session.signal });
   const threadId = options.thread ?? (await threads.createThread({ signal })).threadId;
   const assistantId = options.assistant;
@@ -350,7 +350,7 @@ async function run(
     }
     return hasSucceeded || shown.reply !== null ? EXIT.done : EXIT.partlyFailed;
   } finally {
-    // The run was paid for: its ids are always shown.
+    // The run costs a trace, so its ids are always shown.
     output.data(shown, describeRun);
   }
 }
@@ -379,7 +379,7 @@ async function stream(
       events.push(event);
     }
   } finally {
-    // The ids lead to the task if the stream was cut.
+    // If the stream was cut, the user finds the task by these ids.
     const last = events.at(-1);
     if (last !== undefined) output.data(events, () => describeTask(last));
   }
@@ -410,7 +410,7 @@ function showTask({ output }: Session, task: Task): number {
 
 const GOING_WELL = ["completed", "input-required", "submitted", "working"];
 
-/** `auth-required` is a refusal; unknown states did not work. */
+/** `auth-required` counts as refused, and an unknown state as failed. */
 function exitOfTask(state = "unknown"): number {
   if (state === "auth-required") return EXIT.refused;
   return GOING_WELL.includes(state) ? EXIT.done : EXIT.partlyFailed;

@@ -1,10 +1,10 @@
 import type { Clock } from "../../core/base/clock.ts";
 import { DeadlineError, PlatformError } from "../../core/base/errors.ts";
 
-/** The first and the longest pause, in ms. */
+/** First and longest pause, in ms. */
 const FIRST_MS = 250;
 const LONGEST_MS = 10_000;
-/** `setTimeout` takes at most this, some 25 days. */
+/** Longest time that `setTimeout` accepts, about 25 days. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const NOTHING_UNDONE = "Nothing was undone. Wait longer (--within), or check what it is doing.";
 
@@ -17,13 +17,13 @@ export interface Waiting extends Limit {
   readonly clock: Clock;
 }
 
-/** Requests of a look take the signal, so that their bodies end at the deadline too. */
+/** Requests within `look` use this signal, so that reading their bodies ends at the deadline too. */
 export interface Looking {
   readonly leftMs: number;
   readonly signal: AbortSignal;
 }
 
-/** Aborts with a `DeadlineError` after the time, or as `signal` does. `next` is called only when the time is over. */
+/** Aborts with a `DeadlineError` after the time, or when `signal` aborts. `next` is called only when the time is over. */
 export function deadlineSignal(
   what: string,
   { withinMs, signal, next = () => NOTHING_UNDONE }: Limit & { next?: () => string },
@@ -35,8 +35,8 @@ export function deadlineSignal(
 }
 
 /**
- * Calls `look` until it returns a value, with doubling pauses; retries retryable errors. Throws `DeadlineError`
- * (`deadline_passed`), what `look` throws, or the signal's reason.
+ * Calls `look` until it returns a value. Pauses double, and retryable errors are retried. Throws `DeadlineError`
+ * (`deadline_passed`), the error of `look`, or the signal's reason.
  */
 export async function pollUntil<T>(
   what: string,

@@ -14,8 +14,8 @@ interface Run {
   readonly runId: string;
   readonly threadId: string;
   /**
-   * The platform's status, or ours: `rolled_back` (a newer run deleted it), `unknown` (it ended, and the server does not say
-   * how).
+   * The platform's status, or our own: `rolled_back` (a newer run deleted this one), `unknown` (the run ended, and the server
+   * does not say how).
    */
   readonly status: string;
 }
@@ -43,7 +43,7 @@ interface Message {
   readonly content: string;
 }
 
-/** Only the texts of parts are used. Anything else is shown as JSON. */
+/** Only the texts of parts are used. Other content is shown as JSON. */
 const part = z.union([
   z.string(),
   z.looseObject({ text: z.string() }).transform(({ text }) => text),
@@ -62,7 +62,7 @@ const stateSchema = z.object({
     .transform((values): { messages: Message[] } => ({ messages: values?.messages ?? [] })),
 });
 
-/** Runs that a listing requests, newest first. */
+/** Most runs that a listing requests, the newest first. */
 const LISTED = 100;
 
 /** Never sends a change twice. Throws `PlatformError`, `DeadlineError` or the signal's reason. Closing the client closes `http`. */
@@ -85,8 +85,8 @@ export function createThreadsClient(http: PlatformHttp, clock: Clock = systemClo
       return fromWireRun(await sendJson(http, request, runSchema), threadId);
     },
     /**
-     * Returns the run once it has ended; joins again after a lost connection. A join's body is not specified, so the run is
-     * read after it.
+     * Returns the run once it has ended. After a lost connection, joins again. The body of a join is not specified, so the run
+     * is read afterwards.
      */
     join: (of: RunOf, { withinMs, signal }: Waiting) =>
       pollUntil(`The end of run ${of.runId}`, { withinMs, clock, signal }, async ({ leftMs, signal }) => {
@@ -127,7 +127,7 @@ async function listRuns(http: PlatformHttp, threadId: string, { signal }: Reques
   return listed.map((run) => fromWireRun(run, threadId));
 }
 
-/** Looks in the list if the server does not return the run itself. Returns the error if neither works. */
+/** If the server does not return the run itself, looks for it in the list. Returns the error if neither works. */
 async function find(http: PlatformHttp, of: RunOf, io: RequestOptions): Promise<Run | PlatformError> {
   const found = await orAbsent(readRun(http, of, io));
   if (!(found instanceof PlatformError)) return found;
@@ -157,8 +157,8 @@ function fromWireRun(wire: z.output<typeof runSchema>, threadId: string): Run {
 }
 
 /**
- * The response to the last message with this text, before the next human message, or null. Without such a message, the last
- * message counts as the reply only of a run that succeeded.
+ * Returns the response to the last message with this text, before the next human message, or null. If no message has this text,
+ * the last message counts as the reply, but only if the run succeeded.
  */
 export function replyTo(
   text: string,
