@@ -6,12 +6,12 @@ import type { Store } from "../core/store/db/database.ts";
 import type { Notes } from "../terminal/check.ts";
 import type { Web, WebServices } from "../web/routes.ts";
 
-/** The parts that a feature adds to the program. Each is loaded at its first use. */
+/** The parts that a feature adds to the program. Each part is loaded at its first use. */
 export interface Feature {
   /** Keys are the words typed after `usage-etl`. */
   readonly commands?: Readonly<Record<string, CommandEntry>>;
   readonly pages?: () => Promise<(web: Web) => void>;
-  /** Paths of the server that are not pages, with an access of their own. */
+  /** Paths of the server that are not pages. They check access themselves. */
   readonly endpoints?: () => Promise<AddEndpoints>;
   readonly jobs?: () => Promise<(config: Config, slug: string) => FeatureJob[]>;
   readonly checks?: () => Promise<FeatureChecks>;
@@ -36,15 +36,15 @@ type CommandGroup = (typeof COMMAND_GROUPS)[number];
 
 export interface CommandDefinition {
   define(command: Command): void;
-  /** Words typed after `usage-etl`, and what the command then does. */
+  /** The words after `usage-etl`, and what the command does. */
   readonly examples: readonly (readonly [line: string, does: string])[];
 }
 
 export type AddEndpoints = (app: FastifyInstance, services: WebServices) => Promise<void>;
 
-/** Checks of `doctor`. A check that throws ends only itself. */
+/** Checks of `doctor`. If a check throws, the others still run. */
 export interface FeatureChecks {
-  /** Once, for the installation. Undefined store: the database cannot be read. */
+  /** Runs once for the installation. `store` is undefined if the database cannot be read. */
   installation?(config: Config, store: Store | undefined, notes: Notes): Promise<void>;
   source?(config: Config, of: CheckedSource, notes: Notes): Promise<void>;
 }
@@ -52,7 +52,7 @@ export interface FeatureChecks {
 export interface CheckedSource {
   readonly source: SourceConfig;
   readonly store: Store | undefined;
-  /** Undefined: it was never opened, or the database cannot be read. */
+  /** Undefined: the source was never opened, or the database cannot be read. */
   readonly sourceId: number | undefined;
   readonly signal: AbortSignal;
 }

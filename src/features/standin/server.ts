@@ -18,10 +18,10 @@ import { tags } from "./routes/tags.ts";
 import { threads } from "./routes/threads.ts";
 
 /**
- * It imports nothing of ours: a shared type would let one wrong assumption pass on both sides. Comments name the source of each
- * rule: a section of docs/platform.md, "documented" (by the platform or the protocol), "seen" (in client code or on servers),
- * or "our guess". Instants are epoch ms. Unless a comment or a setting says otherwise, unknown parameters and fields are
- * refused (our guess).
+ * The stand-in imports no code of the program, because a shared type would hide a wrong assumption. Comments name the source of
+ * each rule: a section of docs/platform.md, "documented" (by the platform or the protocol), "seen" (in client code or on
+ * servers), "our guess", or "our own". Instants are epoch ms. Unless a comment or a setting says otherwise, unknown parameters
+ * and fields are refused (our guess).
  */
 export interface StandinOptions
   extends Partial<Settings>,
@@ -31,7 +31,7 @@ export interface StandinOptions
   /** ISO date of the first usage of deployments and sandboxes. Default 35 days before `dataStart` (our guess). */
   deploymentStart?: string;
   host?: string;
-  /** 0, the default: any. */
+  /** Default 0: any free port. */
   port?: number;
 }
 
@@ -110,7 +110,7 @@ function build(world: World): FastifyInstance {
   return app;
 }
 
-/** Usage never begins within a day. */
+/** Usage begins at the start of a day. */
 function dayOf(date: string, name = "dataStart"): number {
   const instant = /^\d{4}-\d{2}-\d{2}$/.test(date) ? Date.parse(date) : Number.NaN;
   if (!Number.isNaN(instant)) return instant;

@@ -10,8 +10,8 @@ type Kind = "traces" | "langsmith_deployments";
 export interface UsageQuery {
   readonly start: number;
   readonly end: number;
-  /** Lower case, each once. */
-  /** Undefined: all that the key reads. */
+  /** In lower case and without repeats. */
+  /** Undefined: all workspaces that the key reads. */
   readonly workspaceIds: readonly string[] | undefined;
   readonly groupBy: GroupBy;
   readonly kind: Kind;
@@ -32,13 +32,13 @@ export const instant = z.string().transform((text, context) => {
 const parameters = {
   start_time: instant,
   end_time: instant,
-  // Repeated, never joined with commas (documented).
+  // The parameter is repeated, never joined with commas (documented).
   workspace_ids: z.preprocess(
     (given) => (given === undefined ? undefined : [given].flat()),
     z.array(z.guid().toLowerCase()).optional(),
   ),
 };
-/** A repeated parameter is refused (our guess). The tiered contract has fewer (docs/platform.md, Contracts). */
+/** Repeating a parameter is refused (our guess). The tiered contract has fewer parameters (docs/platform.md, Contracts). */
 const tiered = z.strictObject({ ...parameters, group_by: z.enum(GROUPINGS).default("workspace") });
 const dayGranular = z.strictObject({
   ...parameters,
@@ -49,8 +49,8 @@ const dayGranular = z.strictObject({
 type Given = Readonly<Record<string, unknown>>;
 
 /**
- * Query of both billing routes (docs/platform.md, Contracts). `now`: epoch ms. Refused with 422 and a list of loc, msg and type
- * (seen in client code).
+ * Parses the query of both billing routes (docs/platform.md, Contracts). `now`: epoch ms. A wrong query is refused with 422 and
+ * a list of loc, msg and type (seen in client code).
  */
 export function fromQuery(
   given: Given,
@@ -69,7 +69,7 @@ export function fromQuery(
     throw invalid([{ loc: ["query", "workspace_ids"], msg: "Field required", type: "missing" }]);
   if (end <= start) throw wrongEnd("end_time must be after start_time");
   if (refuseFuture && end > now) throw wrongEnd("end_time must not be in the future");
-  // Documented: refused as a dimension, ignored as a filter.
+  // The tier is refused as a dimension and ignored as a filter (documented).
   if (kind === "langsmith_deployments" && groupBy === "trace_tier") {
     throw badRequest("group_by=trace_tier cannot be used with kind=langsmith_deployments");
   }
@@ -78,7 +78,7 @@ export function fromQuery(
   return { start, end, workspaceIds, groupBy, kind, tier };
 }
 
-/** It is not known which of the three a server does. For 422 the schema refuses them. */
+/** What a server does with unknown parameters is not known. For `422`, the schema refuses them. */
 function withoutUnknown(given: Given, names: readonly string[], how: Settings["unknownParameters"]): Given {
   const unknown = Object.keys(given).filter((name) => !names.includes(name));
   if (how === "400" && unknown.length > 0) throw badRequest(`Unknown query parameter: ${unknown.join(", ")}`);

@@ -42,12 +42,12 @@ export function responded(world: World, query: UsageQuery, format: Format, fault
   return fault.wrong === "missing" ? { ...usage, rows: spoilt, missing: SPOILT } : { ...usage, rows: spoilt };
 }
 
-/** The measure that a fault leaves out or makes impossible. */
+/** A fault leaves this measure out or makes it impossible. */
 const SPOILT = "agent_uptime_seconds";
 
 /**
- * Unknown and unreadable workspaces are left out without an error. Records name no workspace, so they are merged by id
- * (docs/platform.md, Records). `isCoarser`: in the next coarser stride.
+ * Unknown and unreadable workspaces are left out without an error. Records without a workspace are merged by id
+ * (docs/platform.md, Records). `isCoarser`: a fault responds in the next coarser stride.
  */
 function usageOf(
   world: World,
@@ -91,7 +91,7 @@ function contradict(
   of: { part: Part; counts: Float64Array; edges: readonly number[]; stride: StrideName; format: Format },
 ): void {
   const { part, counts, edges, stride, format } = of;
-  // If tiers are rows, the short-lived one takes contradictions about all tiers.
+  // If tiers are rows, a discrepancy about all tiers changes the short-lived row.
   if (part.tier === "longlived" && tier === null) return;
   const about = { stride, format, groupBy, tier, measure: part.measure };
   for (const { cell, delta } of world.discrepanciesIn(about, part.stream)) {
@@ -107,7 +107,7 @@ function rowsOf(
 ): UsageRow[] {
   const start = (kind === "traces" ? world.ledger : world.deploymentLedger).start;
   return buckets.flatMap((bucket, i) => {
-    // Zeroes are not sent before the data start or in the future (our guess).
+    // Zeros are not sent before the data start or in the future (our guess).
     const isZeroSent = !world.settings.omitZero && bucket.end > start && bucket.start < world.now();
     const rows = groups.map(({ dimensions, sums }): UsageRow => {
       const measured = [...sums].map(([measure, counts]) => [measure, counts[i] ?? 0]);
@@ -150,11 +150,11 @@ interface Part {
   counts(edges: readonly number[]): Float64Array;
 }
 
-/** Each kind has its own streams, entities and start (docs/platform.md, Contracts). */
+/** Each kind has its own streams, entities and data start (docs/platform.md, Contracts). */
 function partsOf(world: World, query: UsageQuery, isRequested: (stream: Stream) => boolean): Part[] {
   const { organisation, ledger, deploymentLedger, settings } = world;
   if (query.kind === "langsmith_deployments") {
-    // With the setting off, nothing is counted (our guess).
+    // With `off`, nothing is counted (our guess).
     if (settings.deploymentUsage !== "on") return [];
     return organisation.deploymentStreams.filter(isRequested).flatMap((stream) =>
       deploymentMeasures.map((measure) => ({
@@ -175,7 +175,7 @@ function partsOf(world: World, query: UsageQuery, isRequested: (stream: Stream) 
     })),
   );
 
-  /** A server without long-lived usage answers 0 (documented); all is short-lived there (our guess). */
+  /** A server without long-lived usage responds with 0 (documented). All of its traces are short-lived (our guess). */
   function tracesOf(stream: Stream, edges: readonly number[], tier: TraceTier | null): Float64Array {
     if (tier === null || keepsLonglived(settings)) return ledger.counts(stream, edges, tier);
     return tier === "longlived" ? new Float64Array(edges.length - 1) : ledger.counts(stream, edges);

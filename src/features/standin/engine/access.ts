@@ -1,7 +1,7 @@
 import type { Organisation, Workspace } from "./organisation.ts";
 import { forbidden, invalidToken, workspaceRequired } from "./refusal.ts";
 
-/** `no wrong key`: a missing key passes. `workspace`: a key of the organization also needs `X-Tenant-Id`. */
+/** `no wrong key`: only a wrong key is refused. `workspace`: a key of the organization also needs `X-Tenant-Id`. */
 export type Needs =
   | "nothing"
   | "no wrong key"
@@ -10,7 +10,7 @@ export type Needs =
   | "organization:manage"
   | "workspace";
 
-/** Each part can be revoked and granted while the server runs. */
+/** Tests revoke and grant each permission while the server runs. */
 export class Access {
   apiKey: string;
   revoked = false;
@@ -19,7 +19,7 @@ export class Access {
   organizationManage = true;
   /** Whether the listing shows unreadable workspaces (our guess: no). */
   listsUnreadable = false;
-  /** Readable, and in no listing. */
+  /** Workspaces that the key reads but that no listing shows. */
   readonly unlisted = new Set<Workspace>();
   readonly #organisation: Organisation;
   readonly #unreadable: Set<Workspace>;
@@ -37,7 +37,7 @@ export class Access {
     else this.#unreadable.add(workspace);
   }
 
-  /** Responses hold readable workspaces alone (docs/platform.md, Records). */
+  /** Responses contain only readable workspaces (docs/platform.md, Records). */
   canRead(workspace: Workspace): boolean {
     return !this.#unreadable.has(workspace);
   }
@@ -46,7 +46,7 @@ export class Access {
     return !this.unlisted.has(workspace) && (this.listsUnreadable || this.canRead(workspace));
   }
 
-  /** `X-Organization-Id` and `X-Tenant-Id` are documented; how a wrong one is refused is our guess. */
+  /** `X-Organization-Id` and `X-Tenant-Id` are documented. How a wrong value is refused is our guess. */
   check(needs: Needs, headers: Readonly<Record<string, string | string[] | undefined>>): void {
     if (needs === "nothing") return;
     if (needs === "no wrong key" && headers["x-api-key"] === undefined) return;
@@ -56,7 +56,7 @@ export class Access {
     const organisation = headers["x-organization-id"];
     if (organisation !== undefined && organisation !== this.#organisation.id) throw forbidden();
     const tenant = headers["x-tenant-id"];
-    // Needed by the control plane: documented; body: seen (docs/platform.md, Control plane, Requests).
+    // The control plane needs the header (documented). The body is seen (docs/platform.md, Control plane, Requests).
     if (needs === "workspace" && this.organizationScoped && tenant === undefined) throw workspaceRequired();
     if (
       tenant !== undefined &&

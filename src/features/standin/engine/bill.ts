@@ -1,7 +1,7 @@
 import type { Ledger } from "./ledger.ts";
 import type { Organisation, Workspace } from "./organisation.ts";
 
-/** Documented: base charge and extended retention, by workspace, among others. */
+/** These metrics and the grouping by workspace are documented, among others. */
 export const METRICS = {
   traces: {
     id: "5b1f7a4e-0a52-4c0e-9a7b-1f6f0d3c2a01",
@@ -11,28 +11,28 @@ export const METRICS = {
     id: "5b1f7a4e-0a52-4c0e-9a7b-1f6f0d3c2a02",
     name: "LangSmith Traces (Extended Data Retention Upgrades)",
   },
-  /** One of the others: granular usage has nothing like it. */
+  /** A metric without granular usage. */
   fleet: { id: "5b1f7a4e-0a52-4c0e-9a7b-1f6f0d3c2a03", name: "LangSmith Fleet Runs" },
 } as const;
 export type Metric = keyof typeof METRICS;
 
-/** Makes the provider's count differ from the ledger. The workspace need not exist. */
+/** Makes the provider's count differ from the ledger. The workspace may be unknown. */
 export interface Drift {
   readonly metric: Metric;
   readonly workspaceId: string;
   readonly at: number;
-  /** Null: unknown. */
+  /** Null: the count becomes unknown. */
   readonly delta: number | null;
 }
 
 export interface Limit {
-  /** Null: the organisation. */
+  /** Null: the limit is the organization's. */
   readonly workspaceId: string | null;
-  /** `monthly_traces` and `monthly_longlived_traces` are seen in client code. */
+  /** `monthly_traces` and `monthly_longlived_traces` (seen in client code). */
   readonly limitType: string;
   /** Null: no limit. */
   readonly value: number | null;
-  /** Each of these has the limit, such as each `project`. Undefined: the workspace. */
+  /** The limit is for each of these, such as each `project`. Undefined: for the workspace. */
   readonly scope?: string | undefined;
 }
 
@@ -50,13 +50,11 @@ interface MetricTotal {
   readonly groups: ReadonlyMap<string, number | null>;
 }
 
-/**
- * A second meter beside granular usage. It counts the same traces separately, so an error on one side shows as a difference.
- */
+/** The provider counts the same traces separately, so an error on one side shows as a difference. */
 export class Bill {
   readonly drifts: Drift[] = [];
   readonly limits: Limit[] = [];
-  /** Workspaces whose traces are rejected, with the limit's type. */
+  /** Workspaces whose traces are rejected, with the type of the limit. */
   readonly rejecting = new Map<string, string>();
   /** Day of the month on which a billing period begins, 1 to 28. */
   periodDay = 1;
@@ -87,7 +85,7 @@ export class Bill {
     });
   }
 
-  /** Unreadable workspaces count too (our guess). */
+  /** Unreadable workspaces are included (our guess). */
   #count(metric: Metric, workspace: Workspace, { start, end }: { start: number; end: number }): number {
     if (metric === "fleet") return 0;
     const { organisation, ledger } = this.#options;
@@ -97,7 +95,7 @@ export class Bill {
       .reduce((sum, stream) => sum + (ledger.counts(stream, [start, end], tier)[0] ?? 0), 0);
   }
 
-  /** From midnight UTC of `periodDay` (our guess). */
+  /** The period begins at midnight UTC of `periodDay` (our guess). */
   period(): { start: number; end: number } {
     const now = new Date(this.#options.now());
     const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()];

@@ -30,7 +30,7 @@ export class Templates {
     return template;
   }
 
-  /** Its own name is no conflict (our guess). */
+  /** A template may keep its own name (our guess). */
   rename(name: string, to: string | null | undefined): Template {
     const template = this.of(name);
     if (to === null || to === undefined || to === name) return template;
@@ -92,7 +92,7 @@ export const deploymentUpdate = z.strictObject({
   secrets: secrets.optional(),
 });
 
-/** Statuses: documented; order: our guess. A source with the word `fail` does not build (our own). */
+/** The statuses are documented, their order is our guess. A source with the word `fail` does not build (our own). */
 const TREND = ["CREATING", "QUEUED", "BUILDING", "DEPLOYING", "DEPLOYED"];
 const FAILING = ["CREATING", "QUEUED", "BUILDING", "BUILD_FAILED"];
 
@@ -111,7 +111,7 @@ interface Deployment {
   source_config: Record<string, unknown>;
   readonly created_at: string;
   updated_at: string;
-  /** Oldest first; never empty. */
+  /** Oldest first. There is at least one. */
   readonly revisions: Revision[];
 }
 
@@ -142,7 +142,7 @@ export class Deployments {
     return toWire(this.#of(id));
   }
 
-  /** Only a changed source makes a new revision (documented). */
+  /** Only a changed source creates a revision (documented). */
   update(id: string, given: z.output<typeof deploymentUpdate>): object {
     const deployment = this.#of(id);
     const latest = deployment.revisions.at(-1) as Revision;
@@ -155,7 +155,7 @@ export class Deployments {
     return toWire(deployment);
   }
 
-  /** Each request finds it one step further, so that no test waits (our own). */
+  /** Each request moves the revision one step, so that no test waits (our own). */
   revision(id: string, revisionId: string): object {
     const deployment = this.#of(id);
     const revision = deployment.revisions.find((one) => one.id === revisionId);
@@ -182,12 +182,12 @@ export class Deployments {
   }
 }
 
-/** Without secrets (our guess). */
+/** Secrets are left out (our guess). */
 function toWire({ revisions, ...deployment }: Deployment): object {
   return { ...deployment, latest_revision_id: (revisions.at(-1) as Revision).id };
 }
 
-/** A sentence, as FastAPI responds (our guess). */
+/** The body is a sentence, as from FastAPI (our guess). */
 function notFound(kind: string, id: string): Refusal {
   return new Refusal(404, { detail: `${kind} ${id} not found` });
 }

@@ -3,12 +3,12 @@ import { type Evaluator, type EvaluatorRule, named } from "./organisation.ts";
 import { unit } from "./random.ts";
 import { DAY } from "./trend.ts";
 
-/** Both are documented. */
+/** Both paths are documented. */
 export const EVALUATOR_SPEND = ["/v1/platform/evaluators/spend", "/api/v1/platform/evaluators/spend"];
 
 type EvaluatorMeasure = "spend_usd" | "trace_count";
 
-/** Billionths of a dollar, which add up exactly. */
+/** Billionths of a dollar, so that sums are exact. */
 export type EvaluatorAmounts = Record<EvaluatorMeasure, number>;
 
 export interface EvaluatorDay extends EvaluatorAmounts {
@@ -27,9 +27,9 @@ interface EvaluatorChange {
   readonly delta: number;
 }
 
-/** A day under way shows the part that has passed (our guess). A deleted workspace keeps its spend. */
+/** The current day shows the part that has passed (our guess). A deleted workspace keeps its spend. */
 export class EvaluatorLedger {
-  /** Added to the seeded amounts, by rule and day. */
+  /** Changes of the seeded amounts, by rule and day. */
   readonly #added = new Map<string, EvaluatorAmounts>();
   readonly #options: LedgerOptions;
 
@@ -37,7 +37,7 @@ export class EvaluatorLedger {
     this.#options = { ...options, seed: options.seed + 49_979_687 };
   }
 
-  /** Rows with an amount, in the order of rules, then by day. */
+  /** Returns rows with an amount, in the order of rules, then by day. */
   days({ workspaceId, start, end }: LedgerRange): EvaluatorDay[] {
     const now = this.#options.now();
     const rows: EvaluatorDay[] = [];
@@ -56,8 +56,8 @@ export class EvaluatorLedger {
   }
 
   /**
-   * Changes one row, never below 0. A future row shows on its day. An evaluator by code stays 0. A row before the start or an
-   * unknown rule throws.
+   * Changes one row, never below 0. A future row shows on its day. Spend of an evaluator by code stays 0. Throws for a row
+   * before the start and for an unknown rule.
    */
   change({ ruleId, at, measure, delta }: EvaluatorChange): Changed {
     const day = Math.floor(hourOf(this.#options.start, at, delta) / DAY) * DAY;
@@ -92,7 +92,7 @@ export class EvaluatorLedger {
 
 const NONE: Readonly<EvaluatorAmounts> = { spend_usd: 0, trace_count: 0 };
 
-/** A function of seed, rule and day (our own). On one day of five nothing is judged. */
+/** The amounts depend only on seed, rule and day (our own). About one day in five has none. */
 function seeded(
   seed: number,
   { type }: Evaluator,
@@ -104,7 +104,7 @@ function seeded(
   if (unit(seed, own, nth) < 0.2) return NONE;
   const usual = 5 * 60 ** unit(seed + 1, own, 0);
   const traces = Math.ceil(usual * (0.5 + unit(seed + 2, own, nth)));
-  // 0.0001 to 0.005 USD a trace, odd in the ninth digit: a reader that rounds finds wrong sums.
+  // 0.0001 to 0.005 USD a trace. The spend is odd in the ninth decimal, so rounding gives a wrong sum.
   const each = 100_000 + 4_900_000 * unit(seed + 3, own, 0) * (0.5 + unit(seed + 4, own, nth) / 2);
   const spend = 2 * Math.floor((traces * each) / 2) + 1;
   return { spend_usd: type === "code" ? 0 : spend, trace_count: traces };

@@ -5,9 +5,9 @@ import { SANDBOX_COSTS } from "./sandboxes.ts";
 import { instantOf, strideNames, strideOf } from "./stride.ts";
 import { TAGGINGS } from "./tags.ts";
 
-/** A script hits the next matching requests; rates hit at random, from a seed. */
+/** A script applies to the next matching requests. Rates apply at random, from a seed. */
 const faultSchema = z.discriminatedUnion("kind", [
-  /** `retry_after`: seconds or an HTTP date. With 200, a foreign body in place of the response. */
+  /** `retry_after`: seconds or an HTTP date. With status 200, the body is not one of the platform. */
   z.strictObject({
     kind: z.literal("status"),
     status: z.int().min(200).max(599),
@@ -18,28 +18,28 @@ const faultSchema = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("reset") }),
   z.strictObject({ kind: z.literal("hang") }),
   /**
-   * The body ends early: `length` (Content-Length promises more), `chunked` (no last chunk), `close` (no length), `gzip` (no
+   * Cuts the body. `framing`: `length` (Content-Length is larger), `chunked` (no last chunk), `close` (no length), `gzip` (no
    * gzip trailer; only for clients that accept gzip). `at`: after half of the bytes, after the last line of the first half, or
-   * after all bytes, without the end mark.
+   * after all bytes but before the end mark.
    */
   z.strictObject({
     kind: z.literal("cut"),
     framing: z.enum(["length", "chunked", "close", "gzip"]),
     at: z.enum(["half", "line", "all"]).default("half"),
   }),
-  /** In pieces spread over `ms`. */
+  /** Sends the body in pieces over `ms`. */
   z.strictObject({ kind: z.literal("slow"), ms: z.number().min(0).max(600_000) }),
-  /** No fault, in this framing. */
+  /** Sends the whole body in this framing. */
   z.strictObject({ kind: z.literal("whole"), framing: z.enum(["chunked", "close"]) }),
-  /** Right counts in the next coarser stride. */
+  /** The counts are right, but in the next coarser stride. */
   z.strictObject({ kind: z.literal("stride") }),
-  /** Without the uptime of deployments, or with an impossible one. */
+  /** The uptime of deployments is missing or impossible. */
   z.strictObject({ kind: z.literal("measure"), wrong: z.enum(["missing", "negative", "fractional"]) }),
   /**
-   * Sandbox costs. `empty-page`: a cursor without items, which the platform may send. `repeated-page`: the same items again.
-   * `endless`: the same page and cursor again and again. `cursor-expired`: a cursor is refused. `no-cursor`: the page
-   * lacks `next_cursor`, though others may follow. The others spoil the first item: `lcu` is null, negative or has 30 decimals,
-   * or `period_start` is 17 minutes late.
+   * Sandbox costs. `empty-page`: a cursor without items, as the platform may send. `repeated-page`: the same items again.
+   * `endless`: the same page and cursor each time. `cursor-expired`: a cursor is refused. `no-cursor`: `next_cursor` is
+   * missing, even if pages follow. Other faults change the first item: `lcu` is null, negative or has 30 decimals, or
+   * `period_start` is 17 minutes late.
    */
   z.strictObject({
     kind: z.literal("sandbox"),
@@ -56,8 +56,8 @@ const faultSchema = z.discriminatedUnion("kind", [
     ]),
   }),
   /**
-   * Evaluator spend. The first day's spend is negative or text, its date is before the period or comes twice; or the first
-   * group comes twice or lacks the id of its rule. `foreign`: an object with none of the fields.
+   * Evaluator spend. The first day has negative spend or a text, or a date before the period or twice. Or the first group is
+   * there twice or lacks the id of its rule. `foreign`: an object without any of the fields.
    */
   z.strictObject({
     kind: z.literal("evaluators"),
@@ -71,18 +71,18 @@ const faultSchema = z.discriminatedUnion("kind", [
       "foreign",
     ]),
   }),
-  /** The first value lacks the name of its key, or has a project of no workspace. */
+  /** The first value has no key name, or has a project that no workspace has. */
   z.strictObject({ kind: z.literal("tags"), wrong: z.enum(["no-key", "unknown-resource"]) }),
 ]);
 export type Fault = z.output<typeof faultSchema>;
 
 const meterFaultSchema = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("drop") }),
-  /** Billed again after this time. */
+  /** The trace is billed again after this time. */
   z.strictObject({ kind: z.literal("double"), after_seconds: z.number().min(0).default(0) }),
-  /** Billed after this time, in the hour of sending. */
+  /** The trace is billed after this time, in the hour of sending. */
   z.strictObject({ kind: z.literal("late"), seconds: z.number().min(0) }),
-  /** Billed to another project, user or key of the same workspace. */
+  /** The trace is billed to another project, user or key of the same workspace. */
   z.strictObject({ kind: z.enum(["project", "user", "key"]) }),
 ]);
 export type MeterFault = z.output<typeof meterFaultSchema>;
@@ -95,14 +95,14 @@ const meterStepSchema = z.strictObject({
 
 const instant = z.iso.datetime({ offset: true });
 
-/** Hits `times` matching requests after the first `skip`. Every given part must match. */
+/** Applies to `times` matching requests after the first `skip`. All given conditions must match. */
 const stepSchema = z.strictObject({
   fault: faultSchema,
   times: z.int().min(1).default(1),
   skip: z.int().min(0).default(0),
   /**
-   * Path: a part of it. Query: each parameter has this value, alone or among others. During: overlaps the request's time.
-   * Stride: that of the response.
+   * `path`: part of the path. `query`: each parameter has this value, perhaps among others. `during`: the requested time
+   * overlaps. `stride`: that of the response.
    */
   match: z
     .strictObject({
@@ -132,7 +132,7 @@ const NAMED = {
 export type FaultName = keyof typeof NAMED;
 export const faultNames = Object.keys(NAMED) as FaultName[];
 
-/** A request meets one fault at most. */
+/** A request has one fault at most. */
 const ratesSchema = z
   .partialRecord(z.enum(faultNames), z.number().min(0).max(1))
   .refine(
@@ -144,9 +144,9 @@ export const faultOptionsSchema = z.strictObject({
   seed: z.int().optional(),
   /** Probability per request. */
   rates: ratesSchema.optional(),
-  /** The first step that matches takes the request. */
+  /** The first step that matches a request applies. */
   script: z.array(stepSchema).optional(),
-  /** For the traces of runs. */
+  /** Faults for the traces of runs. */
   metering: z.array(meterStepSchema).optional(),
 });
 export type FaultOptions = z.input<typeof faultOptionsSchema>;
@@ -168,7 +168,7 @@ export class Faults {
     this.set(options);
   }
 
-  /** Steps are added to those that are left. */
+  /** Adds steps to those that are left. */
   set(options: FaultOptions): void {
     const { script = [], metering = [], rates, seed } = faultOptionsSchema.parse(options);
     this.#script.push(...script);
@@ -187,7 +187,7 @@ export class Faults {
     this.#metering = [];
   }
 
-  /** Counts the request, so call it once for each. */
+  /** Must be called once for each request, because it counts. */
   next(request: FaultyRequest): Fault | null {
     const fault = take(this.#script, (step) => matches(step, request)) ?? this.#rolled(request);
     if (fault !== null) this.fired++;
@@ -251,10 +251,12 @@ function matchesTime(
   return stride === undefined || strideOf(range) === stride;
 }
 
-/** Only a client that accepts gzip gets a cut gzip body, and only a response with the spoilt thing is spoilt. */
+/**
+ * A gzip body is cut only for a client that accepts gzip. A response changes only if it has the part that the fault is about.
+ */
 function applies(fault: Fault, { path, query, acceptsGzip }: FaultyRequest): boolean {
   if (fault.kind === "sandbox") {
-    // Only a cursor that is sent can have expired.
+    // Only a cursor that the request has can be refused.
     const isMet = fault.wrong !== "cursor-expired" || query.cursor !== undefined;
     return path === SANDBOX_COSTS && isMet;
   }

@@ -2,7 +2,7 @@ import { findStream, type Organisation, openStream, type Sender, type Stream } f
 import { unit } from "./random.ts";
 import { HOUR, LonglivedTrend, Trend } from "./trend.ts";
 
-/** All usage in hourly rows. Every response is a sum of these rows, so all responses agree. */
+/** All usage is in hourly rows. Each response is a sum of these rows, so all responses agree. */
 export interface Cell extends Sender {
   /** Any instant of the hour. */
   readonly at: number;
@@ -27,14 +27,14 @@ export interface LedgerOptions {
 }
 
 export interface LedgerRange {
-  /** Default: all. */
+  /** Default: all workspaces. */
   readonly workspaceId?: string | undefined;
-  /** A row counts where it begins (our guess), so adjacent ranges count nothing twice. */
+  /** A row belongs to the range in which it begins (our guess), so adjacent ranges count no row twice. */
   readonly start: number;
   readonly end: number;
 }
 
-/** A fraction as amount throws, and so does an instant before the start. */
+/** Returns the hour of an instant. Throws for an instant before the start, and for an amount that is not a whole number. */
 export function hourOf(start: number, at: number, amount: number): number {
   if (!Number.isSafeInteger(amount)) throw new RangeError(`${amount} is not a whole number`);
   const hour = Math.floor(at / HOUR) * HOUR;
@@ -48,7 +48,7 @@ export class Ledger {
   readonly #now: () => number;
   readonly #traces: Rows;
   readonly #longlived: Rows;
-  /** Traces that show from an instant on. */
+  /** Traces that show only from an instant on. */
   #pending: { readonly cell: Cell; readonly from: number }[] = [];
 
   constructor({ seed, organisation, start, now }: LedgerOptions) {
@@ -61,7 +61,10 @@ export class Ledger {
     this.#longlived = new Rows((stream, at) => longlived.upTo(stream, at), this.#traces);
   }
 
-  /** Traces between neighbouring `edges` (ascending). A row counts where its hour begins (our guess). Null: both tiers. */
+  /**
+   * Returns the traces between neighbouring `edges` (ascending). A row belongs to the bucket in which its hour begins (our
+   * guess). `tier` null: both tiers.
+   */
   counts(stream: Stream, edges: readonly number[], tier: TraceTier | null = null): Float64Array {
     this.#applyDue();
     const now = this.#now();
@@ -78,8 +81,8 @@ export class Ledger {
   }
 
   /**
-   * Changes one row, never below 0. A future row shows at its hour. Short-lived traces are taken first. A row before the data
-   * start throws.
+   * Changes one row, never below 0. A future row shows at its hour. Takes short-lived traces away first. Throws for a row
+   * before the data start.
    */
   change(cell: Cell, delta: number, tier: TraceTier = "shortlived"): Changed {
     const hour = hourOf(this.start, cell.at, delta);
@@ -94,14 +97,14 @@ export class Ledger {
   }
 
   addLater(cell: Cell, from: number): void {
-    // Open at once, so that a response looks for the stream.
+    // The stream must exist at once, because a response reads the list of streams first.
     openStream(this.#streams, cell);
     this.#pending.push({ cell, from });
   }
 
   /**
-   * Makes at most `traces` of one row long-lived, and returns all long-lived ones of the row. They stay in the hour of receipt
-   * (our guess).
+   * Makes at most `traces` of one row long-lived, and returns all long-lived traces of the row. Traces stay in the hour of
+   * receipt (our guess).
    */
   upgrade(cell: Cell, traces: number): Changed {
     const hour = hourOf(this.start, cell.at, traces);
@@ -116,15 +119,14 @@ export class Ledger {
     const now = this.#now();
     const due = this.#pending.filter(({ from }) => from <= now);
     if (due.length === 0) return;
-    // First, since a change counts.
+    // This comes first, because `change` calls this method again.
     this.#pending = this.#pending.filter(({ from }) => from > now);
     for (const { cell } of due) this.change(cell, 1);
   }
 }
 
 /**
- * No measure follows from traces or from another one, so a reader that mixes them up finds wrong sums (our own). The start:
- * docs/platform.md, Contracts.
+ * No measure is proportional to another one, so mixing up two gives a wrong sum (our own). Start: docs/platform.md, Contracts.
  */
 export class DeploymentLedger {
   readonly start: number;
@@ -152,7 +154,7 @@ export class DeploymentLedger {
     return this.#rows[measure].counts(stream, edges, this.#now());
   }
 
-  /** Changes one row, never below 0. A row before the start throws. */
+  /** Changes one row, never below 0. Throws for a row before the start. */
   change(cell: Cell, measure: DeploymentMeasure, delta: number): Changed {
     const hour = hourOf(this.start, cell.at, delta);
     const stream = openStream(this.#streams, cell);
@@ -170,21 +172,21 @@ function rowOf(rows: Rows, streams: readonly Stream[], cell: Cell, now: number):
   return (stream && rows.counts(stream, [hour, hour + HOUR], now)[0]) ?? 0;
 }
 
-/** Seconds of replicas that stand by, counted for nobody (our guess). */
+/** Seconds of idle replicas, which belong to no user or key (our guess). */
 function standby({ replicas, begins, ends }: Stream, at: number, start: number): number {
   const from = Math.max(start, begins * 24 * HOUR);
   const to = Math.min(at, ends * 24 * HOUR);
   return replicas * Math.max(0, Math.floor((to - from) / 1000));
 }
 
-/** Sum from the start to an instant. Never falls. */
+/** Sum from the start to an instant. The sum never falls. */
 type UpTo = (stream: Stream, at: number) => number;
 
 class Rows {
   readonly #seeded: UpTo;
-  /** No row has more than this whole. */
+  /** No row exceeds the row of `whole`. */
   readonly #whole: Rows | undefined;
-  /** Difference from the history by stream and hour (epoch ms). */
+  /** Changes of the seeded history by stream and hour (epoch ms). */
   readonly #edits = new Map<Stream, Map<number, number>>();
 
   constructor(seeded: UpTo, whole?: Rows) {
@@ -192,13 +194,13 @@ class Rows {
     this.#whole = whole;
   }
 
-  /** Without `until`: when its hour is over. */
+  /** Returns the row as of `until`. Default: as of the end of its hour. */
   of(stream: Stream, hour: number, until?: number): number {
     const count = this.#seededIn(stream, hour, until) + (this.#edits.get(stream)?.get(hour) ?? 0);
     return this.#within(count, stream, hour, until);
   }
 
-  /** Changes the row as far as possible. */
+  /** Sets the row to `wanted`, or as close as its limits allow. */
   set(stream: Stream, hour: number, wanted: number): void {
     const edits = this.#edits.get(stream) ?? new Map<number, number>();
     const count = this.#within(wanted, stream, hour);
@@ -208,7 +210,7 @@ class Rows {
   counts(stream: Stream, edges: readonly number[], now: number): Float64Array {
     const counts = new Float64Array(Math.max(0, edges.length - 1));
     if (stream.project.dropped) return counts;
-    // A deleted workspace has usage up to its deletion.
+    // A deleted workspace has usage until its deletion.
     const until = Math.min(now, stream.project.workspace.deletedAt ?? now);
     const hours = edges.map((edge) => Math.ceil(edge / HOUR) * HOUR);
     const sums = hours.map((hour) => this.#seeded(stream, Math.min(hour, until)));
@@ -236,7 +238,7 @@ class Rows {
   }
 }
 
-/** -1 outside; edges ascend. */
+/** Returns -1 for an instant outside of the edges, which ascend. */
 export function bucketOf(edges: readonly number[], at: number): number {
   return edges.findIndex((from, i) => at >= from && at < (edges[i + 1] ?? from));
 }

@@ -15,12 +15,12 @@ export function runsOf(world: World): RunEngine {
   );
 }
 
-/** Usage stays when a server with the same seed restarts. */
+/** Bills the runs of an earlier server with the same seed, so that usage survives a restart. */
 export function billEarlier(world: World, { at, runs }: { at: number; runs: number }): void {
   for (let i = 0; i < runs; i++) bill(world, at, null);
 }
 
-/** One trace a run, recorded at its start (our guess), and the deployment's own usage. */
+/** Bills one trace for a run, at the run's start (our guess), and the deployment's own usage. */
 function bill(world: World, at: number, fault: MeterFault | null): void {
   const { deployment, ...own } = senderOf(world);
   if (at >= world.ledger.start) billTrace(world, { ...own, at }, fault);
@@ -42,7 +42,7 @@ function billTrace({ ledger, organisation }: World, own: Cell, fault: MeterFault
   if (fault?.kind === "double") ledger.addLater(cell, cell.at + fault.after_seconds * 1000);
 }
 
-/** Makes one where the workspace has no other project. */
+/** Creates a project if the workspace has no other one. */
 function otherProject({ projects }: Organisation, own: Project): Project {
   const known = projects.find((one) => one.workspace === own.workspace && one !== own);
   if (known !== undefined) return known;
@@ -64,16 +64,16 @@ function senderOf(world: World): ReturnType<typeof newSender> {
 }
 
 /**
- * A project and a key of its own, and no user (our guess), in the first readable workspace without traffic, so that a probe
- * finds no other traffic there; else in the first readable one. Made with the first trace, so that an organisation without
- * traffic stays as seeded.
+ * Creates the deployment's own project and key, without a user (our guess). The workspace is the first readable one without
+ * traffic, so that a probe finds no other traffic; otherwise the first readable one. They are created with the first trace, so
+ * that an organization without traffic stays as seeded.
  */
 function newSender({ organisation, access, seed }: World): Sender & { readonly deployment: Project } {
   const listed = organisation.workspaces.filter((one) => access.canRead(one) && one.deletedAt === null);
   const isIdle = (one: Workspace) => !organisation.streams.some(({ project }) => project.workspace === one);
   const workspace = listed.find(isIdle) ?? listed[0] ?? organisation.workspaces[0];
   if (workspace === undefined) throw new Error("an organisation without a workspace");
-  // Ids depend on the seed alone, not on the day.
+  // The ids depend only on the seed.
   const { uuid } = dice(seed + 7919);
   const project: Project = { id: uuid(), name: DEPLOYMENT_PROJECT, workspace, dropped: false };
   const key: Key = { id: uuid(), shortKey: `sk...${access.apiKey.slice(-4)}`, description: null };

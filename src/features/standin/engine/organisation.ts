@@ -1,18 +1,18 @@
-/** Tests change names and flags; ids never change. */
+/** Tests change names and flags. Ids never change. */
 export interface Workspace {
   readonly id: string;
   name: string;
   readonly createdAt: number;
-  /** Usage ends at this instant. */
+  /** Usage ends at this instant. Null: not deleted. */
   deletedAt: number | null;
 }
 
-/** A traced project, or a deployment, which has an id of another space (documented). */
+/** A traced project or a deployment. Deployments have separate ids (documented). */
 export interface Project {
   readonly id: string;
   name: string;
   readonly workspace: Workspace;
-  /** Removed from every response, its past too. */
+  /** True: every response leaves the project out, even for the past. */
   dropped: boolean;
 }
 
@@ -24,19 +24,21 @@ export interface User {
 export interface Key {
   readonly id: string;
   readonly shortKey: string;
-  /** Lists of keys have it, usage does not. */
+  /** Lists of keys show this text, usage does not. */
   description: string | null;
 }
 
-/** Some seeded traces are long-lived when received, some by a later rule (documented). Shares, rules and times are our own. */
+/**
+ * Some seeded traces are long-lived when received, some after a later rule (documented). Shares, rules and times are our own.
+ */
 export interface Retention {
-  /** Share that is long-lived when received, 0 to 1. */
+  /** Share of traces that are long-lived when received, 0 to 1. */
   readonly received: number;
-  /** Share after the rule ran, at least `received`. */
+  /** Share of long-lived traces after the rule ran, at least `received`. */
   readonly upgraded: number;
-  /** Days since 1970-01-01: the first day that the rule upgrades. */
+  /** First day whose traces the rule upgrades, in days since 1970-01-01. */
   readonly ruleFrom: number;
-  /** Nights from the day after the trace's until the rule runs. */
+  /** Number of nights from the day after the trace until the rule runs. */
   readonly nightsLater: number;
 }
 
@@ -44,7 +46,7 @@ export const SHORT_LIVED: Retention = { received: 0, upgraded: 0, ruleFrom: 0, n
 
 export type Rhythm = "office" | "evening" | "nightly" | "steady";
 
-/** Sends traces or runs a deployment. Each count belongs to one. */
+/** A sender of traces or a deployment. Each trace or run belongs to one stream. */
 export interface Stream {
   readonly index: number;
   readonly project: Project;
@@ -52,24 +54,24 @@ export interface Stream {
   readonly key: Key | null;
   readonly retention: Retention;
   readonly rhythm: Rhythm;
-  /** Traces on an ordinary weekday; 0: no seeded history. */
+  /** Traces on an ordinary weekday. 0: there is no seeded history. */
   readonly weight: number;
-  /** Days since 1970-01-01: first day with usage, first one without again. */
+  /** Days since 1970-01-01, end exclusive. */
   readonly begins: number;
   readonly ends: number;
-  /** Replicas of a deployment while nothing runs. */
+  /** Number of replicas of an idle deployment. */
   readonly replicas: number;
 }
 
 export const sandboxTypes = ["SANDBOX", "SNAPSHOT"] as const;
 
-/** docs/platform.md, Sandbox costs. Costs have its id alone. */
+/** docs/platform.md, Sandbox costs. Costs have only the id. */
 export interface Sandbox {
   readonly id: string;
   name: string;
   readonly type: (typeof sandboxTypes)[number];
   readonly workspace: Workspace;
-  /** Starts of hours: first one with seeded usage, first one without again. */
+  /** Starts of the first hour with seeded usage and of the first hour after it. */
   readonly begins: number;
   readonly ends: number;
 }
@@ -79,17 +81,17 @@ interface Dataset {
   readonly name: string;
 }
 
-/** For a project or a dataset: the other one is null. */
+/** A rule for a project or a dataset. The other one is null. */
 export interface EvaluatorRule {
   readonly id: string;
   readonly name: string;
   readonly project: Project | null;
   readonly dataset: Dataset | null;
-  /** USD a week. Null: no limit. */
+  /** Limit in USD a week. Null: no limit. */
   limitUsd: number | null;
 }
 
-/** An evaluator judges by a model or by code (docs/platform.md, Evaluator spend). */
+/** An evaluator uses a model or code (docs/platform.md, Evaluator spend). */
 export interface Evaluator {
   readonly id: string;
   readonly name: string;
@@ -113,7 +115,7 @@ export interface Organisation {
   readonly unreadable: readonly Workspace[];
 }
 
-/** An unknown id throws. */
+/** Throws for an unknown id. */
 export function named<T extends { readonly id: string }>(kind: string, id: string, all: readonly T[]): T {
   const found = all.find((one) => one.id === id);
   if (found === undefined) throw new RangeError(`stand-in: no ${kind} ${JSON.stringify(id)}`);

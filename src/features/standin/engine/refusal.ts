@@ -21,21 +21,21 @@ export class Refusal extends Error {
   }
 }
 
-/** Missing or wrong key (seen). */
+/** The key is missing or wrong (seen). */
 export const invalidToken = (): Refusal => new Refusal(401, { detail: "Invalid token" });
 
 /** Seen. */
 export const forbidden = (): Refusal => new Refusal(403, { error: "Forbidden" });
 
-/** Seen: a key of the organization without a workspace. */
+/** A key of the organization without a workspace (seen). */
 export const workspaceRequired = (): Refusal =>
   new Refusal(403, { error: "org_scoped_key_requires_workspace" });
 
-/** HTTPValidationError; for billing seen in client code. */
+/** HTTPValidationError. For billing it is seen in client code. */
 export const invalid = (problems: readonly ValidationProblem[]): Refusal =>
   new Refusal(422, { detail: problems });
 
-/** FastAPI responds so (our guess). */
+/** As FastAPI responds (our guess). */
 export const notJson = (at: number): Refusal =>
   invalid([{ loc: ["body", at], msg: "JSON decode error", type: "json_invalid" }]);
 
@@ -43,14 +43,17 @@ export const notJson = (at: number): Refusal =>
 export const tooLarge = (limit: number): Refusal =>
   new Refusal(413, { detail: `The body is larger than ${limit} bytes` });
 
-/** Our guess: 400 carries a sentence. */
+/** With 400, the body is a sentence (our guess). */
 export const badRequest = (sentence: string): Refusal => new Refusal(400, { detail: sentence });
 
-/** Our own: refused by name, so that no test passes by accident. */
+/** An unknown route is refused by name, so that no test passes by accident (our own). */
 export const noRoute = (method: string, path: string): Refusal =>
   new Refusal(404, { detail: `stand-in: no route ${method} ${path}` });
 
-/** Problem details (RFC 7807), and 400 for a wrong parameter: documented for sandbox costs. The words are our guess. */
+/**
+ * Sandbox costs respond with problem details (RFC 7807), and with 400 for a wrong parameter (documented). The words are our
+ * guess.
+ */
 export function asProblem({ status: given, body }: Refusal): Refusal {
   const { detail, error } = body as { detail?: string | readonly ValidationProblem[]; error?: string };
   const status = given === 422 ? 400 : given;
@@ -60,7 +63,10 @@ export function asProblem({ status: given, body }: Refusal): Refusal {
   return new Refusal(status, { type: "about:blank", title: STATUS_CODES[status], status, detail: text });
 }
 
-/** Refuses with 422 and every problem: loc, msg and type (docs/platform.md, Requests). Words of msg and type: our guess. */
+/**
+ * Refuses with 422, which lists every problem by loc, msg and type (docs/platform.md, Requests). The words of msg and type are
+ * our guess.
+ */
 export function checked<T>(schema: z.ZodType<T>, given: unknown, where = "body"): T {
   const { success, data, error } = schema.safeParse(given);
   if (success) return data;

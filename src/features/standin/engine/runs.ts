@@ -2,15 +2,15 @@ import { randomUUID } from "node:crypto";
 import { Refusal } from "./refusal.ts";
 
 /**
- * docs/platform.md, Agent server. One run of a thread runs at a time; a new run's strategy decides about earlier ones. The
- * trace of a removed run stays billed.
+ * docs/platform.md, Agent server. Only one run of a thread is active. A new run's strategy decides what happens to earlier
+ * runs. The trace of a removed run stays billed.
  */
 export type RunStatus = "pending" | "running" | "success" | "error" | "interrupted";
 export type Strategy = "reject" | "enqueue" | "interrupt" | "rollback";
 
 export interface Message {
   readonly id: string;
-  /** Instead of the role: `human`, `ai`, `system` and others (documented). */
+  /** Replaces the role: `human`, `ai`, `system` and others (documented). */
   readonly type: string;
   readonly content: string;
 }
@@ -32,11 +32,11 @@ export interface Run {
   updatedAt: number;
   status: RunStatus;
   error: string | null;
-  /** Before this run, for a rollback. */
+  /** Messages before this run, which a rollback restores. */
   before: readonly Message[];
-  /** When this run ended. */
+  /** Messages at the end of this run. */
   after: readonly Message[];
-  /** Resolves at its end; `deleted` if it was removed. */
+  /** Resolves when the run ends, with `deleted` if the run was removed. */
   readonly ended: PromiseWithResolvers<RunStatus | "deleted">;
   readonly started: PromiseWithResolvers<void>;
 }
@@ -53,7 +53,7 @@ export class RunEngine {
   readonly #threads = new Map<string, Thread>();
   readonly #timers = new Map<Run, NodeJS.Timeout>();
 
-  /** `meter` counts one trace. */
+  /** `meter` is called once for each run. */
   constructor(now: () => number, meter: () => void) {
     this.#now = now;
     this.#meter = meter;
@@ -69,7 +69,7 @@ export class RunEngine {
     return this.#threads.get(threadId);
   }
 
-  /** An unknown id is 404 with a sentence (seen). */
+  /** An unknown id is refused with 404 and a sentence (seen). */
   thread(threadId: string): Thread {
     const thread = this.#threads.get(threadId);
     if (thread !== undefined) return thread;
@@ -106,7 +106,7 @@ export class RunEngine {
       started: Promise.withResolvers(),
     };
     thread.runs = [...thread.runs, run];
-    // After the response, so that a client sees the run pending first.
+    // The run starts after the response, so that a client first sees it pending.
     setImmediate(() => this.#next(thread));
     return run;
   }
@@ -136,7 +136,7 @@ export class RunEngine {
       throw new Refusal(409, { detail });
     }
     if (strategy === "enqueue") return;
-    // Newest first: each restores the state from before it.
+    // The newest run is undone first, because each one restores the state before it.
     for (const run of earlier.toReversed()) {
       if (strategy === "rollback") this.#rollBack(run);
       else this.#end(run, "interrupted");
@@ -189,7 +189,7 @@ function isOpen({ status }: Run): boolean {
   return status === "pending" || status === "running";
 }
 
-/** Always with the assistant's id (documented). */
+/** The assistant is always its id (documented). */
 export function toWireRun(run: Run): object {
   return {
     run_id: run.id,
@@ -202,9 +202,12 @@ export function toWireRun(run: Run): object {
   };
 }
 
-/** No model and no network (our own). `delay=<ms>` in the text makes it slow, `fail` makes it fail; it responds with the text. */
+/**
+ * The assistant uses no model and no network (our own). It repeats the text. `delay=<ms>` in the text makes it slow, `fail`
+ * makes it fail.
+ */
 export const ASSISTANT = {
-  /** Name and id both address it (docs/platform.md, Agent server). Examples show this id. */
+  /** Requests use the name or the id (docs/platform.md, Agent server). The id is that of examples. */
   name: "agent",
   id: "fe096781-5601-53d2-b2f6-0d3403f7e9ca",
   description: "Echoes the text it gets.",
@@ -217,7 +220,7 @@ export function isAssistant(nameOrId: string): boolean {
   return nameOrId === ASSISTANT.name || nameOrId === ASSISTANT.id;
 }
 
-/** `reply` is undefined for a failure. */
+/** `reply` is undefined if the run fails. */
 function perform(text: string): { delayMs: number; reply: string | undefined } {
   const delayMs = Math.min(Number(/\bdelay=(\d{1,9})\b/.exec(text)?.[1] ?? 0), LONGEST_MS);
   return { delayMs, reply: /\bfail\b/i.test(text) ? undefined : `Echo: ${text}` };

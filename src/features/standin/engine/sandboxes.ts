@@ -7,7 +7,7 @@ export const SANDBOX_COSTS = "/api/v2/sandboxes/usage/costs";
 
 type SandboxMeasure = "lcu" | "lsu";
 
-/** Millionths of a unit: six decimals are documented, and whole numbers add up exactly. */
+/** Millionths of a unit, so that sums are exact. Six decimals are documented. */
 type Units = Record<SandboxMeasure, number>;
 
 export interface SandboxSum extends Units {
@@ -30,9 +30,9 @@ interface SandboxChange {
   readonly delta: number;
 }
 
-/** An hour shows its whole amount once it has begun (our guess), in a deleted workspace up to its deletion. */
+/** An hour that has begun shows its whole amount (our guess). A deleted workspace has usage until its deletion. */
 export class SandboxLedger {
-  /** Added to sums of a range that holds `at`, and to no hour. */
+  /** Added to the sum of a range with the instant `at`, but to no hour. */
   readonly contradictions: SandboxChange[] = [];
   readonly #changed = new Map<string, Units>();
   readonly #options: LedgerOptions;
@@ -41,7 +41,7 @@ export class SandboxLedger {
     this.#options = { ...options, seed: options.seed + 32_452_843 };
   }
 
-  /** Rows with an amount, by time, then in the organisation's order. */
+  /** Returns rows with an amount, by time, then in the organization's order. */
   hours({ workspaceId, start, end }: LedgerRange): SandboxHour[] {
     const requested = this.#requested(workspaceId);
     const now = this.#options.now();
@@ -56,7 +56,7 @@ export class SandboxLedger {
     return rows;
   }
 
-  /** Resources with an amount, in the organisation's order; with the contradictions. */
+  /** Returns resources with an amount, in the organization's order. Contradictions are included. */
   sums(range: LedgerRange): SandboxSum[] {
     const { workspaceId, start, end } = range;
     const sums = new Map<string, SandboxSum>();
@@ -75,8 +75,8 @@ export class SandboxLedger {
   }
 
   /**
-   * Changes one row, never below 0. A future row shows at its hour. A snapshot's compute units stay 0. A row before the start
-   * or an unknown resource throws.
+   * Changes one row, never below 0. A future row shows at its hour. Compute units of a snapshot stay 0. Throws for a row before
+   * the start and for an unknown resource.
    */
   change({ resourceId, at, measure, delta }: SandboxChange): Changed {
     const hour = hourOf(this.#options.start, at, delta);
@@ -108,8 +108,8 @@ export class SandboxLedger {
 const NONE: Readonly<Units> = { lcu: 0, lsu: 0 };
 
 /**
- * A function of seed, resource and hour (our own). Sandboxes compute in some hours; two of three keep storage, and so does each
- * snapshot.
+ * The amounts depend only on seed, resource and hour (our own). Sandboxes compute in some hours. Some sandboxes and all
+ * snapshots use storage.
  */
 function seeded(seed: number, { id, type, begins, ends }: Sandbox, hour: number): Readonly<Units> {
   if (hour < begins || hour >= ends) return NONE;
@@ -118,7 +118,7 @@ function seeded(seed: number, { id, type, begins, ends }: Sandbox, hour: number)
   const isRunning = type === "SANDBOX" && unit(seed, own, nth) < 0.1 + 0.6 * unit(seed, own, 0);
   const isKept = type === "SNAPSHOT" || unit(seed + 1, own, 0) < 0.7;
   return {
-    // 0.010001 to 1.999997, odd in the sixth digit: a reader that rounds finds wrong sums.
+    // 0.010001 to 1.999997 and odd in the sixth decimal, so rounding gives a wrong sum.
     lcu: isRunning ? 10_001 + 2 * Math.floor(994_999 * unit(seed + 2, own, nth)) : 0,
     lsu: isKept ? 200 + Math.floor(5000 * unit(seed + 3, own, 0) + 5 * unit(seed + 4, own, nth)) : 0,
   };

@@ -16,8 +16,8 @@ import { type Dice, dice } from "./random.ts";
 import { HOUR } from "./trend.ts";
 
 /**
- * The seeded organisation holds what breaks readers of exports: line breaks, formula starts, a name twice, unreadable
- * workspaces, traffic without user or key.
+ * Seeded names and ids break naive readers of exports: line breaks, starts of formulas, a repeated name, unreadable workspaces,
+ * traffic without a user or key.
  */
 const WORKSPACE_NAMES = [
   "Research",
@@ -105,7 +105,7 @@ function seedWorkspace(
   { w, projects }: { w: number; projects: number },
 ): void {
   const workspace = organisation.workspaces[w] as Workspace;
-  // Overlapping halves: workspaces share users.
+  // Each workspace gets half of the users, so that workspaces share some.
   const members = roll.some(organisation.users, Math.ceil(organisation.users.length / 2));
   for (let p = 0; p < projects; p++) {
     const project: Project = {
@@ -156,7 +156,7 @@ function seedStreams(
 
 const RULES_FROM = [day("2026-02-09"), day("2026-05-18"), day("2026-08-24")];
 
-/** Two of three projects have a rule; every second one runs a week later, after its days became final. */
+/** Two of three projects have a rule. Every second rule runs a week later, when its days are final. */
 function retention(place: number, luck: number): Retention {
   const received = luck < 0.4 ? luck / 2 : 0;
   if (place % 3 === 0) return { ...SHORT_LIVED, received, upgraded: received };
@@ -166,8 +166,8 @@ function retention(place: number, luck: number): Retention {
 }
 
 /**
- * Every third traced project is a deployment too, with the same name (documented) and another id. Own dice keep the history of
- * traces the same without deployments.
+ * Every third traced project is also a deployment with the same name (documented) and another id. Separate dice keep the
+ * history of traces the same without deployments.
  */
 function seedDeployments(organisation: Organisation, seed: number): void {
   const roll = dice(seed + 15_485_863);
@@ -192,7 +192,7 @@ function seedDeployments(organisation: Organisation, seed: number): void {
       ...roll.some(organisation.users, 3).map((user): [User, Key] => [user, roll.pick(organisation.keys)]),
     ];
     for (const [user, key] of runners) {
-      // A development deployment has no replica while nothing runs.
+      // A development deployment has no replica while it is idle.
       const replicas = user === null && key === null ? roll.below(4) : 0;
       const weight = 5 * 40 ** roll.next();
       const index = organisation.deploymentStreams.length;
@@ -201,7 +201,7 @@ function seedDeployments(organisation: Organisation, seed: number): void {
   }
 }
 
-/** In every workspace with projects; some begin or end within 2026. Own dice, for the same reason. */
+/** Each workspace with projects has sandboxes. Some begin or end within 2026. Separate dice keep the rest the same. */
 function seedSandboxes(
   organisation: Organisation,
   { seed, many }: { seed: number; many: (count: number) => number },
@@ -231,8 +231,8 @@ function seedSandboxes(
 const EVALUATOR_NAMES = ["correctness", 'tone, "strict"', "=safety"];
 
 /**
- * Three in the first workspace, up to three in each other one with projects: by a model, by code, and by a model on a dataset.
- * Own dice, for the same reason.
+ * The first workspace has three evaluators, others with projects up to three: by a model, by code, and by a model on a dataset.
+ * Separate dice keep the rest the same.
  */
 function seedEvaluators(organisation: Organisation, seed: number): void {
   const roll = dice(seed + 49_979_687);
@@ -254,7 +254,7 @@ function seedEvaluators(organisation: Organisation, seed: number): void {
   });
 }
 
-/** `default` occurs twice in one workspace: a name identifies no project. */
+/** One workspace has `default` twice, because a name does not identify a project. */
 function projectName(w: number, p: number): string {
   if (w === 1 && p < 2) return "default";
   const name = PROJECT_NAMES[(w * 4 + p) % PROJECT_NAMES.length] ?? "default";
@@ -272,7 +272,7 @@ function email(i: number): string | null {
   return i === EMAILS.length ? null : (EMAILS[i] ?? `user${i}@example.com`);
 }
 
-/** One has no description, one has an address in it, and one begins like a formula. */
+/** One key has no description, one has an address in it, and one begins like a formula. */
 const KEY_NAMES = [
   "Production backend",
   "=CI pipeline",
@@ -283,6 +283,6 @@ const KEY_NAMES = [
 ];
 
 function shortKey(i: number, roll: Dice): string {
-  // The second starts like a formula: the CSV export guards every cell.
+  // The second key begins like a formula, because the CSV export guards every cell.
   return `${i === 1 ? "-" : ""}sk...${roll.uuid().slice(0, 4)}${i.toString(36)}`;
 }

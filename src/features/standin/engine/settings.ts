@@ -1,52 +1,52 @@
-/** A test may change each setting while the server runs. */
+/** Tests may change each setting while the server runs. */
 export interface Settings {
   /** docs/platform.md, Contracts. */
   contract: "tiered" | "day-granular";
-  /** Whether usage may be requested without `workspace_ids`; then it is that of all workspaces that the key reads. */
+  /** `optional`: usage without `workspace_ids` is that of all workspaces that the key reads. */
   workspaceIds: "required" | "optional";
-  /** For parameters that the contract lacks, such as `kind` with the tiered one. What servers do is not known. */
+  /** Treatment of parameters that the contract lacks, such as `kind` with `tiered`. What servers do is not known. */
   unknownParameters: "ignore" | "400" | "422";
-  /** Off: `kind` is accepted and nothing is answered. */
+  /** Off: `kind` is accepted, and the response has no usage. */
   deploymentUsage: "on" | "off";
   serverVersion: string;
-  /** Self-hosted servers from 0.16.0 on keep no long-lived usage. */
+  /** Self-hosted servers have no long-lived usage from 0.16.0 on. */
   hosting: "self-hosted" | "cloud";
-  /** Start of 7-, 30- and 365-day buckets. */
+  /** Where buckets of 7, 30 and 365 days start. */
   align: "window" | "epoch";
   /** False: /workspaces, /workspaces/current/stats, /orgs/current and /info respond with 404. */
   listing: boolean;
-  /** False: totals of the provider, limits and billing period respond with 404. */
+  /** False: provider totals, limits and billing period respond with 404. */
   bill: boolean;
   /** True: 422 for an end_time in the future. */
   refuseFuture: boolean;
-  /** False: buckets without usage are sent as 0. */
+  /** False: a bucket without usage is sent as 0. */
   omitZero: boolean;
-  /** With gzip, if the client accepts it. */
+  /** True: responses use gzip if the client accepts it. */
   compress: boolean;
-  /** The end of a body. The CSV export streams, so `length` sends it in chunks. */
+  /** How a body ends. With `length`, the CSV export is sent in chunks, because it streams. */
   framing: "length" | "chunked" | "close";
   /** True removes `/a2a` and the agent cards. */
   http: { disable_a2a: boolean };
-  /** `live`: as newer servers (docs/platform.md, Agent server). */
+  /** `live`: like newer servers (docs/platform.md, Agent server). */
   a2a: "specified" | "live";
-  /** Off: not responded (docs/platform.md, Sandbox costs). */
+  /** Off: the route is missing (docs/platform.md, Sandbox costs). */
   sandboxes: "on" | "off";
-  /** Fixed: `page_size` is refused, by a sentence that does not name it. No document says that a server may do so. */
+  /** `fixed`: `page_size` is refused with a sentence that does not name it. No document mentions this. */
   sandboxPages: "documented" | "fixed";
-  /** Off: not responded (docs/platform.md, Evaluator spend). */
+  /** Off: the route is missing (docs/platform.md, Evaluator spend). */
   evaluators: "on" | "off";
-  /** Off: refused, as on smaller plans (docs/platform.md, Resource tags). */
+  /** Off: tags are refused, as on smaller plans (docs/platform.md, Resource tags). */
   tags: "on" | "off";
   /** False: lists of API keys, sandboxes and snapshots respond with 404. */
   names: boolean;
-  /** False: gone, as on servers with snapshots (docs/platform.md, Control plane). */
+  /** False: the routes are missing, as on servers with snapshots (docs/platform.md, Control plane). */
   templates: boolean;
 }
 
 export const DEFAULT_SETTINGS: Settings = {
   contract: "tiered",
   workspaceIds: "required",
-  // A typing error must not pass for a filter, and only 422 is specified for a wrong query.
+  // With `ignore`, a misspelled filter would go unnoticed. Only 422 is specified for a wrong query.
   unknownParameters: "422",
   deploymentUsage: "on",
   serverVersion: "0.0.0-standin",

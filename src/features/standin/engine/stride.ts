@@ -19,8 +19,8 @@ export interface Range {
 }
 
 /**
- * The length of the range decides (docs/platform.md, Contracts). Part days do not count, so 31 days and 23 hours are daily (our
- * guess).
+ * The stride depends on the length of the range (docs/platform.md, Contracts). Parts of days do not count, so 31 days and 23
+ * hours are daily (our guess).
  */
 export function strideOf({ start, end }: Range): StrideName {
   const days = Math.floor((end - start) / DAY);
@@ -32,8 +32,8 @@ export function strideOf({ start, end }: Range): StrideName {
 }
 
 /**
- * Never hourly, and whole days (docs/platform.md, Contracts). The stride follows the range as asked, not as widened (our
- * guess).
+ * The contract has whole days and no hours (docs/platform.md, Contracts). The stride depends on the requested range, not on the
+ * widened one (our guess).
  */
 export function dayGranular(range: Range): { range: Range; stride: StrideName } {
   const stride = strideOf(range);
@@ -45,13 +45,14 @@ export function dayGranular(range: Range): { range: Range; stride: StrideName } 
 
 interface Buckets {
   readonly buckets: readonly Range[];
-  /** Within the range: one more than there are buckets. */
+  /** Bounds of the buckets within the range, one more than buckets. */
   readonly edges: readonly number[];
 }
 
 /**
- * Both guesses where 7, 30 and 365 days start can be chosen (docs/platform.md, Buckets). Our guesses: hours and days lie on the
- * UTC grid; a bucket beyond the range keeps its length, but counts only the range.
+ * `align` selects one of two guesses where buckets of 7, 30 and 365 days start (docs/platform.md, Buckets). Other guesses:
+ * hours and days are on the UTC grid. A bucket across the end of the range keeps its length, but counts only usage in the
+ * range.
  */
 export function cut(range: Range, stride: StrideName, align: "window" | "epoch"): Buckets {
   const length = LENGTH[stride];
@@ -69,14 +70,14 @@ export function cut(range: Range, stride: StrideName, align: "window" | "epoch")
   return { buckets, edges };
 }
 
-/** Always both fields, the unused one 0 (our guess). */
+/** Both fields are always there, the unused one with 0 (our guess). */
 export function toWireStride(stride: StrideName): { days: number; hours: number } {
   return stride === "hour" ? { days: 0, hours: 1 } : { days: LENGTH[stride] / DAY, hours: 0 };
 }
 
 const ISO = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d:\d\d)?)?$/i;
 
-/** Epoch ms, or undefined. UTC without an offset, midnight without a time (our guesses). */
+/** Returns epoch ms, or undefined. Default: UTC and midnight (our guesses). */
 export function instantOf(text: string): number | undefined {
   const [, date, time = "00:00", offset = "Z"] = ISO.exec(text) ?? [];
   const parsed = Date.parse(`${date}T${time}${offset}`);

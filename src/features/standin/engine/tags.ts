@@ -3,7 +3,7 @@ import { type Dice, dice } from "./random.ts";
 
 export const TAGGINGS = "/api/v1/workspaces/current/taggings";
 
-/** Seen in client code. The stand-in has only the first four. */
+/** All types are seen in client code. The stand-in has only the first four. */
 export const taggedTypes = [
   "projects",
   "deployments",
@@ -37,19 +37,19 @@ interface TaggedResource extends Resource {
 
 interface TagOf {
   readonly resourceId: string;
-  /** Names; a missing one is made. */
+  /** Names of the key and value, created if missing. */
   readonly key: string;
   readonly value: string;
 }
 
-/** The keys are documented, their values our own. */
+/** The keys are documented. Their values are our own. */
 const SEEDED = {
   Application: ["checkout", "search", "support"],
   Environment: ["production", "staging"],
 };
 const SHARES = { projects: 0.8, deployments: 0.5, sandboxes: 0.5, datasets: 0.5 };
 
-/** Tags of each workspace. Own dice, so that everything else is the same without tags. */
+/** Tags of each workspace. Separate dice keep the rest the same without tags. */
 export class Tags {
   readonly #all: Tag[] = [];
   readonly #organisation: Organisation;
@@ -65,7 +65,7 @@ export class Tags {
     }
   }
 
-  /** In order of creation, without dropped resources. */
+  /** Returns tags in order of creation, without dropped resources. */
   of(workspaceId: string): (Tag & { readonly resources: TaggedResource[] })[] {
     const known = new Map(resourcesOf(this.#organisation).map((one) => [one.id, one]));
     return this.#all
@@ -79,7 +79,7 @@ export class Tags {
       });
   }
 
-  /** An unknown or dropped resource throws. */
+  /** Throws for an unknown or dropped resource. */
   set({ resourceId, key, value }: TagOf): void {
     this.#set(named("resource", resourceId, resourcesOf(this.#organisation)), key, value);
   }
@@ -105,7 +105,7 @@ export class Tags {
   }
 }
 
-/** Sandboxes have no name, so the start of the id makes one (our own). */
+/** A sandbox has no name, so the start of its id is used (our own). */
 function resourcesOf({ projects, deployments, sandboxes, evaluators }: Organisation): Resource[] {
   const isThere = ({ dropped }: { readonly dropped: boolean }) => !dropped;
   const datasets = evaluators.flatMap(({ workspace, rules }) =>

@@ -15,7 +15,7 @@ export class Trend {
     this.start = start;
   }
 
-  /** From the start to an instant. Never falls. */
+  /** Sum from the start to an instant. The sum never falls. */
   upTo(stream: Stream, at: number): number {
     if (stream.weight === 0 || at <= this.start) return 0;
     const day = Math.floor(at / DAY);
@@ -26,7 +26,7 @@ export class Trend {
     return sum + tracesByHour(this.#seed, stream, day, hours, ofDay);
   }
 
-  /** Up to the start of a day (days since 1970-01-01). */
+  /** Sum up to the start of a day (days since 1970-01-01). */
   upToDay(stream: Stream, day: number): number {
     if (stream.weight === 0) return 0;
     const first = this.start / DAY;
@@ -40,7 +40,7 @@ export class Trend {
   }
 }
 
-/** A function of seed, stream and time. Hours are parts of the day's number, so hours and days agree. */
+/** Traces depend only on seed, stream and time. Hours are parts of their day's number, so hours and days agree. */
 const WEEKDAY_OFFICE = [0.15, 1, 1.05, 1.1, 1.05, 0.9, 0.2] as const; // Sunday first
 const GROWTH_A_MONTH = 0.04;
 const GROWTH_FROM = Date.parse("2026-01-05") / 86_400_000;
@@ -55,14 +55,16 @@ function tracesOfDay(seed: number, stream: Stream, day: number): number {
   return Math.floor(stream.weight * busy * growth * luck + unit(seed, stream.index, day * 4 + 1));
 }
 
-/** Traces within `hours` (0 to 24, with fractions) after midnight UTC. Never falls, and reaches `ofDay` at 24. */
+/**
+ * Returns the traces within `hours` (0 to 24, with fractions) after midnight UTC. The number never falls, and is `ofDay` at 24.
+ */
 function tracesByHour(seed: number, stream: Stream, day: number, hours: number, ofDay: number): number {
   if (ofDay === 0) return 0;
   const shares = SHARES[stream.rhythm];
   const whole = Math.floor(hours);
   const from = shares[whole] ?? 1;
   const share = from + ((shares[whole + 1] ?? 1) - from) * (hours - whole);
-  // Bends the day a little; flat parts of the curve (night) stay flat.
+  // Varies the curve of the day. Flat parts (night) stay flat.
   const bend = unit(seed, stream.index, day * 4 + 2) - 0.5;
   const bent = share + bend * share * (1 - share);
   return Math.min(ofDay, Math.floor(ofDay * bent + unit(seed, stream.index, day * 4 + 3)));
@@ -83,14 +85,14 @@ function cumulated(weight: (hour: number) => number): Float64Array {
   return sums.map((sum) => sum / whole);
 }
 
-/** At night, for a whole UTC day at once. */
+/** The rule runs at night, for a whole UTC day at once. */
 const RULE_RUNS_AT = 4 * HOUR;
 
 export class LonglivedTrend {
   readonly #seed: number;
   readonly #trend: Trend;
   readonly #now: () => number;
-  /** Sums up to the start of each day, before and after the rule ran. */
+  /** Sums up to the start of each day, before and after the rule. */
   readonly #sums = new Map<Stream, { readonly received: number[]; readonly upgraded: number[] }>();
 
   constructor(seed: number, trend: Trend, now: () => number) {
@@ -99,7 +101,7 @@ export class LonglivedTrend {
     this.#now = now;
   }
 
-  /** Never falls, neither with the instant nor with the clock. */
+  /** Never falls, whether the instant or the clock moves. */
   upTo(stream: Stream, at: number): number {
     const day = Math.floor(at / DAY);
     const first = this.#trend.start / DAY;
@@ -129,7 +131,7 @@ export class LonglivedTrend {
     return sums;
   }
 
-  /** One trace more is at most one long-lived more, so hours add up to the day. */
+  /** One more trace gives at most one more long-lived trace, so hours add up to the day. */
   #ofDay(stream: Stream, day: number, traces: number, isRuled: boolean): number {
     const { received, upgraded, ruleFrom } = stream.retention;
     const share = isRuled && day >= ruleFrom ? upgraded : received;

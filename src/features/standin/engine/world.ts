@@ -18,7 +18,7 @@ export interface WorldOptions {
   readonly dataStart: number;
   readonly deploymentStart: number;
   readonly apiKey: string;
-  /** Requests about one workspace name it in `X-Tenant-Id`. */
+  /** True: a request about one workspace has `X-Tenant-Id`. */
   readonly organizationScoped: boolean;
   readonly now: () => number;
   readonly settings: Settings;
@@ -27,12 +27,12 @@ export interface WorldOptions {
 
 export type Format = "json" | "csv";
 
-/** Responses in one stride count a cell of the ledger differently. */
+/** Responses in one stride count one row of the ledger differently. */
 export interface Discrepancy {
-  /** Undefined: in both. */
+  /** Undefined: in both formats. */
   readonly format?: Format | undefined;
   readonly stride: StrideName;
-  /** Undefined: in all. */
+  /** Undefined: in all dimensions. */
   readonly groupBy?: string | undefined;
   /** Undefined: in responses about all tiers. */
   readonly tier?: TraceTier | null | undefined;
@@ -45,7 +45,7 @@ export interface Discrepancy {
 interface SeenRequest {
   readonly method: string;
   readonly url: string;
-  /** Null: reset or left hanging. */
+  /** Null: the connection was reset or left open. */
   readonly status: number | null;
   readonly fault: string | null;
 }
@@ -65,7 +65,7 @@ export class World {
   readonly access: Access;
   readonly bill: Bill;
   readonly faults: Faults;
-  /** Oldest first; `count` is that of all. */
+  /** `recent` is sorted, the oldest first. `count` is the number of all requests. */
   readonly requests: { count: number; readonly recent: SeenRequest[] } = { count: 0, recent: [] };
   readonly #source: () => number;
   #frozenAt: number | null = null;
@@ -95,12 +95,12 @@ export class World {
     return this.access.apiKey;
   }
 
-  /** Every rule about time reads this clock. */
+  /** All rules about time use this clock. */
   now(): number {
     return (this.#frozenAt ?? this.#source()) + this.#ahead;
   }
 
-  /** `advance`: ms. Null: the clock runs again. */
+  /** `advance`: ms. `frozenAt` null: the clock runs again. */
   setClock(to: { frozenAt: number | null } | { advance: number }): void {
     this.#ahead = "advance" in to ? this.#ahead + to.advance : 0;
     if ("frozenAt" in to) this.#frozenAt = to.frozenAt;

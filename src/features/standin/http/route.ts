@@ -11,7 +11,7 @@ export interface Exchange {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Scheme, host and port that the client used. */
   readonly origin: string;
-  /** Parsed JSON, or undefined; the text for a route that takes `text`. */
+  /** Parsed JSON, or undefined. For a route that takes `text`: the text. */
   readonly body: unknown;
   readonly fault: Fault | null;
 }
@@ -20,10 +20,10 @@ export interface Route {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly path: string;
   readonly needs: Needs;
-  /** The route parses and refuses its body itself. */
+  /** The route itself parses its body and refuses a wrong one. */
   readonly takes?: "text";
   readonly refusesBy?: "problem";
-  /** Our own: it meets no faults and is not remembered, so that a broken platform can be repaired. */
+  /** A route of the stand-in (our own). It has no faults and is not remembered, so that tests can repair a broken platform. */
   readonly isOwn?: true;
   handle(exchange: Exchange): Response | Promise<Response>;
 }
@@ -63,7 +63,7 @@ async function response(
     remember(null);
     return fault.kind === "reset" ? reset(reply) : hang(reply);
   }
-  // A gateway refuses before it looks at the key (our guess).
+  // A gateway refuses before the key is checked (our guess).
   const given =
     fault?.kind === "status"
       ? refused(fault)
@@ -73,7 +73,7 @@ async function response(
         });
   remember(given.status);
   const { compress, framing } = world.settings;
-  // Compression would hold back a stream's events.
+  // Compression would delay the events of a stream.
   const zip = gzip && compress && !given.type.startsWith("text/event-stream");
   return send(reply, given, { gzip: zip, framing, fault });
 }
@@ -101,7 +101,7 @@ function exchange(request: FastifyRequest, route: Route, fault: Fault | null): E
   };
 }
 
-/** Content-Type plays no part (our guess). */
+/** The Content-Type is ignored (our guess). */
 function parsedBody(text: string): unknown {
   if (Buffer.byteLength(text) > MOST_BODY) throw tooLarge(MOST_BODY);
   if (text === "") return undefined;
@@ -112,7 +112,7 @@ function parsedBody(text: string): unknown {
   }
 }
 
-/** Undocumented bodies are our guess: a sentence, and a gateway's page for 5xx. */
+/** Undocumented bodies are our guess: a sentence, or a gateway's page for 5xx. */
 function refused({ status, retry_after, content_type, body }: Extract<Fault, { kind: "status" }>): Response {
   const sentence = status === 401 ? "Invalid token" : `Refused with ${status}`;
   const isPage = body !== undefined || status >= 500;

@@ -11,7 +11,7 @@ export interface Response {
   readonly status: number;
   readonly type: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Text has its length; pieces are streamed. */
+  /** A text has a length. Pieces are streamed. */
   readonly body: string | Iterable<string> | AsyncIterable<string>;
 }
 
@@ -32,7 +32,7 @@ export function reset(reply: FastifyReply): FastifyReply {
   return reply;
 }
 
-/** No response until the client, or the closing server, drops the connection. */
+/** Does not respond until the client or the closing server drops the connection. */
 export function hang(reply: FastifyReply): FastifyReply {
   return reply.hijack();
 }
@@ -45,11 +45,11 @@ function whole(reply: FastifyReply, response: Response, gzip: boolean, framing: 
   // Only the closed connection ends the body (RFC 9112, 6.3).
   if (framing === "close") reply.raw.useChunkedEncodingByDefault = false;
   const pieces = Readable.from(typeof response.body === "string" ? [response.body] : response.body);
-  // Fastify reports a failed stream; pipeline ends the other one.
+  // Fastify reports a failed stream, and `pipeline` ends the other one.
   return reply.send(gzip ? pipeline(pieces, createGzip(), () => {}) : pieces);
 }
 
-/** On the socket, because Node's server would repair a cut body. */
+/** Writes to the socket, because Node's server would repair a cut body. */
 async function byHand(
   reply: FastifyReply,
   response: Response,
@@ -92,7 +92,7 @@ function cut(
   const sent = bytes.subarray(0, cutAt(bytes, at));
   switch (framing) {
     case "length":
-      // `all` sends every byte, so the length grows instead.
+      // With `all`, every byte is sent, so the length is one larger.
       head({ "content-length": String(bytes.length + (at === "all" ? 1 : 0)) });
       socket.write(sent);
       break;

@@ -11,7 +11,7 @@ export const CODES = {
   contentUnsupported: -32005,
 } as const;
 
-/** Becomes the `error` of a response, and starts no run. */
+/** Becomes the `error` of a response. No run starts. */
 export class RpcRefusal extends Error {
   readonly code: number;
   constructor(code: number, message: string) {
@@ -39,7 +39,7 @@ const METHODS: Readonly<Record<Dialect["version"], Readonly<Record<string, Actio
   },
 };
 
-/** Undefined: no such method. Only newer servers have those of A2A 1.0. */
+/** Undefined: the method is unknown. Only newer servers have the methods of A2A 1.0. */
 export function actionOf(method: string, isLive: boolean): (Dialect & { readonly does: Action }) | undefined {
   for (const version of isLive ? (["0.3", "1.0"] as const) : (["0.3"] as const)) {
     const names = METHODS[version];
@@ -50,7 +50,7 @@ export function actionOf(method: string, isLive: boolean): (Dialect & { readonly
 
 export type Id = string | number;
 
-/** The protocol's own clients send numbers as id. */
+/** The protocol's own clients use numbers as ids. */
 export const envelope = z.looseObject({
   jsonrpc: z.literal("2.0"),
   id: z.union([z.string(), z.number()]).optional(),
@@ -82,7 +82,7 @@ export type Sent = z.output<typeof message> & { readonly text: string };
 export function sentMessage(params: unknown): Sent {
   const given = read(sending, params);
   const texts = given.message.parts.map((part) => {
-    // Text parts alone (docs/platform.md, Agent server). Parts of A2A 1.0 have no kind (documented).
+    // Only text parts are accepted (docs/platform.md, Agent server). Parts of A2A 1.0 have no kind (documented).
     const kind = part.kind ?? (typeof part.text === "string" ? "text" : "other");
     if (kind !== "text") {
       throw new RpcRefusal(CODES.contentUnsupported, `Unsupported part kind '${kind}': only 'text' is`);
@@ -127,8 +127,8 @@ export function isOver({ status }: Run): boolean {
 }
 
 /**
- * `id`, `contextId`, `artifacts`, `status`: docs/platform.md, Agent server. The rest, and canceled after a rollback:
- * documented.
+ * `id`, `contextId`, `artifacts`, `status`: docs/platform.md, Agent server. The other fields, and `canceled` after a rollback,
+ * are documented.
  */
 export function toWireTask(run: Run, { version, status = run.status, historyLength = 10 }: TaskForm): object {
   const reply = replyOf(run);
@@ -187,7 +187,7 @@ function replyOf(run: Run): Message | undefined {
   return last?.type === "ai" ? last : undefined;
 }
 
-/** Only enums differ by version (docs/platform.md, Agent server). */
+/** Only the enums of the versions differ (docs/platform.md, Agent server). */
 function spelled(prefix: "ROLE" | "TASK_STATE", value: string, version: Version): string {
   return version === "0.3" ? value : `${prefix}_${value.replaceAll("-", "_").toUpperCase()}`;
 }

@@ -21,8 +21,8 @@ import {
 } from "./a2a-wire.ts";
 
 /**
- * docs/platform.md, Agent server: a contextId is a thread, a task is a run. A live server takes no message to an ended task. A
- * missing key passes (our guess).
+ * docs/platform.md, Agent server: a contextId is a thread, and a task is a run. A `live` server refuses a message to an ended
+ * task. A missing key is accepted (our guess).
  */
 export function agentToAgent(world: World, engine: RunEngine): Route[] {
   const route = (
@@ -35,7 +35,7 @@ export function agentToAgent(world: World, engine: RunEngine): Route[] {
     needs: "no wrong key",
     takes: "text",
     handle(exchange) {
-      // The cards go with the endpoint (documented).
+      // The setting also removes the cards (documented).
       if (world.settings.http.disable_a2a) throw noRoute(method, path);
       return response(exchange);
     },
@@ -49,7 +49,7 @@ export function agentToAgent(world: World, engine: RunEngine): Route[] {
   ];
 }
 
-/** Refusals of a text that is no JSON-RPC request are seen. */
+/** The refusals of a text that is no JSON-RPC request are seen. */
 async function post(
   engine: RunEngine,
   { body, headers, params }: Exchange,
@@ -69,10 +69,10 @@ async function post(
   const action = actionOf(method ?? "", isLive);
   const streams = action?.does === "stream";
   const wanted = streams ? "text/event-stream" : "application/json";
-  // A missing or wildcard Accept header accepts nothing (seen).
+  // A missing or wildcard Accept header is refused (seen).
   if (!String(headers.accept).includes(wanted)) return refused(400, `Accept header must include ${wanted}`);
   if (id === undefined || method === undefined) {
-    // A notification or a response is ignored.
+    // A JSON-RPC notification or response is ignored.
     if (id === undefined && method === undefined)
       return refused(400, "Neither request, response nor notification");
     return { status: 202, type: "application/json", body: "" };
@@ -103,7 +103,7 @@ async function result(call: Call): Promise<object> {
     throw new RpcRefusal(CODES.unsupported, "Task cancellation is not currently supported");
   const run = begin(call);
   const task = toWireTask(run, { version, status: await run.ended.promise });
-  // The one wrapped response of A2A 1.0 (docs/platform.md, Agent server).
+  // Only this response of A2A 1.0 is wrapped (docs/platform.md, Agent server).
   return version === "1.0" ? { task } : task;
 }
 
@@ -140,7 +140,7 @@ function getTask({ engine, params, version }: Call): object {
   return toWireTask(run, { version, historyLength });
 }
 
-/** A client that disconnects does not end the run. */
+/** If the client disconnects, the run continues. */
 function stream({ id, version }: Call, run: Run): Response {
   const wrap = (result: object) => ({ jsonrpc: "2.0", id, result });
   const progress = async function* () {

@@ -9,7 +9,7 @@ import type { Response } from "../http/wire.ts";
 
 const PATH = "/api/v1/orgs/current/billing/granular-usage";
 
-/** JSON (docs/platform.md, Records) and CSV (CSV export); both need organization:read. */
+/** JSON (docs/platform.md, Records) and CSV (CSV export). Both need organization:read. */
 export function billing(world: World): Route[] {
   const route = (format: Format, response: (usage: Usage, query: UsageQuery) => Response): Route => ({
     method: "GET",
@@ -31,7 +31,7 @@ export function billing(world: World): Route[] {
   ];
 }
 
-/** Always every column; only those of the dimension are filled (docs/platform.md, CSV export). */
+/** Every column is always there. Only those of the dimension have values (docs/platform.md, CSV export). */
 const DIMENSIONS = {
   "Workspace ID": "workspace_id",
   "Workspace Name": "workspace_name",
@@ -42,7 +42,7 @@ const DIMENSIONS = {
   "API Key Short Key": "api_key_short_key",
 } as const;
 
-/** The tiered contract has `Traces` alone (docs/platform.md, Contracts). */
+/** The tiered contract has only `Traces` (docs/platform.md, Contracts). */
 const MEASURES = {
   traces: { Traces: "traces" },
   langsmith_deployments: {
@@ -56,7 +56,7 @@ const PIECE = 16_384;
 const LINE_END = "\r\n";
 
 function* toCsv({ rows, missing }: Usage, { groupBy, kind }: UsageQuery): Generator<string> {
-  // An undocumented column (our guess).
+  // This column is undocumented (our guess).
   const tier = groupBy === "trace_tier" ? { "Trace Tier": "trace_tier" } : {};
   const dimensions: Record<string, string> = { ...DIMENSIONS, ...tier };
   const measures = Object.entries<Measure>(MEASURES[kind]).filter(([, measure]) => measure !== missing);
@@ -90,8 +90,8 @@ function cell(text: string): string {
 }
 
 /**
- * docs/platform.md, Records. The day-granular contract alone has measures of both kinds, each 0 for the other one, and
- * `api_key_id` (Contracts).
+ * docs/platform.md, Records. Only the day-granular contract has `api_key_id` and the measures of both kinds, with 0 for the
+ * other kind (Contracts).
  */
 function toWireUsage(
   { stride, rows, missing }: Usage,
@@ -112,7 +112,7 @@ function toWireUsage(
   };
 }
 
-/** With Z, and without zero fractions (our guess). */
+/** Times have a Z and no zero fractions (our guess). */
 export function toWireTime(instant: number): string {
   return new Date(instant).toISOString().replace(".000Z", "Z");
 }

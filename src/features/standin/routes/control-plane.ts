@@ -14,7 +14,7 @@ const templateUpdate = z.strictObject({ name: templateName.nullish() });
 const noQuery = z.strictObject({});
 const ids = z.object({ id: z.guid(), revision: z.guid().optional() });
 
-/** docs/platform.md, Control plane. Every route needs the key, and its workspace. */
+/** docs/platform.md, Control plane. Every route needs the key and its workspace. */
 export function controlPlane(
   { settings }: Pick<World, "settings">,
   templates: Templates,
@@ -36,7 +36,7 @@ export function controlPlane(
   });
   const known = (method: Route["method"]): Templates => {
     if (settings.templates) return templates;
-    // The whole path is gone, so this is not the error of an unknown name (docs/platform.md, Control plane).
+    // The route is missing, so this is not the error of an unknown name (docs/platform.md, Control plane).
     throw new Refusal(method === "GET" ? 404 : 405, {
       detail: method === "GET" ? "Not Found" : "Method Not Allowed",
     });
@@ -44,7 +44,7 @@ export function controlPlane(
   const template = "/v2/sandboxes/templates/:name";
   const deployment = "/v2/deployments/:id";
   return [
-    // Path: seen in client code; shape: the update's.
+    // The path is seen in client code. The body is like that of the update.
     route("GET", template, ({ params: { name = "" } }) => known("GET").of(name)),
     route("PATCH", template, ({ params: { name = "" }, body }) => {
       const { name: to } = checked(templateUpdate, body);

@@ -45,7 +45,7 @@ interface Group {
   readonly [field: string]: unknown;
 }
 
-/** In the organisation's order, without empty groups (our guesses). */
+/** Groups have the organization's order. Empty groups are left out (our guesses). */
 function groupsOf(world: World, query: SpendQuery, workspaceId: string): Group[] {
   const { period_start: start, group_by: by = "run_rule" } = query;
   const inRange = (from: number, to: number) =>
@@ -70,7 +70,7 @@ function groupsOf(world: World, query: SpendQuery, workspaceId: string): Group[]
   });
 }
 
-/** Another workspace's id has no group (our guess). */
+/** The id of another workspace has no group (our guess). */
 function isAbout({ evaluator, rule }: EvaluatorDay, query: SpendQuery): boolean {
   if (query.evaluator_id !== undefined) return query.evaluator_id === evaluator.id;
   if (query.session_id !== undefined) return query.session_id === rule.project?.id;
@@ -85,7 +85,7 @@ function idOf({ evaluator, rule }: EvaluatorDay, by: By): string {
   return by === "run_rule" ? rule.id : (rule.project?.id ?? rule.dataset?.id ?? "");
 }
 
-/** JSON leaves out what is undefined. */
+/** JSON leaves out undefined fields. */
 function namesOf({ evaluator, rule }: EvaluatorDay, by: By): object {
   const { project, dataset } = rule;
   const ofEvaluator = { evaluator_id: evaluator.id, evaluator_name: evaluator.name };
@@ -100,7 +100,7 @@ function namesOf({ evaluator, rule }: EvaluatorDay, by: By): object {
   return { ...ofEvaluator, run_rule_id: rule.id, run_rule_name: rule.name, ...ofResource };
 }
 
-/** Sorted by date, without empty days (our guess). */
+/** Days are sorted. Empty days are left out (our guess). */
 function daysOf(rows: readonly EvaluatorDay[]): object[] {
   return [...Map.groupBy(rows, ({ day }) => day)]
     .sort(([a], [b]) => a - b)
@@ -119,7 +119,7 @@ function sumOf(rows: readonly EvaluatorAmounts[]): EvaluatorAmounts {
   return sum;
 }
 
-/** Spend since Monday, whatever the period is (our guess). */
+/** The limit is compared with spend since Monday, whatever the period (our guess). */
 function limitOf({ rule }: EvaluatorDay, week: readonly EvaluatorDay[]): object | null {
   const { limitUsd } = rule;
   if (limitUsd === null) return null;
@@ -127,13 +127,13 @@ function limitOf({ rule }: EvaluatorDay, week: readonly EvaluatorDay[]): object 
   return { limit_usd: limitUsd, utilization_pct: utilization, window: "weekly" };
 }
 
-/** Monday 00:00 UTC, when weekly spend restarts (documented). 1970-01-01 was a Thursday. */
+/** Returns Monday 00:00 UTC, when weekly spend restarts (documented). 1970-01-01 was a Thursday. */
 function mondayOf(now: number): number {
   const day = Math.floor(now / DAY);
   return (day - ((day + 3) % 7)) * DAY;
 }
 
-/** The nearest double prints at most nine decimals. */
+/** The nearest double prints with at most nine decimals. */
 function toUsd(billionths: number): number {
   return billionths / 1e9;
 }

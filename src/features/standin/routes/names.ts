@@ -6,10 +6,10 @@ import { tenantOf } from "./organisation.ts";
 
 const noQuery = z.strictObject({});
 const pageQuery = z.strictObject({ cursor: z.coerce.number().int().nonnegative().default(0) });
-/** Small, so that small organisations have several pages. */
+/** Small, so that a small organization has several pages. */
 const PAGE = 2;
 
-/** docs/platform.md, Names. That workspaces list the keys of people, and the form of the pages, are our guesses. */
+/** docs/platform.md, Names. Our guesses: workspaces list the keys of people, and the form of pages. */
 export function names(world: World): Route[] {
   const { keys, sandboxes } = world.organisation;
   const route = (path: string, needs: Route["needs"], handle: Route["handle"]): Route => ({

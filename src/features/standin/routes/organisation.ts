@@ -14,8 +14,8 @@ const usageQuery = z.strictObject({
 });
 
 /**
- * docs/platform.md, Requests (documented and seen), Bill there (documented; limits and billing period: seen in client code).
- * The settings `listing` and `bill` remove them.
+ * docs/platform.md, Requests (documented and seen) and its Bill (documented; limits and billing period: seen in client code).
+ * The settings `listing` and `bill` remove these routes.
  */
 export function organisationRoutes(world: World): Route[] {
   const route = <Q>(
@@ -45,7 +45,7 @@ export function organisationRoutes(world: World): Route[] {
           created_at: new Date(one.createdAt).toISOString(),
         })),
     ),
-    // Documented; counts of what the stand-in lacks are zero. `Access` refuses a workspace that the key cannot read (our guess).
+    // Documented. Counts that the stand-in lacks are zero. `Access` refuses a workspace that the key cannot read (our guess).
     route("listing", "/api/v1/workspaces/current/stats", "workspace", noQuery, (_, exchange) => {
       const tenant_id = tenantOf(world, exchange);
       const { projects, deployments } = world.organisation;
@@ -59,19 +59,20 @@ export function organisationRoutes(world: World): Route[] {
         dashboards_count: 0,
       };
     }),
-    // organization:read is our guess.
+    // The permission organization:read is our guess.
     route("listing", "/api/v1/orgs/current", "organization:read", noQuery, () => {
       const { id, name } = world.organisation;
       return { id, display_name: name };
     }),
-    // Needs no key. Only self-hosted servers have an installation and a license (documented).
+    // No key is needed. Only self-hosted servers have an installation and a license (documented).
     route("listing", "/api/v1/info", "nothing", noQuery, () => {
       const { serverVersion: version, hosting } = world.settings;
       if (hosting === "cloud") return { version, license_expiration_time: null };
       const billing_installation_id = world.organisation.id.replace(/^......../, "00000016");
       return { version, billing_installation_id, license_expiration_time: "2099-12-31T00:00:00Z" };
     }),
-    // May need more than usage does (documented): `organization:manage` (our guess). One total a metric with usage (our guess).
+    // The bill may need more permission than usage (documented): `organization:manage` (our guess). Each metric with usage has
+    // one total (our guess).
     route("bill", "/api/v1/orgs/current/billing/usage", "organization:manage", usageQuery, (requested) =>
       world.bill
         .totals({ start: requested.starting_on, end: requested.ending_before })
@@ -111,7 +112,7 @@ export function organisationRoutes(world: World): Route[] {
       const id = tenantOf(world, exchange);
       return limits(world, (of) => of === id);
     }),
-    // All limits of the organisation and its workspaces (our guess).
+    // Returns all limits of the organization and its workspaces (our guess).
     route("bill", "/api/v1/usage-limits/org", "organization:manage", noQuery, () =>
       limits(world, () => true),
     ),

@@ -29,7 +29,7 @@ const costsQuery = z.strictObject({
     .transform(Number)
     .pipe(z.int().min(1).max(PAGE.most))
     .default(PAGE.default),
-  // Another workspace's id is left out (our guess).
+  // The id of another workspace is ignored (our guess).
   resource_ids: z.preprocess(
     (given) => (given === undefined ? undefined : [given].flat()),
     z.array(z.guid().toLowerCase()).max(100).optional(),
@@ -38,12 +38,12 @@ const costsQuery = z.strictObject({
 });
 type CostsQuery = z.output<typeof costsQuery>;
 
-/** The documented cursor is opaque; the content is our own. */
+/** A cursor is opaque (documented). Its content is our own. */
 const cursorSchema = z.strictObject({
   offset: z.int().min(0),
-  /** Repeats of this offset by a fault: makes another cursor. */
+  /** Number of repeats of this offset by a fault, which changes the cursor. */
   again: z.int().min(0),
-  /** A fault makes the next page have this cursor too. */
+  /** True: a fault gives the next page the same cursor. */
   endless: z.boolean(),
 });
 type Cursor = z.output<typeof cursorSchema>;
@@ -83,14 +83,14 @@ interface Item {
   readonly [field: string]: string | null;
 }
 
-/** Sorted by time, then in the organisation's order, without empty resources (our guesses). */
+/** Items are sorted by time, then in the organization's order. Empty resources are left out (our guesses). */
 function itemsOf({ sandboxLedger }: World, query: CostsQuery, workspaceId: string): Item[] {
   const { start_time: start, end_time: end, resource_ids: ids, resource_type: type } = query;
   const isByHour = query.granularity === "HOUR";
   const rows = isByHour
     ? sandboxLedger.hours({ workspaceId, start, end })
     : sandboxLedger.sums({ workspaceId, start, end }).map((sum) => ({ ...sum, hour: start }));
-  // Null: not available (documented); null everywhere is our own.
+  // Null means not available (documented). That all are null is our own.
   const none = { compute_standard_units: null, storage_standard_units: null };
   const alsoNone = { vcpu_hours: null, memory_gib_hours: null, storage_gib_hours: null };
   const further = isByHour ? none : { ...none, ...alsoNone };
@@ -114,7 +114,7 @@ function toWireUnits(millionths: number): string {
   return `${whole}.${digits}`.replace(/\.?0+$/, "");
 }
 
-/** Any other cursor is refused with 400 (our guess). */
+/** Other cursors are refused with 400 (our guess). */
 function cursorOf({ cursor }: CostsQuery, wrong: Wrong): Cursor {
   if (cursor === undefined) return { offset: 0, again: 0, endless: false };
   try {

@@ -4,7 +4,7 @@ import { ASSISTANT, isAssistant, type Run, type RunEngine, type Thread, toWireRu
 import { json, type Route } from "../http/route.ts";
 import type { Response } from "../http/wire.ts";
 
-/** Empty in a route without them. */
+/** A route without these parameters has empty ids. */
 const path = z.object({ thread: z.guid().default(""), run: z.guid().default("") });
 /** Other fields are ignored (seen). */
 const newThread = z.looseObject({ thread_id: z.guid().optional() });
@@ -16,13 +16,13 @@ const TYPES: Readonly<Record<string, string>> = {
   ai: "ai",
   system: "system",
 };
-/** Other fields are ignored (seen): nothing streams. */
+/** Other fields are ignored (seen), so nothing streams. */
 const newRun = z.looseObject({
   assistant_id: z.string(),
   input: z.looseObject({
     messages: z.array(z.looseObject({ role: z.string(), content: z.string() })).min(1),
   }),
-  // `rollback`: docs/platform.md, Agent server. Others and default: documented.
+  // `rollback`: docs/platform.md, Agent server. The others and the default are documented.
   multitask_strategy: z.enum(["reject", "enqueue", "interrupt", "rollback"]).default("enqueue"),
 });
 const nothing = z.strictObject({});
@@ -36,7 +36,7 @@ const cancelling = z.strictObject({
   action: z.enum(["interrupt", "rollback"]).default("interrupt"),
 });
 
-/** docs/platform.md, Agent server. A server run locally needs no key (documented); a wrong one is refused (our guess). */
+/** docs/platform.md, Agent server. A server that runs locally needs no key (documented). A wrong key is refused (our guess). */
 export function threads(engine: RunEngine): Route[] {
   const route = <Q>(
     method: Route["method"],
@@ -82,12 +82,12 @@ export function threads(engine: RunEngine): Route[] {
       });
       return {
         ...json(toWireRun(started)),
-        // Documented: clients read the run's id from it.
+        // Clients read the run's id from this header (documented).
         headers: { "content-location": `/threads/${of.id}/runs/${started.id}` },
       };
     }),
     route("GET", RUN, nothing, (given) => json(toWireRun(run(given)))),
-    // A client that disconnects does not end the run (documented).
+    // If the client disconnects, the run continues (documented).
     route("GET", `${RUN}/join`, nothing, async (given) => {
       const joined = run(given);
       if ((await joined.ended.promise) === "deleted") run(given);
@@ -98,7 +98,7 @@ export function threads(engine: RunEngine): Route[] {
       const cancelled = run(given);
       engine.cancel(cancelled, action);
       if (wait) await cancelled.ended.promise;
-      // 202, or 204 for a client that waits (documented).
+      // The status is 202, or 204 if the client waits (documented).
       return { status: wait ? 204 : 202, type: "application/json", body: "" };
     }),
   ];
@@ -118,7 +118,7 @@ function toWireTime({ createdAt }: Thread): string {
   return new Date(createdAt).toISOString();
 }
 
-/** `values.messages`: docs/platform.md, Agent server. Others: documented. */
+/** `values.messages`: docs/platform.md, Agent server. The other fields are documented. */
 function toWireState(thread: Thread): object {
   const { messages, runs } = thread;
   return {
