@@ -3326,7 +3326,7 @@ COMMENT ON COLUMN reporting_detail.usage_month_to_date.run_rate_traces IS 'Estim
 COMMENT ON VIEW reporting_detail.usage_provider_total IS 'Whether the billing provider''s monthly totals equal the stored traces. Grain: source x calendar month x metric of the billing provider x workspace, as it was last read (key: source_id, month_start, metric_id, workspace_id). The billing provider is a second system, which proves no day. Each metric has a row (all) and a row for each of its workspaces: never add both, and never add metrics.';
 COMMENT ON COLUMN reporting_detail.usage_provider_total.source_id IS 'Slug of the source, the platform organization that usage is read from. With a single source: default.';
 COMMENT ON COLUMN reporting_detail.usage_provider_total.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting_detail.usage_provider_total.metric_id IS 'The billing provider''s id of the metric. "no traces" or "no longlived": its response has no such metric.';
+COMMENT ON COLUMN reporting_detail.usage_provider_total.metric_id IS 'The billing provider''s id of the metric. Where its response has no such metric: no traces, or no longlived.';
 COMMENT ON COLUMN reporting_detail.usage_provider_total.workspace_id IS 'The platform''s id of the workspace, which need not be loaded here; (all) for all workspaces of the metric.';
 COMMENT ON COLUMN reporting_detail.usage_provider_total.metric_name IS 'The billing provider''s name of the metric. Null: the metric has no name.';
 COMMENT ON COLUMN reporting_detail.usage_provider_total.meter IS 'Meter that is compared with the metric: traces (all tiers) or longlived. Null: no loaded meter counts it.';

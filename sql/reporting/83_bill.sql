@@ -13,7 +13,7 @@ COMMENT ON VIEW reporting_detail.usage_provider_total IS
   'workspaces: never add both, and never add metrics.';
 CALL usage.comment_columns('{reporting_detail.usage_provider_total}',
   'metric_id',
-    'The billing provider''s id of the metric. "no traces" or "no longlived": its response has no such metric.',
+    'The billing provider''s id of the metric. Where its response has no such metric: no traces, or no longlived.',
   'workspace_id',
     'The platform''s id of the workspace, which need not be loaded here; (all) for all workspaces of the metric.',
   'metric_name', 'The billing provider''s name of the metric. Null: the metric has no name.',

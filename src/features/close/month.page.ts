@@ -136,7 +136,7 @@ async function pageOf(
   return {
     title: `${monthTitle(month)}, ${source}`,
     body: html`${sourceForm(`/months/${month.name}`, sources, source)}${closed}${statement?.sums}${provider}${beforeDataStart(month, of)}${withoutCost(bill)}${statement?.parts}
-        <h2>Bill</h2>${missing !== "" && notice("warn", html`<p>${prose(missing)}</p>`)}${billTable(bill, { month, dataStart })}${state}${others}<p class="back"><a href="${address("/months", { source })}">All months</a></p>`,
+        <h2>Bill</h2>${missing !== undefined && notice("warn", html`<p>${prose(missing)}</p>`)}${billTable(bill, { month, dataStart })}${state}${others}<p class="back"><a href="${address("/months", { source })}">All months</a></p>`,
   };
 }
 

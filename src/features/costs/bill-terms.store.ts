@@ -119,16 +119,25 @@ export async function keepUnloadedWorkspaces(
   });
 }
 
-/** The workspaces with the most traces come first. */
+/**
+ * Workspaces with traces in a month that no sync loads, by the platform's response without ids or by the totals of the billing
+ * provider. The largest first.
+ */
 export async function unloadedWorkspaces(
   db: Database,
   { source, monthStart }: { source: string; monthStart: string },
 ): Promise<UnloadedWorkspace[]> {
   return query<UnloadedWorkspace>(db)`
-    select workspace as "workspaceId", name, traces::float8
-    from usage.unloaded_workspace u join usage.source s using (source_id)
+    select workspace as "workspaceId", max(name) as name, max(traces)::float8 as traces
+    from (
+      select source_id, month_start, workspace, name, traces from usage.unloaded_workspace
+      union all
+      select source_id, month_start, workspace, null, value from usage.provider_total
+      where outcome = 'unknown_workspace' and meter = 'traces' and workspace <> '' and value > 0
+    ) u join usage.source s using (source_id)
     where s.slug = ${source} and u.month_start = ${monthStart}::date
-    order by u.traces desc, workspace
+    group by workspace
+    order by max(traces) desc, workspace
   `;
 }
 

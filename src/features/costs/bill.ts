@@ -168,11 +168,11 @@ export interface UnloadedWorkspace {
   readonly traces: number;
 }
 
-/** Returns an empty text if the bill contains all known usage. */
-export function describeUnloaded(unloaded: readonly UnloadedWorkspace[]): string {
+/** Undefined if the bill has all usage that is known. */
+export function describeUnloaded(unloaded: readonly UnloadedWorkspace[]): string | undefined {
   const [first, ...others] = unloaded;
-  if (first === undefined) return "";
+  if (first === undefined) return undefined;
   const traces = unloaded.reduce((sum, one) => sum + one.traces, 0);
   const more = others.length === 0 ? "" : ` and ${others.length} more`;
-  return `Not in this bill: ${counted(traces, "trace")} of workspace ${first.name ?? (first.workspaceId || "(none)")}${more}, which no sync loads. Add the workspace to USAGE_WORKSPACE_IDS, or give the key access to list it.`;
+  return `Not in this bill: ${counted(traces, "trace")} of workspace ${first.name ?? (first.workspaceId || "(none)")}${more}, which no sync loads. Give the key access to the workspace, or add it to USAGE_WORKSPACE_IDS where that is set.`;
 }

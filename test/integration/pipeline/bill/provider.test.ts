@@ -7,6 +7,7 @@ import { learnMeters } from "../../../../src/core/pipeline/source/learn-meters.t
 import { listDifferences } from "../../../../src/features/activity/difference-list.store.ts";
 import { openIncidents } from "../../../../src/features/alerts/conditions.ts";
 import { lookAtMonth } from "../../../../src/features/close/close-preview.ts";
+import { unloadedWorkspaces } from "../../../../src/features/costs/bill-terms.store.ts";
 import { checkProvider } from "../../../../src/features/costs/read-bill.ts";
 import { describeBill } from "../../../../src/features/costs/totals.command.ts";
 import { dice } from "../../../../src/features/standin/engine/random.ts";
@@ -126,6 +127,25 @@ test("a difference is asked about twice once, stays while it is not compared, an
   // The provider names workspaces of the organisation that the source does not load. They are said.
   expect(outcomes(second)[month.name]).toEqual(expect.arrayContaining(["unknown_workspace", "equal"]));
   expect(second.findings).toEqual(first.findings);
+  // The bill names them with the traces that it lacks.
+  const { organisation, ledger } = bench.standin;
+  const lacking = organisation.workspaces
+    .filter((one) => !bench.workspaceIds.includes(one.id))
+    .map(({ id }) => ({
+      workspaceId: id,
+      name: null,
+      traces: organisation.streams
+        .filter(({ project }) => project.workspace.id === id && !project.dropped)
+        .reduce(
+          (sum, one) => sum + (ledger.counts(one, [Date.parse(month.start), Date.parse(month.end)])[0] ?? 0),
+          0,
+        ),
+    }))
+    .filter(({ traces }) => traces > 0)
+    .sort((one, other) => other.traces - one.traces);
+  expect(lacking.length).toBeGreaterThan(0);
+  const named = await unloadedWorkspaces(bench.store.db, { source: "default", monthStart: month.start });
+  expect(named).toEqual(lacking);
 
   // It says nothing of the platform's own totals, and does not take their proof from a day.
   const totals = await checkTotals(await bench.open(), "all");
