@@ -20,7 +20,7 @@ const ADMIT = `
 const HOLD = `
   if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], '1', 'PX', ARGV[1]) end`;
 
-/** Without Redis other hosts' requests are unknown, so no request is sent. */
+/** Pause before Redis is tried again. No request is sent meanwhile: other hosts' requests are unknown. */
 const REDIS_AWAY_MS = 1_000;
 
 interface LimitInput {
@@ -55,10 +55,10 @@ export function createRequestLimit(
   };
 }
 
-/** A worker takes the first place of a window shortly before the window begins. */
+/** A worker may take the first place of a rate-limit window this long before the window begins. */
 const REQUESTED_BEFORE_MS = 100;
 
-/** `KEYS`: BullMQ's counter. `ARGV`: age of the window in which the job took its place, and its length, in ms. */
+/** `KEYS`: BullMQ's rate-limit counter. `ARGV`: ms since the job took its place, and the length of a window in ms. */
 const RETURN = `
   local left = redis.call('PTTL', KEYS[1])
   -- A place of an earlier window is gone with it.
@@ -66,7 +66,7 @@ const RETURN = `
     redis.call('DECR', KEYS[1])
   end`;
 
-/** Gives back the place of a job that sent no request. Never rejects: a failure only slows the queue. */
+/** Gives back the rate-limit place of a job that sent no request. Never rejects: a failure only slows the queue. */
 export async function returnPlace(
   connection: RedisConnection,
   place: { readonly counter: string; readonly share: Share; readonly takenMsAgo: number },

@@ -16,21 +16,21 @@ export const enqueueJob = defineJob({
 export async function fillFetchQueue({ source, fetchQueue, enqueueSoon }: JobContext): Promise<number> {
   const { store, sourceId } = await source.known();
   const { fed } = await enqueueTasks(store, { sourceId, queue: fetchQueue });
-  // More may wait than the queue had room for: the schedule alone would leave workers idle.
+  // More tasks may wait than the queue had room for. The schedule alone would leave workers idle.
   if (fed > 0) await enqueueSoon();
   return fed;
 }
 
 const SOON_MS = 2_000;
 
-/** The next even second makes it one job for all hosts. Without Redis the schedule has to do. */
+/** All hosts use the same time as job id, so they add one job. Without Redis the schedule does the work. */
 export async function enqueueSoon(control: Queue, now: number = systemClock.now()): Promise<void> {
   const at = (Math.floor(now / SOON_MS) + 1) * SOON_MS;
   const options = { ...enqueueJob.options, delay: at - now, jobId: `${enqueueJob.name}-${at}` };
   await control.add(enqueueJob.name, {}, options).catch(() => {});
 }
 
-/** Also requeues messages that Redis lost, removes stale ones, ends backfills and keeps statistics of new tables. */
+/** Also requeues messages that Redis lost, removes stale messages, ends backfills and analyzes new tables. */
 export const requeueJob = defineJob({
   ...CONTROL,
   name: "requeue",

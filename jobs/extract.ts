@@ -21,7 +21,7 @@ export const extractJob = defineJob({
   handle: async (context, { taskId, generation }, job) => {
     const isLastAttempt = job.attemptsMade + 1 >= ATTEMPTS;
     try {
-      // Also aborted when another worker has taken the job while this process goes on.
+      // The job's signal is also aborted when another worker takes the job.
       const source = { ...(await context.source.open()), signal: context.signal };
       const result = await workMessage(source, { taskId, generation, isLastAttempt });
       if ("created" in result && result.created > 0) await context.enqueueSoon();
@@ -34,7 +34,7 @@ export const extractJob = defineJob({
   },
 });
 
-/** The task stays in Postgres in every case. */
+/** The task always stays in Postgres. */
 async function retryLater(
   { holdBack, source, log }: JobContext,
   error: unknown,
@@ -45,7 +45,7 @@ async function retryLater(
     throw Object.assign(new UnrecoverableError(error.message), { cause: error });
   }
   if (error instanceof PlatformError && error.status === 429) {
-    // The platform limits the key, so everybody waits and no attempt is used.
+    // The platform limits the key, so all hosts wait. The job uses no attempt.
     const waitMs = pauseOf(error, taken);
     log.warn({ code: error.code, reason: error.message, waitMs }, "held back");
     await holdBack(waitMs);

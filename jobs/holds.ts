@@ -22,7 +22,7 @@ export function createHold({ held = false } = {}): Hold & { set(held: boolean): 
   };
 }
 
-/** Time between requests to Redis. A clock that was set or is off is compared within a second. */
+/** Time between comparisons with Redis's clock. They run every second after a jump or while the clock is off. */
 const REQUEST_EVERY_MS = 10_000;
 const LOOK_EVERY_MS = 1_000;
 /** A smaller change may be a gradual correction; a larger one means that somebody set the clock. */
@@ -32,14 +32,14 @@ interface GuardInput {
   /** Redis's clock, epoch milliseconds. */
   readonly redisTime: () => Promise<number>;
   readonly clock: Pick<Clock, "now" | "wait">;
-  /** Milliseconds of a clock that nobody sets. It shows without Redis that `clock` was set. */
+  /** Milliseconds of a monotonic clock. It shows a jump of `clock` without Redis. */
   readonly elapsed?: () => number;
   readonly log: Logger;
   readonly signal: AbortSignal;
 }
 
 /**
- * Holds until this clock is that of Redis. BullMQ schedules by the clock of the host that takes a job: one
+ * Holds while this host's clock differs from Redis's. BullMQ schedules by the clock of the host that takes a job: a host
  * that is an hour ahead would stop all others for an hour.
  */
 export async function startClockGuard({
@@ -56,7 +56,7 @@ export async function startClockGuard({
     const before = clock.now();
     const time = await redisTime();
     const after = clock.now();
-    // Redis read its clock at some instant in between.
+    // Redis read its clock between `before` and `after`.
     const offMs = Math.round(Math.max(before - time, time - after, 0));
     const wasOff = isOff;
     isOff = offMs > CLOCK_TOLERANCE_MS;
@@ -72,7 +72,7 @@ export async function startClockGuard({
     const hasJumped = Math.abs(clock.now() - elapsed() - requested.ahead) > JUMP_MS;
     return hold.isHeld() || hasJumped || elapsed() - requested.at >= REQUEST_EVERY_MS;
   };
-  // A Redis that does not respond says nothing about the clock, and gives no jobs.
+  // Without a response nothing changes: a Redis that is away gives no jobs either.
   const tryLook = () => look().catch(() => {});
   const goOn = async () => {
     for (;;) {
@@ -81,21 +81,21 @@ export async function startClockGuard({
     }
   };
   await tryLook();
-  // It only ends with the process.
+  // The loop ends only with the process.
   goOn().catch(() => {});
   return hold;
 }
 
-/** Longest pause. Work goes on within this and one attempt after the store writes again. */
+/** Longest pause between attempts to write while the gate is closed. */
 const CAP_MS = 5_000;
-/** A gate that closes again sooner keeps its pauses: a load may need more room than the attempt. */
+/** A gate that closes again sooner keeps its pauses: a load may need more space than the test write. */
 const RELAPSE_MS = 60_000;
 
 /** Lets this process request data only while the store can keep the response. */
 export interface StoreGate extends Hold {
   fault(): EtlError | undefined;
   check(): void;
-  /** Closes the gate if the error shows that the store keeps nothing. Returns whether it does. */
+  /** Closes the gate if the error shows that Postgres cannot write. Returns whether the error shows that. */
   note(error: unknown): boolean;
   onceWritable(write: () => Promise<void>): Promise<void>;
 }
@@ -128,7 +128,7 @@ export function createStoreGate({ tryWrite, clock, log, signal }: GateInput): St
       owed.shift();
     }
   };
-  /** Full jitter keeps a host's workers from returning to a server at the same instant. */
+  /** Full jitter keeps processes from returning to Postgres at the same instant. */
   const reopen = async (closedAt: number) => {
     for (;;) {
       await clock.wait(Math.random() * Math.min(CAP_MS, 1000 * 2 ** attempt++), signal);
@@ -138,7 +138,7 @@ export function createStoreGate({ tryWrite, clock, log, signal }: GateInput): St
       fault = stop;
     }
     openedAt = clock.now();
-    // The line has no code, so that no limit drops it.
+    // Without a code, this line is never dropped as a repetition.
     log.info({ fault: fault?.code, backedOffMs: openedAt - closedAt }, "store writes again");
     fault = undefined;
     set(false);
@@ -152,7 +152,7 @@ export function createStoreGate({ tryWrite, clock, log, signal }: GateInput): St
     if (closedAt - openedAt > RELAPSE_MS) attempt = 0;
     say(stop);
     set(true);
-    // It only ends early with the process.
+    // The attempts end early only with the process.
     reopen(closedAt).catch(() => {});
     return true;
   };

@@ -10,11 +10,11 @@ import type { StoreGate } from "./holds.ts";
 export interface JobContext {
   readonly source: SourceHandle;
   readonly fetchQueue: FetchQueue;
-  /** Fills the fetch queue again in a moment, since more tasks may wait. Never rejects. */
+  /** Fills the fetch queue again within two seconds. Never rejects. */
   readonly enqueueSoon: () => Promise<void>;
   readonly userEmail: EmailPolicy;
   readonly gate: StoreGate;
-  /** Stops the source's requests on all hosts for this time, in ms. */
+  /** Stops the source's requests on all hosts for `ms` milliseconds. */
   readonly holdBack: (ms: number) => Promise<void>;
   readonly log: Logger;
   readonly clock: Clock;
@@ -26,7 +26,7 @@ export type JobCounts = Readonly<Record<string, number | string>>;
 
 export interface JobDefinition<Payload> {
   readonly name: string;
-  /** Jobs of `control` are few; those of `fetch` are limited to the source's request rate. */
+  /** The queue `fetch` is limited to the source's request rate. `control` has few jobs. */
   readonly queue: "control" | "fetch";
   readonly payload: z.ZodType<Payload>;
   readonly options: JobsOptions;
@@ -51,10 +51,10 @@ export interface FeatureJob {
 const NOTHING = z.strictObject({});
 type Nothing = z.infer<typeof NOTHING>;
 
-/** 100 years, the longest duration of a setting. */
+/** The longest duration that a setting can have: 100 years. */
 export const LONGEST_DAYS = 36_525;
 
-/** Few attempts are enough, since the schedule repeats control jobs. */
+/** Control jobs need few attempts, because the schedule repeats them. */
 export const CONTROL = {
   queue: "control" as const,
   payload: NOTHING,

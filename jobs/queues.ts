@@ -12,7 +12,6 @@ import { type RedisServer, redisServerOf } from "../src/core/base/redis-server.t
 import { type FetchQueue, messageId, type QueueMessage } from "../src/core/pipeline/sync/enqueue.ts";
 import { extractJob } from "./extract.ts";
 
-/** The prefix of keys, unless a shared Redis has its own. */
 export const { prefix: PREFIX } = redisServerOf({});
 
 export type QueueKind = "control" | "fetch";
@@ -45,7 +44,7 @@ export function workerConnection(server: RedisServer): RedisConnection {
 }
 
 /**
- * For adding jobs. Fails fast, since Postgres keeps the tasks. A timed-out command leaves a half-open
+ * For adding jobs. Commands fail fast, since Postgres keeps the tasks. A command that times out leaves a half-open
  * connection open: only `socketTimeout` closes it.
  */
 export function producerConnection(server: RedisServer, name = ""): RedisConnection {
@@ -69,7 +68,7 @@ export function openQueue(
 }
 
 const ADDED_AT_ONCE = 500;
-/** Each removal is a command with a limit of 5 s. */
+/** Each removal is a command, which has a limit of 5 s. */
 const REMOVED_AT_ONCE = 100;
 
 export function fetchQueueOf(queue: Queue): FetchQueue {
@@ -80,7 +79,7 @@ export function fetchQueueOf(queue: Queue): FetchQueue {
       }
     },
     present: async () => {
-      // Ids need one command, however many there are.
+      // One command reads all ids.
       return new Set(await queue.getRanges(["waiting", "active", "delayed", "prioritized"], 0, -1));
     },
     remove: async (ids) => {
@@ -105,7 +104,7 @@ function toJob(message: QueueMessage) {
   };
 }
 
-/** Settings that decide whether Redis loses jobs. For a cluster, the worst of any primary. */
+/** Settings that decide whether Redis loses jobs. For a cluster, the worst setting of any primary. */
 export async function redisSettings(connection: RedisConnection) {
   const settings = await Promise.all(
     primariesOf(connection).map(async (node) => {
@@ -122,7 +121,7 @@ export async function redisSettings(connection: RedisConnection) {
   };
 }
 
-/** Writes a key of its own. Returns the reason if Redis takes no write, else undefined. */
+/** Writes a test key. Returns the reason if Redis refuses the write, else undefined. */
 export function writeFaultOf(
   connection: RedisConnection,
   { prefix }: RedisServer,
@@ -143,13 +142,13 @@ export function evicts(policy: string): UsageError | undefined {
   });
 }
 
-/** Uses what BullMQ's scripts need: streams, and values packed in Lua. */
+/** BullMQ's scripts need streams and `cmsgpack`. */
 const TRY_SCRIPT = `
   redis.call('XADD', KEYS[1], '*', 'a', 'b')
   redis.call('DEL', KEYS[1])
   return cmsgpack.unpack(cmsgpack.pack('ok'))`;
 
-/** Tries needed commands on a key of its own. Returns the refusal of one; undefined if all are allowed. */
+/** Tries the commands that queues need on a test key. Returns Redis's message if one is refused, else undefined. */
 export async function commandFaultOf(
   connection: RedisConnection,
   { prefix }: RedisServer,
@@ -161,7 +160,7 @@ export async function commandFaultOf(
     return undefined;
   } catch (error) {
     const { message } = error as Error;
-    // A server that is away or read-only has another fault.
+    // These messages mean that the server is away or read-only.
     if (/^(READONLY|OOM|MISCONF|MOVED|LOADING|CLUSTERDOWN)|connection is closed/i.test(message))
       return undefined;
     return message.replace(/\.?\s*$/, "");

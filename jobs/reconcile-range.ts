@@ -4,7 +4,7 @@ import { reconcileScheduled } from "../src/core/pipeline/proof/reconcile.ts";
 import type { OpenSource } from "../src/core/pipeline/source/source.ts";
 import { CONTROL, defineJob, LONGEST_DAYS } from "./job.ts";
 
-/** Compares final days with the export and repairs them: the last `days` days, and days that missed nights left. */
+/** Compares the final days of the last `days` days with the export, and repairs them. Catches up on missed nights. */
 export const reconcileRangeJob = defineJob({
   ...CONTROL,
   name: "reconcile-range",

@@ -9,11 +9,10 @@ import type { RedisServer } from "../src/core/base/redis-server.ts";
 import { commandFaultOf, isScheduler, openQueue, redisSettings, writeFaultOf } from "./queues.ts";
 import { syncJob } from "./sync.ts";
 
-/** Changes nothing in Redis but a key of its own. */
 export interface RedisView {
   readonly version: string;
   readonly respondedInMs: number;
-  /** Redis's clock minus this host's, in ms; 0 if within the time of the response. */
+  /** Redis's clock minus this host's, in ms; 0 if less than the response time. */
   readonly clockOffMs: number;
   readonly policy: string;
   readonly appendsOnly: boolean;
@@ -27,7 +26,7 @@ export interface RedisView {
 export interface QueueView {
   /** Processes that fetch. Undefined if Redis does not list its clients. */
   readonly workers: number | undefined;
-  /** Epoch milliseconds. Undefined without a schedule. */
+  /** Epoch ms. Undefined if Redis has no schedule of syncs. */
   readonly nextSync: number | undefined;
   /** Next run of each schedule in epoch ms, by id. */
   readonly schedules: ReadonlyMap<string, number>;
@@ -72,7 +71,7 @@ function versionOf(info: string): string {
   return /redis_version:(\S+)/.exec(info)?.[1] ?? "not known";
 }
 
-/** Lines of each primary. Undefined if `CLIENT LIST` is not allowed, as on some hosted servers. */
+/** Lines of `CLIENT LIST`, by primary. Undefined if the command is not allowed, as on some hosted servers. */
 async function clientLists(connection: RedisConnection): Promise<string[][] | undefined> {
   const requested = primariesOf(connection).map(async (node) =>
     String(await node.client("LIST")).split("\n"),

@@ -24,7 +24,7 @@ export function jobsOf(features: readonly FeatureJob[]): Jobs {
 }
 
 const RESTORE_EVERY_MS = 20_000;
-/** Time between full reads. Other checks use one command for names and next runs. */
+/** Time between full checks. Checks in between compare ids and next runs with one command. */
 const READ_EVERY_MS = 300_000;
 
 const REQUEUE_EVERY_MS = 10_000;
@@ -63,7 +63,7 @@ export function schedulesOf(config: ScheduleSettings, features: readonly Feature
   return [
     every(config.syncEveryMs, syncJob),
     every(REQUEUE_EVERY_MS, requeueJob),
-    // A longer reach includes the shorter ones but costs more requests, and old errors are rare.
+    // A check of a longer time costs more requests. It runs less often, because errors of old days are rare.
     at("30 1 * * *", checkTotalsJob, { reach: "month" }, `${checkTotalsJob.name}-month`),
     at("30 2 * * 0", checkTotalsJob, { reach: "quarter" }, `${checkTotalsJob.name}-quarter`),
     at("30 2 5 * *", checkTotalsJob, { reach: "all" }, `${checkTotalsJob.name}-all`),
@@ -76,8 +76,8 @@ export function schedulesOf(config: ScheduleSettings, features: readonly Feature
 }
 
 /**
- * Makes the schedules in Redis equal to the given ones. Leaves a right one alone, because writing it again would drop a run
- * that is due. A next run further away than one period comes from a host whose clock is ahead.
+ * Makes the schedules in Redis equal to the given ones. A schedule that is right is not written again, because that would
+ * drop a due run. A next run that is more than one period away comes from a host whose clock was ahead.
  */
 export async function restoreSchedules(
   queue: Queue,
@@ -91,7 +91,7 @@ export async function restoreSchedules(
     const found = present.get(id);
     const isTooFar = Number(found?.next ?? 0) > latestNext(repeat, now);
     if (found !== undefined && isSame(found, schedule) && !isTooFar) continue;
-    // BullMQ keeps the next run when a schedule is written again.
+    // BullMQ would keep the wrong next run.
     if (isTooFar && !(await removeSchedule(queue, id, repeat, now))) continue;
     await queue.upsertJobScheduler(id, repeat, { name: job, data, opts: options });
     restored++;
@@ -102,7 +102,7 @@ export async function restoreSchedules(
   return { restored, removed: surplus.length };
 }
 
-/** Whether the ids are right and no next run is too far away. One command; the content is not checked. */
+/** Returns whether all ids are there and no next run is too far away. Job, data and options are not compared. */
 export async function areSchedulesPresent(
   queue: Queue,
   schedules: readonly Schedule[],
@@ -116,27 +116,27 @@ export async function areSchedulesPresent(
   );
 }
 
-/** Added to one period: hosts' clocks differ by up to two seconds. */
+/** Tolerance of a next run: hosts' clocks differ by up to two seconds. */
 const SLACK_MS = 5_000;
 
 function latestNext(repeat: Schedule["repeat"], now: number): number {
   return "every" in repeat ? now + repeat.every + SLACK_MS : Number(getNextMillis(now + SLACK_MS, repeat));
 }
 
-/** False if a host already runs the job of the next run: the schedule is right once that ends. */
+/** False: a host already runs the schedule's next job. The schedule is right after that job ends. */
 async function removeSchedule(
   queue: Queue,
   id: string,
   repeat: Schedule["repeat"],
   now: number,
 ): Promise<boolean> {
-  // A run that was done too early has the id of the right one, and BullMQ adds no id twice.
+  // A job that ran too early has the id of the right run, and BullMQ adds no second job with an id.
   const early = `repeat:${id}:${"every" in repeat ? "" : getNextMillis(now, repeat)}`;
   if ((await queue.getJob(early)) !== undefined && (await queue.remove(early)) === 0) return false;
   return queue.removeJobScheduler(id);
 }
 
-/** Restores now and every 20 s, since Redis may lose everything; never while this clock is off. Returns the closer. */
+/** Restores schedules now and every 20 s, since Redis may lose them. Skipped while this host's clock is off. */
 export async function keepSchedules(
   control: Queue,
   schedules: readonly Schedule[],

@@ -21,24 +21,22 @@ import type { JobContext, JobCounts } from "./job.ts";
 import { type QueueKind, queueName } from "./queues.ts";
 import type { Jobs } from "./schedule.ts";
 
-/** Jobs of one queue that run at once; the limiter bounds their requests. */
 const CONCURRENCY = 4;
-/** Control jobs of one kind that run at once: other kinds always find a place. */
+/** Control jobs of one name that run at once. Other jobs get the remaining places. */
 const MOST_OF_A_KIND = 2;
-/** Pause before such a job requests a place again. */
+/** Pause of a control job that found no place. */
 const REQUEST_AGAIN_MS = 10_000;
 
-/** A job that is not renewed for this time goes to another worker after a check. */
+/** A job whose lock is not renewed for this time goes to another worker at the next stalled check. */
 const LOCK_MS = 30_000;
-/** Time between checks for such jobs. A sync whose worker died waits for one. */
 const STALLED_CHECK_MS = 5_000;
-/** Longest wait for a job: shorter than the socket's silence limit. */
+/** Longest blocking read of a worker. It must be shorter than the socket timeout. */
 const WAIT_FOR_JOB_S = 10;
 /** Pause of a worker whose connection broke. BullMQ's default is 15 s. */
 const RETRY_MS = 1_000;
 /**
- * How long a closing worker waits for Redis to take the ends of its jobs. Without that, another worker gets each job when
- * its lock ends: it finds fetch tasks done or handed back, and repeats other jobs.
+ * How long a closing worker waits for Redis to record the ends of its jobs. Otherwise another worker gets each job after
+ * its lock expires: fetch tasks are done or handed back by then, other jobs run again.
  */
 const CLOSE_WITHOUT_REDIS_MS = 10_000;
 const QUERY_REDIS_EVERY_MS = 1_000;
@@ -58,7 +56,7 @@ interface WorkersInput {
 }
 
 class ServiceWorker extends Worker {
-  /** Called with each response of the queue, with or without a job: the worker's loop is alive. */
+  /** Called after each read of the queue, with or without a job. It proves that the worker's loop is alive. */
   onResponse = (): void => {};
 
   protected override async moveToActive(token: string, name?: string) {
@@ -67,7 +65,7 @@ class ServiceWorker extends Worker {
     return job;
   }
 
-  /** Waits for running jobs as long as Redis responds, since it must take their ends. */
+  /** Waits for running jobs as long as Redis responds, because Redis must record their ends. */
   async closeWith(connection: RedisConnection): Promise<void> {
     let respondedAt = performance.now();
     const { promise: redisIsAway, resolve: giveUp } = Promise.withResolvers<void>();
@@ -80,15 +78,15 @@ class ServiceWorker extends Worker {
       );
       if (performance.now() - respondedAt > CLOSE_WITHOUT_REDIS_MS) giveUp();
     }, QUERY_REDIS_EVERY_MS);
-    // BullMQ waits for the end of a connection, which ioredis does not report while it reconnects. The last
-    // two lines do the rest of `close`; after it they have no effect.
+    // While ioredis reconnects, it never reports the end that BullMQ's `close` waits for. The last two lines do the
+    // rest of `close`; after a complete `close` they have no effect.
     await Promise.race([this.close(), redisIsAway]).finally(() => clearInterval(requesting));
     await this.lockManager.close();
     await this.backend.close(true);
   }
 }
 
-/** The closer waits for running jobs: abort their signal first. */
+/** Abort the jobs' signal before closing: the closer waits for running jobs. */
 export function startWorkers(input: WorkersInput): () => Promise<void> {
   const standstills = watchStandstills();
   const closers = (["control", "fetch"] as const).map((kind) =>
@@ -133,13 +131,13 @@ function startWorker(
   });
   if (kind === "control") worker.onResponse = watcher.onResponse;
   worker.on("error", (error) => {
-    // Only Redis fails here; a refused connection does not name its server.
+    // These errors are always Redis's, though a refused connection names no server.
     const { code = "" } = faultOf(error) ?? {};
     const named = code.startsWith("redis") ? code : "worker_error";
     warn({ code: named, at: worker.name, reason: error.message });
   });
-  // Another worker has this job: cancelling frees its place, and Postgres refuses its writes anyway. Unless this process
-  // stood still, Redis was away for longer than the lock, so the job is not at fault.
+  // Another worker has the job, and Postgres refuses writes from here. Cancelling frees a place. If this process did not
+  // stand still, Redis was away for longer than the lock, and the job is not at fault.
   worker.on("lockRenewalFailed", (jobs) => {
     for (const job of jobs) worker.cancelJob(job, stoodStillLately() ? LOCK_LOST : "redis_away");
   });
@@ -154,7 +152,7 @@ function startWorker(
     watcher.onFailed({ job: job?.name ?? "", code });
     if (job !== undefined && stopsWrites(code)) missed.add(job);
   });
-  // Control jobs notice themselves whether the store writes.
+  // Control jobs check the gate themselves.
   const holds = kind === "fetch" ? [clockOff, gate] : [clockOff];
   const follow = () => {
     if (holds.some((hold) => hold.isHeld())) void worker.pause(true);
@@ -167,15 +165,15 @@ function startWorker(
 }
 
 /**
- * Jobs that used up their attempts without the store, one of each kind: they run as soon as it writes again,
- * since schedules repeat them rarely. Jobs of one attempt repeat within seconds.
+ * Keeps jobs that used up their attempts while Postgres could not write, one of each name. They are retried when Postgres
+ * writes again, because schedules repeat them rarely.
  */
 function createMissedJobs(canRetry: () => boolean) {
   const jobs = new Map<string, Job>();
   const retry = () => {
     if (!canRetry()) return;
     for (const job of jobs.values()) {
-      // Without Redis the schedule has to do.
+      // If Redis is away, the schedule repeats the job.
       job.retry("failed", { resetAttemptsMade: true }).catch(() => {});
     }
     jobs.clear();
@@ -193,7 +191,7 @@ function createMissedJobs(canRetry: () => boolean) {
 
 interface JobWatcher {
   readonly onTaken: () => void;
-  /** The control queue responded. It does so at least every 10 s while a place is free. */
+  /** Called when the control queue responds: at least every 10 s while a worker has a free place. */
   readonly onResponse: () => void;
   readonly onWork: (queue: "control" | "fetch") => () => void;
   readonly onDone: (done: { job: string; seconds: number; counts: JobCounts }) => void;
@@ -238,7 +236,7 @@ export function createHandler(
       const isStoreAway = context.gate.note(error);
       const goesBack = context.signal.aborted || (isStoreAway && definition.queue === "fetch");
       if (!goesBack) throw isOfQueue(error) ? error : (faultOf(error) ?? error);
-      // The process ends or cannot keep a response: the job returns to the queue and uses no attempt.
+      // The process is ending, or Postgres cannot write. The job returns to the queue and uses no attempt.
       await job.moveToWait(token);
       throw new WaitingError();
     } finally {
@@ -263,7 +261,7 @@ function lockLost(): EtlError {
   return new EtlError({ code: LOCK_LOST, message, next: "Nothing.", retryable: true });
 }
 
-/** `AbortSignal.any` would leave one listener per job on the signal of the process, which lives for months. */
+/** `AbortSignal.any` would leave one listener for each job on the signal of the process, which lives for months. */
 function eitherOf(process: AbortSignal, job: AbortSignal | undefined) {
   const own = new AbortController();
   const stop = () => own.abort((process.aborted ? process : job)?.reason);
@@ -279,10 +277,10 @@ function eitherOf(process: AbortSignal, job: AbortSignal | undefined) {
 const LOOK_EVERY_MS = 1_000;
 /** Shorter standstills lose no lock. */
 const LONG_MS = 10_000;
-/** Longest delay until a lost lock is noticed. */
+/** A lost lock is noticed within this time. */
 const LATELY_MS = 60_000;
 
-/** The process may have been stopped, or its event loop blocked. */
+/** Detects that the process was stopped or its event loop was blocked. */
 function watchStandstills() {
   let lookedAt = performance.now();
   let stoodAt = Number.NEGATIVE_INFINITY;

@@ -15,7 +15,7 @@ import { probe } from "./features/probe/feature.ts";
 import { standin } from "./features/standin/feature.ts";
 import { status } from "./features/status/feature.ts";
 
-/** A feature imports the core, what commands and pages share, and features that stand before it. */
+/** A feature may import the core, the shared code of commands and pages, and features earlier in this list. */
 export const FEATURES: readonly Feature[] = [
   standin,
   agents,
