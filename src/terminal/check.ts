@@ -3,11 +3,11 @@ import { describeProxy } from "../core/base/proxy.ts";
 import { EXIT, exitCodeOf, firstExit } from "./exit.ts";
 import { wrapped } from "./output.ts";
 
-/** `skip`: not checked, because something that it needs is missing. */
+/** `skip`: the check could not run, because something that it needs is missing. */
 type Verdict = "pass" | "warn" | "fail" | "skip";
 
 export interface Check {
-  /** Null for servers that all sources share. */
+  /** Null: a server that all sources share. */
   readonly source: string | null;
   readonly check: string;
   readonly status: Verdict;
@@ -27,7 +27,7 @@ export interface Notes {
   pass(check: string, finding: string): undefined;
   skip(check: string, finding: string): undefined;
   warn(check: string, problem: Problem): undefined;
-  /** The exit code is the error's, or `exit`. */
+  /** Default of `exit`: the code of the problem. */
   fail(check: string, problem: Problem, exit?: number): undefined;
 }
 
@@ -66,7 +66,6 @@ export function problemOf(error: unknown): EtlError {
   });
 }
 
-/** Nothing is noted unless the environment names a proxy. */
 export function noteProxy(target: URL, notes: Notes): void {
   try {
     const described = describeProxy(target);

@@ -10,7 +10,7 @@ export interface CsvRow {
 interface CsvForm {
   readonly columns: readonly string[];
   readonly required?: readonly string[];
-  /** Returned with a decimal point and without thousands separators, however the spreadsheet wrote them. */
+  /** Columns of numbers. They are returned with a decimal point and without thousands separators. */
   readonly numbers: readonly string[];
   readonly trim?: boolean;
 }
@@ -18,8 +18,8 @@ interface CsvForm {
 const DELIMITERS = [",", ";", "\t"];
 
 /**
- * Reads a CSV file with a header as a spreadsheet of any language saves it: with commas, semicolons or tabs, empty rows and
- * empty columns. Error: `file_invalid`, with line and column of every problem.
+ * Reads a CSV file with a header as a spreadsheet of any language saves it: with commas, semicolons or tabs, and with empty
+ * rows and columns. Error: `file_invalid`, with line and column of every problem.
  */
 export function csvRows(file: string, content: string, form: CsvForm): CsvRow[] {
   const delimiter = delimiterOf(content);
@@ -53,14 +53,13 @@ export function csvRows(file: string, content: string, form: CsvForm): CsvRow[] 
   return read;
 }
 
-/** The header decides, since no name of a column has one of them. */
+/** Finds the separator in the header, since no column name contains one. */
 function delimiterOf(content: string): string {
   const header = /.*\S.*/.exec(content)?.[0] ?? "";
   const count = (delimiter: string) => header.split(delimiter).length;
   return DELIMITERS.reduce((best, other) => (count(other) > count(best) ? other : best));
 }
 
-/** Leaves out empty rows. */
 function cellsOf(file: string, content: string, options: Options) {
   try {
     const rows = parse(content, {
@@ -96,16 +95,16 @@ function unknownColumn(name: string, known: readonly string[]): string {
   return `there is no column ${JSON.stringify(name)}; ${hint}`;
 }
 
-/** Such a row has other separators than the header. */
+/** True if the row seems to have other separators than the header. */
 function hasOtherDelimiter(cells: readonly string[]): boolean {
   return cells.some((cell) => DELIMITERS.some((delimiter) => cell.includes(delimiter)));
 }
 
-/** In some countries more than a thousand, in others little more than one. */
+/** `1.234` is more than a thousand in some countries, and little more than one in others. */
 const EITHER = /^[+-]?[1-9]\d{0,2}[.,]\d{3}$/;
 const WITH_POINT = /^[+-]?(\d*|\d{1,3}(,\d{3})+)(\.\d*)?(e[+-]?\d+)?$/i;
 
-/** Where a number may be read in two ways, the other numbers of the file decide. Leaves a cell that is no number as it is. */
+/** The other numbers of the file decide how an ambiguous number is read. Cells that are not numbers stay as they are. */
 function withPlainNumbers(
   rows: readonly CsvRow[],
   { numbered, isPointDecimal }: { numbered: readonly string[]; isPointDecimal: boolean },
@@ -135,18 +134,18 @@ function withPlainNumbers(
   });
 }
 
-/** Without blanks or apostrophes between thousands, which are never a decimal sign. */
+/** Removes blanks and apostrophes between thousands: neither is ever a decimal sign. */
 function ungrouped(cell: string): string {
   const text = cell.trim();
   return /^[+-]?\d{1,3}([\s'’]\d{3})+([.,]\d*)?$/.test(text) ? text.replaceAll(/[\s'’]/g, "") : text;
 }
 
-/** Undefined: the cell has no such sign, or is no number. */
+/** Undefined: the cell has no decimal sign, or is not a number. */
 function decimalSignOf(cell: string): "." | "," | "either" | undefined {
   if (EITHER.test(cell)) return "either";
   if (!/^[+-]?[\d.,]+(e[+-]?\d+)?$/i.test(cell)) return undefined;
   const signs = (cell.match(/[.,]/g) ?? []) as ("." | ",")[];
-  // A sign that a number has twice stands between thousands.
+  // A sign that occurs twice in a number separates thousands.
   const isGroup = signs.length > 1 && new Set(signs).size === 1;
   return isGroup ? (signs[0] === "." ? "," : ".") : signs.at(-1);
 }

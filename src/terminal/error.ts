@@ -22,7 +22,7 @@ export function factsOf(given: unknown): ErrorFacts {
   };
 }
 
-/** One plain sentence without the request, which may be longer than a screen. Undefined for other errors. */
+/** Describes a refused request in one sentence, because the request may be longer than a screen. Else undefined. */
 export function refusalOf(error: unknown): ErrorFacts | undefined {
   if (!(error instanceof PlatformError) || error.retryable) return undefined;
   const { code, status, words, next } = error;

@@ -8,9 +8,9 @@ import {
 } from "../core/base/errors.ts";
 import { knownError } from "./error.ts";
 
-/** If several apply, the first of this order counts. */
+/** Exit codes. If several apply, the first in this list is used. */
 export const EXIT = {
-  /** The code of a shell after Ctrl-C. */
+  /** 128 and the number of SIGINT, as in a shell. */
   interrupted: 130,
   usage: 2,
   refused: 5,
@@ -36,7 +36,7 @@ export function exitCodeOf(given: unknown): number {
     // Every attempt has failed by now, so a gateway's 502 counts as unreachable.
     if (error.retryable) return EXIT.unreachable;
     const { code, status = 0 } = error;
-    // A redirect that is not followed leads elsewhere.
+    // A redirect counts as refused: the platform is not there.
     return code === "rpc_error" || (status >= 300 && status < 500) ? EXIT.refused : EXIT.unexpected;
   }
   return EXIT.unexpected;

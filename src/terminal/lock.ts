@@ -1,12 +1,11 @@
 import { DatabaseSync } from "node:sqlite";
 
 /**
- * An exclusive lock of the operating system, which Node offers through SQLite only; undefined if another
- * process holds it. It ends with the process, even by SIGKILL: a process id in a file could later name
- * another process.
+ * Takes an exclusive lock of the operating system, which Node offers through SQLite only. Undefined: another process holds
+ * it. The lock ends with the process, even after SIGKILL. A process id in a file could later name another process.
  */
 export function takeLock(path: string): DatabaseSync | undefined {
-  // An owner that was just killed takes a moment to disappear.
+  // A killed process keeps its lock for a moment.
   const lock = new DatabaseSync(path, { timeout: 1_000 });
   try {
     lock.exec("BEGIN EXCLUSIVE");
@@ -18,7 +17,7 @@ export function takeLock(path: string): DatabaseSync | undefined {
   }
 }
 
-/** Only reads: many may look at once, and none is taken for an owner. */
+/** Only reads, so that no check is mistaken for an owner of the lock. */
 export function isLocked(path: string): boolean {
   let lock: DatabaseSync | undefined;
   try {

@@ -53,7 +53,7 @@ export function withGrouping(command: Command): Command {
   return command.addOption(new Option("--group-by <dimension>", "only this dimension").choices(GROUPINGS));
 }
 
-/** Without a default, a command without these options uses whatever is loaded. */
+/** Without a default, a command without these options uses all loaded meters. */
 export function withMeter(command: Command, byDefault: Partial<MeterOptions> = METER.traces): Command {
   const wordsOf = (name: keyof MeterOptions) => [
     ...new Set(Object.values(METER).map((terms) => terms[name])),
@@ -67,7 +67,7 @@ export function withMeter(command: Command, byDefault: Partial<MeterOptions> = M
     );
 }
 
-/** Undefined for whatever is loaded. Error: `tier_unknown`. */
+/** Undefined: all loaded meters. Error: `tier_unknown`. */
 export function requestedMeter({ kind, tier }: Partial<MeterOptions>): Meter | undefined {
   if (kind === undefined && tier === undefined) return undefined;
   return meterOf({ kind: kind ?? METER.traces.kind, tier: tier ?? METER.traces.tier });
@@ -90,7 +90,7 @@ export function parseInstant(text: string): number {
   throw new InvalidArgumentError(read);
 }
 
-/** Errors: an end before the start, or one of the two missing without a default. */
+/** Errors: `range_reversed`; `range_missing` if an end is missing and has no default. */
 export function rangeOf(options: RangeOptions, fallback?: Interval): Interval {
   const start = options.from ?? fallback?.start;
   const end = options.to ?? fallback?.end;
@@ -111,7 +111,7 @@ export function rangeOf(options: RangeOptions, fallback?: Interval): Interval {
   return { start, end };
 }
 
-/** All dimensions of the meter, or one. Error: `dimension_unknown`. */
+/** Default: all dimensions of the meter. Error: `dimension_unknown`. */
 export function groupingsOf({ groupBy }: { readonly groupBy?: GroupBy }, meter: Meter): readonly GroupBy[] {
   const groupings = groupingsFor(meter, groupBy === undefined ? GROUPINGS : [groupBy]);
   if (groupings.length > 0) return groupings;
@@ -133,7 +133,7 @@ export function numberOf(what: "run" | "backfill", text: string): number {
   });
 }
 
-/** `setTimeout` takes some days more. */
+/** `setTimeout` allows 24 days. */
 const LONGEST_MS = 20 * 86_400_000;
 
 export function parseDuration(text: string): number {

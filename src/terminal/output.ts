@@ -5,22 +5,22 @@ import { shortInstant } from "../core/domain/time/days.ts";
 import { describeError, factsOf, refusalOf } from "./error.ts";
 import { type Counted, createBar, type Update } from "./progress.ts";
 
-/** Data goes to stdout, everything else to stderr. No text controls a terminal, wherever it comes from. */
+/** Data goes to stdout, everything else to stderr. Control characters are escaped. */
 export interface Output {
   readonly json: boolean;
   data<T>(value: T, text: (value: T) => string): undefined;
-  /** For the person, never part of the data; with `--json` it is `{"note": ...}`. */
+  /** Prints a line for a person, outside the data. With `--json` it is `{"note": ...}`. */
   note(line: string): void;
-  /** Why the command, or its work on one source, ended; with `--json` an object. */
+  /** Prints why the command, or its work on one source, failed. With `--json`: an object. */
   error(error: unknown, source?: string): void;
   progress<T>(what: Counted, work: (update: Update) => Promise<T>): Promise<T>;
-  /** JSON lines to stderr, but sentences on a terminal that do not break the bar. */
+  /** Logs are JSON lines on stderr, or sentences above the bar of a terminal. */
   readonly logTo: LogTarget;
 }
 
 export interface OutputOptions {
   readonly json?: boolean;
-  /** Adds technical details of a refused request; `json` always has them. */
+  /** Adds technical details of a refused request. JSON output always has them. */
   readonly verbose?: boolean;
 }
 
@@ -48,7 +48,7 @@ export function createOutput({ json = false, verbose = false }: OutputOptions): 
 const EDGES = ["top", "bottom"].flatMap((edge) => [edge, `${edge}-mid`, `${edge}-left`, `${edge}-right`]);
 const LINES = [...EDGES, "left", "left-mid", "mid", "mid-mid", "right", "right-mid"];
 
-/** Keys are titles; a value is a property of each item, or a function of it. False leaves the column out. */
+/** Keys are titles. A value is the name of a property of the items, or a function of an item. False: no column. */
 type Columns<T> = Readonly<Record<string, CellKey<T> | ((item: T) => Cell) | false>>;
 type CellKey<T> = { [K in keyof T]-?: T[K] extends Cell ? K : never }[keyof T];
 
@@ -66,9 +66,7 @@ export function cellsOf<T>(items: readonly T[], columns: Columns<T>): [head: str
   ];
 }
 
-/**
- * A table is as wide as its content, but no wider than a terminal. A single row that is wider becomes a list.
- */
+/** A table is as wide as its content, but no wider than a terminal. A single wider row becomes a list. */
 export function table(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const empty = Object.fromEntries(LINES.map((part) => [part, ""]));
   const isNumber = head.map((_, column) => rows.some((row) => typeof row[column] === "number"));
@@ -115,12 +113,12 @@ function toDocument(value: unknown): string {
   return printable(JSON.stringify(value, asEverywhere));
 }
 
-/** Keys of instants: epoch ms in the code, or a shorter text. */
+/** Keys of instants, which are epoch ms or short ISO 8601. */
 const INSTANTS = new Set(["start", "end", "from", "to", "bucketStart"]);
 const DAY_OR_INSTANT = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?Z)?$/;
 
 function asEverywhere(this: unknown, key: string, value: unknown): unknown {
-  // A Date is already a text here.
+  // `JSON.stringify` already made a Date a text.
   const isDate = (this as Record<string, unknown>)[key] instanceof Date;
   if (isDate || (INSTANTS.has(key) && isInstant(value))) return isoInstant(value as string | number);
   return value;
@@ -160,10 +158,7 @@ export function withoutZeros(head: readonly string[], rows: Rows): [head: string
 const GAP = 2;
 const LEAST = 8;
 
-/**
- * Cuts the longest texts, such as ids, to a terminal's width: broken lines show no table. Pipes, files and
- * `--json` get all.
- */
+/** Cuts the longest texts to a terminal's width, so that no row breaks. Pipes, files and `--json` get whole texts. */
 function fitted(rows: readonly string[][], columns: number | undefined): string[][] {
   const widths = widthsOf(rows);
   const isTooWide = () => widthOf(widths) > (columns ?? Infinity);
@@ -177,7 +172,7 @@ function fitted(rows: readonly string[][], columns: number | undefined): string[
   );
 }
 
-/** A single row that fits no terminal: a line for each column, since a person copies ids. Undefined otherwise. */
+/** Shows a single row that is too wide with a line for each column, so that ids can be copied. Else undefined. */
 function asLines([head = [], ...rows]: readonly string[][], columns = Infinity): string | undefined {
   const [row] = rows;
   if (row === undefined || rows.length > 1 || widthOf(widthsOf([head, row])) <= columns) return undefined;
@@ -195,7 +190,7 @@ function widthOf(widths: readonly number[]): number {
 
 const COLUMNS = 80;
 
-/** Wrapped between words, below the text's start. A longer word is cut. */
+/** Wraps a text next to its label. A word longer than a line is split. */
 export function wrapped(label: string, text: string): string {
   const room = COLUMNS - label.length;
   const lines: string[] = [];

@@ -1,7 +1,7 @@
 import { type Clock, describeDuration, systemClock } from "../core/base/clock.ts";
 import { printable } from "../core/base/printable.ts";
 
-/** Without a total only `done` is shown. `paused`: nothing is to be done now. */
+/** Without a total only `done` is shown. `paused`: no work is expected now. */
 export type Update = (progress: Progress) => void;
 
 export interface Progress {
@@ -23,7 +23,7 @@ const BAR = 20;
 
 type Terminal = Pick<NodeJS.WriteStream, "write" | "columns">;
 
-/** A bar on the last line of a terminal. Other output goes through `above`, so that no line breaks it. */
+/** A bar on the last line of a terminal. Other output must go through `above`, so that it does not break the bar. */
 export function createBar(terminal: Terminal, clock: Pick<Clock, "now"> = systemClock) {
   let drawn = false;
   const clear = () => {
@@ -63,7 +63,7 @@ interface Pace {
   readonly rate: () => number | undefined;
 }
 
-/** Work before the first note and paused time do not count. */
+/** The rate of work. Work before the first note and paused time do not count. */
 function createPace({ now }: Pick<Clock, "now">): Pace & { note(progress: Progress): void } {
   let before: { done: number; at: number } | undefined;
   let rate: number | undefined;

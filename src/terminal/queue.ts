@@ -6,7 +6,7 @@ import { redisFault } from "../core/base/redis-connect.ts";
 import type { RedisServer } from "../core/base/redis-server.ts";
 import type { Session } from "./session.ts";
 
-/** `instead` says how to do without Redis. Error: `redis_missing`. */
+/** `instead` tells the user how to work without Redis. Error: `redis_missing`. */
 export function requireRedis({ config }: Session, instead: string): RedisServer {
   if (config.redis !== undefined) return config.redis;
   throw new UsageError({
@@ -16,7 +16,7 @@ export function requireRedis({ config }: Session, instead: string): RedisServer 
   });
 }
 
-/** Call it first. Errors: `redis_missing`; `redis_unreachable` after some seconds; `redis_evicts`. */
+/** Call this before opening a queue. Errors: `redis_missing`; `redis_unreachable` after some seconds; `redis_evicts`. */
 export async function queryRedis(session: Session): Promise<RedisServer> {
   const redis = requireRedis(session, "add --inline to work in this process");
   const { checkRedis } = await import("../../jobs/queues.ts");
@@ -24,7 +24,7 @@ export async function queryRedis(session: Session): Promise<RedisServer> {
   return redis;
 }
 
-/** The session closes the queue. Its libraries are loaded here, since `--inline` needs none of them. */
+/** The session closes the queue. BullMQ is loaded here, since `--inline` does not need it. */
 export async function openSessionQueue(
   session: Session,
   name: "control" | "fetch",
@@ -33,17 +33,17 @@ export async function openSessionQueue(
   const { openQueue, producerConnection } = await import("../../jobs/queues.ts");
   const connection = producerConnection(given.redis);
   const queue = openQueue(name, given.slug, connection, { prefix: given.redis.prefix });
-  // Both report every attempt to connect; the caller that adds a job gets the error.
+  // Both report every attempt to connect. Adding a job reports the error to the caller.
   for (const emitter of [connection, queue] as EventEmitter[]) emitter.on("error", () => {});
   session.onClose(async () => {
-    // First, because closing waits for a connection that is still being made.
+    // Disconnect first: `close` would wait for a connection that is still being opened.
     connection.disconnect();
     await queue.close().catch(() => {});
   });
   return queue;
 }
 
-/** A queue alone waits for a connection for ever. Error: `redis_unreachable`. */
+/** Limits the time, because BullMQ waits for a connection for ever. Error: `redis_unreachable`. */
 export async function addJob(
   queue: Queue,
   given: { redis: RedisServer; name: string; options: JobsOptions },

@@ -8,13 +8,13 @@ import { DATA_DIR } from "../core/base/root.ts";
 import { isSecret, SETTINGS } from "../core/base/settings.ts";
 import type { Environment } from "../core/base/variables.ts";
 
-/** The demo's data. Commands look here for a running demo. */
+/** Commands look here for a running demo. */
 export const DEMO_DIR = join(DATA_DIR, "demo");
 
 const placesIn = (dir: string) => ({
   env: join(dir, "demo.env"),
   sources: join(dir, "sources.json"),
-  /** Held while the demo runs: files stay after a kill. */
+  /** Locked while the demo runs. Files stay after a kill. */
   lock: join(dir, "demo.lock"),
 });
 
@@ -26,9 +26,9 @@ interface RunningDemo {
   readonly pages: string;
   /** ISO 8601. */
   readonly syncEvery: string;
-  /** Settings that its routes name. */
+  /** Settings that the demo's routes name. */
   readonly routes?: Readonly<Record<string, string>>;
-  /** Its other settings apply to the commands too. */
+  /** Most of its settings also apply to commands. */
   readonly environment: Environment;
 }
 
@@ -51,7 +51,7 @@ export async function announceDemo(
     USAGE_SOURCES_FILE: places.sources,
     USAGE_SYNC_EVERY: demo.syncEvery,
     ...demo.routes,
-    // Not a setting: commands show it in a note.
+    // The next two are not settings but part of a note.
     DEMO_PAGES: demo.pages,
     DEMO_PROCESS: String(process.pid),
   };
@@ -65,13 +65,13 @@ export async function announceDemo(
   };
 }
 
-/** From the environment if it names a Redis, else the demo's own. */
+/** The environment's Redis if it names one, else the demo's own. */
 function redisSettings(environment: Environment, url: string): Record<string, string> {
   const isNamed = ["REDIS_URL", "REDIS_URL_FILE"].some((name) => environment[name]?.trim());
   return isNamed ? settingsIn(environment, (name) => name.startsWith("REDIS_")) : { REDIS_URL: url };
 }
 
-/** Settings that are neither secret nor about servers, sources and files. */
+/** Settings that are not about secrets, servers, sources or files. */
 function sharedSettings(environment: Environment): Record<string, string> {
   const own = /^(HTTP_|REDIS_|USAGE_(BASE_URL|CONTROL|DEPLOYMENT|ORGANIZATION|WORKSPACE|SOURCES|ENV|WEB))/;
   return settingsIn(environment, (name) => name in SETTINGS && !isSecret(name) && !own.test(name));
@@ -85,17 +85,16 @@ function settingsIn(environment: Environment, isWanted: (name: string) => boolea
   );
 }
 
-/** Written in one step: a command may read at any moment. */
+/** One step, because a command may read the file at any moment. */
 function writePrivate(file: string, text: string): void {
   rmSync(`${file}.new`, { force: true });
   writeFileSync(`${file}.new`, text, { mode: 0o600 });
   renameSync(`${file}.new`, file);
 }
 
-/** `demo` replaces a missing configuration. */
 export interface CommandEnvironment {
   readonly environment: Environment;
-  /** `ended`: the demo was killed and left its settings. Undefined: something is configured, or there is no demo. */
+  /** `ended`: the demo was killed and left its settings. Undefined: a configuration exists, or there is no demo. */
   readonly demo: "runs" | "ended" | undefined;
   readonly note?: string;
 }
@@ -119,7 +118,7 @@ export async function commandEnvironment(
   };
 }
 
-/** Undefined if there is no file, or it belongs to another user. */
+/** Undefined if the file does not exist or cannot be read. */
 function readSettings(file: string): Environment | undefined {
   try {
     return parseEnv(readFileSync(file, "utf8"));
@@ -128,7 +127,7 @@ function readSettings(file: string): Environment | undefined {
   }
 }
 
-/** An error about a missing setting also says that the demo has ended. */
+/** Adds to an error about a missing setting that the demo has ended. */
 export function withEndedDemo(error: unknown): unknown {
   if (!(error instanceof EtlError) || !["database_missing", "source_missing"].includes(error.code))
     return error;

@@ -8,14 +8,14 @@ import type { Actor } from "../core/store/work/operator-actions.ts";
 import { createOutput, type Output, type OutputOptions } from "./output.ts";
 import { type CommandEnvironment, commandEnvironment, withEndedDemo } from "./running-demo.ts";
 
-/** Everything it opens is closed when the command ends, last first. */
+/** Connections are closed when the command ends, the last one first. */
 export interface Session {
   readonly config: Config;
   readonly output: Output;
   /** Aborted by Ctrl-C, SIGTERM, SIGHUP, and the end of the npm that started the process. */
   readonly signal: AbortSignal;
   store(): Promise<Store>;
-  /** Uses `DATABASE_MIGRATE_URL`, if it is set. */
+  /** Connects to `DATABASE_MIGRATE_URL`, if it is set. */
   storeToMigrate(): Promise<Store>;
   /** Error: `schema_outdated`. */
   migratedStore(): Promise<Store>;
@@ -23,8 +23,8 @@ export interface Session {
 }
 
 /**
- * Reads the configuration, runs the action, closes what it opened and sets the exit code. Without a
- * configuration a running demo's settings apply, unless the command is `alone`: it needs none.
+ * Reads the configuration, runs the action, closes its connections and sets the exit code. Without a configuration the
+ * settings of a running demo apply. A command that is `alone` needs no settings.
  */
 export function inSession<O extends object>(
   action: (session: Session, options: O, ...rest: string[]) => Promise<number | undefined>,
@@ -90,12 +90,12 @@ export function inSessionOfSource<O extends object>(
   });
 }
 
-/** A second signal of a kind ends the process at once. */
+/** The second SIGINT, SIGTERM or SIGHUP ends the process at once. */
 const STOPS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-/** An ending process exits within this time, even if something hangs. */
+/** After a signal the process exits within this time, even if something hangs. */
 const END_WITHIN_MS = 25_000;
 
-/** Applies until the process is gone, also while connections close or wait for a server. */
+/** Limits the time until the process exits, even while connections are closing or wait for a server. */
 export function endInTime(output: Output): void {
   setTimeout(() => {
     output.note(`It did not end within ${END_WITHIN_MS / 1000} s, so it ends without closing the rest.`);
@@ -103,7 +103,7 @@ export function endInTime(output: Output): void {
   }, END_WITHIN_MS).unref();
 }
 
-/** npm passes on SIGINT and SIGTERM only. After any other end of npm nothing would end the program. */
+/** npm passes on SIGINT and SIGTERM only. If npm ended in another way, the program would run on. */
 function watchNpm(stop: () => void): () => void {
   if (!/^exec src\/cli\.js\b/.test(process.env.npm_lifecycle_script ?? "")) return () => {};
   const npm = process.ppid;
@@ -143,7 +143,7 @@ export function createSession(given: Pick<Session, "config" | "output" | "signal
 }
 
 async function openChecked(options: StoreOptions, onClose: Session["onClose"]): Promise<Store> {
-  // Loaded here: a command that needs no database starts in half the time.
+  // Loaded here, so that a command without a database starts in half the time.
   const { checkReachable, openStore } = await import("../core/store/db/database.ts");
   const store = openStore(options);
   onClose(() => store.close());
@@ -151,11 +151,11 @@ async function openChecked(options: StoreOptions, onClose: Session["onClose"]): 
   return store;
 }
 
-/** Refuses an older schema, where a query would fail on a missing column, and a reader's login. */
+/** Refuses a schema that is too old, in which a query would fail on a missing column, and a reader's login. */
 export async function requireSchema(store: Store): Promise<void> {
   const { pendingMigrations } = await import("../core/store/db/schema-version.ts");
   const { refuseReader } = await import("../core/store/activity/reader-login.ts");
-  // A reader cannot see migrations, so all would seem pending.
+  // A reader cannot see applied migrations, so all would seem pending.
   await refuseReader(store.db);
   const pending = await pendingMigrations(store.db);
   if (pending.length === 0) return;
@@ -166,7 +166,7 @@ export async function requireSchema(store: Store): Promise<void> {
   });
 }
 
-/** Null: a container's user may lack a name. */
+/** `name` is null for a user without a name, as in some containers. */
 export function commandActor(): Actor {
   return { name: userName(), role: "operator", via: "command" };
 }
@@ -175,7 +175,7 @@ function userName(): string | null {
   try {
     return userInfo().username;
   } catch {
-    // The user's number is not in the list of users.
+    // The system has no name for the user's id.
     return null;
   }
 }

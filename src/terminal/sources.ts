@@ -19,7 +19,7 @@ import { EXIT, exitCodeOf, firstExit } from "./exit.ts";
 import { describeRange, describeRun, exitOfRange, rangeToData } from "./load-report.ts";
 import type { Session } from "./session.ts";
 
-/** This file is apart from session.ts, since most commands need no platform and start sooner without it. */
+/** Not in session.ts, since most commands need no client of the platform and start sooner without it. */
 
 export interface LoadPlan {
   readonly requested: Requested;
@@ -34,7 +34,7 @@ interface Loaded {
   readonly unknown: readonly UnknownMeter[];
 }
 
-/** Fetches the plan of each source in this process. The report on the requested range reads the tables. */
+/** Fetches the plan of each source in this process, then reports what the tables hold for the requested range. */
 export async function loadInline(
   session: Session,
   kind: "sync" | "backfill",
@@ -50,7 +50,7 @@ export async function loadInline(
       );
       const { store, sourceId } = source;
       const range = await statusOfRequested(store.db, source, requested);
-      // A backfill asks for one meter, whose days are in its range.
+      // A backfill requests one meter, and `range` shows its days.
       return { run, range, unknown: kind === "sync" ? await unknownMeters(store.db, sourceId) : [] };
     },
     exitOf: ({ range, unknown }) => (unknown.length > 0 ? EXIT.partlyFailed : exitOfLines(range)),
@@ -76,12 +76,12 @@ function describeLoad({ run, range, unknown }: Loaded): string {
 export async function reportPerSource<T extends object>(
   session: Session,
   given: {
-    /** Makes each source's work one run of the history. */
+    /** Records the work on each source as a run of this kind. */
     kind?: RunKind;
     work: (source: OpenSource) => Promise<T>;
     exitOf: (result: T) => number;
     describe: (results: Readonly<Record<string, T>>) => string;
-    /** Fields that `--json` shows beside `source`. Default: the result. */
+    /** Returns the fields that `--json` shows next to `source`. Default: the result. */
     toData?: (result: T) => object;
   },
 ): Promise<number> {
@@ -101,10 +101,7 @@ export async function reportPerSource<T extends object>(
   return exit;
 }
 
-/**
- * Runs `work` for every source after first contact, also if another one fails. Returns the first exit code
- * that applies.
- */
+/** Opens every source and runs `work` for it, even if another source fails. Returns the first exit code that applies. */
 export async function eachSource(
   session: Session,
   work: (source: OpenSource) => Promise<number>,
