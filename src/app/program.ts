@@ -67,7 +67,7 @@ const CORE: Feature = {
   },
 };
 
-/** Commands that everybody needs come first in their group of the list. */
+/** Commands that come first in their group in the list of commands. */
 const FIRST = ["demo", "init", "sync", "backfill", "reconcile", "bill", "prices", "status"];
 
 function listCommands(): [name: string, entry: CommandEntry][] {
@@ -88,7 +88,7 @@ export async function main(): Promise<void> {
     .option(...VERBOSE_OPTION)
     .version(releaseOf(), "--version", "print the version")
     .exitOverride()
-    // Printed below, as every other error is.
+    // Errors are printed in the `catch` below.
     .configureOutput({ outputError: () => {}, ...(json ? { writeErr: () => {} } : {}) });
   const [requests, named] = namedCommands();
   try {
@@ -109,22 +109,22 @@ export async function main(): Promise<void> {
     if (isCompletion) await addCompletion(program);
     else program.command("completion").description("print a completion script for bash, zsh or fish");
     for (const command of allUnder(program)) command.option(...JSON_OPTION).option(...VERBOSE_OPTION);
-    // Arguments are not known before a command is loaded, so the list of commands shows none.
+    // Commander knows the arguments of loaded commands only, so the list of commands shows no arguments.
     program.configureHelp({ subcommandTerm: (command) => command.name() });
     await program.parseAsync();
   } catch (error) {
     process.exitCode = exitCodeOf(error);
-    // Help and the version are no errors. Without a subcommand, help was the response.
+    // Commander also throws after it printed help or the version.
     const isHelp =
       error instanceof CommanderError && (error.exitCode === 0 || error.code === "commander.help");
     if (!isHelp || (json && process.exitCode !== 0)) output.error(error);
   }
 }
 
-/** Any part of a URL may be of its password. A message to an agent may begin with a web address. */
+/** A password may contain any character of a URL. A message to an agent may begin with a web address. */
 const WITH_LOGIN = /^(?:-*[\w-]+=)*(?:https?:\/\/\S*@|(?!https?:)[a-z][a-z\d+.-]*:\/\/.*@|s3:.*@)/is;
 
-/** Errors of wrong arguments repeat them. */
+/** Called first, because other errors repeat wrong arguments. */
 function refuseLogins(args: readonly string[]): void {
   if (!args.some((arg) => WITH_LOGIN.test(arg.trim()))) return;
   throw new UsageError({
@@ -140,18 +140,13 @@ function describeExamples(examples: CommandDefinition["examples"]): string {
   return `\nExamples:\n${lines.join("\n")}`;
 }
 
-/**
- * The first word, and the command that is run, completed or explained. No option before a command takes a
- * value.
- */
+/** Returns the first word, and the command to run, complete or explain. No option before a command takes a value. */
 function namedCommands(): [requests: string | undefined, named: string | undefined] {
   const [first, second] = process.argv.slice(2).filter((word) => !word.startsWith("-"));
   return [first, first === "help" || first === "complete" ? second : first];
 }
 
-/**
- * `completion SHELL` prints a script that asks `complete -- WORDS` at each Tab. Only that command is loaded.
- */
+/** `completion SHELL` prints a script that calls `complete -- WORDS` at each Tab. Only the named command is loaded. */
 async function addCompletion(program: Command): Promise<void> {
   const { default: tab } = await import("@bomb.sh/tab/commander");
   tab(program.name("usage-etl"), { completionCommandName: "completion" });

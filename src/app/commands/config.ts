@@ -37,7 +37,7 @@ async function show(output: ReturnType<typeof createOutput>): Promise<void> {
   if (refused !== undefined) throw refused;
 }
 
-/** With the gaps, a line has 80 columns. */
+/** With gaps, a line has 80 columns. */
 const WIDTHS = { setting: 23, value: 42 } as const;
 const IN_PARTS = /.{1,42}/gu;
 
@@ -69,15 +69,15 @@ function lineOf(setting: string, value: string, from: string): string {
 
 interface DescribedSetting {
   readonly setting: SettingName;
-  /** Secrets are hidden. Null: not set, without a default. */
+  /** Secrets are hidden. Null: not set, and there is no default. */
   readonly value: string | null;
-  /** `file`: the file of a secret. */
+  /** `file`: the file that holds a secret. */
   readonly from: "environment" | "env file" | "file" | "default" | "unset";
   readonly meaning: string;
 }
 
 const HIDDEN = "[redacted]";
-/** A value that is refused may be a secret in the wrong place. */
+/** Shown instead of an invalid value, which may be a misplaced secret. */
 const NOT_VALID = "(not valid)";
 
 /** Never throws. `own` is the environment without the env file. */
@@ -94,7 +94,7 @@ export function describeConfig(environment: Environment, own = environment): Des
       }
       const isOwn = given(setting, own) !== undefined;
       const from = text === undefined ? "file" : isOwn ? "environment" : "env file";
-      // A file's content in place of its path must not show keys.
+      // The file's content, set instead of its path, must not show keys.
       const isNoPath = setting === "USAGE_SOURCES_FILE" && !existsSync(text ?? "");
       if (problems.length > 0 || isNoPath) return { setting, value: NOT_VALID, from, meaning: about };
       const value = secret ? withoutSecret((parsed as Secret).reveal(), setting) : (text ?? null);
@@ -103,7 +103,7 @@ export function describeConfig(environment: Environment, own = environment): Des
   );
 }
 
-/** The path of a webhook is its password; the server is not secret. */
+/** The path of a webhook is hidden, because it is its password. */
 function withoutSecret(value: string, setting: SettingName): string {
   if (!setting.endsWith("_URL")) return HIDDEN;
   const redis = setting === "REDIS_URL" ? redisServerOf({ url: value }) : undefined;

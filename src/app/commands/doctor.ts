@@ -61,7 +61,6 @@ export function define(command: Command): void {
     .action(inSessionOfSource(doctor));
 }
 
-/** A part that fails does not keep the others from being checked. */
 async function doctor(session: Session, { state = false }: { state?: boolean }): Promise<number> {
   const { config, output } = session;
   const checks: Check[] = [];
@@ -93,7 +92,7 @@ async function doctor(session: Session, { state = false }: { state?: boolean }):
   return exitOfChecks(checks);
 }
 
-/** Notes what a part throws, so that the others are checked too. */
+/** Notes an error of one part, so that the other parts are still checked. */
 async function guarded(check: string, notes: Notes, part: () => Promise<void>): Promise<void> {
   try {
     await part();
@@ -135,7 +134,7 @@ async function checkSource(
     return;
   }
   checkOrganization(view, known.status, notes);
-  // A key that was refused is tried again at once, not in an hour.
+  // The key is valid, so syncs need not wait an hour after a refusal.
   if (view.isKeyAccepted) await noteRefusal(store.db, known.sourceId, undefined);
   await checkStored(session, { source, store, ...known }, notes);
   if (isStateRequested) await checkStoredState(store, known.sourceId, notes);

@@ -67,7 +67,7 @@ interface Tried {
 interface Setup {
   readonly session: Session;
   readonly responses: Responses;
-  /** The previous response, or the setting. Enter keeps it. */
+  /** The last response, or the present setting. Enter keeps it. */
   readonly kept: Responses;
   readonly set: Record<string, string>;
   /** Undefined without a terminal. */
@@ -75,7 +75,7 @@ interface Setup {
   readonly tried: Tried[];
 }
 
-/** Tries everything before it writes. Without a terminal one failure ends it. */
+/** Tries all servers before it writes. Without a terminal, the first failure ends the command. */
 async function init(session: Session, options: InitOptions): Promise<number> {
   const file = resolve(options.file);
   const overwrite = options.overwrite === true;
@@ -199,7 +199,7 @@ async function attempt(
         const response = await promptFor(name, prompts as Prompts, kept[name]);
         const problems = problemsOf(name, response);
         if (problems.length === 0) responses[name] = response;
-        // Otherwise Enter would repeat the response that failed.
+        // Otherwise Enter would repeat the invalid response.
         else if (response === kept[name]) kept[name] = "";
         for (const problem of problems)
           say({ subject, state: "fail", finding: `${problem}. Type it again.` });
@@ -232,7 +232,7 @@ async function requestAgain(
     }
   }
   for (const name of names) {
-    // Only a refused key is typed again.
+    // Only a refused key is requested again.
     if (name === "USAGE_API_KEY" && error.code !== "unauthorized" && error.code !== "forbidden") continue;
     if (name !== "USAGE_API_KEY") kept[name] = responses[name] ?? "";
     delete responses[name];
@@ -317,7 +317,7 @@ export function promptsFor(signal: AbortSignal): Prompts {
   }
 }
 
-/** Before the `@` is typed, text after the user's name may be a password. */
+/** Until `@` is typed, text after the user's name may be the password. */
 function maskPassword(url: string, isWhole: boolean): string {
   const [, before = "", secret = "", after = ""] = /^([\w+]+:\/\/[^:@/]*:)(.*?)(@[^@]*)?$/.exec(url) ?? [];
   return secret === "" || (isWhole && after === "") ? url : `${before}${"*".repeat(secret.length)}${after}`;
@@ -329,7 +329,7 @@ const HEAD = `# Settings of usage-etl, written by \`usage-etl init\`. docs/setti
 
 interface Target {
   readonly file: string;
-  /** Folder with a file for each secret. Undefined: secrets are in the settings file. */
+  /** Folder with a file for each secret. Undefined: secrets go to the settings file. */
   readonly secrets: string | undefined;
   readonly overwrite: boolean;
 }
@@ -354,7 +354,7 @@ function writeSettings(settings: Readonly<Record<string, string>>, target: Targe
   return files.map(([path]) => path);
 }
 
-/** A reader sees the old file or the new one. */
+/** One step, so that a reader sees the old or the new file. */
 function writeWhole(path: string, text: string, overwrite: boolean): void {
   const written = join(dirname(path), `.${basename(path)}.${process.pid}`);
   try {

@@ -96,7 +96,7 @@ function isIncomplete({ stride, notCompared: { failed, missing } }: StrideResult
   return failed > 0 || (stride === "day" && missing > 0);
 }
 
-/** Such as hours of deployment usage: nothing was compared, and without a backfill nothing ever will be. */
+/** True if nothing in the range can be compared without a backfill, such as hours of deployment usage. */
 function isOfNothing({ windows, strides }: ReconcileResult): boolean {
   const all = strides.map(({ notCompared }) => notCompared);
   const isWaiting = all.some(({ provisional }) => provisional > 0);

@@ -41,7 +41,7 @@ async function run(session: Session, options: { role: Role }): Promise<undefined
   });
   onClose(() => store.close());
   const untilReady = async () => {
-    // The password file may still change.
+    // A password in a file may still change.
     const mayChange = databaseUrl.isFromFile() ? ["postgres_refused"] : [];
     await untilThere(output, signal, () => checkReachable(store), mayChange);
     await requireSchema(store);
@@ -63,7 +63,7 @@ async function run(session: Session, options: { role: Role }): Promise<undefined
   await service.close();
 }
 
-/** The service may start before its database. Prints the reason once a minute. `codes`: other errors to retry. */
+/** Waits for a server that does not respond yet, and prints the reason once a minute. `codes`: other errors to retry. */
 async function untilThere<T>(
   output: Output,
   signal: AbortSignal,

@@ -39,7 +39,7 @@ async function run(session: Session, options: { inline?: boolean }): Promise<num
       const requested = { wanted: keptDemand(source, now), workspaceIds };
       return { requested, tasks: await planRoutine(source, { wanted }) };
     },
-    // No sync can load a stride that the server lacks.
+    // No sync can load a stride that the server does not offer.
     (lines) => exitOfRange(lines.filter(({ status }) => status !== "not_available")),
   );
 }
@@ -71,7 +71,7 @@ async function queryService(session: Session): Promise<number> {
   return EXIT.done;
 }
 
-/** Warns if no worker would take the jobs. Redis may not list its clients. */
+/** Warns if no worker would take the jobs. Silent if Redis does not list its clients. */
 async function noteIdle({ output }: Session, redis: RedisServer, slugs: readonly string[]): Promise<void> {
   const { lookAtRedis } = await import("../../../jobs/redis-view.ts");
   const view = await lookAtRedis(redis, slugs).catch(() => undefined);

@@ -116,13 +116,13 @@ async function startAll(given: Session, { once = false, inline = false, dataDir,
   const session = createSession({ ...given, config });
   const store = await session.store();
   await migrate(store);
-  // Runs of an earlier start stay billed: this platform would seem to have lost them.
+  // The stand-in also bills runs of earlier demos. Otherwise it would seem to have lost them.
   const earlier = { source: healthy.slug, project: DEPLOYMENT_PROJECT };
   for (const { at, traces } of await hourlyTracesOf(store.db, earlier))
     billEarlier(standin, { at, runs: traces });
-  // Planted trouble must not look like a defect.
+  // Warnings about planted trouble would look like defects.
   const log = createLogger("error", output.logTo);
-  // A scheduled sync would fetch again what the first sync counts.
+  // No schedules: a scheduled sync would disturb the counts of the first sync.
   const service =
     redis === undefined
       ? await servePages({ config, store, log })
@@ -203,7 +203,7 @@ function threeToTry(pages: string, database: string): string {
 
 type Ports = readonly [number, number, number, number];
 
-/** Four ports in a row, the same at each start; any four if one of them is taken. */
+/** Four ports in a row, the same at each start. If one is taken: any four free ports. */
 async function portsFrom(first: number, say: (line: string) => void): Promise<Ports> {
   const ports: Ports = [first, first + 1, first + 2, first + 3];
   if (first === 0) return [0, 0, 0, 0];
@@ -213,7 +213,7 @@ async function portsFrom(first: number, say: (line: string) => void): Promise<Po
   return [0, 0, 0, 0];
 }
 
-/** Postgres holds the state, so an empty Redis is enough. Without Redis the demo runs inline. */
+/** An empty Redis is enough, because Postgres holds the state. Without Redis the demo runs inline. */
 async function findRedis(session: Session) {
   const { output, onClose } = session;
   try {
@@ -227,7 +227,7 @@ async function findRedis(session: Session) {
   }
 }
 
-/** A terminal is asked before an installation. Elsewhere one command is enough. */
+/** Asks before an installation if there is a terminal. Otherwise nobody is asked. */
 function requesting({ signal }: Session): (what: string) => Promise<boolean> {
   if (process.stdin.isTTY !== true || process.stderr.isTTY !== true) return async () => true;
   return async (what) => {

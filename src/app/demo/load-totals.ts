@@ -35,7 +35,7 @@ export async function fetchesSince(
   `;
 }
 
-/** Stored traces of a project by hour, epoch ms, as far back as hours are kept up to date. */
+/** Stored traces of a project for each hour (epoch ms), as far back as syncs load hours. */
 export async function hourlyTracesOf(
   db: Database,
   { source, project }: { source: string; project: string },

@@ -32,7 +32,7 @@ export function createLoader(session: Session, redis: RedisServer | undefined): 
   return {
     enqueue,
     sync: async (source) => {
-      // A killed run may have left tasks queued in a Redis that is gone.
+      // A demo that was killed may have queued tasks in a Redis that no longer exists.
       const { store, sourceId } = source;
       await requeueLost(store, { sourceId, queue: await queueOf(source), isAlone: true });
       await asRun(
@@ -69,7 +69,7 @@ function inProcess(source: OpenSource): FetchQueue {
         const id = messageId(message);
         held.add(id);
         const work = async () => {
-          // Its request was retried already. The task waits in Postgres until its lease is over.
+          // The request was already retried. The task waits in Postgres until its lease ends.
           await workMessage(source, { ...message, isLastAttempt: true }).catch((error) =>
             source.log.warn({ reason: String(error) }, "task"),
           );

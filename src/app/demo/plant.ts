@@ -30,7 +30,7 @@ const PLANTER = { name: "demo", role: "operator", via: "command" } as const;
 const LOOK_EVERY_MS = 20;
 const LONGEST_LOOK_MS = 10_000;
 
-/** Plants real trouble by the product's own steps. A second call changes nothing. */
+/** Creates real trouble with the product's own commands. A second call changes nothing. */
 export async function plant(
   source: OpenSource,
   {
@@ -40,7 +40,7 @@ export async function plant(
   }: { story: Story; troubled: Pick<Troubled, "recover" | "change">; loader: Loader },
 ): Promise<void> {
   const { store, sourceId, settings } = source;
-  // On kept data the platform said so before.
+  // If the month is closed, an earlier demo already changed the figures.
   const closed = monthAt(Date.parse(story.closed));
   const isTold = (await closeOf(store.db, { sourceId, ...closed })) !== undefined;
   if (isTold) troubled.change();
@@ -81,7 +81,7 @@ async function priceUsage({ store }: OpenSource): Promise<void> {
   await importPrices(store, { file: PRICES, lines: await readPriceFile(PRICES), replace: false });
 }
 
-/** Tags must be read and prices imported first. */
+/** Tags must be loaded and prices imported before. */
 export async function giveOwners({ store }: OpenSource): Promise<void> {
   if ((await appliedOwners(store.db)) !== undefined) return;
   await applyOwners(store, { name: "owners.yaml", owners: await readOwnerFile(OWNERS), by: PLANTER });

@@ -38,7 +38,7 @@ export async function openDemoReceivers(say: (line: string) => void): Promise<De
   };
 }
 
-/** The first line for a person; the body itself if it is not ours. */
+/** The first readable line of our message. For any other body: the body. */
 function gistOf(body: string): string {
   try {
     const { text = "", payload, event_action: action, dedup_key: key } = JSON.parse(body);

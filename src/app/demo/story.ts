@@ -5,13 +5,13 @@ import { DateTime } from "../../core/base/luxon.ts";
 import type { FaultStep } from "../../features/standin/engine/faults.ts";
 import { type Standin, startStandin } from "../../features/standin/server.ts";
 
-/** Slug of the source with planted trouble, unlike source `demo`. */
+/** Slug of the source with planted trouble. Source `demo` has none. */
 export const PLANTED = "demo-trouble";
 
 /** Slug of the source whose server counts the whole bill, not only traces. */
 export const BILLED = "demo-bill";
 
-/** Days before today that are final, and that the overview shows. */
+/** Trouble this many days before today is final and still on the overview. */
 const REFUSED_AGO = { from: 13, to: 10 };
 const FAILING_AGO = 17;
 const UNUSUAL_AGO = 5;
@@ -19,15 +19,15 @@ const UNUSUAL_AGO = 5;
 const storySchema = z.object({
   /** First day of the closed month. */
   closed: z.iso.date(),
-  /** Days of one workspace, half-open, that the stand-in refuses at first. */
+  /** Days of one workspace, end exclusive, that the stand-in refuses at first. */
   refused: z.object({ from: z.iso.date(), to: z.iso.date() }),
-  /** A day of another workspace's users that it always refuses. */
+  /** A day on which the stand-in always refuses another workspace's users. */
   failing: z.iso.date(),
   /** A day on which one project of the billed source has far more traces than usual. */
   unusual: z.iso.date(),
 });
 
-/** Days of the planted trouble, kept with the data so that the next demo repeats them. */
+/** Days of the planted trouble. They are kept with the data, so the next demo repeats them. */
 export type Story = z.output<typeof storySchema>;
 
 const fileIn = (dataDir: string) => join(dataDir, "story.json");
@@ -38,7 +38,7 @@ export function readStory(dataDir: string, now: number): Story {
   } catch {
     const today = DateTime.fromMillis(now, { zone: "utc" }).startOf("day");
     const ago = (days: number) => iso(today.minus({ days }));
-    // Every day of the month before the last one is final.
+    // Every day of two months ago is final.
     const closed = iso(today.startOf("month").minus({ months: 2 }));
     const refused = { from: ago(REFUSED_AGO.from), to: ago(REFUSED_AGO.to) };
     return { closed, refused, failing: ago(FAILING_AGO), unusual: ago(UNUSUAL_AGO) };
@@ -62,9 +62,9 @@ export function daysOf({ closed }: Story) {
 export interface Troubled {
   readonly standin: Standin;
   readonly workspaces: TwoWorkspaces;
-  /** From then on, it responds for the days that it refused at first. */
+  /** Lets the stand-in respond for the days that it refused at first. */
   recover(): void;
-  /** Restates a count, and contradicts itself. */
+  /** Makes the stand-in restate a count and contradict itself. */
   change(): void;
 }
 
@@ -113,7 +113,7 @@ type TwoWorkspaces = readonly [
   Standin["organisation"]["workspaces"][0],
 ];
 
-/** 422 is split down to days; 423 is not, since hours would be too many parts. */
+/** A task with status 422 is split down to days. Hours get 423, which is not split: they would be too many. */
 function refusals(
   query: Record<string, string>,
   { from, to }: { from: string; to: string },
@@ -134,7 +134,7 @@ function iso(day: DateTime): string {
 
 /** Factor of the largest stream's traces on the unusual day. */
 const UNUSUALLY = 8;
-/** Traces that only the billing provider has. */
+/** Traces that only the billing provider counts. */
 export const DRIFT = 25;
 
 /** A cloud server whose billing provider has too many traces of one workspace's first month. */
@@ -158,7 +158,7 @@ export async function startBilled(
   ledger.change({ ...sender, at: Date.parse(`${unusual}T14:00Z`) }, Math.ceil(UNUSUALLY * sender.weight));
   const start = DateTime.fromISO(closed, { zone: "utc" });
   const [workspace] = organisation.workspaces;
-  // A sandbox's sum exceeds its hours on one day of the second month.
+  // On one day of the second month, a sandbox's total exceeds its hours.
   const unproved = start.plus({ months: 1, days: 9 });
   const stored = sandboxLedger
     .hours({

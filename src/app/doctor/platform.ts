@@ -8,7 +8,7 @@ import { type Notes, problemOf } from "../../terminal/check.ts";
 import { EXIT, exitCodeOf, firstExit } from "../../terminal/exit.ts";
 
 const RESPONSE_WITHIN_MS = 20_000;
-/** Newer Cloud documentation says 2,000 requests a minute and key for everything (docs/platform.md). */
+/** Newer documentation of Cloud allows a key 2,000 requests a minute (docs/platform.md). */
 const MOST_IN_10_S = 333;
 
 /** `absent`: the server does not have the call (404, 405). */
@@ -24,7 +24,7 @@ export interface PlatformView {
   readonly listed: readonly { readonly id: string; readonly isDeleted: boolean }[] | undefined;
 }
 
-/** Sends each request once and stores nothing. `known`: a workspace to ask about if none is listed. */
+/** Sends each request once and stores nothing. `known`: a stored workspace, used if the platform lists none. */
 export async function checkPlatform(
   billing: BillingClient,
   {
@@ -133,7 +133,7 @@ function noteCalls(
   notes.fail("platform", problem, EXIT.usage);
 }
 
-/** `info` needs no key, so its response does not prove one. */
+/** `info` needs no key, so its response does not show that the key is valid. */
 function noteKey(calls: readonly Call<unknown>[], notes: Notes): boolean {
   const refused = calls.find(({ error }) => isKeyRefused(error));
   if (refused !== undefined) {
@@ -146,7 +146,7 @@ function noteKey(calls: readonly Call<unknown>[], notes: Notes): boolean {
   return by.length > 0;
 }
 
-/** Uses the live listing alone: stored workspaces may be a week old. `isOpened`: the source had a sync. */
+/** Uses only the live listing, because stored workspaces may be a week old. `isOpened`: the source had a sync. */
 export function checkWorkspaces(
   view: PlatformView,
   { source, isOpened }: { source: SourceConfig; isOpened: boolean },

@@ -43,7 +43,7 @@ export async function checkPostgres(session: Session, notes: Notes): Promise<Sto
   return store;
 }
 
-/** Only warns: all but readers works. A role that was made after the last migration has no rights. */
+/** Only warns, because loads need no reader. A role that is newer than the last migration has no rights. */
 async function checkRoles({ db }: Store, notes: Notes): Promise<void> {
   const { hasReaders } = await serverFacts({ db });
   if (!hasReaders) {
@@ -68,8 +68,8 @@ async function checkRoles({ db }: Store, notes: Notes): Promise<void> {
 }
 
 /**
- * Notes whether queries of a login without settings of its own are compiled: the database's setting counts,
- * else the server's. If this login's own setting hides the server's, Postgres's default (on) is assumed.
+ * Notes whether JIT is on for logins without their own setting. The database's setting applies, else the server's. If this
+ * login's own setting hides the server's, Postgres's default (on) is assumed.
  */
 async function checkJit(store: Store, notes: Notes): Promise<void> {
   const found = await store.transaction(async ({ db }) => {
@@ -81,7 +81,7 @@ async function checkJit(store: Store, notes: Notes): Promise<void> {
       ) as "isOn"
       from pg_database d where d.datname = current_database()
     `.execute(db);
-    // A session whose own JIT is off reports that JIT is not available.
+    // `pg_jit_available` returns false in a session with JIT off.
     await sql`set local jit = on`.execute(db);
     const { rows: requested } = await sql<{ exists: boolean }>`select pg_jit_available() as exists`.execute(
       db,
@@ -96,7 +96,7 @@ async function checkJit(store: Store, notes: Notes): Promise<void> {
   });
 }
 
-/** Postgres's clock decides what is due and final; this host's clock only what it shows and schedules. */
+/** Only warns, because Postgres's clock decides which days are due and final. */
 export async function checkClock(store: Store, notes: Notes): Promise<void> {
   const before = systemClock.now();
   const time = await storeNow(store.db);

@@ -8,7 +8,7 @@ import { describeRedis, type RedisServer } from "../../core/base/redis-server.ts
 import { type Notes, problemOf } from "../../terminal/check.ts";
 import { EXIT } from "../../terminal/exit.ts";
 
-/** A worker takes a due job at once, and each takes seconds. */
+/** Workers take due jobs at once, and a job takes seconds. */
 const OVERDUE_AFTER_MS = 60_000;
 
 /** Undefined if no Redis is configured, or it does not respond. */
@@ -116,7 +116,7 @@ function noteWorkers({ workers, schedules, nextSync = Infinity }: QueueView, not
   if (workers === 0) {
     const message = "No worker is connected to Redis for this source.";
     const problem = { code: "workers_missing", message, next };
-    // Before the first start of the service nothing expects a worker.
+    // Without schedules the service was never started, so no worker is expected.
     if (schedules.size === 0) return notes.warn("workers", problem);
     notes.fail("workers", problem, EXIT.unreachable);
     return;

@@ -11,7 +11,7 @@ import { checkReachable, openStore } from "../../core/store/db/database.ts";
 import { serverFacts, unsuitable } from "../../core/store/db/server.ts";
 import { count } from "../../terminal/output.ts";
 
-/** A try that fails throws instead. */
+/** A try that fails throws instead of returning a finding. */
 export interface Finding {
   readonly state: "pass" | "warn";
   readonly finding: string;
@@ -20,10 +20,7 @@ export interface Finding {
 const pass = (finding: string): Finding => ({ state: "pass", finding });
 const warn = (finding: string): Finding => ({ state: "warn", finding });
 
-/**
- * Requests the listing and yesterday's usage, as a sync does. Errors: the platform client's, and
- * `workspaces_unknown`.
- */
+/** Requests the listing and yesterday's usage, as a sync does. Errors: the client's, and `workspaces_unknown`. */
 export async function tryPlatform(
   given: Pick<SourceConfig, "baseUrl" | "organizationId" | "workspaceIds"> & { readonly apiKey: string },
   { now, signal }: { readonly now: number; readonly signal: AbortSignal },

@@ -43,7 +43,7 @@ export function pageServices(given: PagesInput): WebServices & { close(): Promis
     log,
     lookAtQueues: redis && (() => lookAtRedis(redis.server, slugs)),
     enqueue: async (slug) => {
-      // Saves some seconds: the schedule enqueues the tasks anyway.
+      // This saves some seconds. If it fails, the schedule enqueues the tasks.
       if (redis === undefined) return;
       await within(redis.queues.of(slug).control.add(enqueueJob.name, {}, enqueueJob.options)).catch(
         () => {},
@@ -53,7 +53,7 @@ export function pageServices(given: PagesInput): WebServices & { close(): Promis
   };
 }
 
-/** Serves a process that works without Redis. It is never ready, because nobody takes jobs. */
+/** Serves pages without Redis. `/readyz` always fails, because no worker takes jobs. */
 export async function servePages(given: {
   config: Config;
   store: Store;

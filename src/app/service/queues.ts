@@ -31,7 +31,7 @@ interface QueuesInput {
   readonly warn: Warn;
 }
 
-/** Queues need no Redis yet: they connect when it responds. */
+/** Redis may be away: the queues connect when it responds. */
 export async function openQueues({ slugs, redis, role = "all", isTraced, warn }: QueuesInput) {
   const { prefix } = redis;
   const telemetry = isTraced ? { telemetry: await openTelemetry() } : {};
@@ -70,7 +70,7 @@ export async function openQueues({ slugs, redis, role = "all", isTraced, warn }:
       return (await Promise.all(counted)).flat();
     },
     clock: () => redisTime(producer, prefix),
-    /** Resolves to the same time as `clock`. Rejects if Redis takes no write. */
+    /** Returns the same time as `clock`. Rejects if Redis refuses a write. */
     time: async () => {
       await tryWrite(redis);
       return redisTime(producer, prefix);
@@ -87,15 +87,15 @@ async function openTelemetry(): Promise<Telemetry> {
 }
 
 /**
- * Returns whether an SDK is registered at the copy of the API that creates the spans. Without one, or with one for another
- * version of the API, every span is dropped silently, and no job carries the context of one.
+ * Returns whether an SDK is registered with our copy of the OpenTelemetry API. Otherwise every span is dropped silently, and
+ * jobs carry no trace context.
  */
 function isReceived({ tracer, contextManager }: Telemetry): boolean {
   const context = tracer.startSpan("usage-etl").setSpanOnContext(contextManager.active());
   return contextManager.getMetadata(context) !== "{}";
 }
 
-/** Uses its own connection: the producer's reconnects for ever to a READONLY Redis, and never learns why. */
+/** Uses a new connection: the producer's would reconnect to a READONLY Redis for ever, without an error. */
 async function tryWrite(redis: RedisServer): Promise<void> {
   const fault = await queryRedis(redis, (connection) => writeFaultOf(connection, redis));
   if (fault !== undefined) throw new Error(`takes no write: ${fault}`);

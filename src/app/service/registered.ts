@@ -5,7 +5,7 @@ import type { AddEndpoints, FeatureChecks } from "../../features/feature.ts";
 import { FEATURES } from "../../features.ts";
 import type { Web } from "../../web/routes.ts";
 
-/** Parts of features are loaded when these functions are called. */
+/** These functions load the parts of features when they are called. */
 
 export async function featureJobs(config: Config, slug: string): Promise<FeatureJob[]> {
   const jobs = FEATURES.map(async ({ jobs }) => (jobs === undefined ? [] : (await jobs())(config, slug)));

@@ -21,16 +21,16 @@ interface ServeOptions {
   readonly store: Store;
   readonly redis: RedisServer;
   readonly role: Role;
-  /** Default: every role but worker, which may run where nobody should look. */
+  /** Default: every role but `worker`, which may run where pages must not be reachable. */
   readonly servesPages?: boolean;
   readonly log: Logger;
-  /** Awaited after health and metrics are served and before any work: the service may start before its servers. */
+  /** Awaited before any work. Health and metrics are served meanwhile, since the service may start before its servers. */
   readonly untilReady?: () => Promise<void>;
 }
 
 export interface Service {
   readonly url: string;
-  /** Stops taking jobs, hands running ones back, and closes what was started, last first. */
+  /** Stops taking jobs, returns running jobs to the queue, and closes all parts, the last one first. */
   close(): Promise<void>;
 }
 
@@ -66,7 +66,7 @@ export async function serve(options: ServeOptions): Promise<Service> {
     const schedules = role === "all" || role === "scheduler";
     const works = role === "all" || role === "worker";
     for (const source of sources) await startSource(source, shared, { schedules, works });
-    // A process that takes no jobs on purpose is alive.
+    // A process that pauses its jobs on purpose is alive.
     const noteClock = () => {
       state.takesJobs = works && !clockOff.isHeld();
       state.startedAt = systemClock.now();
@@ -95,13 +95,13 @@ function closingOf(store: Store, state: ProcessState) {
         next: "Another process takes its jobs.",
       }),
     );
-    // A job may wait for a Postgres that is silent.
+    // A job may be waiting for a silent Postgres.
     store.hurry();
     for (let next = closers.pop(); next !== undefined; next = closers.pop()) {
       try {
         await next();
       } catch {
-        // A part that does not close must not keep the others or the process.
+        // The other parts and the process must end even if one part fails to close.
       }
     }
   };
@@ -145,14 +145,14 @@ async function syncNeeds(config: Config, store: Store) {
 const LOOK_EVERY_MS = 5_000;
 
 interface SecretFiles {
-  /** Calls `listener` after the secret has changed. It must not throw. */
+  /** Calls `listener` after the secret has changed. `listener` must not throw. */
   onChange(secret: Secret, listener: () => void): void;
   close(): void;
 }
 
 /**
- * Reads the files every few seconds, for the log and for work that stopped because of a secret. Users of a
- * secret read its file anyway.
+ * Reads the files of secrets every few seconds, to log changes and to call listeners. Code that uses a secret reads its
+ * file itself.
  */
 function watchSecretFiles(secrets: ReadonlyMap<string, Secret>, log: Logger): SecretFiles {
   const listeners = new Map<Secret, (() => void)[]>();

@@ -37,13 +37,13 @@ export async function startSource(
     defer(await keepSchedules(control, schedulesOf(config, features), { connection, log, clockOff }));
   }
   shared.onSecretChange(source.apiKey, () => {
-    // The schedule does the same at its next sync.
+    // The next scheduled sync does the same.
     resume(limited, control).catch(() => {});
   });
   if (does.works) defer(startWork(source, limited, { ...shared, log, jobs: jobsOf(features) }));
 }
 
-/** A refused key stopped the source. With a changed key it goes on without waiting for a schedule. */
+/** Starts a sync with the changed key, because a refused key had stopped the source. */
 async function resume({ handle }: LimitedSource, control: Queue): Promise<void> {
   await handle.known();
   await control.add(syncJob.name, {}, { ...syncJob.options, jobId: `key-${Date.now()}` });
@@ -55,7 +55,7 @@ export interface Shared {
   readonly queues: ServiceQueues;
   readonly metrics: Metrics;
   readonly state: ProcessState;
-  /** While it holds, this process takes no job and touches no schedule. */
+  /** Held while this host's clock is off: no job is taken, no schedule written. */
   readonly clockOff: Hold;
   readonly onSecretChange: (secret: Secret, listener: () => void) => void;
   readonly defer: (close: () => Promise<void> | void) => void;
@@ -66,7 +66,7 @@ export interface Shared {
 
 type LimitedSource = ReturnType<typeof openLimited>;
 
-/** Attempts of a request of a control job. The schedule repeats the job, so few are enough. */
+/** Attempts of each request of a control job. Few are enough, because the schedule repeats the job. */
 const CONTROL_ATTEMPTS = 4;
 
 function openLimited(source: SourceConfig, shared: Shared) {
@@ -80,7 +80,7 @@ function openLimited(source: SourceConfig, shared: Shared) {
     signal,
     prefix: queues.prefix,
   });
-  // On all hosts, of fetches and control jobs alike: the platform limits the key.
+  // Stops fetches and control jobs on all hosts, because the platform limits the key.
   const holdBack = async (requested: number) => {
     // Redis refuses an expiry of 0, which is what `Retry-After: 0` asks for.
     const ms = Math.max(1, Math.ceil(requested));
@@ -101,7 +101,7 @@ function openLimited(source: SourceConfig, shared: Shared) {
       clock: systemClock,
       attempts: CONTROL_ATTEMPTS,
       admit: limit.admit,
-      // One wrong id must not end the loads of the others.
+      // One wrong id must not stop the loads of other workspaces.
       leavesOutUnshown: true,
       holdBack,
       gate,
@@ -112,7 +112,7 @@ function openLimited(source: SourceConfig, shared: Shared) {
   return { handle, fetchShare: shares.fetch, gate, holdBack, close: () => billing.close() };
 }
 
-/** Returns the closer, which waits until running jobs have ended. */
+/** Returns a closer that waits for running jobs. */
 function startWork(
   source: SourceConfig,
   { handle, fetchShare, gate, holdBack }: LimitedSource,
@@ -161,13 +161,13 @@ function startWork(
 }
 
 /**
- * Tells whether the fetch tasks of one source move in this process. A job that is taken or ends is a move,
+ * Tells whether this process makes progress with the fetch tasks of a source. Each job that begins or ends is progress,
  * even if the platform is down, refuses the key or limits requests.
  */
 export interface FetchProgress {
   readonly begin: () => () => void;
   readonly noteWaiting: (isWaiting: boolean) => void;
-  /** How long nothing has moved although something is due, in ms; 0 if nothing is due. */
+  /** Time without progress although a task is due, in ms; 0 if no task is due. */
   readonly standsStillMs: () => number;
 }
 
@@ -186,7 +186,7 @@ export function createFetchProgress({ now }: Pick<Clock, "now">): FetchProgress 
       };
     },
     noteWaiting: (waiting) => {
-      // A task that becomes due only now has not stood still before.
+      // The time without progress begins when the first task becomes due.
       if (waiting && !isDue()) movedAt = now();
       isWaiting = waiting;
     },
@@ -194,10 +194,7 @@ export function createFetchProgress({ now }: Pick<Clock, "now">): FetchProgress 
   };
 }
 
-/**
- * Tells `progress` every 20 s whether jobs wait: no if Redis does not respond, or while this process is held
- * back.
- */
+/** Reports every 20 s whether jobs wait. They do not count if Redis is away or this process is held back. */
 function watchQueue(queue: Queue, { noteWaiting }: FetchProgress, isHeld: () => boolean): () => void {
   const timer = setInterval(() => {
     isFetchWaiting(queue).then(

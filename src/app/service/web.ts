@@ -18,7 +18,7 @@ import { featurePages } from "./registered.ts";
 const ASSETS = fileURLToPath(new URL("../../web/assets", import.meta.url));
 const LARGEST_FORM = 256 * 1024;
 
-/** The pages have a scope of their own: policy and login are not those of health, metrics and queues. */
+/** Pages have their own scope, because health, metrics and queues have another policy and login. */
 export async function addPages(app: FastifyInstance, services: WebServices): Promise<void> {
   const { config, clock, log } = services;
   const access = accessOf(config);
@@ -44,7 +44,7 @@ export async function addPages(app: FastifyInstance, services: WebServices): Pro
     });
     await pages.register(fastifySSE);
     await pages.register(statics, { root: ASSETS, prefix: "/assets/", cacheControl: false });
-    // Some browsers ask for it whatever a page names.
+    // Some browsers request this path, whatever icon a page names.
     pages.get("/favicon.ico", async (_, reply) => reply.sendFile("icon.svg"));
     const response = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
       const who = whoLooks(request);
