@@ -14,9 +14,7 @@ import { isSameToken, WrongTries } from "./wrong-tries.ts";
 
 const WITHOUT_LOGIN = new Set(["/login", "/logout"]);
 
-/**
- * Lets a request pass if its sender may look. Returns the sender; undefined if no login is needed (styles).
- */
+/** Refuses requests of senders without access. Returns a lookup of a request's sender, undefined for assets and login. */
 export function addGuard(
   app: FastifyInstance,
   given: Login & { readonly sessions: EndedSessions },
@@ -24,15 +22,14 @@ export function addGuard(
   const { access, sessions } = given;
   const known = new WeakMap<FastifyRequest, Who>();
   app.addHook("onRequest", async (request, reply) => {
-    // One way to write an address: an absolute one would name a host of its own.
     const [path = ""] = request.url.split("?");
     const isAsset = path.startsWith("/assets/") || path === "/favicon.ico";
-    // A page is old in a minute, and may be for one person only. So may be the address a response leads to.
+    // Pages and redirects may be for one person only, and pages are soon out of date.
     if (!isAsset) reply.header("cache-control", "no-store");
     if (access.kind === "off") return sendBare(reply, 403, OFF);
     if (access.kind === "open" && !isOwnHost(request.headers.host)) return sendBare(reply, 403, FOREIGN_HOST);
     if (isFromElsewhere(request)) return sendBare(reply, 403, FOREIGN_SITE);
-    // Styles and scripts are the same for everybody, and the login page needs them.
+    // The login page needs styles and scripts, which are the same for everybody.
     if (isAsset || (access.kind === "tokens" && WITHOUT_LOGIN.has(path))) return;
     const who = whoOf(request, given);
     if (who !== undefined && !(who.until !== undefined && (await sessions.has(who.session)))) {
@@ -48,10 +45,7 @@ export function addGuard(
   return (request) => known.get(request);
 }
 
-/**
- * The page that a form was sent from, by the browser's Referer. A page that a form responded with has no
- * address.
- */
+/** Returns the page with the form, by the browser's Referer. `/` for a page that was itself the response to a form. */
 function pageOfForm({ url, headers }: FastifyRequest): string {
   const [path = ""] = url.split("?");
   const referer = headers.referer ?? "";
@@ -60,7 +54,7 @@ function pageOfForm({ url, headers }: FastifyRequest): string {
   return isOwn && (from.search !== "" || from.pathname !== path) ? `${from.pathname}${from.search}` : "/";
 }
 
-/** A request that changes something and that another site's page sent, as a browser says. */
+/** True if the browser says that another site's page sent a request that changes something. */
 export function isFromElsewhere({ method, headers }: FastifyRequest): boolean {
   const site = headers["sec-fetch-site"];
   return method !== "GET" && method !== "HEAD" && site !== undefined && site !== "same-origin";
@@ -120,22 +114,22 @@ export function addLogin(
     logIn(reply, role, clock);
     return reply.redirect(pathOf(next), 303);
   });
-  // Without a form's token: being logged out does no harm.
+  // The form needs no token, because a forged logout does no harm.
   app.post("/logout", { bodyLimit: LARGEST_BODY }, async (request, reply) => {
     const who = whoOf(request, { access, clock, isProxy: () => false, userHeader: undefined });
-    // Before the cookie goes: without it, a second try could not end a session that the first one did not.
+    // End the session before the cookie is cleared. If that fails, a second try still needs the cookie.
     if (who?.until !== undefined) await sessions.end(who.session, who.until);
     reply.clearCookie(COOKIE, cookieOptions(request));
     return reply.redirect("/login", 303);
   });
 }
 
-/** A path of ours, whatever was asked for: the address comes from outside. */
+/** Returns a path on this server: `next` comes from outside and could name another host. */
 function pathOf(next: string): string {
   const ours = "http://ours.invalid";
   if (!next.startsWith("/") || !URL.canParse(next, ours)) return "/";
   const url = new URL(next, ours);
-  // Two slashes at the start would name another host.
+  // `//name` would lead to another host.
   return url.origin === ours && !/^\/[/\\]/.test(url.pathname) ? `${url.pathname}${url.search}` : "/";
 }
 
@@ -152,18 +146,18 @@ function form(next: string, problem?: string) {
   </form>`;
 }
 
-/** An `operator` may start, steer and close; a `viewer` looks, and sees no address of a user. */
+/** An `operator` may change things. A `viewer` may only read, without e-mail addresses of users. */
 export type Role = "operator" | "viewer";
 
 /**
- * `open`: everybody on this machine may look, as operator. `tokens`: everybody who logs in. `off`: nobody:
- * the service listens beyond this machine and no token is set.
+ * `open`: everybody on this machine is an operator. `tokens`: people log in. `off`: nobody has access, because no token is
+ * set and the service listens beyond this machine.
  */
 type Access =
   | { readonly kind: "open" | "off"; readonly key: string }
   | {
       readonly kind: "tokens";
-      /** Signs cookies. It follows from the tokens: every process accepts it, and a changed token ends all sessions. */
+      /** Signs cookies. Derived from the tokens: all processes have the same key, and a new token ends all sessions. */
       readonly key: string;
       /** Address of the issuer of OAuth tokens for viewers. */
       readonly issuer: string | undefined;
@@ -177,7 +171,7 @@ export function accessOf({ httpHost, webToken, webReadToken }: Settings): Access
   if (webToken !== undefined) tokens.push(["operator", webToken.reveal()]);
   const viewers = webReadToken && viewersOf(webReadToken.reveal());
   if (viewers?.token !== undefined) tokens.push(["viewer", viewers.token]);
-  // The address of an issuer is no secret: with it alone nobody logs in to the pages.
+  // An issuer's address is not secret, so no key is derived from it. With an issuer alone nobody logs in.
   const key =
     tokens.length === 0
       ? randomBytes(32).toString("base64")
@@ -196,10 +190,7 @@ function isLoopback(host: string): boolean {
   return /^(localhost|127\.\d+\.\d+\.\d+|::1)$/.test(host);
 }
 
-/**
- * Whether a Host header names this machine. Another site can make its own name resolve to 127.0.0.1, and read
- * what is open there.
- */
+/** True if a Host header names this machine. Another site's name may resolve to 127.0.0.1, to read what is open there. */
 export function isOwnHost(header: string | undefined): boolean {
   const hostname = hostnameOf(header) ?? "";
   return isLoopback(hostname.replace(/^\[|\]$/g, "")) || hostname.endsWith(".localhost");
@@ -212,11 +203,11 @@ function hostnameOf(header: string | undefined): string | undefined {
 
 export interface Who {
   readonly role: Role;
-  /** Given by a proxy. Null: no proxy names the person. */
+  /** From a trusted proxy. Null: no proxy sent a name. */
   readonly name: string | null;
-  /** Forms of this session are bound to it. `open`: nobody logs in. */
+  /** Forms are valid in their session only. `open`: there is no login. */
   readonly session: string;
-  /** When the session expires, epoch ms. Undefined: nobody logs in. */
+  /** End of the session, epoch ms. Undefined: there is no login. */
   readonly until?: number;
 }
 
@@ -232,7 +223,7 @@ interface Login {
 }
 
 function whoOf(request: FastifyRequest, { access, clock, isProxy, userHeader }: Login): Who | undefined {
-  // Anybody else could give any name.
+  // Another client could send any name.
   const name = isProxy(request.socket.remoteAddress) ? nameOf(request, userHeader) : null;
   if (access.kind === "open") return { role: "operator", name, session: "open" };
   const { valid, value } = request.unsignCookie(request.cookies[COOKIE] ?? "");
@@ -247,14 +238,14 @@ function logIn(reply: FastifyReply, role: Role, clock: Pick<Clock, "now">): void
   reply.setCookie(COOKIE, value, { ...cookieOptions(reply.request), signed: true, maxAge: LASTS_MS / 1000 });
 }
 
-/** `lax`, not `strict`: an address that somebody shared opens the page and not the login. */
+/** `lax`, not `strict`, so that a link from another site opens the page instead of the login. */
 function cookieOptions(request: FastifyRequest) {
   return { path: "/", httpOnly: true, sameSite: "lax", secure: isHttps(request) } as const;
 }
 
 /**
- * A proxy ends TLS and says so; of several, the first is the browser's. A false claim only keeps the
- * claimant's own cookie from being sent.
+ * A proxy that ends TLS sends this header. Of several values the first is about the browser. With a false value a client
+ * only loses its own cookie.
  */
 export function isHttps({ headers }: FastifyRequest): boolean {
   return /^\s*https\s*(,|$)/i.test(String(headers["x-forwarded-proto"] ?? ""));

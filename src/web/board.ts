@@ -22,7 +22,7 @@ export function addBoard(
     serverAdapter: adapter,
   });
   app.register(async (guarded) => {
-    // Its pages ask Google for a font, which would tell Google who looks. Without it they use another.
+    // The pages would load a font from Google, which would see who reads them. Here they use another font.
     const styleSrc = [...OWN, "'unsafe-inline'"];
     const imgSrc = [...OWN, "data:"];
     await guarded.register(
@@ -32,7 +32,7 @@ export function addBoard(
     guarded.addHook("onRequest", async (request, reply) => {
       const { authorization } = request.headers;
       if (isRight(authorization, token)) return;
-      // A browser asks once without, before it asks the person.
+      // Browsers send one request without a password before they ask for it.
       if (authorization !== undefined && wrong.note(request.ip)) {
         const next = "Try again in a minute.";
         return reply.code(429).header("retry-after", "60").send({ error: "too_many_tries", next });

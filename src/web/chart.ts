@@ -4,7 +4,7 @@ import { type Html, html } from "./parts.ts";
 export interface ChartPoint {
   /** First day of the bucket, or the instant of an hour. */
   readonly at: string;
-  /** Null: not known, because something of it is not loaded. It is never drawn as zero. */
+  /** Null: a part of the value is not loaded. It is never drawn as zero. */
   readonly value: number | null;
   readonly atLeast?: number | null;
   readonly isFinal: boolean;
@@ -20,11 +20,11 @@ interface ChartPart {
 
 interface Chart {
   readonly points: readonly ChartPoint[];
-  /** From the bottom up; the rest of a point is on top. */
+  /** From the bottom up. The rest of a point's value is on top. */
   readonly parts?: readonly ChartPart[];
-  /** An earlier range, drawn as a line behind: its first point is where the first of `points` is. */
+  /** An earlier range, drawn as a line behind the bars. Its first point is at the first of `points`. */
   readonly before?: readonly ChartPoint[];
-  /** Address that shows a range of it: `from` and `to` are added. */
+  /** Address for a range of the chart. `from` and `to` are added. */
   readonly zoom?: string;
   readonly end?: string;
   readonly width: number;
@@ -116,7 +116,7 @@ interface Bar {
   readonly to: number;
 }
 
-/** Bars of each part, and of the rest. A bucket with a part below zero cannot be stacked, and is one bar. */
+/** Bars of each part and of the rest. A bucket with a negative part cannot be stacked, so it has one bar. */
 function barsOf(points: readonly ChartPoint[], parts: readonly ChartPart[]): { kind: string; bars: Bar[] }[] {
   const stacks = [
     ...parts.map(({ kind }) => ({ kind, bars: [] as Bar[] })),
@@ -158,7 +158,7 @@ export function sparkline(points: readonly ChartPoint[]): Html {
 
 type Drawn = ChartPoint & { readonly x: number; readonly y: number };
 
-/** Two neighbours are joined; dashed where one of them is not final. A bucket between two gaps is a dot. */
+/** Joins neighbouring points, dashed if one of them is not final. A point between two gaps is a dot. */
 function linesOf(points: readonly Drawn[]): Html[] {
   const paths = { final: "", provisional: "" };
   const dots: Drawn[] = [];
@@ -211,7 +211,7 @@ function runsOf(points: readonly ChartPoint[], isSo: (point: ChartPoint) => bool
   return runs;
 }
 
-/** From zero in steps of 1, 2 or 5 times a power of ten, at most five. */
+/** Returns ticks from zero in at most five steps of 1, 2 or 5 times a power of ten. */
 function ticksUpTo(most: number): number[] {
   if (most <= 0) return [0, 1];
   const rough = most / 4;
@@ -280,7 +280,7 @@ function shortAt(at: string): string {
   return at.length > 10 ? `${at.slice(0, 10)} ${at.slice(11, 16)}` : at;
 }
 
-// Made once: making one takes longer than a chart of a thousand values.
+// Creating a formatter takes longer than drawing a thousand values.
 const LARGE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 2 });
 const SMALL = new Intl.NumberFormat("en-US", { maximumFractionDigits: 10 });
 

@@ -3,19 +3,17 @@ import type { Socket } from "node:net";
 import { type IsProxy, networkOf } from "./proxies.ts";
 
 export interface ConnectionLimits {
-  /** From the connection, or the first byte of a later request, to the last byte of the head. */
+  /** Longest time from the connection, or the first byte of a later request, to the last byte of the head. */
   readonly headMs: number;
-  /** From the same start to the last byte of the body. A form of 256 KB takes 20 s at 100 kbit/s. */
+  /** Longest time from the same start to the last byte of the body. A form of 256 KB takes 20 s at 100 kbit/s. */
   readonly requestMs: number;
   readonly checkedEveryMs: number;
-  /** Without a byte in either direction while a response is made or sent. Live pages send one every 15 s. */
+  /** Longest silence in both directions during a response. Live pages send a byte every 15 s. */
   readonly silentMs: number;
-  /**
-   * Between two requests. Load balancers reuse a connection for up to 60 s, and must not meet a closing one.
-   */
+  /** Longest pause between two requests. It exceeds 60 s, for which load balancers reuse a connection. */
   readonly idleMs: number;
   readonly connections: number;
-  /** A trusted proxy is not counted: it connects for many. */
+  /** Does not apply to a trusted proxy, which connects for many people. */
   readonly connectionsOfAddress: number;
 }
 
@@ -29,7 +27,7 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
   connectionsOfAddress: 200,
 };
 
-/** Makes servers that share one count of connections. More than the limit are closed at once. */
+/** Creates servers that share one count of connections. Connections above a limit are closed at once. */
 export function boundedServers(
   limits: ConnectionLimits,
   isProxy: IsProxy,

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { anyOf } from "../core/store/db/expressions.ts";
 import type { Database } from "../core/store/db/query.ts";
 
-/** `until`: when the session would have expired, epoch ms. */
+/** `until`: the time at which the session would have expired, epoch ms. */
 export async function endSession(
   db: Database,
   { session, until }: { session: string; until: number },
@@ -14,7 +14,7 @@ export async function endSession(
     .execute();
 }
 
-/** A day late: by the clock of a process that is behind Postgres's, the session would still be valid. */
+/** Rows are kept a day longer, because a process whose clock is slow would still accept the session. */
 export async function forgetExpired(db: Database): Promise<void> {
   await db
     .deleteFrom("usage.ended_session")

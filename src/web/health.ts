@@ -7,11 +7,11 @@ export interface ProcessState {
   /** Epoch ms. */
   startedAt: number;
   takesJobs: boolean;
-  /** When it last took a job, or Redis had none; epoch ms. Undefined before the first response. */
+  /** Time of the last response of the control queue, with or without a job; epoch ms. Undefined: none yet. */
   lastJobAt: number | undefined;
   /** Keys are slugs. Empty if this process fetches nothing. */
   readonly fetching: Map<string, { readonly standsStillMs: () => number }>;
-  /** Keys are slugs. A value returns why the store takes no response now, so that nothing is fetched. */
+  /** Keys are slugs. A value returns why Postgres cannot write, so that nothing is fetched; else undefined. */
   readonly storeFaults: Map<string, () => string | undefined>;
   draining: boolean;
 }
@@ -19,7 +19,7 @@ export interface ProcessState {
 export interface Health {
   readonly ok: boolean;
   readonly draining?: boolean;
-  /** Keys are names of checks, values `ok` or what is wrong. */
+  /** Keys are names of checks. Values are `ok` or the problem. */
   readonly checks: Readonly<Record<string, string>>;
 }
 
@@ -34,28 +34,25 @@ export function processState(startedAt: number): ProcessState {
   };
 }
 
-/** A worker polls every 10 s. Without a response for this long it hangs, or its Redis does. */
+/** A worker polls every 10 s. Without a response for this long, the worker or Redis hangs. */
 const HUNG_AFTER_MS = 120_000;
 /**
- * Longer than a fetch task may take: minutes for a request, up to 15 for its load. A process that begins and
- * ends none for this long, although one is due, needs a restart.
+ * A process that begins and ends no fetch task for this long, although one is due, needs a restart. A task may take minutes
+ * for its request and up to 15 for its load.
  */
 const STANDS_STILL_AFTER_MS = 20 * 60_000;
 const SLOW_LOOP_MS = 5_000;
 
 const loop = monitorEventLoopDelay({ resolution: 20 });
 loop.enable();
-/**
- * Requests that waited for a blocked loop are answered before its delay is recorded: its last round counts
- * too.
- */
+/** The monitor records a delay after the waiting requests ran, so the time since the last tick counts too. */
 const TICK_MS = 500;
 let tickedAt = performance.now();
 setInterval(() => {
   tickedAt = performance.now();
 }, TICK_MS).unref();
 
-/** Returns whether the process works. It checks no server, because a restart would not bring a database back. */
+/** Returns whether the process works. No server is checked, because a restart would not bring a database back. */
 export function liveness(state: ProcessState, now: number): Health {
   const lag = Math.max(loop.max / 1e6, performance.now() - tickedAt - TICK_MS);
   loop.reset();
@@ -78,7 +75,7 @@ export function liveness(state: ProcessState, now: number): Health {
 interface ReadinessInput {
   readonly state: ProcessState;
   readonly reader: Database;
-  /** Resolves to Redis's clock, epoch ms; rejects if Redis does not respond, or takes no write. */
+  /** Returns Redis's clock, epoch ms. Rejects if Redis does not respond or refuses a write. */
   readonly redisTime: () => Promise<number>;
   readonly now: () => number;
 }
@@ -113,7 +110,7 @@ const CHECK_WITHIN_MS = 3_000;
 
 export class LateError extends Error {}
 
-/** Rejects with a `LateError` if the work has not ended within three seconds. It goes on meanwhile. */
+/** Rejects with a `LateError` if the work takes longer than `ms` (three seconds). The work is not stopped. */
 export async function within<T>(work: Promise<T>, ms = CHECK_WITHIN_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

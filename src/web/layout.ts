@@ -30,7 +30,7 @@ export interface Viewed {
 }
 
 interface Frame extends Viewed {
-  /** Postgres's clock, epoch ms. Undefined: nothing was read. */
+  /** Postgres's clock, epoch ms. Undefined: the page has no figures. */
   readonly asOf?: number;
   readonly isSourceUnknown?: boolean;
 }
@@ -98,7 +98,7 @@ export async function sendBare(reply: FastifyReply, status: number, page: Page):
   return sendHtml(reply, status, document(title, main));
 }
 
-/** Forms carry a token that differs each time, so their size tells nothing about it. */
+/** Compression is safe: each form has a different token, so sizes of responses reveal none. */
 async function sendHtml(reply: FastifyReply, status: number, page: Html): Promise<FastifyReply> {
   reply.code(status).type("text/html; charset=utf-8").header("vary", "accept-encoding");
   const text = String(await page);

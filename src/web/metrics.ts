@@ -3,7 +3,7 @@ import type { Database } from "../core/store/db/database.ts";
 import { within } from "./health.ts";
 import { metricFacts } from "./metric-facts.ts";
 
-/** No label names a user or project: there may be millions. */
+/** No label has a user or project: there may be millions. */
 export type Metrics = ReturnType<typeof createMetrics>;
 
 interface QueueCount {
@@ -20,7 +20,7 @@ interface SyncNeed {
 
 const ROW_OUTCOMES = ["inserted", "updated", "retired", "unchanged", "restated"] as const;
 
-/** `readNeeds`: requests that a sync of a source needs, and that its rate limit allows until the next one. */
+/** `readNeeds`: the requests that each source's sync needs, and that its rate limit allows until the next sync. */
 export function createMetrics(
   db: Database,
   countQueues: () => Promise<readonly QueueCount[]>,
@@ -28,7 +28,7 @@ export function createMetrics(
 ) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: "usage_etl_" });
-  // Gauges with the name of a counter, which `promtool check metrics` refuses: the sums of gauges that have types.
+  // `promtool check metrics` refuses gauges with a counter's name. These are sums of gauges with the label `type`.
   for (const what of ["handles", "requests", "resources"])
     registry.removeSingleMetric(`usage_etl_nodejs_active_${what}_total`);
   const counts = registerCounts(registry);
@@ -38,7 +38,7 @@ export function createMetrics(
   return {
     ...counts,
     text: async () => {
-      // Without Redis or Postgres the other metrics are still shown: /readyz and usage_etl_database_up report it.
+      // If Redis or Postgres is away, the other metrics are shown. /readyz and usage_etl_database_up report the fault.
       const [stored, queues, needs] = await Promise.all([
         within(metricFacts(db)).catch(() => undefined),
         within(countQueues()).catch(() => []),
@@ -57,7 +57,7 @@ function registerCounts(registry: Registry) {
   const registers = [registry];
   const counter = (name: string, help: string, ...labelNames: string[]) =>
     new Counter({ name: `usage_etl_${name}`, help, labelNames, registers });
-  // Not `job`: Prometheus keeps that label for the scrape.
+  // Not `job`: Prometheus uses that label for the scrape.
   const jobs = counter("jobs_total", "Jobs ended, by outcome.", "kind", "source", "outcome");
   const seconds = new Histogram({
     name: "usage_etl_job_duration_seconds",
@@ -84,10 +84,7 @@ function registerCounts(registry: Registry) {
     },
     jobFailed: ({ job, source, code }: { job: string; source: string; code: string }) =>
       jobs.inc({ kind: job, source, outcome: code }),
-    /**
-     * Counts this process's requests, for rate() and sum(): Postgres keeps only usage requests, and prunes
-     * them. `status` undefined: no response.
-     */
+    /** Postgres keeps only requests for usage, and prunes them. `status` undefined: there was no response. */
     requestSent: ({ source, status }: { source: string; status: number | undefined }) =>
       requests.inc({ source, status: status ?? "none" }),
   };
@@ -120,16 +117,13 @@ function registerNeeds(registry: Registry): (needs: readonly SyncNeed[]) => void
 
 type Stored = Awaited<ReturnType<typeof metricFacts>>;
 
-/**
- * Every process shows the same. Returns what sets the gauges; it gets undefined if Postgres could not be
- * read.
- */
+/** Returns a function that sets the gauges read from Postgres. Undefined: Postgres could not be read. */
 function registerStored(registry: Registry): (stored: Stored | undefined) => void {
   const gauges = storedGauges(registry);
   const up = gaugeOf(registry, "database_up", "1 if Postgres responded to this scrape.");
   return (stored) => {
     for (const one of Object.values(gauges)) one.reset();
-    // An alert on this gauge says why the others are missing.
+    // An alert on this gauge explains missing gauges.
     up.set(stored === undefined ? 0 : 1);
     if (stored !== undefined) setStored(gauges, stored);
   };

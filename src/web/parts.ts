@@ -14,12 +14,12 @@ import { DIMENSIONS } from "../core/store/db/dimensions.ts";
 export type { Status };
 export { html };
 
-/** A piece of a page. Values put into `html` are escaped; pieces and arrays of pieces are put in as they are. */
+/** A piece of a page. `html` escapes values, and inserts pieces and arrays of pieces as they are. */
 export type Html = ReturnType<typeof html>;
 
 const LONGEST = 60;
 
-/** A name from the platform: one line, isolated from the text around it, shortened with the whole as its title. */
+/** A name from the platform on one line, isolated from the text around it. A long name is cut and has a title. */
 export function name(text: string): Html {
   const whole = printableLine(text);
   if (whole.trim() === "") return html`<bdi class="blank">(blank)</bdi>`;
@@ -72,7 +72,7 @@ export function signed(amount: number): string {
   return amount > 0 ? `+${text}` : `−${text}`;
 }
 
-/** An instant (epoch ms or ISO text) to the second. The layout says once that times are UTC. */
+/** An instant (epoch ms or ISO text) to the second. The page's layout says that times are UTC. */
 export function instant(at: number | string): Html {
   const iso = new Date(at).toISOString();
   return html`<time datetime="${iso}">${iso.slice(0, 19).replace("T", " ")}</time>`;
@@ -115,7 +115,7 @@ export const STATUSES: Readonly<Record<Status, { glyph: string; word: string; ab
   ok: { glyph: "●", word: "final", about: "loaded, final, proved" },
 };
 
-/** Sign of days that are final and not all proved. In the views, proof is not a state of a day. */
+/** Sign of days that are final but not all proved. In the views, proof is not a state of a day. */
 export const UNPROVED = {
   glyph: "◇",
   word: "not proved",
@@ -136,7 +136,7 @@ export function badge(status: Status): Html {
     <span class="word">${word}</span></span>`;
 }
 
-/** A meter of deployments or sandboxes has their title in place of that of projects. */
+/** Meters of deployments or sandboxes have the title of these instead of projects. */
 export function dimensionTitle(groupBy: GroupBy, meter: Meter = "traces"): string {
   return DIMENSIONS[dimensionOf(meter, groupBy)].title;
 }
@@ -177,9 +177,7 @@ export function fact(label: Html | string, value: Html | string): Html {
   return html`<div><dt>${label}</dt><dd>${value}</dd></div>`;
 }
 
-/**
- * A row of a table of the kind `cards`: on a phone each cell is a line that begins with its column's name.
- */
+/** A row of a table with the class `cards`. On a phone each cell is a line that begins with its column's name. */
 export function card(first: Html | string, cells: readonly Cell[]): Html {
   return html`<tr><th scope="row">${first}</th>${cells.map(
     ([column, cell, kind]) =>
@@ -187,7 +185,7 @@ export function card(first: Html | string, cells: readonly Cell[]): Html {
   )}</tr>`;
 }
 
-/** The head of a column of numbers. `spare`: a phone leaves the column out, whose cells have this class too. */
+/** The head of a column of numbers. `spare`: phones hide the column, whose cells must have this class too. */
 export function numberHead(label: string, spare: "" | "spare" = ""): Html {
   return html`<th scope="col" class="number ${spare}">${label}</th>`;
 }
@@ -251,12 +249,12 @@ export function dayField(label: string, field: string, value: string | undefined
   </label>`;
 }
 
-/** The last day of a range that ends before the day `to`. Pages understand it in place of `to`. */
+/** A field for the last day of a range, which pages accept instead of `to`, the day after it. */
 export function lastDayField(to: string | undefined): Html {
   return dayField("To (included)", "until", to === undefined ? undefined : addDays(to, -1));
 }
 
-/** A form sends a field that was left empty as an empty text. */
+/** Forms send an empty text for an empty field. */
 export const optional = <S extends z.ZodType>(schema: S) =>
   z.preprocess((value) => (value === "" ? undefined : value), schema.optional());
 

@@ -3,7 +3,7 @@ import type { FastifyHelmetOptions } from "@fastify/helmet";
 export const NONE = ["'none'"];
 export const OWN = ["'self'"];
 
-/** Pages load nothing of another site, and no other site shows them. `directives`: additions of a scope. */
+/** Pages load nothing from other sites, and no other site can embed them. `directives`: additions of a scope. */
 export function policyOf(directives: Readonly<Record<string, string[]>>): FastifyHelmetOptions {
   return {
     contentSecurityPolicy: {
@@ -16,7 +16,7 @@ export function policyOf(directives: Readonly<Record<string, string[]>>): Fastif
         ...directives,
       },
     },
-    // The address may hold search terms. Only a proxy knows whether there is TLS.
+    // An address may hold search terms. HSTS is off, because only a proxy knows about TLS.
     referrerPolicy: { policy: "same-origin" },
     strictTransportSecurity: false,
   };

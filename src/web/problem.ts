@@ -32,8 +32,8 @@ const POSTGRES_AWAY: Problem = {
 const RETRY_AFTER_S = "2";
 
 /**
- * Shows what went wrong as a page that leads on. `error` undefined: an unknown path. `viewed` undefined:
- * nobody is logged in, so there is no navigation. It reads nothing: Postgres may be away.
+ * Sends a page with the problem and the next step. It reads nothing, because Postgres may be away. `error` undefined: the
+ * path is unknown. `viewed` undefined: nobody is logged in, so there is no navigation.
  */
 export async function sendProblem(
   error: unknown,
@@ -104,7 +104,7 @@ function problemOf(error: unknown): Problem {
       code: "page_too_slow",
     };
   }
-  // The database itself may be gone, too.
+  // 3D000: the database does not exist.
   if (code === "3D000" || (fault !== undefined && isAway(fault.code))) return POSTGRES_AWAY;
   if (fault !== undefined) {
     const title = "A server cannot do this now";

@@ -69,7 +69,7 @@ export function checkedRange(range: Interval): Interval {
   });
 }
 
-/** The first source if none is named. Undefined: there are no sources. Error: `source_unknown`. */
+/** Returns the named source, by default the first. Undefined: there are no sources. Error: `source_unknown`. */
 export function namedSource<S extends { readonly source: string } | { readonly slug: string }>(
   sources: readonly S[],
   named: string | undefined,

@@ -2,12 +2,12 @@ import { reasonOf } from "../core/base/errors.ts";
 import { LateError, within } from "./health.ts";
 import type { Context, QueueSight } from "./routes.ts";
 
-/** A person waits for the page. */
+/** Short, because a person waits for the page. */
 const REDIS_WITHIN_MS = 1_000;
 
 export interface QueuesSeen {
   readonly sources?: ReadonlyMap<string, QueueSight>;
-  /** Null: it was read, or is not used. `late`: it may only be slow. */
+  /** Null: Redis was read, or is not used. `late`: Redis may only be slow. */
   readonly unseen: null | { readonly why: "late" | "away"; readonly message: string };
 }
 

@@ -15,7 +15,7 @@ import { type Page, sendPage } from "./layout.ts";
 import type { Html } from "./parts.ts";
 import type { EndedSessions } from "./sessions.ts";
 
-/** Apart from the workers' pool, so that neither waits for the other. A page that takes longer is wrong. */
+/** Pages and workers have separate pools, so that neither waits for the other. A slower page is a defect. */
 export const PAGES_POOL = { maxConnections: 4, statementTimeoutMs: 8_000 } as const;
 
 export interface QueueSight {
@@ -31,9 +31,9 @@ export interface WebServices {
   readonly reader: Database;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Queues in Redis by source. Error: `redis_unreachable`. Undefined: the service runs without Redis. */
+  /** Reads the queues of each source. Error: `redis_unreachable`. Undefined: the service runs without Redis. */
   readonly lookAtQueues: (() => Promise<{ readonly sources: ReadonlyMap<string, QueueSight> }>) | undefined;
-  /** Has the tasks of a source enqueued at once; without Redis the schedule does it later. Never rejects. */
+  /** Enqueues the tasks of a source at once. If Redis is away, the schedule does it later. Never rejects. */
   readonly enqueue: (slug: string) => Promise<void>;
 }
 
@@ -62,7 +62,7 @@ interface Schemas<Q extends Schema, P extends Schema> {
 }
 
 interface Reads<Q extends Schema, P extends Schema> extends Schemas<Q, P> {
-  /** Reads as of one instant: a load in between would make the page contradict itself. Default: false. */
+  /** True: all reads are as of one instant. Otherwise a load in between could make the page contradict itself. */
   readonly oneInstant?: boolean;
 }
 
@@ -124,7 +124,7 @@ export function routesOf(app: FastifyInstance, around: Around) {
       });
     },
 
-    /** New inner HTML of the element with `data-live="PATH"`, read each `everyMs` and sent if it differs. */
+    /** Reads the inner HTML of the element with `data-live="PATH"` each `everyMs`, and sends it if it differs. */
     live<Q extends Schema = Nothing, P extends Schema = Nothing>(
       path: string,
       reads: Reads<Q, P> & { readonly everyMs: number },
@@ -169,7 +169,7 @@ async function contextOf<Q extends Schema, P extends Schema>(
     masked: !isOperator,
     actor: { name: who.name, role: who.role, via: "page" },
     now: await nowOf(db),
-    // Once: without a cookie, each call makes another secret, and only the last form would be valid.
+    // Called once: without a cookie, each call makes another secret, and only the last form would be valid.
     csrf: () => {
       token ??= reply.generateCsrf({ userInfo: who.session, secure: isHttps(request) });
       return token;
@@ -201,7 +201,7 @@ function send(
 }
 
 function parsed<S extends Schema>(schema: S, given: unknown, code: string): z.output<S> {
-  // No text in Postgres can hold it, so nothing that it names is there.
+  // No text in Postgres has a NUL.
   if (hasNul(given)) {
     throw new UsageError({
       code,
@@ -219,11 +219,11 @@ function parsed<S extends Schema>(schema: S, given: unknown, code: string): z.ou
   });
 }
 
-/** A form names the last day of a range (`until`), an address the day after it (`to`). */
+/** Turns a form's last day of a range (`until`) into the day after it (`to`). */
 function withEnd(query: unknown): unknown {
   const { until, ...rest } = query as Record<string, unknown>;
   if (typeof until !== "string" || until === "") return rest;
-  // A text that is not a day stays as it is, so that it is refused.
+  // An invalid day stays as it is, and is refused later.
   return { ...rest, to: isDay(until) ? addDays(until, 1) : until };
 }
 
@@ -232,7 +232,7 @@ function hasNul(given: unknown): boolean {
   return typeof given === "object" && given !== null && Object.values(given).some(hasNul);
 }
 
-/** Nobody waits longer for a Postgres that is cut off. */
+/** A page does not wait longer for a Postgres that is cut off. */
 async function nowOf(reader: Database): Promise<number> {
   return within(storeNow(reader)).catch((cause: Error) => {
     throw new UnreachableError({
@@ -244,15 +244,15 @@ async function nowOf(reader: Database): Promise<number> {
   });
 }
 
-/** Then the stream ends. A page that is still looked at requests it again; others cost nothing. */
+/** Longest time of a stream. A page that is still visible requests a new one. */
 const LASTS_MS = 10 * 60_000;
-/** Streams in all. A session, and an address, which may be a proxy's, leave some to others. */
+/** Most streams at once. Sessions and addresses have lower limits, so that some are left for others. */
 const MOST = 50;
 const MOST_OF_SESSION = 10;
 const MOST_OF_ADDRESS = 40;
 const open = new Set<Follower>();
 
-/** Empty where nobody logs in: then everybody sits at this machine. */
+/** Empty without a login, because then everybody is at this machine. */
 interface Follower {
   readonly session?: string;
   readonly address?: string;
@@ -312,7 +312,7 @@ async function* changes({ fragment, everyMs, clock, signal }: Followed & { reado
   let last: string | undefined;
   while (!signal.aborted && clock.now() < ends) {
     const { content, asOf } = await fragment();
-    // Equal content is current too.
+    // `same`: the content is still current.
     yield {
       id: `${asOf}`,
       ...(content === last ? { event: "same", data: "" } : { event: "fragment", data: content }),

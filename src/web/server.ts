@@ -22,21 +22,18 @@ interface HttpServerOptions {
   readonly clock: Clock;
   readonly trustedProxies: readonly string[];
   readonly addPages?: (app: FastifyInstance) => Promise<void>;
-  /** Undefined: no bull-board. */
+  /** Undefined: bull-board is not served. */
   readonly board: { readonly token: string; readonly queues: readonly Queue[] } | undefined;
 }
 
-/**
- * Serves `/livez`, `/readyz`, `/metrics` and, with a token, bull-board. Error: `http_unavailable` if it
- * cannot listen.
- */
+/** Serves `/livez`, `/readyz`, `/metrics` and, with a token, bull-board. Error: `http_unavailable`. */
 export async function startHttpServer(
   options: HttpServerOptions,
 ): Promise<{ url: string; close(): Promise<void> }> {
   const { host, state, reader, redisTime, metrics, clock, trustedProxies, board } = options;
   const app = newApp({ trustedProxies, checksSchemas: board !== undefined });
   if (board !== undefined) {
-    // Loaded where it is wanted: it takes a tenth of the start and 10 MB.
+    // Loaded only if it is served, because it takes a tenth of the start and 10 MB.
     const loaded = await loadOptional(() => import("./board.ts")).catch((error: unknown) => {
       if (error instanceof PackageMissingError) return error;
       throw error;
@@ -63,7 +60,7 @@ export async function startHttpServer(
   return { url: `http://${host}:${port}`, close: () => app.close() };
 }
 
-/** The service runs without a page of its queues, and says there what is missing. */
+/** If the package is missing, the page of queues names it, and the rest of the service works. */
 function addMissingBoard(app: FastifyInstance, error: PackageMissingError): void {
   for (const path of ["/queues", "/queues/*"])
     app.get(path, async (_request, reply) => sendPackageMissing(reply, error));
@@ -75,7 +72,7 @@ export function sendPackageMissing(reply: FastifyReply, { code, message, next }:
 
 const LONGEST_PARAMETER = 200;
 
-/** Routes of ours have no JSON schema. Fastify would load the compilers of schemas all the same: 130 files. */
+/** Our routes have no JSON schema. Without this, Fastify would load 130 files of schema compilers. */
 const NO_SCHEMAS = { buildValidator: noSchemas, buildSerializer: noSchemas };
 
 function noSchemas(): never {
@@ -88,7 +85,7 @@ interface AppOptions {
   readonly limits?: ConnectionLimits;
 }
 
-/** Bytes of a body. Clients without a token can send one, so it is small. */
+/** Most bytes of a body. Small, because clients without a token can send one. */
 export const LARGEST_BODY = 64 * 1024;
 
 export function newApp({
@@ -100,12 +97,12 @@ export function newApp({
   const app = Fastify({
     serverFactory: boundedServers(limits, isProxy),
     bodyLimit: LARGEST_BODY,
-    // The address of a request is the last one in X-Forwarded-For that no trusted proxy has.
+    // The address of a request is the last one in X-Forwarded-For that is not a trusted proxy's.
     trustProxy: isProxy,
     ...(checksSchemas ? {} : { schemaController: { compilersFactory: NO_SCHEMAS } }),
     forceCloseConnections: true,
     routerOptions: { maxParamLength: LONGEST_PARAMETER },
-    // A path that cannot be decoded leads nowhere. Otherwise the router responds it before any page could.
+    // A path that cannot be decoded becomes an unknown path. Otherwise the router would respond with its own error.
     rewriteUrl: ({ url = "/" }) => {
       const [path = ""] = url.split("?");
       return isDecodable(path) ? url : "/%25";

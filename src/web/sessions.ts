@@ -4,9 +4,9 @@ import { openStore, type Store } from "../core/store/db/database.ts";
 import { endedAmong, endSession, forgetExpired } from "./ended-sessions.ts";
 import { within } from "./health.ts";
 
-/** Apart from the pages' pool: neither busy pages nor a stalled check delay the other. */
+/** Separate from the pages' pool, so that pages and checks of sessions do not delay each other. */
 const SESSIONS_POOL = { maxConnections: 2, statementTimeoutMs: 1_000 } as const;
-/** Longer than the statement, which may wait for a new connection. */
+/** Longer than a statement, which may wait for a new connection. */
 const RESPONSE_WITHIN_MS = 1_500;
 const MOST_REMEMBERED = 1_000;
 
@@ -25,14 +25,14 @@ export class EndedSessions {
     this.#store = openStore({ url, ...SESSIONS_POOL });
   }
 
-  /** Error `postgres_unreachable`: the session is over in this process, and perhaps not in the others. */
+  /** After the error `postgres_unreachable` the session has ended in this process, but perhaps not in others. */
   async end(session: string, until: number): Promise<void> {
     this.#remember(session);
     const { db } = this.#store;
     await within(endSession(db, { session, until }), RESPONSE_WITHIN_MS).catch((cause: Error) => {
       throw unreachable(`You may still be logged in: ${cause.message}.`, cause);
     });
-    // The session has ended whatever becomes of old rows. The next logout deletes them.
+    // If old rows cannot be deleted, the next logout deletes them.
     await within(forgetExpired(db), RESPONSE_WITHIN_MS).catch(() => {});
   }
 
@@ -54,8 +54,8 @@ export class EndedSessions {
   }
 
   /**
-   * One statement at a time checks all sessions that wait. It begins after they were named, so it sees every
-   * logout that was over by then, of any process.
+   * One statement at a time checks all sessions that wait. A session is added before the statement begins, so the statement
+   * sees every earlier logout of any process.
    */
   #check(session: string): Promise<ReadonlySet<string>> {
     this.#next ??= this.#checkAfter(this.#running);

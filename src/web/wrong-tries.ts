@@ -6,7 +6,7 @@ const MOST_A_MINUTE = 10;
 const MINUTE_MS = 60_000;
 const MOST_ADDRESSES = 10_000;
 
-/** A bound against guessing a token, for each address. Right tokens do not count, and need no turn. */
+/** Limits wrong tokens of each address, against guessing. Right tokens are always accepted. */
 export class WrongTries {
   readonly #clock: Pick<Clock, "now">;
   readonly #of = new Map<string, { tries: number; readonly ends: number }>();
@@ -15,7 +15,7 @@ export class WrongTries {
     this.#clock = clock;
   }
 
-  /** Notes a wrong token. Returns whether its address had too many already in this minute. */
+  /** Notes a wrong token. Returns whether its address already had too many in this minute. */
   note(address: string): boolean {
     const now = this.#clock.now();
     const from = networkOf(address);
@@ -32,7 +32,7 @@ export class WrongTries {
   }
 }
 
-/** In the same time whatever the token: digests have one length. */
+/** Compares digests of one length, so that the time tells nothing about the token. */
 export function isSameToken(given: string, token: string): boolean {
   const digest = (text: string) => createHmac("sha256", "compare").update(text).digest();
   return timingSafeEqual(digest(given), digest(token));

@@ -1,4 +1,4 @@
-// Progressive: without this, each bucket of a chart has its figures as a title, and a range is typed into the fields.
+// Without this script, each bucket of a chart has a title with its figures, and people type a range into the fields.
 
 for (const chart of document.querySelectorAll("svg[data-zoom]")) {
   const region = chart.parentElement;

@@ -1,8 +1,8 @@
-// Progressive: without this, cells are links.
+// Without this script, cells are links to pages.
 
 const table = document.querySelector("[data-grid]");
 
-// A year of days is one stop of the Tab key, at the last day or where the arrow keys left it.
+// The Tab key stops once in a year of days: at the last day, or at the day that the arrow keys chose.
 const calendar = document.querySelector(".calendar");
 if (calendar !== null) {
   const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
@@ -26,13 +26,13 @@ if (calendar !== null) {
       ?.querySelector("a")
       ?.focus();
   });
-  // If the calendar is wider than the window, its last days are seen first.
+  // A calendar that is wider than the window shows its last days first.
   const region = calendar.parentElement;
   const right = (element) => element.getBoundingClientRect().right;
   if (stop) region.scrollLeft = right(stop) - right(region);
 }
 
-/** Shows the page of a cell's link beside the table. A link that cannot be shown there is followed. */
+/** Shows the page of a cell's link next to the table. If that fails, the browser follows the link. */
 const panel = document.createElement("aside");
 panel.className = "panel";
 panel.tabIndex = -1;
@@ -58,7 +58,7 @@ document.addEventListener("click", async (event) => {
 async function contentOf(address) {
   try {
     const response = await fetch(address, { signal: AbortSignal.timeout(10_000) });
-    // A login that ended leads elsewhere.
+    // An ended session redirects to the login.
     if (!response.ok || response.redirected) return null;
     return new DOMParser().parseFromString(await response.text(), "text/html").querySelector("#content");
   } catch {
@@ -69,7 +69,7 @@ async function contentOf(address) {
 function show(content, link) {
   const title = content.querySelector("h1");
   title.remove();
-  // The page has ids of its own.
+  // This page may have the same ids.
   for (const one of content.querySelectorAll("[id]")) one.removeAttribute("id");
   panel.querySelector("h2").textContent = title.textContent;
   panel.querySelector("a").href = link.href;

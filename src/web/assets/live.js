@@ -1,6 +1,6 @@
-// Progressive: every page shows the same without this.
+// Without this script, pages do not update themselves.
 
-/** Says how old the page is, and marks it once that matters. */
+/** Shows how old the figures are, and marks old ones. */
 const asOf = document.querySelector("[data-as-of]");
 let shownAt = performance.now();
 const STALE_MS = 60_000;
@@ -27,7 +27,7 @@ function showLastDays() {
 }
 showLastDays();
 
-/** Follows the parts of the page that change, while somebody looks at it. */
+/** Updates the parts of the page that change, while the page is visible. */
 const followed = [...document.querySelectorAll("[data-live]")].map((element) => ({ element, stream: null }));
 
 function follow(part) {
@@ -54,7 +54,7 @@ function noteAsNow({ lastEventId }) {
   tellAge();
 }
 
-/** Keeps the focus where it was, if its element is still there. Equal content is not replaced. */
+/** Replaces content that differs. The focus stays on its element, if the new content has that element. */
 function replaceContent(element, content) {
   const template = document.createElement("template");
   template.innerHTML = content;
@@ -68,7 +68,7 @@ function replaceContent(element, content) {
   [...element.querySelectorAll("a, button, [tabindex]")].find((one) => markOf(one) === focused)?.focus();
 }
 
-/** Attributes by which a link, a button or a region is found again. */
+/** Attributes that identify a link, a button or a region in the new content. */
 function markOf(element) {
   return ["id", "href", "aria-label"].map((name) => element.getAttribute(name) ?? "").join(" ");
 }
