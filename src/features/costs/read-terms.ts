@@ -146,7 +146,8 @@ export async function readAllWorkspaces(source: OpenSource): Promise<ReadPart> {
     const requested = await requestBill(
       source,
       () => billing.usageOfAll({ start, end, signal }),
-      LIST_REFUSALS,
+      // An older server may fail without ids, which must not fail each night.
+      [...LIST_REFUSALS, 500, 501],
     );
     if ("refusal" in requested) {
       await noteBillPart(store.db, { sourceId, part: "all_workspaces", refusal: requested.refusal });

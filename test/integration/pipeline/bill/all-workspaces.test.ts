@@ -109,6 +109,17 @@ test("a workspace with usage that no listing shows is an incident until it is lo
   expect(await incidentsOf(bench)).toEqual([]);
 });
 
+test("a server that fails without ids refuses, and the rest of the bill is read", async () => {
+  const bench = await setupAll({ days: 3 });
+  await bench.sync();
+  const isWithoutIds = { path: "/api/v1/orgs/current/billing/granular-usage" };
+  bench.standin.faults.script({ fault: { kind: "status", status: 500 }, match: isWithoutIds, times: 8 });
+  expect(await read(bench)).toMatchObject({
+    allWorkspaces: { refusal: expect.stringContaining("500") },
+    failed: [],
+  });
+});
+
 test("a server that requires ids is asked once, and remembered as one that refuses", async () => {
   const bench = await setupAll({ days: 3, standin: { workspaceIds: "required" } });
   await bench.sync();
