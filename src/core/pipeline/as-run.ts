@@ -9,8 +9,8 @@ import type { SourceHandle } from "./source/source-handle.ts";
 const NOTE_SEEN_EVERY_MS = 30_000;
 
 /**
- * Does `work` as one run of the history; `endOf` names its outcome. An error ends it too, and is thrown. A run whose process
- * dies, or that loses Postgres, has no end: `runs` calls it lost.
+ * Records `work` as one run of the history. `endOf` gives the run's outcome. If `work` throws, the run ends as failed. If the
+ * process dies or loses Postgres, the run has no end, and `runs` lists it as lost.
  */
 export async function asRun<T>(
   { store, sourceId }: CreatedSource,
@@ -28,7 +28,7 @@ export async function asRun<T>(
       await stopNoting();
     }
   } catch (error) {
-    // The error of the run matters, not that Postgres could not record it.
+    // An error of `endRun` must not hide the error of the run.
     await endRun(store.db, runId, { outcome: "failed", ...failureOf(error) }).catch(() => {});
     throw error;
   }
@@ -44,7 +44,7 @@ const END_OF_SKIPPED: RunEnd = {
     "The platform refuses the API key. The program tries the key again once an hour, and a new key at once.",
 };
 
-/** Runs `work` on the open source of a job. Does nothing while the platform refuses its key. */
+/** Opens the source of a job and runs `work` on it. Does nothing while the platform refuses the source's key. */
 export async function runOnSource<Counts extends object>(
   handle: SourceHandle,
   kind: RunKind,
@@ -72,7 +72,7 @@ export function endOfCounts(counts: { failed: number; differences: number }): Ru
   return { outcome: "differs", code: "differences_left", message: `${differences} differences remain.` };
 }
 
-/** Days that could not be checked are not proved. */
+/** Days that could not be checked are not proved, so the outcome is `partly_failed`. */
 export function endOfTotals(
   counts: Pick<TotalsResult, "failures" | "unverified" | "daysNotFinal" | "differences"> &
     Partial<Pick<TotalsResult, "othersNotFinal">>,

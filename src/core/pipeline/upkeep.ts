@@ -12,7 +12,7 @@ import {
 } from "../store/retention/prune.ts";
 import { pruneRuns } from "../store/work/runs.ts";
 
-/** Final loaded intervals older than this are merged. No response that could still change them takes that long. */
+/** Final loaded intervals older than this are merged. No response is under way so long that it could still change them. */
 const COMPACT_AFTER_DAYS = 7;
 
 interface Retention {
@@ -43,7 +43,7 @@ export async function pruneLedgers(store: Store, { sourceId, keepDays, keepHours
   return kept;
 }
 
-/** After an installation, the first reports come before autovacuum. */
+/** After an installation, the first reports run before autovacuum has analyzed the tables. */
 export async function keepStatistics({ db }: Store): Promise<number> {
   return (await analyzeStale(db)).length;
 }

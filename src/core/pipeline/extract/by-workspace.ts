@@ -14,15 +14,15 @@ import { loadResponse } from "../../store/load/load.ts";
 import type { ClaimedTask, StoredTask } from "../../store/work/tasks.ts";
 import { keptForMs, type OpenSource, settleAfterIn } from "../source/source.ts";
 
-/** Workspace counts save requests by other dimensions (rule 4 of docs/rules.md). */
+/** Workspace counts make some requests by project, user or key needless (rule 4 of docs/rules.md). */
 
 interface Others {
   readonly meter: Meter;
   readonly window: Window;
   readonly others: readonly OtherScope[];
-  /** Workspace responses sent at or after this instant (epoch milliseconds) count. */
+  /** Epoch ms. Workspace responses sent before this instant are ignored. */
   readonly since: number;
-  /** True if figures that still match these responses need no request. Otherwise only zeros need none. */
+  /** True: figures that match the workspace counts need no request. False: only zeros need none. */
   readonly isRoutine: boolean;
 }
 
@@ -31,7 +31,9 @@ interface Skipped {
   readonly fetchNumber: number;
 }
 
-/** The scopes whose window needs no request. Zeros are loaded with the age of the workspace response, so newer responses stay. */
+/**
+ * Returns the scopes whose window needs no request. Zeros get the token of the workspace response and replace nothing newer.
+ */
 export async function skipByWorkspace(
   source: OpenSource,
   requested: Others,
@@ -52,7 +54,7 @@ export async function skipByWorkspace(
 
 type Known = ReadonlyMap<number, ByWorkspace>;
 
-/** Returns the scopes whose whole window is zero. */
+/** Loads the zeros that workspace responses prove. Returns the scopes whose whole window is zero. */
 async function loadZeros(
   { store, sourceId, settings }: OpenSource,
   { meter, window, others, isRoutine }: Others,
@@ -61,7 +63,7 @@ async function loadZeros(
   const isWhole = (part: Interval) => part.start === window.start && part.end === window.end;
   const zeros = others.flatMap((scope) => {
     const { zero, fetchToken } = known.get(scope.scopeId) ?? { zero: [], fetchToken: undefined };
-    // A part helps only if the rest needs no request either.
+    // A zero for part of the window helps only if the rest needs no request either.
     const parts = isRoutine ? zero : zero.filter(isWhole);
     return fetchToken === undefined ? [] : parts.map((part) => ({ scope, fetchToken, part }));
   });
@@ -89,7 +91,7 @@ async function loadZeros(
       }),
       settleAfterMs: await settleAfterIn({ sourceId, store, settings }, meter),
     });
-    // If something newer was loaded meanwhile, the zeros are discarded and the server is asked.
+    // If a newer response was loaded meanwhile, the zeros are discarded and the window is requested.
     if (loaded.outcome !== "loaded" || !isWhole(part)) continue;
     for (const { scopeId } of scopes) if (!loaded.unverified.includes(scopeId)) whole.add(scopeId);
   }
@@ -97,8 +99,8 @@ async function loadZeros(
 }
 
 /**
- * The scopes that need no request before the next sync: their figures match the workspace counts, are fresh enough, and none
- * can become final. A change that keeps the sums is found once they are too old.
+ * Returns the scopes that need no request before the next sync: their figures match the workspace counts, are recent, and
+ * cannot become final. A change that keeps the sums is found when the figures become too old.
  */
 async function unchanged(
   source: OpenSource,
@@ -115,7 +117,7 @@ async function unchanged(
   });
 }
 
-/** The requests by other dimensions that a workspace task's window still needs after its own request. */
+/** Returns the requests by project, user and key that a workspace task's window still needs after its own request. */
 export async function leftByWorkspace(source: OpenSource, task: ClaimedTask): Promise<UsageRequest[]> {
   const { db } = source.store;
   const { meter, window, createdAt: since } = task;
@@ -131,7 +133,7 @@ export async function leftByWorkspace(source: OpenSource, task: ClaimedTask): Pr
     }));
 }
 
-/** True for traces in a sync, whose workspace tasks create the tasks of the other dimensions. */
+/** True for traces in a sync, whose workspace tasks create the tasks by project, user and key. */
 export function createsOthers({
   meter,
   groupBy,

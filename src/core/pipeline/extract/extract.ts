@@ -48,18 +48,18 @@ export interface TaskResult {
 }
 
 export interface ExtractOptions {
-  /** Whether a transient error that outlasted every attempt is kept as a failure, or thrown so that the queue retries. */
+  /** What follows the last attempt of a transient error: `keep` stores a failure, `throw` lets the queue retry. */
   readonly onTransient?: "keep" | "throw";
   /** True if the stored figures are in doubt, so that all are compared with the response. */
   readonly isRepair?: boolean | undefined;
   /**
-   * Workspace responses sent at or after this instant (epoch milliseconds) also decide where other dimensions have no
-   * traces. Undefined: each dimension is requested.
+   * Workspace responses sent at or after this instant (epoch ms) can make the task needless. Undefined: the task is always
+   * requested.
    */
   readonly workspacesSince?: number | undefined;
-  /** True if matching figures are not requested until they are older than `refreshAfterMs`. */
+  /** True: figures that match the workspace counts are requested only when they are older than `refreshAfterMs`. */
   readonly isRoutine?: boolean | undefined;
-  /** The task's row. It ends with the fetch whose response is loaded, or discarded as older than what is stored. */
+  /** Row of the task. The task ends with its fetch if the response is loaded, or is older than the stored one. */
   readonly row?: StoredTask | undefined;
 }
 
@@ -93,7 +93,8 @@ export async function extractTask(
     if (!counted.has(task.meter)) return notLoaded(last.fetchToken, DOUBTFUL);
   }
   if (last.loaded?.outcome === "unconfirmed") {
-    // The response would remove every non-zero row. That needs a second one, and proof of access newer than the first.
+    // The response would remove every non-zero row. A second one must agree, with proof of access newer than the first
+    // response.
     const { fullyDeleted } = last.loaded;
     await source.access.renew();
     last = await load({ fullyDeleted, since: last.fetchToken.fetchedAt });
@@ -109,7 +110,7 @@ export async function extractTask(
   return refusal?.retryable ? { ...result, gaveUp: refusal } : result;
 }
 
-/** Ends a task that workspace responses make needless. Undefined if none is that new, or they do not decide it. */
+/** Ends a task that newer workspace responses make needless. Undefined if the task still needs its request. */
 async function withoutRequest(
   source: OpenSource,
   task: UsageRequest,
@@ -130,7 +131,7 @@ async function withoutRequest(
   return { outcome: ended.outcome, rows: NO_ROWS, requests: 0, followUps: [] };
 }
 
-/** A response with more ids is requested in parts, where it can be. */
+/** Most ids in one response. If a response has more, its task is split where possible. */
 const MOST_KEYS_AT_ONCE = 100_000;
 
 type Responded = { readonly fetchToken: FetchToken } & (
@@ -220,7 +221,7 @@ function rowsOf({ loaded, records, traces }: Extract<Responded, { loaded: LoadRe
   };
 }
 
-/** Replaces nothing: the earlier counts stay. */
+/** Result for a meter that the server no longer counts. Its earlier counts stay. */
 const ENDED = {
   outcome: "not_available",
   rows: NO_ROWS,
@@ -229,7 +230,7 @@ const ENDED = {
   message: "the server no longer counts this usage",
 } as const;
 
-/** Replaces nothing. It is not known which response is right, so the window is a failure until one is loaded. */
+/** Two responses contradict each other, so nothing is stored. The window is a failure until a response is loaded. */
 const CONTRADICTED: NextStep = {
   outcome: "failed",
   code: "window_unconfirmed",
@@ -238,7 +239,7 @@ const CONTRADICTED: NextStep = {
   keep: true,
 };
 
-/** The server may no longer count this usage, so the window is kept as a failure too. */
+/** The server may no longer count this usage, so nothing is stored. The window is kept as a failure. */
 const DOUBTFUL: NextStep = {
   outcome: "failed",
   code: "meter_doubtful",

@@ -13,7 +13,7 @@ import { createDownDetector, type OnProgress } from "./sequentially.ts";
 /** Enough parallel fetches to keep the network and Postgres busy on two cores. */
 const CONCURRENCY = 4;
 
-/** Counts of a run for one meter, dimension and stride. They are never added together. */
+/** Counts of a run for one meter, dimension and stride. Different meters, dimensions or strides are never added. */
 interface RunCounts {
   readonly meter: Meter;
   readonly groupBy: GroupBy;
@@ -46,7 +46,7 @@ interface Replanned {
   isCounted: boolean;
 }
 
-/** Runs tasks in this process, and those that replace split ones. */
+/** Runs tasks in this process, and the follow-ups of split tasks. */
 export async function runInline(
   source: OpenSource,
   tasks: readonly UsageRequest[],
@@ -80,7 +80,7 @@ export async function runInline(
         });
     count(task, (before) => withResult(before, result));
     if (result.outcome === "failed") fail(task, result);
-    // Its replacements are in a finer stride that the server does not support, so the failure stays.
+    // The follow-ups need a finer stride that the server does not support, so the failure of the task stays.
     if (result.outcome === "not_available" && failed !== undefined && !failed.isCounted) {
       failed.isCounted = true;
       fail(failed.task, failed.result);
@@ -106,7 +106,7 @@ export async function runInline(
     );
 
   for (const task of tasks) count(task, (before) => ({ ...before, planned: before.planned + 1 }));
-  // Workspace tasks first: where a workspace has no traces, no other dimension is requested.
+  // Workspace tasks run first: where a workspace has no traces, no other dimension is requested.
   const { first = [], then = [] } = Object.groupBy(tasks, ({ groupBy }) =>
     groupBy === "workspace" ? "first" : "then",
   );

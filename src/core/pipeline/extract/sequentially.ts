@@ -12,8 +12,8 @@ interface Failed<T> {
 }
 
 /**
- * Works on each item in turn, with fresh proof of access, and returns those that the platform failed. Throws if the whole
- * source must stop: the key is refused, the platform is down, or the error is not the platform's.
+ * Works on each item in turn, with fresh proof of access. Returns the items whose requests failed. Throws if the whole source
+ * must stop: the key is refused, the platform is down, or the error is not the platform's.
  */
 export async function sequentially<T extends { readonly meter: Meter }>(
   source: OpenSource,
@@ -39,7 +39,7 @@ export async function sequentially<T extends { readonly meter: Meter }>(
   return failed;
 }
 
-/** After this many consecutive requests that failed every attempt, the platform is down, and more requests would make it worse. */
+/** The platform counts as down after this many consecutive requests failed on every attempt. More would make it worse. */
 const GIVE_UP_AFTER = 3;
 
 /** Counts consecutive transient failures. Throws `platform_unreachable` at the third. */

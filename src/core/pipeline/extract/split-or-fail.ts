@@ -36,7 +36,7 @@ export async function takeNextStep(
   const { store, log } = source;
   const { code, message, outcome } = step;
   source.splitLimit.refused();
-  // A server without hours is normal, and its first response tells everything.
+  // A server without hours is normal, so this is logged only once and not as a warning.
   if (step.learn !== "no_hour") {
     log.warn({ task: describe(task), code, reason: message, outcome }, "task not loaded");
   } else if (!source.capabilities.has("no_hour")) {
@@ -75,12 +75,12 @@ export interface NextStep {
   readonly outcome: "split" | "failed" | "not_available";
   readonly code: string;
   readonly message: string;
-  /** They replace the task. */
+  /** Requests that replace the task. */
   readonly parts: readonly UnstoredRequest[];
   /** True if the task's own scopes keep it as a failure, which is retried later. */
   readonly keep: boolean;
   readonly learn?: ServerCapability;
-  /** The meter that the server no longer counts, by this response. */
+  /** Meter that the server no longer counts, according to this response. */
   readonly ends?: LearnableMeter;
 }
 
@@ -110,7 +110,7 @@ export function afterProblem(
   return { outcome: "failed", code, message, parts: [], keep: true };
 }
 
-/** Only traces of all tiers are kept by hour. */
+/** Returns the next finer stride. Only the meter `traces` is kept by hour. */
 function finerOf({ meter, window }: UsageRequest): Stride | undefined {
   const finer = finerStride(window.stride);
   return finer === "hour" && meter !== "traces" ? undefined : finer;
@@ -136,8 +136,8 @@ export function afterRefusal(
     const parts = start < pastEnd ? over(task, planWindows({ start, end: pastEnd }, stride)) : [];
     return { outcome: "split", code, message, parts, keep: false, learn: "no_future_end" };
   }
-  // Without a location the whole response is foreign, such as an HTML page, and a smaller request would get the same. A
-  // response that is too large gets smaller with the request. If it never ends, the split limit stops it.
+  // An error without a location concerns the whole response, such as an HTML page: a smaller request would not help. A response
+  // that is too large gets smaller with the request. If it never does, the split limit stops this.
   const isTooLarge = code === "response_too_large";
   if (error.isAboutRecords || isTooLarge || (status !== undefined && SPLITTABLE.has(status))) {
     return split(task, { code, message }, maySplit);
@@ -164,7 +164,7 @@ function halvesOf(task: UsageRequest): UnstoredRequest[] {
   }
   const bucketMs = STRIDE_MS[window.stride];
   const buckets = (window.end - window.start) / bucketMs;
-  // The platform would respond to half a window of a coarser stride in another stride.
+  // The platform responds in another stride to half a window of weeks or longer buckets.
   if (buckets < 2 || bucketMs > DAY_MS) return [];
   const cut = window.start + Math.ceil(buckets / 2) * bucketMs;
   return over(task, [

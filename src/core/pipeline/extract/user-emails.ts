@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { EmailPolicy } from "../../base/config.ts";
 import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
 
-/** Digests kept per response. An address comes in every bucket, and its digest takes longer than the rest of a record. */
+/** Most digests kept per response. An address is in every bucket, and its digest takes longer than the rest of a record. */
 const MOST_KEPT = 50_000;
 
 /** Applies `USAGE_USER_EMAIL` before anything is stored, so that no address has to be removed later. */

@@ -19,15 +19,15 @@ import { keptForMs, type OpenSource } from "../source/source.ts";
 import { createsOthers, leftByWorkspace } from "./by-workspace.ts";
 import { extractTask, isFinalBy, type TaskResult } from "./extract.ts";
 
-/** A task that this many workers took without ending it or handing it back kills its workers. */
+/** A task is poison if more workers than this claimed it and neither ended it nor handed it back. */
 const POISON_AFTER = 20;
 
-/** Abort reason of a job that was kept from renewing its lock. */
+/** Abort reason of a job that could not renew its lock. */
 export const LOCK_LOST = "lock_lost";
 
 /**
- * `gone`: another worker did the task, or it was cancelled. `loaded_already`: its time was loaded after it was created, by
- * another task or by a worker that ended before it could record that.
+ * `gone`: another worker ended the task, or it was cancelled. `loaded_already`: the window was loaded after the task was
+ * created, by another task or by a worker that ended before it could record this.
  */
 export type WorkResult =
   | { readonly outcome: "gone" | "poisoned" | "dropped" }
@@ -35,9 +35,8 @@ export type WorkResult =
   | (TaskResult & { readonly task: StoredTask; readonly created: number });
 
 /**
- * Takes the task of a queue message, fetches and loads it. The task ends in the statement that ends the fetch that settles
- * it, or in the transaction that creates its follow-ups (`entered`). Throws errors that should be retried; the message then
- * stays queued.
+ * Claims the task of a queue message, fetches and loads it. The task ends in the statement that ends its fetch, or in the
+ * transaction that creates its follow-ups (`created`). Throws errors to be retried; the message then stays queued.
  */
 export async function workMessage(
   source: OpenSource,
@@ -71,8 +70,8 @@ async function workTask(source: OpenSource, task: ClaimedTask, isLastAttempt: bo
     await endTask(store.db, { task, state: "done", code: "stride_not_available" });
     return { outcome: "dropped" };
   }
-  // A sync and a backfill may each have a task for the same time, and a worker may have ended after its load. Time that
-  // others loaded meanwhile was compared by digest, which a repair does not rely on.
+  // A sync and a backfill may each have a task for the same window, and a worker may have died after its load. A repair does
+  // not rely on such a load, because it may only have compared digests.
   const mayCreateOthers = createsOthers(task);
   if (task.isLoaded && !task.isRepair) {
     const created = await endTaskWith(
@@ -88,20 +87,20 @@ async function workTask(source: OpenSource, task: ClaimedTask, isLastAttempt: bo
     isRepair,
     workspacesSince: isRepair ? undefined : task.createdAt,
     isRoutine: task.backfillId === undefined,
-    // Else it ends with its response.
+    // A task that creates no others ends in the statement that ends its fetch.
     row: mayCreateOthers ? undefined : task,
   });
   const isSettled = isFinalBy(result);
   if (isSettled && !mayCreateOthers) return { ...result, task, created: 0 };
-  // Parts create the other dimensions of their own windows, and a stride that is not available has nothing to request.
+  // After a split, each part creates the other dimensions of its window. A stride that is not available needs none.
   const isOver = isSettled || result.outcome === "failed" || result.outcome === "unverified";
   const others = mayCreateOthers && isOver ? await leftByWorkspace(source, task) : [];
   return { ...result, task, created: await endTaskWith(source, task, others, result) };
 }
 
 /**
- * Ends a task and creates, in one transaction, its replacements and the tasks of other dimensions that it decides about;
- * they count as created with it. Returns how many are new.
+ * In one transaction, ends a task and creates its follow-ups and its window's tasks by project, user and key. These tasks keep
+ * the creation time of the ended task. Returns the number of new tasks.
  */
 async function endTaskWith(
   { store, sourceId, settings }: OpenSource,
@@ -153,7 +152,7 @@ async function poison(source: OpenSource, task: StoredTask): Promise<WorkResult>
   return { outcome: "poisoned" };
 }
 
-/** Returns queue messages undone, because the platform refuses the key. */
+/** Queues tasks again without working on them, because the platform refuses the key. */
 export async function returnMessages(store: Store, taskIds: readonly number[]): Promise<void> {
   await releaseTasks(store.db, taskIds);
 }

@@ -21,7 +21,7 @@ export { REACHES } from "../../domain/planning/windows.ts";
 interface MeterTotals {
   readonly meter: Meter;
   readonly requests: number;
-  /** Final days x scopes that equal a total, and those that fit no window yet. */
+  /** `daysProved`: scope days that equal a total. `daysWaiting`: scope days that no window compared yet. */
   readonly daysProved: number;
   readonly daysWaiting: number;
   readonly restated: number;
@@ -34,14 +34,14 @@ interface MeterTotals {
   readonly unverified: number;
 }
 
-/** Traces of all tiers; requests, restatements, differences and failures are those of the whole check. */
+/** Day counts are those of the meter `traces`; the other counts are sums over all meters. */
 export interface TotalsResult extends Omit<MeterTotals, "meter"> {
-  /** Each other meter. A difference between tiers counts with the long-lived traces. */
+  /** Counts of each other meter. Differences between tiers count for `longlived`. */
   readonly others: readonly MeterTotals[];
   readonly othersNotFinal: number;
   /** Workspace days whose tiers were compared with all traces. Undefined: tiers are not loaded. */
   readonly tierDays?: number;
-  /** Months x scopes, of all time, whose records changed past the loads. Their time is provisional again. */
+  /** Months x scopes whose records something other than a load changed, of all time. They are provisional again. */
   readonly miscounted: number;
   /** All remaining differences in the range, in units of the measure. */
   readonly findings: readonly NamedFinding[];
@@ -49,9 +49,9 @@ export interface TotalsResult extends Omit<MeterTotals, "meter"> {
 }
 
 /**
- * Compares final days of all that is loaded with totals, each dimension with the workspace, and the tiers with all traces.
- * Days with another total are fetched again: if they are equal then, it was a restatement; else the window is kept as a
- * difference. Last it looks for records that changed past the loads.
+ * Compares final days with the platform's totals, each dimension with the workspace, and the tiers with all traces. Days that
+ * differ are fetched again. If they are equal then, this was a restatement; else the window is kept as a difference. The last
+ * step finds records that something other than a load changed.
  */
 export async function checkTotals(
   source: OpenSource,
@@ -152,7 +152,7 @@ async function contextOf(
   if (range.start >= range.end) return undefined;
   const { sourceId, store } = source;
   const states = await statesOf(source, "day", GROUPINGS, meter);
-  // Either side may be wrong, so known differences are not fetched again. The widest check does so, to end healed ones.
+  // Known differences are not fetched again. Only the check of all time does so, to end those that no longer exist.
   const found = reach === "all" ? [] : await knownFindings(store.db, { sourceId, range: final });
   const known = found.filter((one) => one.meter === meter);
   return { source, meter, states, final, range, known };
@@ -176,7 +176,7 @@ async function countsOf(
   };
 }
 
-/** Counts each day x scope once: proved by a total, disproved by any remaining difference, or waiting for a window that fits. */
+/** A scope day is proved by a total, disproved by any remaining difference, or waiting for a window that fits. */
 async function countDays(
   { source, meter, range }: CheckContext,
   given: {

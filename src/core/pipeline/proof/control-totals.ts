@@ -67,8 +67,8 @@ function requestsOver(
 }
 
 /**
- * Checks the sums by project, user and key against those by workspace, day by day, and fetches both sides of a different day
- * again. A workspace may have more traces than a dimension names: views show them as unattributed.
+ * Compares the sums by project, user and key with those by workspace, day by day. Fetches both sides of differing days again.
+ * Where a workspace has more traces than a dimension names, views show the rest as unattributed.
  */
 export async function checkGroupings({
   source,
@@ -106,9 +106,9 @@ interface Pair extends TierPair {
 }
 
 /**
- * Checks by workspace that long-lived and short-lived traces add up to all, and fetches other days again on both sides. A
- * remaining difference is kept as `tier_total`; days with more long-lived traces than traces only as `tier_exceeds`. `days`:
- * workspace days whose tiers were added up.
+ * Checks for each workspace that long-lived and short-lived traces add up to all traces. Fetches differing days again on both
+ * sides. A remaining difference is kept as `tier_total`; days with more long-lived traces than traces only as `tier_exceeds`.
+ * `days`: workspace days whose tiers were compared.
  */
 export async function checkTiers(
   traces: CheckContext,

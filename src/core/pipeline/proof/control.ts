@@ -23,7 +23,7 @@ export interface CheckContext {
   readonly states: readonly ScopeState[];
   readonly final: Interval;
   readonly range: Interval;
-  /** Findings of earlier checks. They are not requested again while their numbers are the same. */
+  /** Findings of earlier checks. Their days are not fetched again while the numbers are the same. */
   readonly known: readonly Finding[];
 }
 
@@ -63,9 +63,9 @@ interface WindowCheck {
 }
 
 /**
- * Compares windows with the stored figures. If one differs and no known finding explains it, its days are fetched and the
- * window is requested again. A remaining difference is kept as a finding. No figure is changed, because it is not known
- * which number is wrong.
+ * Compares the totals of windows with the stored figures. If a window differs and no known finding explains this, its days are
+ * fetched and its total is requested again. A remaining difference is kept as a finding. No figure is changed, because either
+ * number may be wrong.
  */
 export async function checkWindows(
   { source, known: all }: CheckContext,
@@ -142,7 +142,7 @@ function onlyWith(
   });
 }
 
-/** Keeps only the narrowest differences as findings. Ends other earlier findings of the compared time. */
+/** Keeps only the narrowest differences as findings. Ends the other findings of the compared time. */
 export async function keepTotalDifferences(
   { store }: OpenSource,
   found: {
@@ -157,7 +157,7 @@ export async function keepTotalDifferences(
   await keepFindings(store, { kind, compared, fetchNumber }, narrowest(findings));
 }
 
-/** A known finding has the same numbers, so both were requested twice. */
+/** True if an earlier check found the same difference with the same numbers. */
 export function isKnown(difference: TotalDifference, kind: FindingKind, known: readonly Finding[]): boolean {
   return known.some(
     (finding) =>
@@ -171,10 +171,10 @@ export function isKnown(difference: TotalDifference, kind: FindingKind, known: r
   );
 }
 
-/** A year of a workspace may name several times the projects and sandboxes of the largest window that is loaded. */
+/** Most ids in the totals of a window. A year may name several times the projects of the largest window that is loaded. */
 const MOST_KEYS = 1_000_000;
 
-/** A sum does not depend on the grid of the platform's buckets. */
+/** Accepts every bucket, because a sum does not depend on the platform's grid. */
 const ANY_GRID = { start: 0, end: 8.64e15, stride: "hour" } as const;
 
 export async function fetchTotals(source: OpenSource, request: UsageRequest) {
@@ -186,7 +186,7 @@ export async function fetchTotals(source: OpenSource, request: UsageRequest) {
   });
 }
 
-/** The response's buckets if they tile the window, else the whole window: its sum is right on any grid. */
+/** Returns totals by bucket if the buckets tile the window, else of the whole window: its sum is right on any grid. */
 function totalsOf(response: ResponseCollector, { window, members }: UsageRequest) {
   const { start, end } = window;
   const size = STRIDE_MS[window.stride];
@@ -210,7 +210,7 @@ function totalsOf(response: ResponseCollector, { window, members }: UsageRequest
   return { parts, totals };
 }
 
-/** The findings (all of one kind) inside a difference that add up to it exactly; undefined if they do not. */
+/** Returns the findings inside a difference if their errors add up to it exactly. All findings are of one kind. */
 export function explain(difference: TotalDifference, findings: readonly Finding[]): Finding[] | undefined {
   const parts = findings.filter(
     (one) =>
@@ -224,7 +224,7 @@ export function explain(difference: TotalDifference, findings: readonly Finding[
   return parts.length > 0 && sum === errorOf(difference) ? parts : undefined;
 }
 
-/** Leaves out findings that narrower ones explain. Windows overlap, so one wrong day can be in several findings. */
+/** Leaves out findings that narrower findings explain. Windows overlap, so one wrong day can be in several findings. */
 export function narrowest(findings: readonly Finding[]): Finding[] {
   const keyOf = ({ scopeId, measure, dimensionId, start, end }: Finding) =>
     `${scopeId} ${measure} ${dimensionId} ${start} ${end}`;
@@ -248,7 +248,7 @@ interface Side {
   readonly days: readonly (Interval & { readonly scopeId: number })[];
 }
 
-/** `restated`: final counts that changed. */
+/** Fetches and loads days again. `restated`: number of final counts that changed. */
 export async function refetchDays(source: OpenSource, sides: readonly Side[]) {
   const done = { requests: 0, restated: 0, refetchFailures: 0 };
   for (const { meter, states, days } of sides) {

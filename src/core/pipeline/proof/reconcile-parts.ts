@@ -19,12 +19,12 @@ import { type OnProgress, sequentially } from "../extract/sequentially.ts";
 import { fetchUsage, queryOf } from "../source/fetch-usage.ts";
 import { type OpenSource, settleAfterIn, startOf, statesOf } from "../source/source.ts";
 
-/** Counts of one meter and stride. Only requests are ever added up. */
+/** Result for one meter and stride. */
 export interface StrideResult extends ComparedTasks {
   readonly meter: Meter;
   readonly stride: Stride;
   readonly differences: readonly Difference[];
-  /** Remaining differences: those to be fetched again, and those in which the platform contradicts itself. */
+  /** Remaining differences. `open`: still to be fetched again. `platformDisagrees`: the platform contradicts itself. */
   readonly open: number;
   readonly platformDisagrees: number;
   /** Undefined if no repair was needed. */
@@ -39,7 +39,7 @@ export interface Repaired {
   readonly run: RunResult;
 }
 
-/** View reporting_detail.usage_reconciliation has all differences. */
+/** Most differences in a result. View reporting_detail.usage_reconciliation has all. */
 export const MOST_NAMED = 1000;
 
 interface Reconciled {
@@ -47,7 +47,7 @@ interface Reconciled {
   readonly groupings: readonly GroupBy[];
   readonly stride: Stride;
   readonly repair: boolean;
-  /** Time that is not final is left out. */
+  /** Parts of time to compare. Time that is not final is left out. */
   readonly partsOf: (state: ScopeState) => readonly Interval[];
 }
 
@@ -112,7 +112,7 @@ function isKept({ settings }: OpenSource, { meter, stride }: { meter: Meter; str
   return stride === "day" && settings.meters.includes(meter);
 }
 
-/** Requests the JSON and then the export of every open difference again. Undefined if nothing is open. */
+/** Fetches every open difference again and compares it with a new export. Undefined if nothing is open. */
 async function repairOpen(
   source: OpenSource,
   {
@@ -153,7 +153,7 @@ interface ComparedTasks {
   readonly requests: number;
   readonly compared: number;
   readonly failures: readonly { task: UsageRequest; code: string; message: string }[];
-  /** Windows that were not compared: access to the workspace is not proven, or they changed meanwhile. */
+  /** Scopes x windows that were not compared. `unverified`: access is not proven. `moved`: they changed meanwhile. */
   readonly unverified: number;
   readonly moved: number;
 }
@@ -172,7 +172,7 @@ async function compareTasks(
     if (comparison.outcome === "outdated") comparison = await compare();
     compared += comparison.compared;
     unverified += comparison.unverified.length;
-    // The next pass compares it.
+    // The next pass compares these scopes.
     moved += comparison.outcome === "outdated" ? task.members.length : comparison.notFinal.length;
   };
   const failed = await sequentially(source, tasks, { work, onProgress });
@@ -211,7 +211,7 @@ async function compareTask(
 
 export interface NotCompared {
   readonly provisional: number;
-  /** The last response could not be used, or access was not proven. */
+  /** Figures whose last response could not be used, or without proof of access. */
   readonly failed: number;
   readonly missing: number;
   /** Not loaded, and no sync keeps it: old hours, weeks and longer buckets. */
@@ -219,7 +219,7 @@ export interface NotCompared {
   readonly notAvailable: number;
 }
 
-/** Figures of the ended part of the time that are not final now. */
+/** Counts the figures of ended buckets that are not final now. */
 export function notCompared(
   {
     settings,

@@ -33,9 +33,8 @@ export interface ReconcileResult extends Omit<StrideResult, "meter" | "stride" |
 const EXPORTED = METERS.filter((meter) => METER[meter].isExported);
 
 /**
- * Compares final buckets with the platform's CSV export. With `repair`, the JSON and then the export of each difference are
- * requested again, in the fewest windows. A stale count is replaced. If the two still differ, the JSON's count stays and the
- * difference is kept.
+ * Compares final buckets with the platform's CSV export. With `repair`, each difference is fetched again as JSON, then compared
+ * with a new export, in the fewest windows. If the two still differ, the JSON's count stays and the difference is kept.
  */
 export async function reconcile(
   source: OpenSource,
@@ -53,12 +52,12 @@ export async function reconcile(
   const before = await findStored();
   const isLoaded = (meter: Meter, stride: Stride) =>
     before.some((one) => one.meter === meter && one.stride === stride);
-  // Days that agree say nothing about their hours: a count may move within a day.
+  // Equal days do not prove equal hours: a count may move within a day.
   const wanted: readonly Stride[] = only === undefined ? ["day", "hour"] : [only];
   const compared = EXPORTED.filter((meter) => onlyMeter === undefined || meter === onlyMeter).flatMap(
     (meter) =>
       wanted
-        // Missing time of traces is always reported, of other usage on request, and never of hours, which nobody keeps.
+        // Missing time of traces is always reported. Missing time of another meter is reported on request.
         .filter(
           (stride) => meter === "traces" || isLoaded(meter, stride) || (onlyMeter && stride === wanted[0]),
         )
@@ -112,9 +111,9 @@ function addedRepairs(a: Repaired, b: Repaired): Repaired {
 }
 
 /**
- * Reconciles the last `days` days and earlier days that are due, with repair, then the hours of traces that are due. Hours
- * come last, so that those of a restated day are compared the same night, and once, because 31 days of hours take 34
- * requests a scope where the days take one.
+ * Reconciles the last `days` days and earlier days that are due, with repair, then the hours of traces that are due. Hours come
+ * last, so that the hours of a restated day are compared the same night. 31 days of hours take 34 requests a scope, 31 days
+ * take one.
  */
 export async function reconcileScheduled(
   source: OpenSource,

@@ -16,7 +16,7 @@ import type { AccessProof, OpenSource } from "./source.ts";
 
 type RequestOptions = Omit<OpenSource, "access">;
 
-/** `byUsage` is the part of the proof that comes after the listing. */
+/** `byUsage` renews the proof without the listing. */
 export function accessProofOf(
   source: RequestOptions,
 ): AccessProof & { byUsage(attempts?: number): Promise<void> } {
@@ -39,7 +39,7 @@ export function accessProofOf(
     });
     return running;
   };
-  // A running request may be older than the response its caller doubts. All callers share the request that follows.
+  // The running request may be older than the response that its caller doubts, so all callers share the next request.
   const renew = () => {
     if (running === undefined) return begin();
     next ??= running
@@ -60,7 +60,7 @@ export function accessProofOf(
   };
 }
 
-/** If the platform cannot prove access now, the next contact does. Throws if the key is refused. */
+/** If the platform cannot prove access now, this is logged and the next contact proves it. Throws if the key is refused. */
 async function orGoOn(source: RequestOptions, prove: () => Promise<void>): Promise<void> {
   try {
     await prove();
@@ -72,7 +72,7 @@ async function orGoOn(source: RequestOptions, prove: () => Promise<void>): Promi
 }
 
 /**
- * A response over all of time names readable workspaces. A workspace that earlier responses named and this one does not has
+ * A response over all of time names the readable workspaces. A workspace that earlier responses named and this one does not has
  * become unreadable.
  */
 async function requestByUsage(source: RequestOptions, attempts?: number): Promise<void> {
@@ -106,12 +106,12 @@ async function requestPast(
   }
 }
 
-/** Requests that are under way at once: an organization may have hundreds of workspaces without usage. */
+/** Concurrent requests. An organization may have hundreds of workspaces without usage. */
 const TOGETHER = 20;
 
 /**
- * A workspace that no usage ever named may be empty or unreadable; the listing does not tell. Its own statistics name it
- * only to a key that reads it.
+ * A workspace that no usage ever named may be empty or unreadable, and the listing does not show which. Its own statistics name
+ * it only to a key that reads it.
  */
 async function requestStatistics(source: RequestOptions): Promise<void> {
   const { store, sourceId } = source;
@@ -129,7 +129,7 @@ async function requestStatistics(source: RequestOptions): Promise<void> {
   reportLost(source, await noteAccess(store, { sourceId, requested, named, at, isStatistics: true }));
 }
 
-/** Undefined: no response, or one that may pass. A refusal is about the workspace: the same key reads usage. */
+/** Undefined: no response, or a transient error. A refusal is about the workspace, because the same key reads usage. */
 async function isNamedByStatistics(
   source: RequestOptions,
   workspaceId: string,

@@ -60,8 +60,8 @@ export async function makeContact(source: Contacted): Promise<void> {
 }
 
 /**
- * The configured workspaces that are known or that the platform shows. A command refuses the others; the service leaves them
- * out and logs that. If none remain it refuses too, because an empty list would mean all that are listed.
+ * Returns the configured workspaces that are known or that the platform shows. A command refuses the others; the service leaves
+ * them out and logs an error. If none remain, the service refuses too: an empty list would mean all that are listed.
  */
 async function shownOf(source: Contacted, listed: readonly string[]): Promise<readonly string[]> {
   const { config, log, leavesOutUnshown = false } = source;
@@ -100,7 +100,7 @@ export async function requestListing(source: Contacted, attempts?: number): Prom
 
 export async function takeIn(source: Contacted, { workspaces, fetchToken }: Listing): Promise<void> {
   const { store, sourceId, config } = source;
-  // Workspaces that were configured once still count, or they would seem to be gone.
+  // Workspaces that were configured earlier are included, or they would seem to have left the listing.
   const known = await workspacesOf(store.db, sourceId);
   const wanted = new Set([...config.workspaceIds, ...known]);
   const listed = workspaces.filter((one) => config.workspaceIds.length === 0 || wanted.has(one.workspaceId));
@@ -126,14 +126,14 @@ export function reportLost({ config, log }: Contacted, lost: readonly LostWorksp
   }
 }
 
-/** Not in the future: a server that refuses the future may not be known as one yet. */
+/** The end is not in the future, because it may not be known yet that the server refuses that. */
 export function endOfAllTime(now: number): number {
   return floorToGrid(now, HOUR_MS);
 }
 
 /**
- * The workspaces that a response over all of time names. One wrong record spoils the response of all that share it, so they
- * are requested in halves. `asked`: the workspaces with a usable response.
+ * Returns the workspaces that a response over all of time names. One wrong record spoils a whole response, so its workspaces
+ * are then requested in halves. `requested`: the workspaces with a usable response.
  */
 export async function namedByUsage(
   source: Contacted,
@@ -154,7 +154,7 @@ export async function namedByUsage(
     const onRecords = (records: readonly UsageRecord[]) => {
       for (const { dimensionId: id } of records) if (known.has(id)) inResponse.add(id);
     };
-    // An attempt that breaks off is repeated and names no workspace.
+    // An attempt that breaks off is repeated, so the workspaces that it named are discarded.
     const send = () => {
       inResponse.clear();
       return readRecords(source, request, { onRecords });
@@ -178,8 +178,8 @@ export async function namedByUsage(
 }
 
 /**
- * The ids that are neither known, nor listed, nor named by a response over all of time. A typo would become a workspace
- * forever, with days that no sync can load.
+ * Returns the ids that are neither known nor listed, and that no usage names. A typo would become a workspace forever, with
+ * days that no sync can load.
  */
 export async function notShown(
   source: Contacted,

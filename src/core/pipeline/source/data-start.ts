@@ -3,7 +3,7 @@ import type { Logger } from "../../base/log.ts";
 import { closesBetween, dataStartOf } from "../../store/catalog/data-start.ts";
 import type { Database } from "../../store/db/database.ts";
 
-/** Undefined unless the configuration wants a later data start than the stored one, which applies. */
+/** Undefined unless the configured data start is later than the stored one. The stored one applies. */
 export function dataStartProblem(
   slug: string,
   { stored, configured }: { stored: string; configured: string },

@@ -16,7 +16,7 @@ type AnyMember = Pick<Member, "workspaceId">;
 
 interface Question<M extends AnyMember> {
   readonly purpose: FetchPurpose;
-  /** A function is called for each attempt, after any wait: a window may end now. */
+  /** A function is called before each attempt, because a window may have to end at that moment. */
   readonly request: UsageRequest<M> | (() => Promise<UsageRequest<M>>);
   readonly onAttempt?: (fetchToken: FetchToken) => void;
 }
@@ -54,8 +54,8 @@ export async function fetchUsage<T, M extends AnyMember = Member>(
       return result;
     } catch (error) {
       if (error instanceof PlatformError) {
-        // A response with a wrong record is a response. Only a request without one, or with a foreign one, has failed
-        // (store/load/failures.ts).
+        // A response with a wrong record is refused. A request has failed only if its response is missing or foreign
+        // (store/catalog/failures.ts).
         const outcome = error.isAboutRecords ? "refused" : "failed";
         await finishFetch(store.db, fetchToken, { outcome, code: error.code, status: error.status });
       }
@@ -77,10 +77,10 @@ export function queryOf(request: UsageRequest<AnyMember>): UsageQuery {
   return { start, end, meter, groupBy, workspaceIds: workspaceIdsOf(request) };
 }
 
-/** One page of many is retried separately, because otherwise a response of a thousand pages would begin anew. */
+/** Attempts for each page. Without them, one failed page would restart a response of a thousand pages. */
 const PAGE_ATTEMPTS = 5;
 
-/** Hands over records as they are read. None counts before this resolves: only then is the response whole. */
+/** Passes on records as they are read. They count only once this resolves, because then the response is whole. */
 export function readRecords(
   source: SourceDeps,
   request: UsageRequest<AnyMember>,
@@ -95,8 +95,8 @@ export function readRecords(
 }
 
 /**
- * Adds one response up, to its proven end. `flaw` is the reason not to use it. `grid` is where its buckets must lie;
- * default: in the request's window and stride.
+ * Adds up one response, to its proven end. `problem`: why it cannot be used. `grid`: where its buckets must lie; default: the
+ * request's window and stride.
  */
 export async function addUpResponse(
   source: OpenSource,
@@ -118,7 +118,7 @@ export async function addUpResponse(
     ({ stride } = await readRecords(source, request, {
       onRecords: (records) => {
         response.add(admit(records));
-        // Ends the request: the rest would not be used, and may have no end.
+        // Ends the request: the rest of the response is not used, and may be endless.
         if (response.isFull) throw new Error("the response names too many ids");
       },
       onRules: (named) => void rules.push(...named),
@@ -129,7 +129,7 @@ export async function addUpResponse(
   return { response, problem: response.problem(grid?.stride ?? stride), rules };
 }
 
-/** Throws `PlatformError` with the flaw's code if the response cannot be used. */
+/** Throws `PlatformError` with the problem's code if the response cannot be used. */
 export async function addUpUsable(
   source: OpenSource,
   request: UsageRequest<AnyMember>,

@@ -23,15 +23,15 @@ import type { OpenSource } from "./source.ts";
 interface Lesson {
   readonly state: MeterState;
   readonly evidence: string;
-  /** First day of deployment usage, epoch milliseconds. */
+  /** First day of deployment usage, epoch ms. */
   readonly start?: number;
-  /** True if it rests on an empty response, which a key that lost access gets too: it does not end a meter that was counted. */
+  /** True: the response was empty. A key that lost access gets empty responses too, so a counted meter stays counted. */
   readonly isEmpty?: boolean;
   /** True if another attempt may get another response. */
   readonly mayPass?: boolean;
 }
 
-/** The wanted meters for which it is not known, or was learned long ago, whether the server counts them. */
+/** Returns the wanted meters that the server may count, but of which this is unknown or was learned long ago. */
 export async function metersToLearn({ store, sourceId, settings }: OpenSource): Promise<ReadonlySet<Meter>> {
   const known = await learnedMeters(store.db, sourceId);
   const isKnown = (meter: Meter) => known.some((one) => one.meter === meter && !one.isDue);
@@ -39,8 +39,8 @@ export async function metersToLearn({ store, sourceId, settings }: OpenSource): 
 }
 
 /**
- * Learns about a requested meter, unless that was done lately. Returns what the server responds instead of counting it;
- * undefined: it counts it, or this is not known.
+ * Learns about a requested meter, unless that was done lately. Returns why it cannot be requested. Undefined: the server counts
+ * it, or nothing was learned.
  */
 export async function learnRequested(source: OpenSource, meter: Meter): Promise<string | undefined> {
   if (meter === "traces") return undefined;
@@ -52,9 +52,9 @@ export async function learnRequested(source: OpenSource, meter: Meter): Promise<
 }
 
 /**
- * Learns which of these meters (default: those that are due) the server counts, and from when on, and updates
- * `source.server`. No meter is requested before, because a server that does not know `trace_tier` responds with all traces
- * instead. Returns the meters just seen to be counted. Throws if the key is refused.
+ * Learns which of these meters (default: those that are due) the server counts, and since when. Updates `source.server`. No
+ * meter is requested before: a server that does not know `trace_tier` responds with all traces. Returns the meters just seen to
+ * be counted. Throws if the key is refused.
  */
 export async function learnMeters(
   source: OpenSource,
@@ -109,7 +109,7 @@ async function learnTiers(source: OpenSource): Promise<Lesson> {
       sums[meter] += traces;
     });
     if (refused !== undefined) return refused;
-    // Without any trace nothing of a tier is missing, so the organization is not incomplete for ever.
+    // Without traces, no tier has missing usage. Otherwise an unused organization would stay incomplete.
     if (sums.traces === 0) return { state: "nothing_yet", evidence: "no trace is counted yet" };
   }
   const { traces, longlived, shortlived } = sums;
@@ -127,8 +127,8 @@ async function learnTiers(source: OpenSource): Promise<Lesson> {
           state: "not_counted",
           evidence: `${found} self-hosted servers do not track them from ${since} on`,
         };
-      // Elsewhere it may be a true zero, because a server need not say whether it is self-hosted. All traces are in one of
-      // the tiers, so something is missing while it is not known in which.
+      // The zero may be right, because not every server says whether it is self-hosted. Each trace is in one of the tiers, so
+      // usage is missing while its tier is unknown.
       return {
         state: "not_known",
         evidence: `${found} it is not known whether it is self-hosted: such servers do not track them from ${since} on`,
@@ -139,7 +139,7 @@ async function learnTiers(source: OpenSource): Promise<Lesson> {
   return { state: "not_known", evidence: `the tiers do not add up: ${figures}` };
 }
 
-/** A fault that passes must not leave a sync incomplete. The next sync tries again. */
+/** A transient error must not leave a sync incomplete. The next sync tries again. */
 const ATTEMPTS = 3;
 
 const YEARS_BACK = 5;
@@ -166,8 +166,8 @@ async function learnDeployments(source: OpenSource): Promise<Lesson> {
 }
 
 /**
- * How far back the first and later searches reach. Without such usage that is one request per workspace and day, and first a
- * few more.
+ * How far back the first search and later ones reach. While no such usage exists, this takes one request per workspace and day,
+ * and a few more at first.
  */
 const LOOKS = {
   sandboxes: { first: Number.POSITIVE_INFINITY, later: 30 * DAY_MS },
@@ -175,17 +175,17 @@ const LOOKS = {
   evaluators: { first: 91 * DAY_MS, later: 7 * DAY_MS },
 } as const;
 
-/** This many workspaces without a response show that the server gives none now. Each takes several attempts. */
+/** After this many workspaces without a response the search ends, because each takes several attempts. */
 const MOST_FAILURES = 3;
 
-/** Searches a workspace with such usage. A single one may be refused: it has nothing of the kind, or is deleted. */
+/** Searches for a workspace with such usage. Only some may be refused: those that are deleted or never had any. */
 async function learnByWorkspace(
   source: OpenSource,
   meter: keyof typeof LOOKS,
   before: Pick<LearnedMeter, "noneUntil"> | undefined,
 ): Promise<Lesson> {
   const end = floorToGrid(await storeNow(source.store.db), HOUR_MS);
-  // A first search that broke off is repeated over all time; a later one continues where the last whole one ended.
+  // A first search that broke off starts again. A later search continues where the last whole one ended.
   const noneUntil = before?.noneUntil?.getTime();
   const from = noneUntil === undefined ? end - LOOKS[meter].first : noneUntil - LOOKS[meter].later;
   const start = Math.max(source.dataStart, floorToGrid(Math.max(from, 0), DAY_MS));
@@ -206,7 +206,7 @@ async function learnByWorkspace(
     else refusals.push(refused);
     if (refused.mayPass && ++failures === MOST_FAILURES) break;
   }
-  // No other workspace shows that there is such usage, and this one may have some.
+  // No other workspace shows such usage, and this one may have some.
   if (unusable !== undefined) return unusable;
   const [refused] = refusals;
   if (refused !== undefined && refusals.length === source.workspaceIds.length)
@@ -214,7 +214,7 @@ async function learnByWorkspace(
   return none(source, meter);
 }
 
-/** A counted meter is tested again every hour: mostly one workspace shows that it still is. */
+/** A counted meter is tested again every hour. Workspaces that used it come first, so mostly one request is enough. */
 async function usedFirst({ store, sourceId, workspaceIds }: OpenSource, meter: Meter): Promise<string[]> {
   const used = await workspacesWith(store.db, { sourceId, meter });
   return [...workspaceIds].sort((a, b) => Number(used.has(b)) - Number(used.has(a)));
@@ -225,7 +225,7 @@ function none(source: OpenSource, meter: LearnableMeter): Promise<Lesson> {
   return unlessLost(source, { state: "not_counted", evidence, isEmpty: true });
 }
 
-/** A key that lost a workspace gets empty or refused responses about it, whatever was used there. */
+/** If the key lost a workspace, empty or refused responses do not show that the server lacks the meter. */
 async function unlessLost({ store, config }: OpenSource, lesson: Lesson): Promise<Lesson> {
   const lost = (await lostWorkspaces(store.db)).find((one) => one.source === config.slug && one.isUnread);
   if (lost === undefined) return lesson;
@@ -234,8 +234,8 @@ async function unlessLost({ store, config }: OpenSource, lesson: Lesson): Promis
 }
 
 /**
- * Passes the sum of each bucket of the range to `onBucket`, by workspace (default: all). Returns a lesson if the server refuses the
- * meter or responds with something else.
+ * Passes the sum of each bucket of the range to `onBucket`. Returns a lesson if the server refuses the meter or responds with
+ * something else.
  */
 async function sumUp(
   source: OpenSource,
@@ -274,16 +274,16 @@ async function sumUp(
 /** The lesson of an unusable response, which must not block traces. */
 function lessonOf(meter: Meter, error: PlatformError): Lesson {
   const { status, locations, message } = error;
-  // Traces were read with this key; if it were refused as a whole, they would show it.
+  // A failed request for traces shows nothing about another meter. A refused key was thrown before.
   if (meter === "traces") return { state: "not_known", evidence: message };
   if (isMeterRefused(meter, error) || status === 403)
     return { state: "not_counted", evidence: `it refuses it: ${message}` };
   if (status === 404 || status === 405)
     return { state: "not_counted", evidence: `it does not have it: ${message}` };
-  // Only all records without measures show that the server ignores `kind`; one among others is wrong.
+  // A first record without measures shows that the server ignores `kind`. A later one is only wrong.
   if (locations.includes("usage.0.measures"))
     return { state: "not_counted", evidence: `it responds no measure of deployments: ${message}` };
-  // There are records, so there is usage. Its load finds out which of it cannot be read.
+  // Records exist, so usage exists. Its load shows which of them cannot be read.
   if (METER[meter].isByWorkspace && error.isAboutRecords)
     return {
       state: "counted",

@@ -16,11 +16,11 @@ import type { Database } from "../../store/db/database.ts";
 
 /** Facts about a source's server. They change while a source is open. */
 export interface ServerFacts {
-  /** Counted meters with their start, epoch milliseconds. */
+  /** Counted meters with their start, epoch ms. */
   readonly meters: ReadonlyMap<Meter, number>;
-  /** Features that it is known to lack. */
+  /** Features that the server is known to lack. */
   readonly capabilities: ReadonlySet<ServerCapability>;
-  /** Strides that it does not support and whose daily retry is due. */
+  /** Unsupported strides whose daily retry is due. */
   readonly strideRetries: ReadonlySet<ServerCapability>;
 }
 
@@ -54,21 +54,21 @@ export class LearnedServer {
     await learnCapability(this.#db, { sourceId: this.#sourceId, capability, evidence });
   }
 
-  /** It responded in a stride that it was thought to lack. */
+  /** Records that the server responded in a stride that it seemed to lack. */
   async respondsIn(stride: Stride): Promise<void> {
     const capability = `no_${stride}` as const;
     if (!this.#capabilities.delete(capability)) return;
     await forgetCapability(this.#db, { sourceId: this.#sourceId, capability });
   }
 
-  /** True if it does not support that stride, so that nothing is requested in it. Once a day one request is let through. */
+  /** True if the server does not support the stride, so that it is not requested. One request a day is let through. */
   refuses(stride: Stride): boolean {
     const capability = `no_${stride}` as const;
     const isRetry = this.#strideRetries.delete(capability);
     return this.#capabilities.has(capability) && !isRetry;
   }
 
-  /** The server may no longer count this meter: the next sync requests it. Many workers may see one wrong response at once. */
+  /** Records that the server may no longer count this meter. The next sync tests it. */
   async mayCountNoMore(meter: LearnableMeter, evidence: string): Promise<void> {
     this.#meters.delete(meter);
     await learnMeter(this.#db, { sourceId: this.#sourceId, meter, state: "not_known", evidence });

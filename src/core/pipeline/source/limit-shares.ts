@@ -6,7 +6,7 @@ export interface Share {
 
 /**
  * Nine tenths of a source's rate limit go to the fetch queue, whose limiter BullMQ keeps. The rest goes to control jobs
- * (contact, reconciling), which send outside of it. Together they never exceed the limit.
+ * (contact, reconciling), which do not use that queue. Together they never exceed the limit.
  */
 export function sharesOf(requestsPer10s: number): { readonly fetch: Share; readonly control: Share } {
   if (requestsPer10s === 1) {

@@ -62,8 +62,8 @@ export async function createSource({ store, config, settings, log }: SourceDeps)
 }
 
 /**
- * Adds workspaces that the platform shows; if forced, others too: without a listing nothing shows a workspace before its
- * first usage. Errors: those of first contact.
+ * Adds workspaces that the platform shows. `isForced` also adds others, because without a listing nothing shows a workspace
+ * before its first usage. Errors: those of first contact.
  */
 export async function addWorkspaces(
   deps: SourceDeps,

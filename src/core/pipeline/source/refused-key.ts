@@ -14,14 +14,14 @@ export function isKeyRefused(error: unknown, meter: Meter = "traces"): error is 
 }
 
 /**
- * True if the server refuses the parameters of other meters (docs/platform.md, Two live contracts), also to this key. A
+ * True if the server refuses the parameters of this meter, at all or to this key (docs/platform.md, Two live contracts). A
  * request about one workspace may be refused because of that workspace.
  */
 export function isMeterRefused(meter: Meter, { status, locations, message, url }: PlatformError): boolean {
   if (METER[meter].isByWorkspace) return false;
   if (status === 403) return true;
   if (status !== 400 && status !== 422) return false;
-  // The URL contains these words whatever is refused.
+  // The message repeats the URL, which always contains these words.
   return [...locations, message.replaceAll(url, "")].some((text) => /\b(kind|trace_tier)\b/.test(text));
 }
 
@@ -31,7 +31,7 @@ export async function keepRefusal(source: CreatedSource & SourceDeps, error: unk
   const { store, sourceId, config } = source;
   const key = config.apiKey.reveal();
   await noteRefusal(store.db, sourceId, { code: error.code, message: error.message });
-  // Another key was configured meanwhile, and the process that noticed may have lifted the refusal before it was stored.
+  // The key was replaced meanwhile. Its refusal may have been lifted before it was stored, so it is lifted again.
   if (config.apiKey.reveal() !== key) await liftRefusal(source);
 }
 
@@ -39,7 +39,7 @@ export async function liftRefusal({ store, sourceId }: CreatedSource): Promise<v
   await noteRefusal(store.db, sourceId, undefined);
 }
 
-/** A key that the platform refused within the last hour is not sent. */
+/** True if the platform refused the key within the last hour. The key is not sent then. */
 export async function isRefusedLately({ store, sourceId }: CreatedSource): Promise<boolean> {
   return wasRefusedWithin(store.db, sourceId, REFUSED_FOR_MS);
 }

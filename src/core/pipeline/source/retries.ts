@@ -3,11 +3,11 @@ import { EtlError, PlatformError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 
 const CAP_MS = 300_000;
-/** Postgres and Redis are our own servers, so the service recovers soon after them. */
+/** Longest pause for Postgres and Redis. They are our own, so the service recovers soon after them. */
 const OWN_CAP_MS = 30_000;
 /** Wait after a 429 without `Retry-After`, as clients of the platform do (docs/platform.md, Requests). */
 const SILENT_LIMIT_MS = 10_000;
-/** Least wait after a 429, also if its `Retry-After` is 0 or past. */
+/** Least wait after a 429, even if its `Retry-After` is 0 or past. */
 const LEAST_LIMIT_MS = 1000;
 
 export interface RetryDeps {
@@ -15,7 +15,7 @@ export interface RetryDeps {
   readonly clock: Clock;
   /** Attempts within one task; 1 where the queue retries. */
   readonly attempts: number;
-  /** Called with the pause after a 429, because the limit belongs to the key. Default: no other process waits. */
+  /** Makes all processes wait after a 429, because the limit belongs to the key. Default: only this one waits. */
   readonly holdBack?: (ms: number) => Promise<void>;
   readonly signal?: AbortSignal | undefined;
 }

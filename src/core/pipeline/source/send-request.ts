@@ -2,10 +2,7 @@ import { isKeyRefused, keepRefusal } from "./refused-key.ts";
 import { withRetries } from "./retries.ts";
 import type { CreatedSource, SourceDeps } from "./source.ts";
 
-/**
- * Sends one request within the rate limit, and repeats it where that can help. Keeps a refused key for every process. Throws
- * the last error.
- */
+/** Sends one request within the rate limit, with retries. Stores a refused key for every process. Throws the last error. */
 export async function sendRequest<T>(
   source: SourceDeps & CreatedSource,
   send: () => Promise<T>,
@@ -19,7 +16,7 @@ export async function sendRequest<T>(
   }
 }
 
-/** Keeps no refused key: the request may need more than a usage key, so its refusal says nothing about the source. */
+/** Does not store a refused key: the request may need more than a usage key, so the source may still work. */
 export async function sendAside<T>(
   source: SourceDeps,
   send: () => Promise<T>,
@@ -37,7 +34,7 @@ export async function sendAside<T>(
   );
 }
 
-/** Sends it again if the key was refused and has been replaced meanwhile. */
+/** Repeats the request if its key was refused and has been replaced meanwhile. */
 async function withCurrentKey<T>({ config: { apiKey } }: SourceDeps, send: () => Promise<T>): Promise<T> {
   for (let key = apiKey.reveal(); ; key = apiKey.reveal()) {
     try {

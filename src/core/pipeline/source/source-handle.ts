@@ -5,7 +5,7 @@ import type { CreatedSource, OpenSource, SourceDeps } from "./source.ts";
 /** A source in a long-running process: stored once, contacted again for every sync. */
 export interface SourceHandle {
   known(): Promise<CreatedSource>;
-  /** Contacts the platform if the last contact is older than a sync. */
+  /** Contacts the platform if the last contact is older than the sync interval. */
   open(): Promise<OpenSource>;
   /** Always makes contact. Undefined while the platform refuses the key and no retry is due. */
   openForSync(): Promise<OpenSource | undefined>;
@@ -21,7 +21,7 @@ export function createSourceHandle(deps: SourceDeps, syncMs: number): SourceHand
   const known = () => {
     const key = apiKey.reveal();
     if (created?.key === key) return created.source;
-    // Another process may have refused the old key, and stored that after the first one stored the new key.
+    // The old key's refusal may have been stored after the new key, so it is lifted.
     const isRotated = created !== undefined;
     const made = {
       key,
@@ -31,7 +31,7 @@ export function createSourceHandle(deps: SourceDeps, syncMs: number): SourceHand
           return source;
         })
         .catch((error) => {
-          // A kept rejected promise would reject forever.
+          // A rejected promise is not kept, or every later call would fail.
           if (created === made) created = undefined;
           throw error;
         }),

@@ -20,20 +20,20 @@ export interface SourceDeps extends RetryDeps {
     /** Maximum age of a provisional figure that still matches the workspace's count. */
     readonly refreshAfterMs: number;
     readonly userEmail: EmailPolicy;
-    /** The meters that a sync loads, as far as the server counts them. */
+    /** Meters that a sync loads if the server counts them. */
     readonly meters: readonly Meter[];
   };
   /** Resolves when the source's rate limit has room for one more request. */
   readonly admit: () => Promise<void>;
-  /** Resolves when a further request of one response may be sent, where the queue admitted the first. Default: `admit`. */
+  /** Resolves when a further page may be requested of a response that the queue admitted. Default: `admit`. */
   readonly admitMore?: () => Promise<void>;
   /** Whether contact leaves out configured workspaces that the platform does not show. Default: it refuses the source. */
   readonly leavesOutUnshown?: boolean;
   /** Default: requests and writes are always allowed. */
   readonly gate?: {
-    /** Throws while the store could not keep a response. */
+    /** Throws while the store cannot take a response. */
     check(): void;
-    /** Runs a write now or, while the store takes none, as soon as it does. */
+    /** Runs a write as soon as the store takes writes. */
     onceWritable(write: () => Promise<void>): Promise<void>;
   };
 }
@@ -71,15 +71,15 @@ export function keptForMs({ settings }: Pick<SourceDeps, "settings">): number | 
 
 /** Proof that workspaces can be read. An empty response means zero only while the proof is fresh (docs/rules.md, rule 4). */
 export interface AccessProof {
-  /** Renews the proof if it has used up half of its time. */
+  /** Renews the proof if half of its time has passed. */
   fresh(): Promise<void>;
   /** Always requests new proof. */
   renew(): Promise<void>;
-  /** Requests new proof at the end of work, because its zeros rest on an earlier one. The response may invalidate them. */
+  /** Requests new proof at the end of work. The response may invalidate zeros that rest on the earlier proof. */
   confirm(): Promise<void>;
 }
 
-/** Prevents requests for every single bucket to a server that refuses everything. */
+/** Stops splitting if a server refuses everything, or each bucket would be requested. */
 interface SplitLimit {
   allows(): boolean;
   refused(): void;

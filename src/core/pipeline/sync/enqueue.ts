@@ -10,7 +10,7 @@ interface Queued {
   readonly queue: FetchQueue;
 }
 
-/** Postgres commits first, so `requeueLost` finds a lost message. */
+/** Postgres commits before messages are added, so `requeueLost` finds lost messages. */
 export async function enqueueTasks(store: Store, { sourceId, queue }: Queued): Promise<{ fed: number }> {
   const tasks = await store.transaction(({ db }) => takeTasksToQueue(db, { sourceId, most: MOST_QUEUED }));
   if (tasks.length === 0) await finishBackfills(store);
@@ -26,8 +26,8 @@ export async function enqueueTasks(store: Store, { sourceId, queue }: Queued): P
 
 /**
  * Reconciles the queue with Postgres. Tasks whose message Redis lost, or whose lease ran out, wait again. Messages of tasks
- * that are no longer queued (a paused or cancelled backfill) are removed, because each would use the rate limit. `isAlone`:
- * no other process adds messages, so a missing one is lost.
+ * that are no longer queued (a paused or cancelled backfill) are removed, because each would use the rate limit. `isAlone`: no
+ * other process adds messages, so a missing message is lost.
  */
 export async function requeueLost(
   store: Store,
@@ -35,19 +35,19 @@ export async function requeueLost(
 ): Promise<{ requeued: number; removed: number; finishedBackfills: number }> {
   const queued = await queuedTasks(store.db, sourceId);
   const present = await queue.present();
-  // Another process may be adding messages now, and each would be enqueued twice.
+  // While another process adds messages, a missing message may still come, and its task would be queued twice.
   const isLost = (task: (typeof queued)[number]) =>
     task.expired || ((isAlone || !task.underWay) && !present.has(messageId(task)));
   const lost = queued.filter(isLost).map((task) => task.taskId);
   if (lost.length > 0) await releaseTasks(store.db, lost);
-  // Postgres commits before messages are added, so this second read includes what was enqueued meanwhile.
+  // Postgres commits before messages are added, so this second read has all tasks enqueued meanwhile.
   const held = new Set((await queuedTasks(store.db, sourceId)).map(messageId));
   const removed = await queue.remove([...present].filter((id) => isMessageId(id) && !held.has(id)));
   const finished = await finishBackfills(store);
   return { requeued: lost.length, removed, finishedBackfills: finished.length };
 }
 
-/** A message of an earlier generation does nothing. `routine` work goes before backfills. */
+/** A message of an earlier generation is ignored. `routine` messages go before those of backfills. */
 export interface QueueMessage {
   readonly taskId: number;
   readonly generation: number;
@@ -57,7 +57,7 @@ export interface QueueMessage {
 export interface FetchQueue {
   add(messages: readonly QueueMessage[]): Promise<void>;
   present(): Promise<Set<string>>;
-  /** Removes messages except those at work. Returns how many. */
+  /** Removes messages that no worker has taken. Returns their number. */
   remove(ids: readonly string[]): Promise<number>;
 }
 

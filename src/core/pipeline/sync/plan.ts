@@ -31,13 +31,13 @@ export interface PlanRequest {
   readonly groupings?: readonly GroupBy[];
   readonly workspaceIds?: readonly string[];
   readonly reprocess: "missing" | "all";
-  /** Failures to retry: those that are due (default), or all, because a person does not wait for a retry time. */
+  /** `all` also retries failures that are not due yet, because a person does not wait for a retry time. Default: `due`. */
   readonly retry?: "due" | "all";
   /** Time that is being fetched already, by scope id. */
   readonly inFlight?: ReadonlyMap<number, readonly Interval[]>;
 }
 
-/** Returns the tasks to fetch: wanted time, without final time, time in flight and failures that are not retried. */
+/** Returns the tasks to fetch: wanted time, except final time, time in flight and failures that are not retried. */
 export async function planSource(
   source: {
     readonly sourceId: number;
@@ -69,17 +69,17 @@ export async function planSource(
     const free = inFlight === undefined ? scopes : withoutInFlight(scopes, inFlight);
     planned.push(planTasks({ meter, scopes: free, wanted, dataStart }));
   }
-  // A large customer's first plan has more tasks than a call takes arguments.
+  // A large customer's first plan has more tasks than a call takes arguments, so they are not spread.
   return planned.flat();
 }
 
-/** Spans all wanted time in whole UTC days: no window of a plan reaches beyond. */
+/** Spans all wanted time in whole UTC days. No planned window reaches beyond. */
 function wholeDaysOf(wanted: readonly Want[]): Interval {
   const { start, end } = spanOf(wanted.map(({ range }) => range));
   return { start: floorToGrid(start, DAY_MS), end: ceilToGrid(end, DAY_MS) };
 }
 
-/** Subtracts once for all scopes that share both lists. */
+/** Scopes that share both lists share one subtraction. */
 function withoutInFlight(
   scopes: readonly PlannedScope[],
   inFlight: ReadonlyMap<number, readonly Interval[]>,
@@ -104,7 +104,7 @@ export function byMeter(wanted: readonly Want[]): [Meter, readonly Want[]][] {
   });
 }
 
-/** The strides whose scopes exist from the start: the views show a day of traces beside its hours. */
+/** Adds days and hours of traces, because the views show both side by side. */
 function ensuredStrides(meter: Meter, strides: readonly Stride[]): Stride[] {
   return meter === "traces" ? [...new Set<Stride>([...strides, "day", "hour"])] : [...strides];
 }
@@ -116,8 +116,8 @@ function stridesOf(wanted: readonly Want[]): Stride[] {
 }
 
 /**
- * Tasks for due failures outside of the wanted time, such as of an old backfill in hours. One that is too short for its
- * stride's tier is requested with loaded time before it, or after it close to the data start.
+ * Plans due failures outside of the wanted time, such as those of an old backfill by hour. If a failure is too short for its
+ * stride's tier, its task includes time before it, or after it near the data start.
  */
 export async function planRetries(
   source: OpenSource,
@@ -155,9 +155,9 @@ export type Demanding = ServerFacts & {
 };
 
 /**
- * Returns the time that a sync keeps: `day` for all time, of every wanted meter that the server counts; `hour` for the last
- * `USAGE_HOURLY_FOR`, of traces of all tiers. If the server refuses an end in the future, both end with their last whole
- * bucket, and hours show the current day.
+ * Returns the time that a sync keeps. `day`: all time of every wanted meter that the server counts. `hour`: the last
+ * `USAGE_HOURLY_FOR` of the meter `traces`. If the server refuses an end in the future, both end with their last whole bucket,
+ * and hours show the current day.
  */
 export function keptDemand(source: Demanding, now: number): Want[] {
   const hoursFrom = floorToGrid(now - source.settings.hourlyForMs, DAY_MS);
@@ -182,7 +182,7 @@ export function routineDemand(source: Demanding, now: number): Want[] {
   return keptDemand(source, now).flatMap((want) => askable(source, want));
 }
 
-/** Leaves out a stride that the server does not support. If its daily retry is due, its newest whole bucket stays. */
+/** Leaves out a stride that the server does not support. If its daily retry is due, the newest whole bucket is requested. */
 function askable(source: Demanding, want: Want): Want[] {
   const capability = `no_${want.stride}` as const;
   if (!source.capabilities.has(capability)) return [want];

@@ -14,22 +14,22 @@ import { type OpenSource, startOf } from "../source/source.ts";
 import { byMeter, type Demanding, routineDemand } from "./plan.ts";
 
 export interface PutOff extends Pick<PutOffTasks, "tasks" | "byHour" | "quiet"> {
-  /** ISO instant when the last of them is sent, at the rate limit and if no older paused backfill is resumed. */
+  /** ISO instant when the last of these tasks is sent at the rate limit, if no older paused backfill is resumed. */
   readonly until: string;
 }
 
 /**
- * Requests of one sync once all final time is loaded, if each window must be requested, and how many the rate limit allows
- * until the next one.
+ * `needed`: requests of one sync once all final time is loaded, if no window can be skipped. `allowed`: requests that the rate
+ * limit allows until the next sync.
  */
 export interface SyncBudget {
   readonly needed: number;
   /** Requests for each meter other than traces of all tiers. */
   readonly added: readonly { readonly meter: Meter; readonly requests: number }[];
   readonly allowed: number;
-  /** Null: nothing waits longer than a sync. */
+  /** Null: no task waits longer than a sync. */
   readonly putOff: PutOff | null;
-  /** Next step if too few requests are allowed and something is put off. */
+  /** Set if too few requests are allowed and tasks are put off. */
   readonly problem: { readonly code: string; readonly message: string; readonly next: string } | undefined;
 }
 
@@ -59,13 +59,13 @@ export function describePutOff({ tasks, byHour, quiet, until }: PutOff): string 
 }
 
 /**
- * If the rate limit allows fewer requests than a sync needs, it is not done when the next begins: plans grow, and old
- * windows keep only the share of `takeTasksToQueue`.
+ * If the rate limit allows too few requests, a sync is not done when the next one begins. Plans grow, and old windows get only
+ * the share of `takeTasksToQueue`.
  */
 export function syncBudget(source: Syncing, now: number): SyncBudget {
   const { config, settings, workspaceIds } = source;
   const notFinal = { start: floorToGrid(now - settings.settleAfterMs, DAY_MS), end: Infinity };
-  // Tasks are only counted, so no scope is looked up. All workspaces miss the same time, so one is planned for all.
+  // Tasks are only counted, so no scope is looked up. All workspaces miss the same time, so only one is planned.
   const members = workspaceIds.map((workspaceId) => ({ workspaceId, scopeId: 0 }));
   const scopes = members
     .slice(0, 1)
@@ -100,7 +100,7 @@ export function syncBudget(source: Syncing, now: number): SyncBudget {
   };
 }
 
-/** Tasks that waited longest have a share of the requests, so their turn comes whatever is created later. */
+/** The oldest tasks have a share of the requests, so later tasks do not delay them. */
 function putOffUntil(
   { tasks, byHour, quiet, ahead }: PutOffTasks,
   { fetch, now }: { fetch: Share; now: number },
@@ -109,7 +109,7 @@ function putOffUntil(
   return { tasks, byHour, quiet, until: new Date(now + waitMs).toISOString() };
 }
 
-/** The budget of a configured source that is not open. Undefined if it was never opened. */
+/** Returns the budget of a configured source without opening it. Undefined if it was never opened. */
 export async function knownSyncBudget(
   db: Database,
   { config, settings }: Pick<Syncing, "config" | "settings">,

@@ -29,9 +29,9 @@ interface PlannedSync {
 }
 
 /**
- * Creates the tasks of a sync: days for all time, hours as long as they are kept. The platform has just responded, so
- * failures of an outage are due at once. A window by project, user or key is planned only if the workspace's task of that
- * window is created too, which creates it unless its response makes it needless. `entered`: tasks that were not in flight.
+ * Creates the tasks of a sync: days for all time, hours as long as they are kept. Failures of an outage are due at once,
+ * because the platform has just responded. A window by project, user or key gets no task if the workspace's task of that window
+ * is created too: that task creates it, unless its response makes it needless. `created`: tasks that were not in flight.
  * `requestedAgain`: parts of time that failed in an outage and are due again.
  */
 export async function planSync(source: OpenSource): Promise<PlannedSync> {
@@ -76,7 +76,7 @@ export async function planSync(source: OpenSource): Promise<PlannedSync> {
   };
 }
 
-/** Its fetch tasks end later and count as they do. */
+/** The fetch tasks of a sync end later. Its run counts their failures then. */
 export function endOfSync({ created, unknown }: Pick<PlannedSync, "created" | "unknown">): RunEnd {
   if (unknown === "") return { outcome: "done", tasks: created };
   const message = `It is not known whether the server counts ${unknown}.`;
@@ -84,9 +84,9 @@ export function endOfSync({ created, unknown }: Pick<PlannedSync, "created" | "u
 }
 
 /**
- * Returns whether a task must be created now. It need not if a workspace task over the same window will create it. A
- * workspace task over part of the window counts too, because the rest is final or in flight, unless a failure of the task's
- * scope backs off (`held`): if that lies in the rest, the workspace task leaves the scope out.
+ * Returns whether a task must be created now. It need not if a workspace task over the same window will create it. The same
+ * holds if the task's window is part of the workspace task's, because the rest is final or in flight. But if a failure of the
+ * task's scope backs off (`held`) in that rest, the workspace task leaves the scope out.
  */
 function notIn(
   underWay: readonly WorkspaceWindow[],
