@@ -17,15 +17,15 @@ const REPORTING = new URL("sql/reporting/", ROOT);
 
 interface MigrateResult {
   readonly applied: string[];
-  /** Migrations of a newer release. Then this call did nothing, and the newer views stay. */
+  /** Migrations of a newer release. If there are any, this call did nothing, and the newer views stay. */
   readonly newer: string[];
   readonly missingRoles: string[];
 }
 
 /**
- * Brings schema and views up to date. Leaves those of a newer release alone: this release works on them, and would only undo
- * the views. Advisory locks make parallel starts safe. Analyzes tables without statistics. Errors: `migration_failed`;
- * `schema_in_use` if a long report locks what has to change; `postgres_too_old`, `postgres_encoding`.
+ * Brings schema and views up to date. Leaves them alone if they are of a newer release, with which this release works. Advisory
+ * locks make parallel starts safe. Analyzes tables without statistics. Errors: `migration_failed`; `schema_in_use` if a long
+ * report locks what has to change; `postgres_too_old`, `postgres_encoding`.
  */
 export async function migrate(
   store: Store,
@@ -70,7 +70,7 @@ async function migrateTables(db: Database, lockRetry: SchemaLockRetry) {
       });
     } catch (error) {
       const { code } = error as { code?: string };
-      // A lock is retried. The caller reports all other errors with the name of the migration.
+      // A failure to lock is retried. The caller reports other errors with the name of the migration.
       if (outcome.error === undefined || code === "55P03" || code === "40P01") throw error;
     }
     return outcome;
@@ -107,7 +107,7 @@ async function sqlTexts(folder: URL): Promise<string[]> {
   return Promise.all(names.map((name) => readFile(new URL(name, folder), "utf8")));
 }
 
-/** `IF NOT EXISTS` races with other sessions: the unique violation of the second one means that the schema exists. */
+/** `IF NOT EXISTS` races with other sessions: a unique violation means that another session created the schema. */
 async function createSchema(db: Database, name: string): Promise<void> {
   try {
     await sql`create schema if not exists ${sql.id(name)}`.execute(db);
@@ -177,13 +177,13 @@ async function followRulesOfCharges(store: Store): Promise<void> {
 }
 
 export interface SchemaLockRetry {
-  /** Longest wait for a lock. Later queries queue behind it. */
+  /** Longest wait for a lock. Later queries queue behind the waiting statement. */
   readonly lockMs: number;
   readonly attempts: number;
   readonly pause: (ms: number) => Promise<unknown>;
 }
 
-/** About two minutes in all. Reports that begin meanwhile wait two seconds at a time. */
+/** Retries for about two minutes in all. Reports that begin meanwhile wait two seconds at a time. */
 const SCHEMA_LOCK_RETRY: SchemaLockRetry = { lockMs: 2_000, attempts: 30, pause: wait };
 
 const HELD_UP = new Set(["55P03", "40P01"]);
@@ -203,7 +203,7 @@ async function withSchemaLock<T>(
     } catch (error) {
       if (!HELD_UP.has((error as { code?: string }).code ?? "")) throw error;
       if (attempt >= attempts) throw await inUse(db, error);
-      // Longer than the wait for the lock, and random, so that two sessions do not keep colliding.
+      // The pause is longer than the wait for the lock, and random, so that two sessions do not keep colliding.
       await pause(lockMs * (1 + Math.random()));
     }
   }

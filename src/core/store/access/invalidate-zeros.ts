@@ -4,11 +4,11 @@ import { type ChangedTime, endProof } from "../coverage/proved-time.ts";
 import { type Database, query } from "../db/query.ts";
 import { FETCH_END } from "../work/fetch-ledger.ts";
 
-/** Time of a scope with unproved zeros. */
+/** Time of scopes whose zeros are not proved. */
 interface Invalidated {
-  /** Selects the scope's id, the time (`tstzmultirange`), and since when responses prove no zero (`timestamptz`). */
+  /** Selects the scope's id, the time (`tstzmultirange`) and `since` (`timestamptz`): later responses prove no zero. */
   readonly time: RawBuilder<unknown>;
-  /** Postgres's clock, epoch milliseconds. */
+  /** When the loss of access was noticed, by Postgres's clock, epoch ms. */
   readonly noticedAt: number;
 }
 
@@ -16,17 +16,17 @@ const MESSAGE =
   "Zeros were withdrawn: since they were loaded, nothing has proven that the key has access to this workspace.";
 
 /**
- * Withdraws zeros (rule 4 of docs/rules.md): time loaded without any record becomes `unverified`, so it is fetched again,
- * and loses its proof. Records stay, also those of zero. The caller holds the lock of the scopes. A response that was
- * requested before `since` and came later proves a zero only if it has records of the scope. `usage.withdrawal` keeps the
- * withdrawn time with its entry in the log of final days, for as-of queries. Returns the zeros by workspace: daily figures
- * of traces of all tiers.
+ * Invalidates zeros (rule 4 of docs/rules.md). Time loaded without any record becomes `unverified` and loses its proof, so it
+ * is fetched again. Records stay, even those of zero. The caller holds the locks of the scopes. A response that was requested
+ * before `since` and came later proves a zero only if it has records of the scope. `usage.withdrawal` keeps the invalidated
+ * time with its entry in the log of final days, for as-of queries. Returns the number of daily zeros of the meter `traces` by
+ * workspace.
  */
 export async function invalidateZerosOf(
   db: Database,
   { time, noticedAt }: Invalidated,
 ): Promise<Map<number, number>> {
-  // Must be later than the locks, because as-of queries rely on that.
+  // As-of queries rely on an instant that is later than the locks.
   const at = sql`(select usage.load_instant())`;
   const noticed = sql`${new Date(noticedAt)}::timestamptz`;
   const rows = await query<ChangedTime & { workspaceId: number; zeros: number }>(db)`

@@ -8,16 +8,16 @@ import { invalidateZerosOf } from "./invalidate-zeros.ts";
 
 export interface LostWorkspace {
   readonly workspaceId: string;
-  /** True if it left the listing just now without being deleted. */
+  /** True if the workspace has just left the listing without being deleted. */
   readonly isNewlyUnlisted: boolean;
   readonly zeros: number;
 }
 
 /**
  * Ends the proof of access to workspaces that a listing, a response over all of time or their own statistics did not name.
- * Access may be lost since the last proof. All zeros loaded since then may be missing access instead, so they are withdrawn,
- * and so are those of responses that were under way at the last proof. Newer proof stays. Loads that read the old proof hold
- * the locks of their scopes, so this waits for them.
+ * Access may be lost since the last proof. So zeros loaded since then, or by responses under way at that proof, are
+ * invalidated. Newer proof stays. Loads that read the old proof hold the locks of their scopes, so this function waits for
+ * them.
  */
 export async function loseAccess(
   store: Store,
@@ -55,9 +55,9 @@ export async function loseAccess(
       `,
       noticedAt: lost.at,
     });
-    // An export or a total that names nothing agrees with these zeros for the same reason.
+    // Exports and totals may have named nothing because access was lost, so they no longer prove these zeros.
     await endUnprovenAccess(db, ids);
-    // Last: all loads of a workspace share its row, so it is locked only until the commit.
+    // This statement comes last: all loads of a workspace share its row, which is then locked only until the commit.
     await endAccess(db, { sourceId: lost.sourceId, entityIds: ids, at: lost.at, isUnlisted });
     return rows.map((row) => ({
       workspaceId: row.external_id,
@@ -67,18 +67,18 @@ export async function loseAccess(
   });
 }
 
-/** SQL condition: workspace `w` should have been named. */
+/** SQL condition: the response should have named workspace `w`. */
 function wasDueIn(missedBy: Parameters<typeof loseAccess>[1]["missedBy"]) {
   if (missedBy === "listing") return sql`true`;
-  // A usage response that came meanwhile is better proof.
+  // Usage that named the workspace meanwhile is better proof.
   if (missedBy === "statistics") return sql`w.used_before is null`;
-  // A response must name only workspaces with usage in its time. A workspace that no later response named had some when it was
-  // last proven.
+  // A response must name a workspace only if the workspace has usage in its time. `used_before` and the last proof show when
+  // that usage was.
   const until = new Date(missedBy.until);
   return sql`w.used_before is not null and least(w.used_before, w.readable_at + interval '1 hour') <= ${until}`;
 }
 
-/** Configured workspaces that no usage ever named. The platform lists none of them as deleted. */
+/** Returns the configured workspaces that no usage ever named. Those that the platform lists as deleted are left out. */
 export async function withoutUsage(
   db: Database,
   { sourceId, workspaceIds }: { sourceId: number; workspaceIds: readonly string[] },
@@ -92,8 +92,8 @@ export async function withoutUsage(
 }
 
 /**
- * Workspaces that this response over all of time names first and whose final days have no usage: until then only their own
- * statistics proved these zeros. `finalUntil`: end of their final days, epoch milliseconds.
+ * Returns workspaces that no earlier response over all of time named, and whose final days have no usage. Until now, only their
+ * own statistics proved these zeros. `finalUntil`: end of their final days, epoch ms.
  */
 export async function restedOnStatistics(
   db: Database,
@@ -119,7 +119,7 @@ export async function restedOnStatistics(
   `;
 }
 
-/** Withdraws every zero of workspaces that had usage in time loaded as zero. */
+/** Invalidates every zero of workspaces that had usage in time loaded as zero. */
 export async function invalidateZeros(
   store: Store,
   { sourceId, workspaceIds, at }: { sourceId: number; workspaceIds: readonly string[]; at: number },

@@ -4,12 +4,12 @@ import { isConfigured, isNeverRead } from "./workspaces.ts";
 export interface LostWorkspace {
   readonly source: string;
   readonly workspaceId: string;
-  /** True if a response that should have named it did not. */
+  /** True if a response that should have named the workspace did not. */
   readonly isUnread: boolean;
   readonly isUnlisted: boolean;
-  /** Daily figures that were withdrawn and are not loaded again. */
+  /** Daily zeros that were invalidated and are not loaded again. */
   readonly zeros: number;
-  /** ISO days; null without such zeros. */
+  /** ISO days of the first and the last such zero, or null. */
   readonly firstDay: string | null;
   readonly lastDay: string | null;
   readonly closedMonths: readonly string[];
@@ -49,7 +49,7 @@ export interface ProvedByStatistics extends NamedWorkspace {
   readonly zeros: number;
 }
 
-/** Only their own statistics prove the zeros of these workspaces, because no usage has named them. */
+/** Returns workspaces that no usage has named. Only their own statistics prove their zeros. */
 export async function provedByStatistics(db: Database, sourceId: number): Promise<ProvedByStatistics[]> {
   return query<ProvedByStatistics>(db)`
     select e.external_id as "workspaceId", d.dimension_name as name,

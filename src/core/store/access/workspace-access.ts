@@ -13,7 +13,8 @@ export const ACCESS_PROVEN_FOR_MS = 600_000;
 
 /**
  * A response over all of time proves access to the workspaces that it names, and ends older proof for the other requested
- * ones. The statistics of workspaces that no usage ever named (`isStatistics`) do the same. Returns those that were lost.
+ * workspaces. The same holds for the statistics of workspaces that no usage ever named (`isStatistics`). Returns the lost
+ * workspaces.
  */
 export async function noteAccess(
   store: Store,
@@ -22,7 +23,7 @@ export async function noteAccess(
     requested: readonly string[];
     named: readonly string[];
     at: number;
-    /** End of the covered time; default: when it was requested. */
+    /** End of the time that the response covers. Default: `at`. */
     until?: number;
     isStatistics?: boolean;
     receivedAt?: number;
@@ -53,8 +54,8 @@ export async function noteAccess(
 }
 
 /**
- * Keeps the proof of access even if the response is then discarded. It runs before the load, as its own statement: loads of
- * every dimension and stride share these rows, so a host that disappears with them locked would block all loads
+ * Stores the proof of access even if the response is then discarded. It runs before the load, as its own statement: loads of
+ * every dimension and stride share these rows, so a host that vanished while it locks them would block all loads
  * (test/integration/service/hosts.test.ts).
  */
 export async function noteNamedAccess(
@@ -88,8 +89,7 @@ export async function noteNamedAccess(
 }
 
 /**
- * Default: now. Access that came back while a response was under way may have come back after another request of that time,
- * so only later requests count.
+ * When the response was received; default: now. Access may have come back only at that moment, so only later requests count.
  */
 function whenReceived(receivedAt: number | undefined): RawBuilder<Date> {
   return receivedAt === undefined
@@ -98,9 +98,8 @@ function whenReceived(receivedAt: number | undefined): RawBuilder<Date> {
 }
 
 /**
- * Splits scopes by proof of access: `proven` ones are named in the response, or their workspace was readable recently, or since
- * `since` (epoch milliseconds). Proof counts only if access was not lost after the request: an empty response may be due to
- * that.
+ * Splits scopes by proof of access. `proven`: the response names the scope, or its workspace was readable recently, or since
+ * `since` (epoch ms). Proof does not count if access was lost after the request, because an empty response may be due to that.
  */
 export async function splitByAccess(
   db: Database,

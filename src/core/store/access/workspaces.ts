@@ -14,7 +14,7 @@ interface ListedWorkspace {
   readonly isDeleted: boolean;
 }
 
-/** Stores the configured workspaces without proof of access. None: all that are listed. */
+/** Stores the configured workspaces without proof of access. An empty list means all listed workspaces. */
 export async function registerWorkspaces(
   db: Database,
   { sourceId, workspaceIds }: { sourceId: number; workspaceIds: readonly string[] },
@@ -23,10 +23,10 @@ export async function registerWorkspaces(
   await configureWorkspaces(db, { sourceId, workspaceIds });
 }
 
-/** SQL condition: the configuration of source `s` names workspace `e`, or it names none. */
+/** SQL condition: the configuration of source `s` names workspace `e`, or names no workspace. */
 export const isConfigured = sql<boolean>`usage.is_configured(s.workspace_ids, e.external_id)`;
 
-/** SQL condition: no usage ever named workspace `w`, and its statistics do not prove access now. Its usage is not known. */
+/** SQL condition: the usage of workspace `w` is unknown. No usage named it, and its statistics do not prove access now. */
 export const isNeverRead = sql<boolean>`(w.readable_at is null and w.used_before is null)`;
 
 /** Configured workspaces, including deleted ones: they can still hold past usage. */
@@ -40,9 +40,9 @@ export async function configuredWorkspaces(db: Database, sourceId: number): Prom
 }
 
 /**
- * Applies a listing of the platform: names and deletions. It proves that a workspace exists, not that the key reads it. A
- * known workspace that is not listed loses its proof of access, and the zeros that were loaded since then. Returns those
- * that were lost; they stay known (rule 11 of docs/rules.md).
+ * Applies a listing of the platform: names and deletions. A listing proves that a workspace exists, not that the key reads it.
+ * A known workspace that is not listed loses its proof of access, and zeros loaded since that proof are invalidated. Returns
+ * the lost workspaces; they stay known (rule 11 of docs/rules.md).
  */
 export async function applyListing(
   store: Store,

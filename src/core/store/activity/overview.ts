@@ -14,7 +14,7 @@ export interface SourceStatus extends Row<"usage.source", "baseUrl" | "organizat
   readonly failures: readonly FailureGroup[];
   readonly openDifferences: number;
   readonly platformDisagrees: number;
-  /** Open and contradicting differences of other meters, by the platform's kind and tier. */
+  /** Open and contradicting differences of other meters, by kind and tier of the platform. */
   readonly otherDifferences: readonly {
     readonly kind: string;
     readonly tier: string;
@@ -84,7 +84,7 @@ export interface Freshness {
 }
 
 export async function freshnessOf(db: Database, source: string): Promise<Freshness[]> {
-  // A day under way is loaded until it was requested, not until it ends.
+  // The current day is loaded until its request, not until its end.
   return query<Freshness>(db)`
     select group_by as "groupBy", stride,
            ${iso("least(loaded_until, fetched_at)")} as "loadedUntil",
@@ -124,11 +124,11 @@ export async function sourcesWithWorkspaces(db: Database): Promise<SourceWithWor
 /** Instants are ISO texts in UTC. */
 export interface SourceProgress {
   readonly source: string;
-  /** Fetch tasks without those of paused backfills, and how long the oldest has waited. */
+  /** Fetch tasks, except those of paused backfills. `oldestSeconds`: age of the oldest. */
   readonly waiting: number;
   readonly queued: number;
   readonly oldestSeconds: number | null;
-  /** When a part of time was last compared with the export, and days with totals, without a difference. */
+  /** Last export that equalled a part of the stored time, and last check of totals without a failed request. */
   readonly lastReconciledAt: string | null;
   readonly lastTotalsAt: string | null;
 }

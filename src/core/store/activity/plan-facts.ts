@@ -8,13 +8,13 @@ import { type Database, query, queryOne, type Row } from "../db/query.ts";
 export interface PlanFacts {
   readonly records: number;
   readonly hasMoreRecords: boolean;
-  /** Closed months with a day in that time, such as `2026-03`. Later changes of them are adjustments. */
+  /** Closed months, such as `2026-03`, with a day in the windows. Their later changes are adjustments. */
   readonly closedMonths: readonly string[];
   readonly routineTasks: number;
   readonly backfillTasks: number;
 }
 
-/** `windows`: by scope id. `most`: where counting of records ends; default: never. */
+/** `windows`: time by scope id. `most`: where counting of records stops; default: never. */
 export async function planFacts(
   db: Database,
   wanted: { sourceId: number; windows: ReadonlyMap<number, readonly Interval[]>; most?: number | undefined },
@@ -76,7 +76,7 @@ export async function planFacts(
 
 export interface PlannableSource {
   readonly sourceId: number;
-  /** UTC day, epoch milliseconds. */
+  /** Start of a UTC day, epoch ms. */
   readonly dataStart: number;
   readonly meters: ReadonlyMap<Meter, number>;
   readonly capabilities: ReadonlySet<ServerCapability>;

@@ -31,7 +31,7 @@ export async function isValueOf(db: Database, { type }: ViewColumn, text: string
   }
 }
 
-/** Error `login_of_reader`: this login may not read the tables. There may be no tables yet. */
+/** Throws `login_of_reader` if this login may not read the tables. The tables may not exist yet. */
 export async function refuseReader(db: Database): Promise<void> {
   const rows = await query<{ may: boolean }>(db)`
     select has_schema_privilege(oid, 'usage') as may from pg_namespace where nspname = 'usage'

@@ -5,8 +5,8 @@ import { type Database, query, type Row } from "../db/query.ts";
 import { RUN_KINDS, type RunKind } from "../work/runs.ts";
 
 /**
- * `running`: work is left, or its process is alive. `lost`: its process ended without a report. `paused`, `cancelled`: only
- * backfills.
+ * `running`: work is left, or the run's process is alive. `lost`: the process ended without a report. Only backfills can be
+ * `paused` or `cancelled`.
  */
 export type RunOutcome =
   | "running"
@@ -21,31 +21,31 @@ export type RunOutcome =
 
 export interface Run extends Row<"usage.run", "runId" | "kind"> {
   readonly source: string;
-  /** Null for work without a row of its own, such as `backfill --inline`. */
+  /** Null without a row in `usage.backfill`, such as for `backfill --inline`. */
   readonly backfillId: number | null;
   readonly startedAt: string;
   readonly finishedAt: string | null;
   readonly seconds: number;
-  /** Usage requests with retries. Null: it made none, or others make them. */
+  /** Usage requests with retries. Null: the run itself sent none. */
   readonly requests: number | null;
   readonly outcome: RunOutcome;
   readonly left: number;
   readonly failed: number;
-  /** Why it did not end as `done`; never null then. */
+  /** Why the run ended other than as `done`. `reason` is never null then. */
   readonly code: string | null;
   readonly reason: string | null;
 }
 
-/** Older runs without an end are lost. */
+/** A run without an end is lost if it was last seen longer ago than this. */
 const LOST_AFTER = sql`interval '5 minutes'`;
-/** Limit since its last request for a process that sends no signs of life. No pause takes that long. */
+/** A process that sends no signs of life is lost this long after its last request. No pause takes that long. */
 const SILENT_AFTER = sql`interval '30 minutes'`;
 export async function listRuns(
   db: Database,
   wanted: { source?: string | undefined; kind?: RunKind | undefined; most: number },
 ): Promise<Run[]> {
   const { source = null, kind, most } = wanted;
-  // An index has the newest of each source and kind.
+  // An index gives the newest runs of each source and kind.
   return judged(
     db,
     sql`

@@ -32,8 +32,8 @@ export interface RequestedTime {
 }
 
 /**
- * Whether a window of hours or days is before the data start, which may move while the window is fetched. Longer buckets may
- * reach back, and no view of days shows them.
+ * SQL condition: a window of hours or days begins before the data start, which may move during the fetch. Windows of longer
+ * buckets may begin earlier, because no view of days shows them.
  */
 export function isBeforeDataStart({ sourceId, meter, window }: RequestedTime): RawBuilder<boolean> {
   if (METER[meter].kind !== "traces" || (window.stride !== "hour" && window.stride !== "day"))

@@ -11,7 +11,7 @@ interface OfDimension {
 
 export type SeenEntity = Pick<ResponseKey, "dimensionId" | "firstHour" | "lastHour">;
 
-/** In the order of the dimension ids; undefined for an unknown id. */
+/** Returns entity ids in the order of the dimension ids; undefined for an unknown id. */
 export async function entityIds(
   db: Database,
   { sourceId, dimension, dimensionIds }: OfDimension & { dimensionIds: readonly string[] },
@@ -57,9 +57,9 @@ export async function createEntities(
     returning ${ENTITY}
   `;
   const known = new Map<string, KnownEntity>();
-  // All sessions enter ids in this order, so that two with the same ids never wait for each other in a circle.
+  // All sessions insert ids in this order, so that two sessions with the same ids never deadlock.
   let missing = [...seen.keys()].sort();
-  // The second search finds what another session created meanwhile.
+  // The second search finds rows that another session created meanwhile.
   for (const query of [find, insert, find]) {
     if (missing.length === 0) break;
     const { rows } = await query(missing).execute(db);

@@ -16,7 +16,7 @@ interface Naming {
   readonly names: readonly EntityName[];
 }
 
-/** In its own statement, because names of a source are learned one response at a time (`usage.learn_names`). */
+/** Runs in its own statement, because the names of a source are learned one response at a time (`usage.learn_names`). */
 export async function learnNames(store: Store, { sourceId, fetchToken, part, names }: Naming): Promise<void> {
   if (names.length === 0) return;
   const { fetchNumber, fetchedAt } = fetchToken;
@@ -36,7 +36,7 @@ interface ListedNaming extends Omit<Naming, "names"> {
 }
 
 /**
- * Keeps names of a list and returns how many it kept. An id without usage is left out: the next list after its first usage
+ * Stores names of a list and returns how many it stored. An id without usage is left out; the next list after its first usage
  * names it.
  */
 export async function learnListedNames(
@@ -52,7 +52,7 @@ export async function learnListedNames(
   return names.length;
 }
 
-/** Dimensions without names in usage, of which usage has named an id. */
+/** Returns the dimensions whose usage has ids but never names. */
 export async function namedDimensions(db: Database, sourceId: number): Promise<Set<Dimension>> {
   const rows = await queryValues<Dimension>(db)`
     select d.dimension from unnest(array['api_key', 'sandbox']) d (dimension)

@@ -49,7 +49,7 @@ export async function noteFailures(db: Database, failure: NotedFailure): Promise
   `.execute(db);
 }
 
-/** A person requested the retry and does not wait for its time. */
+/** Makes all failures due, because a person requested the retry. */
 export async function retryNow(db: Database, sourceId: number): Promise<void> {
   await sql`
     update usage.failure f set retry_at = now() from usage.scope s
@@ -79,23 +79,23 @@ export async function clearFailures(db: Database, which: RawBuilder<unknown>): P
 
 const UNANSWERED = ["server_error", "network", "timeout", "response_cut", "response_too_large"];
 /**
- * The response is not one of this endpoint, such as a page of a proxy. For `response_invalid` about one record, the ledger has
- * the fetch as refused, not as failed.
+ * Codes of a response that is not the endpoint's, such as a proxy's page. `response_invalid` about one record is not meant: the
+ * ledger has that fetch as refused, not as failed.
  */
 const FOREIGN = ["response_invalid", "redirect_refused"];
 const BY_CHANCE = 3;
 /** Maximum age of the first attempt of a task that gave up: eight attempts with pauses of up to two minutes. */
 const ATTEMPTS_WITHIN = sql`interval '10 minutes'`;
-/** Failures that one sync handles. The next sync takes the others. */
+/** Most failures that one sync handles. The next sync handles more. */
 const MOST = 1000;
 
 /**
- * Makes failures that an outage of the source caused due now, instead of in an hour or more (rule 12 of docs/rules.md).
- * Returns how many are due. An outage caused a failure if the source responded with nothing between the first and the last attempt
- * of its task; otherwise the failure keeps its time. All failures of an outage are due once the source has responded with any
- * request since. Until then, each sync retries one of them. A foreign response counts as none. It comes at once, also to one
- * request among others: the first three count as an outage in any case. After them, any response of the minutes before shows
- * that the task itself is at fault.
+ * Makes failures that an outage of the source caused due now, instead of in an hour or more (rule 12 of docs/rules.md). Returns
+ * how many are due. An outage caused a failure if the source sent no response between the first and the last attempt of its
+ * task; other failures keep their retry time. All failures of an outage are due once the source has responded to any request
+ * since. Until then, each sync retries one of them. A foreign response is no response. It comes at once, even between good
+ * ones, so the first three of a failure always count as an outage. After these, any response in the minutes before shows that
+ * the task itself is at fault.
  */
 export async function retryAfterOutage(db: Database, sourceId: number): Promise<number> {
   const responded = sql`a.source_id = ${sourceId} and a.finished_at is not null

@@ -21,8 +21,8 @@ const KEYS_AT_ONCE = 2000;
 
 /**
  * Creates the entities, series and names of a response and returns the series id of each key. It runs before the load and
- * outside its transaction, so that no load waits for new entities of another one. It is idempotent, works in any order, and
- * an entity without records does no harm.
+ * outside its transaction, so that no load waits for new entities of another load. It is idempotent, works in any order, and an
+ * entity without records does no harm.
  */
 export async function learnKeys(store: Store, response: NamingResponse): Promise<number[]> {
   const { keys } = response;
@@ -47,7 +47,7 @@ async function learnSome(
   { sourceId, dimension, scopeIds }: NamingResponse,
   keys: readonly ResponseKey[],
 ): Promise<{ entities: number[]; series: number[] }> {
-  // One row for each entity, although several workspaces may have it.
+  // Several workspaces may have the same entity, which needs one row.
   const seen = new Map<string, SeenEntity>();
   for (const { dimensionId, firstHour, lastHour } of keys) {
     const span = seen.get(dimensionId);
@@ -64,7 +64,7 @@ async function learnSome(
   return { entities, series: await createSeries(db, { scopes, entities, measures }) };
 }
 
-/** A response is about the present, so the name in an entity's latest bucket counts. */
+/** A response describes the present, so an entity's name is the one in its latest bucket. */
 function latestNames(keys: readonly ResponseKey[], entities: readonly number[]): EntityName[] {
   const latest = new Map<number, ResponseKey["names"][number]>();
   keys.forEach(({ names }, i) => {
@@ -111,7 +111,7 @@ async function createSeries(db: Database, { scopes, entities, measures }: Wanted
     returning scope_id, entity_id, measure, series_id
   `;
   let missing = [...scopes.keys()];
-  // The second search finds what another session created meanwhile.
+  // The second search finds rows that another session created meanwhile.
   for (const query of [find, insert, find]) {
     if (missing.length === 0) break;
     const { rows } = await query(missing).execute(db);

@@ -5,7 +5,7 @@ import type { Store } from "../db/database.ts";
 
 interface NamedRules {
   readonly sourceId: number;
-  /** A response may name a rule for each of its weeks. The last one counts. */
+  /** A response may name a rule in each of its weeks. The last entry counts. */
   readonly rules: readonly RunRule[];
   readonly fetchNumber: number;
 }

@@ -28,7 +28,7 @@ export function multirangeText(parts: readonly Interval[]): string {
   return `{${ranges.join()}}`;
 }
 
-/** The parts in order, as JSON, for `toIntervals`; null for an empty multirange. */
+/** SQL: the parts in order of time, as JSON for `toIntervals`. Null for an empty multirange. */
 export function partsAsJson(multirange: RawBuilder<unknown>): RawBuilder<JsonParts> {
   return sql<JsonParts>`(
     select json_agg(json_build_array(
@@ -43,7 +43,7 @@ export function toIntervals(parts: JsonParts): Interval[] {
   return parts.map(([start, end]) => ({ start, end }));
 }
 
-/** Tables of parts of a scope's time, with the columns that are copied to each remaining part. */
+/** Tables with a row per part of a scope's time, and the columns that each remaining part copies. */
 const COLUMNS = {
   coverage: ["final", "fetch_number", "fetched_at", "digest_epoch"],
   failure: ["state", "code", "message", "attempts", "fetch_number", "failed_at", "retry_at"],
@@ -63,7 +63,7 @@ interface Cleared extends Record<keyof typeof COLUMNS, { readonly scope_id: numb
 }
 
 /**
- * Clears a period of the rows of older fetches (of all rows without `olderThan`). The parts of a row outside the period
+ * Removes a period from the rows of older fetches; without `olderThan`, from all rows. The parts of a row outside the period
  * stay. Returns the rows before the change.
  */
 export async function clearTime<Table extends keyof typeof COLUMNS>(

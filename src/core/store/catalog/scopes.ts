@@ -27,7 +27,7 @@ export interface WantedScopes {
   readonly strides: readonly Stride[];
 }
 
-/** Meter of scope `c`; null for one of a newer release. */
+/** SQL: meter of scope `c`. Null for a meter that only a newer release knows. */
 export const METER_OF_SCOPE = sql<Meter>`case ${sql.join(
   METERS.map((meter) => sql`when ${isOfMeter("c", meter)} then ${meter}`),
   sql` `,
@@ -39,8 +39,8 @@ export function isOfMeter(row: string, meter: Meter): RawBuilder<boolean> {
 }
 
 /**
- * SQL condition of a scope: with its first scope, days of another meter than traces are expected, so usage that fills a
- * volume tier before them is no longer final. Prices without tiers do not change.
+ * SQL condition of a scope whose creation makes charges due. Its days of another meter than traces become expected, so usage
+ * that fills a volume tier before them is no longer final. Prices without tiers do not change.
  */
 const FILLS_TIERS = sql<boolean>`(kind, trace_tier) <> ('traces', 'all') and exists (
   select from usage.price_tier join usage.price using (price_id) join usage.sku using (sku_id) where measure <> 'traces'
@@ -68,7 +68,7 @@ export async function ensureScopes(db: Database, wanted: WantedScopes): Promise<
   `).execute(db);
 }
 
-/** Creates missing scopes. They come in the order of the workspace ids. */
+/** Returns scope ids in the order of the workspace ids. Creates missing scopes. */
 export async function scopesOf(
   db: Database,
   wanted: {
@@ -94,7 +94,7 @@ export async function scopesOf(
 export async function scopeStates(db: Database, wanted: WantedScopes): Promise<ScopeState[]> {
   const { sourceId, meter = "traces", groupings, strides } = wanted;
   type Parts = Readonly<Record<"final" | "provisional" | "failures", JsonParts | null>>;
-  // Postgres joins adjoining intervals: a large customer has a quarter of a million.
+  // Postgres merges adjoining intervals, because a large customer has a quarter of a million.
   const rows = await query<Omit<Scope, "meter"> & Parts>(db)`
     select s.scope_id as "scopeId", s.group_by as "groupBy", s.stride, e.external_id as "workspaceId",
            ${partsAsJson(sql`c.final`)} as final, ${partsAsJson(sql`c.provisional`)} as provisional, ${partsAsJson(sql`f.parts`)} as failures
@@ -124,8 +124,8 @@ export async function scopeStates(db: Database, wanted: WantedScopes): Promise<S
 }
 
 /**
- * Locks scopes in key order for the rest of the transaction, so that loads and failures of a scope run in turn. Returns
- * those that exist: others may have been forgotten.
+ * Locks scopes in key order for the rest of the transaction, so that loads and failures of a scope run in turn. Returns the
+ * scopes that exist, because some may have been forgotten.
  */
 export function lockScopes(db: Database, scopeIds: readonly number[]): Promise<number[]> {
   return lockScopesWhere(db, sql`scope_id = any (${scopeIds}::integer[])`);
@@ -152,19 +152,19 @@ interface Missing extends WantedScopes {
   readonly within: Interval;
   /** `missing`: final time is not missing unless it failed since. `all`: everything is missing. */
   readonly reprocess: "missing" | "all";
-  /** Failures that are missing again. The others count as done. */
+  /** Failures to fetch again. The time of other failures counts as done. */
   readonly retry: "due" | "all";
 }
 
 interface Alike extends Row<"usage.scope", "groupBy" | "stride"> {
   readonly parts: JsonParts;
-  /** Scope ids with the platform's id of their workspace. */
+  /** Scope ids, each with the platform's id of its workspace. */
   readonly scopes: readonly (readonly [number, string])[];
 }
 
 /**
- * The scopes that lack time, with the missing parts, in order of scope id. Postgres subtracts once for all scopes with the
- * same stored state, which are most of a large customer's. They share one list.
+ * Returns the scopes with missing time, and the missing parts, by scope id. Most scopes of a large customer have the same
+ * stored state: Postgres subtracts once for them, and they share one list.
  */
 export async function missingTime(db: Database, wanted: Missing): Promise<PlannedScope[]> {
   const { sourceId, meter = "traces", groupings, strides, workspaceIds, within, reprocess, retry } = wanted;

@@ -9,9 +9,9 @@ import { isOfMeter } from "./scopes.ts";
 export type LearnableMeter = Row<"usage.source_meter">["meter"];
 
 /**
- * Whether the server counts a meter. `not_counted`: it says so, or responds with none of it. `nothing_yet`: it has counted
- * nothing from which this could be learned, so a new organization is not incomplete. `not_known`: it was not requested yet,
- * no response could be used, or the last one contradicts earlier ones. All reports of completeness read this.
+ * Whether the server counts a meter. `not_counted`: it says so, or responds without usage of the meter. `nothing_yet`: no usage
+ * exists from which this could be learned, so a new organization is not incomplete. `not_known`: no request was sent yet, no
+ * response could be used, or the last one contradicts earlier ones. All reports of completeness use this state.
  */
 export type MeterState = Row<"usage.source_meter">["state"];
 
@@ -21,20 +21,20 @@ export type MeterState = Row<"usage.source_meter">["state"];
  */
 export interface LearnedMeter
   extends Row<"usage.source_meter", "meter" | "state" | "evidence" | "startsOn" | "learnedAt"> {
-  /** Until then the server had counted none of it in any workspace. Null: this is not known. */
+  /** No workspace had usage of the meter until then. Null: this is not known. */
   readonly noneUntil: Date | null;
   readonly isDue: boolean;
 }
 
 const REQUEST_AGAIN_AFTER = {
-  // An update of the server may end support, and every later response is zero.
+  // An update of the server may end support; every later response is then zero.
   counted: "1 hour",
   not_counted: "1 day",
   nothing_yet: "0",
   not_known: "0",
 } as const satisfies Record<MeterState, string>;
 
-/** Stores that it is not known whether the server counts wanted meters that were never requested. */
+/** Stores `not_known` for wanted meters that were never requested. */
 export async function expectMeters(
   db: Database,
   { sourceId, meters }: { sourceId: number; meters: readonly Meter[] },
@@ -49,9 +49,9 @@ export async function expectMeters(
 }
 
 /**
- * If the server responds that it does not count a counted meter, the meter is first not known, because one wrong response
- * must hide nothing. A second such response makes it not counted, which removes its failures. A beginning only moves
- * earlier: usage that the platform has dropped since stays stored.
+ * If the server says that it does not count a counted meter, the state becomes `not_known` first, because one wrong response
+ * must hide nothing. A second such response makes it `not_counted`, which removes the meter's failures. A start only moves
+ * earlier, because usage that the platform has dropped stays stored.
  */
 export async function learnMeter(
   db: Database,
@@ -61,7 +61,9 @@ export async function learnMeter(
     state: MeterState;
     evidence: string;
     startsOn?: string;
-    /** When the first request was sent, epoch milliseconds; default: now. It tells nothing of workspaces that are readable since. */
+    /**
+     * When the first request was sent, epoch ms; default: now. It shows nothing about workspaces that became readable later.
+     */
     requestedAt?: number;
   },
 ): Promise<void> {
@@ -95,14 +97,14 @@ export async function learnMeter(
   await clearFailures(db, sql`c.source_id = ${sourceId} and ${isOfMeter("c", meter)}`);
 }
 
-/** Another key may read more: all is asked for again, over all time. */
+/** Makes all meters due again, over all time, because another key may read more. */
 export async function forgetResponses(db: Database, sourceId: number): Promise<void> {
   const meters = db.updateTable("usage.source_meter").where("source_id", "=", sourceId);
   await meters.set({ request_again_at: NOW, none_until: null }).execute();
 }
 
 export async function learnedMeters(db: Database, sourceId: number): Promise<LearnedMeter[]> {
-  // A request from before a workspace came, or before the key read it, shows nothing about that workspace.
+  // A request from before a workspace existed, or before the key read it, shows nothing about that workspace.
   return query<LearnedMeter>(db)`
     select m.meter, m.state, m.evidence, m.starts_on as "startsOn", m.learned_at as "learnedAt",
            case when not x.is_outdated then m.none_until end as "noneUntil", m.request_again_at <= now() or x.is_outdated as "isDue"
@@ -134,13 +136,13 @@ export interface UnknownMeter {
   readonly evidence: string;
   /** ISO instant. */
   readonly since: string;
-  /** Seconds since then, by Postgres's clock. */
+  /** Age of `since` in seconds, by Postgres's clock. */
   readonly seconds: number;
-  /** First UTC day of which it is not known. */
+  /** First UTC day whose usage of the meter is unknown. */
   readonly from: string;
 }
 
-/** SQL: those of source `s`, as a list in JSON. */
+/** SQL: unknown meters of source `s`, as a list in JSON. */
 export const UNKNOWN_METERS: RawBuilder<UnknownMeter[]> = sql`(
   select coalesce(json_agg(json_build_object('meter', u.meter, 'evidence', u.evidence, 'from', u.unknown_from,
       'since', ${iso("u.since")},
@@ -157,7 +159,7 @@ export async function unknownMeters(db: Database, sourceId: number): Promise<Unk
 
 export type MeterStarts = readonly (readonly [Meter, number])[];
 
-/** SQL: meters of the server of source `s`, each with its beginning, epoch milliseconds. */
+/** SQL: meters that the server of source `s` counts, each with its start, epoch ms. */
 export const METER_STARTS = sql<MeterStarts>`(
   select json_agg(json_build_array(m.meter, extract(epoch from m.start::timestamp at time zone 'UTC') * 1000)
     order by m.meter <> 'traces', m.meter)

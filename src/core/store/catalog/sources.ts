@@ -9,7 +9,9 @@ import { clearFailures } from "./failures.ts";
 import { forgetResponses } from "./source-meters.ts";
 import { expectNoNames } from "./write-workspaces.ts";
 
-/** Writes `usage.source`. Charges follow from its workspaces, data start and meters, which decide which days are expected. */
+/**
+ * Writes `usage.source`. Workspaces, data start and meters decide which days are expected, so their changes make charges due.
+ */
 
 interface SourceSettings {
   readonly slug: string;
@@ -17,9 +19,9 @@ interface SourceSettings {
   /** The configured start: a UTC day, `YYYY-MM-DD`. */
   readonly dataStart: string;
   readonly hourlyHours: number;
-  /** Digest of key and configuration. If it changes, kept failures and a refused key are cleared. */
+  /** Digest of key and configuration. A change of it clears kept failures and a refused key. */
   readonly configurationDigest: string;
-  /** Digest of the key, by which the timeline recognizes a new one. */
+  /** Digest of the key, by which the timeline recognizes a new key. */
   readonly keyDigest?: string;
   /** Meters that syncs keep, if the server counts them. Undefined: the stored choice stays. */
   readonly wantedMeters?: readonly Meter[];
@@ -28,7 +30,7 @@ interface SourceSettings {
   readonly invoiceIssuerName?: string | undefined;
 }
 
-/** A configured data start moves the stored one earlier only. */
+/** Stores a source. Once usage is loaded, a configured data start moves the stored one earlier only. */
 export async function registerSource(store: Store, settings: SourceSettings): Promise<number> {
   return store.transaction(async ({ db }) => {
     const { slug, baseUrl, dataStart, hourlyHours, configurationDigest } = settings;
@@ -43,7 +45,7 @@ export async function registerSource(store: Store, settings: SourceSettings): Pr
       provider_name: settings.providerName ?? null,
       invoice_issuer_name: settings.invoiceIssuerName ?? null,
     };
-    // Table before row, like bindOrganization in another process: the other order could deadlock.
+    // Locks the table before the row, as bindOrganization does: the other order could deadlock.
     await sql`lock table usage.source in row exclusive mode`.execute(db);
     const stored = db.selectFrom("usage.source").where("slug", "=", slug);
     const before = await stored.selectAll().forUpdate().executeTakeFirst();
@@ -54,7 +56,7 @@ export async function registerSource(store: Store, settings: SourceSettings): Pr
         .onConflict((known) => known.column("slug").doUpdateSet(values))
         .returning("source_id")
         .executeTakeFirstOrThrow();
-      // Another process may have entered it meanwhile, with other settings.
+      // Another process may have inserted the source meanwhile, with other settings.
       await chargesDue(db, source_id);
       return source_id;
     }
@@ -89,7 +91,7 @@ export async function setDataStart(db: Database, sourceId: number, day: string):
   `).execute(db);
 }
 
-/** Stores the workspaces that the configuration names. None: all that are listed. */
+/** Stores the workspaces that the configuration names. An empty list means all listed workspaces. */
 export async function configureWorkspaces(
   db: Database,
   { sourceId, workspaceIds }: { sourceId: number; workspaceIds: readonly string[] },

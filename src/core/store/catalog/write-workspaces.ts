@@ -3,12 +3,12 @@ import type { Database } from "../db/query.ts";
 import { notingCharges } from "../months/charges.ts";
 
 /**
- * Writes `usage.workspace`. All loads write to its rows, so no transaction may hold them from one statement to the next.
- * Each change locks in key order, so that two cannot deadlock. Charges follow from which workspaces exist, are listed or are
- * deleted, because that decides which days are expected.
+ * Writes `usage.workspace`. All loads write to its rows, so no transaction may lock them for more than one statement. Each
+ * change locks in key order, to prevent deadlocks. Which workspaces exist, are listed or are deleted decides which days are
+ * expected, so such a change makes charges due.
  */
 
-/** The new workspaces have no proof of access. */
+/** Stores workspaces without proof of access. */
 export async function createWorkspaces(
   db: Database,
   { sourceId, workspaceIds }: { sourceId: number; workspaceIds: readonly string[] },
@@ -29,7 +29,7 @@ export async function createWorkspaces(
   `).execute(db);
 }
 
-/** Stores that a listing of time `at` names these workspaces, some of them as deleted. Newer absence stays. */
+/** Stores that a listing requested at `at` names these workspaces, some as deleted. Absence from a newer listing stays. */
 export async function noteListed(
   db: Database,
   listed: {
@@ -63,7 +63,7 @@ export async function noteListed(
   `).execute(db);
 }
 
-/** Ends the proof of access that is not newer than `at`. `isUnlisted`: a listing of that time does not name them. */
+/** Ends proof of access that is not newer than `at`. `isUnlisted`: a listing requested at `at` lacks the workspaces. */
 export async function endAccess(
   db: Database,
   ended: { sourceId: number; entityIds: readonly number[]; at: number; isUnlisted: boolean },
@@ -85,9 +85,9 @@ export async function endAccess(
 }
 
 /**
- * Stores proof of access of time `at`. A response does not restore access that was lost after it. `proven` selects ids of
- * workspaces. `usedBefore` is the column of that name, null if no traces named them. `receivedAt`: since when access is
- * proven if it was not before.
+ * Stores proof of access by a response that was requested at `at`. Access that was lost later stays lost. `proven` selects ids
+ * of workspaces. `usedBefore`: value of that column, null if no traces named them. `receivedAt`: since when access is proven if
+ * it was not before.
  */
 export async function proveAccess(
   db: Database,
@@ -124,7 +124,7 @@ export async function proveAccess(
   `.execute(db);
 }
 
-/** After the data start moved later, responses need not name ids that had usage only before it. */
+/** After the data start moved later, responses may lack workspaces that had usage only before it. */
 export async function expectNoNames(db: Database, sourceId: number): Promise<void> {
   await sql`
     with locked as (

@@ -7,15 +7,15 @@ import type { Database } from "../db/query.ts";
 import { FETCH_END } from "../work/fetch-ledger.ts";
 
 /**
- * Writes which time is proved: `usage.reconciled` by exports, `usage.matched_total` by totals. A module that writes them, or
- * the differences, stores `usage.day_proof` anew (`keepProof`, `keepingProof`), in the same transaction.
+ * Writes which time is proved: `usage.reconciled` by exports, `usage.matched_total` by totals. A module that writes these or
+ * the differences renews `usage.day_proof` in the same transaction (`keepProof`, `keepingProof`).
  */
 
 export async function keepProof(db: Database, scopeIds: readonly number[]): Promise<void> {
   await sql`select usage.keep_proof(${scopeIds}::integer[])`.execute(db);
 }
 
-/** One statement that changes rows and returns their `scope_id`, and then stores the proof of these scopes. */
+/** Returns one statement that makes a change and stores the proof of the scopes whose `scope_id` the change returns. */
 export function keepingProof(change: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`
     with changed as (${change})
@@ -32,7 +32,7 @@ export async function markReconciled(
 ): Promise<void> {
   const { window, fetchToken, scopeIds } = marked;
   const time = { scopeIds, period: window };
-  // Any remaining overlap is of a newer export.
+  // Rows that still overlap are of newer exports.
   await clearTime(db, "reconciled", { ...time, olderThan: fetchToken.fetchNumber });
   await sql`
     with newer as (
@@ -71,7 +71,7 @@ export async function markMatched(
 ): Promise<void> {
   const { scopeIds, parts, fetchToken, differing } = matched;
   const { fetchNumber } = fetchToken;
-  // Any remaining overlap is of a newer total.
+  // Rows that still overlap are of newer totals.
   await clearTime(db, "matched_total", { scopeIds, period: spanOf(parts), olderThan: fetchNumber });
   const isDifferent = new Set(differing.map(({ scopeId, part }) => `${scopeId} ${part}`));
   const equal = scopeIds.flatMap((scope_id) =>
@@ -93,7 +93,7 @@ export async function markMatched(
   await keepProof(db, scopeIds);
 }
 
-/** Removes the proof of a period. A total that reaches beyond it still proves the rest. */
+/** Removes the proof of a period. A total that reaches beyond the period still proves the rest. */
 export async function clearProof(db: Database, time: ScopeTime): Promise<void> {
   const exported = await clearTime(db, "reconciled", time);
   const totalled = await clearTime(db, "matched_total", time);
@@ -108,11 +108,11 @@ export interface ChangedTime {
 }
 
 /**
- * Ends the proof of changed time: by the export, of these parts; by totals, of all days of each total. So a stored proof is
- * true as it is, and no reader has to look for changes. `restatedBy`: number of the response that restated counts of the
- * time. It also ends the proof of the hours of changed days, unless a newer export proved them: hours are another response.
- * The proof of the time itself ends whatever its number, because a response may be requested before an export and stored
- * after it. The caller holds the locks of the scopes.
+ * Ends the proof of changed time. Proof by the export ends for the changed parts, proof by totals for all days of each total.
+ * So every stored proof is true, and readers need not look for changes. `restatedBy`: number of the response that restated
+ * counts of the time. It also ends the proof of the hours of changed days, unless a newer export proved them: hours are another
+ * response. The proof of the time itself ends whatever its number, because a response may be requested before an export and
+ * stored after it. The caller holds the locks of the scopes.
  */
 export async function endProof(
   db: Database,
@@ -158,7 +158,7 @@ export async function endProof(
   `.execute(db);
 }
 
-/** Ends the proof of workspaces by responses that came, or were under way, after the last proof of access to them. */
+/** Ends the proof of workspaces by exports or totals that came, or were under way, after access was last proven. */
 export async function endUnprovenAccess(db: Database, workspaceIds: readonly number[]): Promise<void> {
   for (const [table, at] of [
     ["reconciled", "reconciled_at"],

@@ -21,9 +21,9 @@ interface RequestedRange {
 }
 
 /**
- * Status of a requested range. The lines of a dimension and stride add up to the whole range. A part has the first status
- * that applies of not available, failed or unverified, final, provisional. Missing time is searched in the finer strides,
- * which load time that does not fit the tier of the stride. Hours make up a day if all 24 are loaded.
+ * Returns the status of a requested range. The lines of a dimension and stride add up to the whole range. A part has the first
+ * status that applies of not available, failed or unverified, final, provisional. Missing time is searched in the finer
+ * strides, which load time that is too short for the stride's tier. A day is loaded by hours if all 24 are loaded.
  */
 export async function rangeStatus(
   db: Database,

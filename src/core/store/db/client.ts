@@ -3,7 +3,7 @@ import tls from "node:tls";
 import pg from "pg";
 import { type Session, startupSettings } from "./session.ts";
 
-/** A connection string, or the holder of one that may change, such as a password file. */
+/** A connection string, or an object that reveals the current one, such as a password file. */
 export type Address = string | { reveal(): string };
 
 export function urlOf(address: Address): string {
@@ -17,7 +17,7 @@ interface ClientConfig extends Omit<pg.ClientConfig, "connectionString"> {
   readonly closeMs?: number;
 }
 
-/** Missing in pg's types. */
+/** Members that pg's types lack. */
 interface Driver extends pg.Connection {
   ssl: boolean | tls.ConnectionOptions;
   startup(settings: Readonly<Record<string, string>>): void;
@@ -25,10 +25,10 @@ interface Driver extends pg.Connection {
 
 const CLOSE_MS = 4_000;
 
-/** Code of the error of a server that does not bind the login to the TLS connection. */
+/** Error code: the server does not bind the login to the TLS connection. */
 export const UNBOUND = "CHANNEL_BINDING";
 
-/** Connects to the current address. Closes within its limit, although the other side does not. */
+/** Connects to the current address. Closes within `closeMs`, even if the server does not respond. */
 export class ClosingClient extends pg.Client {
   readonly url: string;
   readonly #closeMs: number;
@@ -40,18 +40,18 @@ export class ClosingClient extends pg.Client {
     const binding = parameters.get("channel_binding") ?? "";
     let [parsed, refused]: [pg.ClientConfig, Error | undefined] = [{}, undefined];
     try {
-      // This reads the files of certificates.
+      // This constructor reads the certificate files.
       new pg.Client({ connectionString: strict(url) });
       parsed = { connectionString: strict(url), enableChannelBinding: /^(prefer|require)$/.test(binding) };
     } catch (error) {
-      // The pool makes clients where nobody would catch an error.
+      // The pool creates clients where nobody would catch an error, so `connect` reports it.
       refused = error as Error;
     }
     super({ ...config, ...parsed });
     const driver = this.connection as unknown as Driver;
     const startup = driver.startup.bind(driver);
     driver.startup = (settings) => startup({ ...settings, ...startupSettings(session) });
-    // The same object is the client's, and hides the client's key from messages.
+    // The client shares this object, which hides the client's key from messages.
     if (isOfSystem(parameters) && refused === undefined) Object.assign(driver.ssl, { ca: systemCas() });
     if (binding === "require") requireBinding(driver);
     this.url = url;
@@ -89,18 +89,18 @@ function isOfSystem(parameters: URLSearchParams): boolean {
 
 let authorities: string[] | undefined;
 
-/** The authorities of this system, and those that Node brings or is told. */
+/** CAs of this system, and those that Node includes or is configured with. */
 function systemCas(): string[] {
   authorities ??= [...new Set([...tls.getCACertificates("system"), ...tls.getCACertificates("default")])];
   return authorities;
 }
 
-/** pg binds the login to the TLS connection where the server offers it. This refuses to log in without. */
+/** Refuses a login that is not bound to the TLS connection. pg binds it only if the server offers that. */
 function requireBinding(driver: Driver): void {
   let isProved = false;
   const refuseUnless = (isBound: boolean) => {
     if (isBound) return;
-    // The server may have accepted the login already, in the same piece of data.
+    // The same chunk of data may already contain the server's consent to the login.
     driver.removeAllListeners("readyForQuery");
     driver.stream.destroy(Object.assign(new Error(UNBOUND), { code: UNBOUND }));
   };
@@ -116,7 +116,7 @@ function requireBinding(driver: Driver): void {
 }
 
 /**
- * pg checks certificates fully in every mode of TLS, and warns that a later version will not. This keeps it so: use
+ * pg checks certificates fully in every TLS mode, and warns that a later version will not. `verify-full` keeps the check. Use
  * `sslmode=no-verify` for less, or `uselibpqcompat=true` for the modes of libpq.
  */
 function strict(connectionString: string): string {
@@ -126,7 +126,7 @@ function strict(connectionString: string): string {
   if (!isStricter && !isOfSystem(given)) return connectionString;
   const url = new URL(connectionString);
   url.searchParams.set("sslmode", "verify-full");
-  // pg would read a file of this name.
+  // pg would read a file named `system`.
   if (isOfSystem(given)) url.searchParams.delete("sslrootcert");
   return url.href;
 }

@@ -7,12 +7,12 @@ interface Server {
   readonly variable: string;
 }
 
-/** Class 28: user, password, certificate or pg_hba.conf. */
+/** SQLSTATE class 28: user, password, certificate or pg_hba.conf. */
 export function isLoginRefused(error: unknown): boolean {
   return error instanceof Error && /^28/.test(String((error as { code?: unknown }).code));
 }
 
-/** `postgres_tls`; undefined for other errors. Only for connections to Postgres, because others share the codes. */
+/** Returns `postgres_tls`, or undefined for other errors. Only for connections to Postgres, because others share the codes. */
 export function tlsError(cause: unknown, of: Server): UnreachableError | undefined {
   const fault = tlsFaultOf(cause);
   if (fault === undefined) return undefined;
@@ -107,7 +107,7 @@ function tlsFaultOf(error: unknown): TlsFault | undefined {
       next: "Give one that the server accepts: sslcert and sslkey in DATABASE_URL.",
     };
   }
-  // A connection that is reset fails by `read` too.
+  // A connection that is reset also fails with syscall `read`.
   if (syscall === "open" || (syscall === "read" && code !== "ECONNRESET")) {
     return {
       problem: `needs the file ${path ?? ""}, which cannot be read: ${code}`,

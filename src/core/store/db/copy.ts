@@ -82,7 +82,7 @@ async function copyBuffers(
   const stream = client.query(copyFrom(statement));
   const done = once(stream, "finish");
   done.catch(() => {});
-  // A later write reports only that there is no connection, so this keeps the cause.
+  // A later write reports only that there is no connection, so the first error is kept.
   let lost: Error | undefined;
   stream.on("error", (error) => {
     lost ??= error;
@@ -116,7 +116,7 @@ class RowEncoder<Row extends NumberedRow> {
     this.#at = HEADER.copy(this.#buffer);
   }
 
-  /** The last rows wait for the next call, or for `rest`. */
+  /** The last rows stay in the buffer for the next call, or for `rest`. */
   *encode(rows: Iterable<Row>): Generator<Buffer, void> {
     const isDate = this.#bucketType === "date";
     const bucketBytes = isDate ? 4 : 8;

@@ -15,18 +15,18 @@ export interface Store {
   readonly db: Database;
   readonly address: Address;
   readonly variable: string;
-  /** READ COMMITTED unless it is of one instant. All of `work` is repeated after a retryable failure. */
+  /** READ COMMITTED unless `isOneInstant`. All of `work` is repeated after a retryable failure. */
   transaction<T>(work: (transaction: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
-  /** Runs outside a transaction, and may run twice: it is repeated after a retryable failure. */
+  /** Runs outside a transaction. `work` is repeated after a retryable failure, so it may run twice. */
   statement<T>(work: (db: Database) => Promise<T>): Promise<T>;
   /** Watches a connection outside the pool for silence. */
   watch(client: pg.Client): void;
-  /** Shutdown: work waits for a silent Postgres for a few seconds, and is not repeated. */
+  /** For shutdown: work waits for a silent Postgres for a few seconds only, and is not repeated. */
   hurry(): void;
   close(): Promise<void>;
 }
 
-/** bigint as a safe number, date as its text (a Date would shift it by the local offset). */
+/** Parses bigint as a safe number, date as text (a Date would shift it by the local offset). */
 const types: pg.CustomTypesConfig = {
   getTypeParser(oid: number, format?: "text" | "binary") {
     if (oid === pg.types.builtins.INT8) return toSafeNumber;
@@ -44,10 +44,10 @@ function toSafeNumber(text: string): number {
 
 export interface StoreOptions {
   readonly url: Address;
-  /** The setting of `url`, for errors. Default: DATABASE_URL. */
+  /** Name of the setting that has `url`, for errors. Default: DATABASE_URL. */
   readonly variable?: string;
   readonly maxConnections?: number;
-  /** Postgres ends a longer statement (SQLSTATE 57014). Default: never. */
+  /** Postgres cancels a longer statement (SQLSTATE 57014). Default: no limit. */
   readonly statementTimeoutMs?: number;
   readonly limits?: SilenceLimits;
   readonly onSilent?: (connections: number) => void;

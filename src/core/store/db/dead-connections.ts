@@ -5,14 +5,14 @@ import { type Address, ClosingClient, streamOf } from "./client.ts";
 /**
  * A connection can be open and dead: behind a load balancer or a proxy, TCP goes on without Postgres. pg's own limits
  * (`query_timeout`, `statement_timeout`) must allow for the longest statement, which takes minutes. So connections that wait
- * for Postgres are checked from time to time. One without a byte since the last check is examined on a new connection. It is
- * closed if twice in a row Postgres does not work on its statement, or does not respond.
+ * for Postgres are checked from time to time. If no byte passed since the last check, the connection is examined over a new
+ * one. It is closed if twice in a row Postgres does not work on its statement, or does not respond.
  */
 export interface SilenceLimits {
   readonly lookEveryMs: number;
   readonly connectMs: number;
   readonly responseMs: number;
-  /** Limit without a byte, even while Postgres works on the statement. In a transaction Postgres's own limit is shorter. */
+  /** Longest time without a byte, even while Postgres works. In a transaction, Postgres's own limit is shorter. */
   readonly longestMs: number;
 }
 
@@ -25,10 +25,10 @@ export const SILENCE_LIMITS: SilenceLimits = {
 
 const HURRY_MS = 1_500;
 
-/** Failed checks until a connection is closed. */
+/** Failed checks after which a connection is closed. */
 const LOOKS = 2;
 
-/** Missing in pg's types. `readyForQuery` is false while a statement is under way. */
+/** Members that pg's types lack. `readyForQuery` is false while a statement runs. */
 type Driver = pg.Client & { readonly readyForQuery: boolean; readonly processID: number };
 
 interface Watched {
@@ -63,7 +63,7 @@ export function watchSilence(
   }
 
   return {
-    /** Shortens the wait to a second or two at shutdown. Nothing is lost: others repeat the work. */
+    /** Shortens the wait to a second or two at shutdown. Nothing is lost: other processes repeat the work. */
     hurry: () => {
       hurrying ??= setInterval(closeQuiet, HURRY_MS).unref();
     },
@@ -153,13 +153,13 @@ function silence(ms: number): UnreachableError {
 
 interface Backend {
   readonly pid: number;
-  /** Whether Postgres ends it, since its locks would outlive the connection. */
+  /** When Postgres ends the backend, whose locks would outlive the connection. */
   readonly end: "always" | "idle" | "never";
 }
 
 /**
- * Backends that do not work on a statement: they wait for this process, or are gone. Undefined: Postgres does not respond.
- * Behind a pooler with process ids of its own, none is listed or ended.
+ * Returns the backends that work on no statement: they wait for this process, or are gone. Undefined: Postgres does not
+ * respond. Behind a pooler with its own process ids, none is returned or ended.
  */
 async function idleBackends(
   address: Address,
@@ -191,7 +191,7 @@ async function idleBackends(
     );
     return new Set(rows.flatMap(({ pid, idle }) => (idle ? [pid] : [])));
   } catch (error) {
-    // Too many connections: Postgres is there.
+    // Postgres responds, but has too many connections.
     return (error as { code?: string }).code === "53300" ? new Set() : undefined;
   } finally {
     await client.end().catch(() => {});

@@ -12,10 +12,10 @@ import {
 } from "kysely";
 import { type Session, transactionSettings, WHERE_KNOWN } from "./session.ts";
 
-/** Kysely's own key, so that releases that lock the session and this one wait for each other. */
+/** Kysely's own key, so that this release and older ones, which lock the session, wait for each other. */
 export const MIGRATION_LOCK = "3853314791062309107";
 
-/** One session at a time migrates, until its transaction ends. The server's limits would end the wait, or a long migration. */
+/** Locks migrations until the transaction ends. The server's limits would end the wait, or a long migration. */
 export async function lockMigrations(db: QueryExecutorProvider): Promise<void> {
   await sql`set local lock_timeout = '1h'`.execute(db);
   await sql`set local statement_timeout = 0`.execute(db);
@@ -33,10 +33,10 @@ class TransactionLockAdapter extends PostgresAdapter {
   override async releaseMigrationLock(): Promise<void> {}
 }
 
-/** A host that vanishes before its COMMIT holds the statement's locks until then: nobody else has a limit for waiting. */
+/** A host that vanishes before its COMMIT holds the locks of the statement until then. Others wait without a limit. */
 const WITHIN_STATEMENT = "SET LOCAL idle_in_transaction_session_timeout = '30s'";
 
-/** Sets the settings of a session for each transaction and single statement, where the pool's sessions do not have them. */
+/** Applies a session's settings in each transaction and single statement, if the pool's sessions lack them. */
 class SettingDriver extends PostgresDriver {
   readonly #session: Session;
   readonly #prepared = new WeakSet<DatabaseConnection>();
@@ -76,7 +76,7 @@ class SettingDriver extends PostgresDriver {
     try {
       await connection.executeQuery(this.#begin(settings));
     } catch (error) {
-      // It may have begun before a setting failed. Kysely rolls back only what has begun as a whole.
+      // The transaction may have begun before a setting failed. Kysely rolls back only after a complete begin.
       await connection.executeQuery(CompiledQuery.raw("ROLLBACK")).catch(() => {});
       throw error;
     }

@@ -10,8 +10,8 @@ export interface Pool {
 }
 
 /**
- * No client gets a connection made with an earlier address: a rotated login may be revoked. A login that is refused while the
- * address changes is tried again with the new one.
+ * Discards connections made with an earlier address, because a rotated login may be revoked. If a login is refused while the
+ * address changes, it is tried again with the new one.
  */
 export function currentOf(
   pool: pg.Pool,

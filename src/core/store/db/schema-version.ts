@@ -4,7 +4,7 @@ import { type Database, query, queryValues } from "./query.ts";
 
 export const MIGRATIONS = new URL("sql/migrations/", ROOT);
 
-/** Empty means that the schema is new enough. */
+/** Returns the migrations that are not applied. Empty: the schema is new enough. */
 export async function pendingMigrations(db: Database): Promise<string[]> {
   const applied = new Set(await appliedMigrations(db));
   return (await migrationNames()).filter((name) => !applied.has(name));
@@ -15,7 +15,7 @@ export async function newerMigrations(db: Database): Promise<string[]> {
   return (await appliedMigrations(db)).filter((name) => !known.has(name));
 }
 
-/** Every command and readiness check calls this. Kysely's Migrator would read every column of the database. */
+/** Every command and readiness check calls this, and Kysely's Migrator would read every column of the database. */
 async function appliedMigrations(db: Database): Promise<string[]> {
   const found = await query<{ there: boolean }>(db)`
     select to_regclass('usage.kysely_migration') is not null as there

@@ -12,7 +12,7 @@ interface ServerFacts {
   readonly number: number;
   readonly hasReaders: boolean;
   readonly encoding: string;
-  /** Both as SQL writes them. */
+  /** `user` and `newDatabase` are quoted for SQL. */
   readonly user: string;
   readonly newDatabase: string;
 }
@@ -26,7 +26,7 @@ export async function serverFacts({ db }: Pick<Store, "db">): Promise<ServerFact
   `;
 }
 
-/** `postgres_too_old` or `postgres_encoding`; undefined if the database can hold what the platform sends. */
+/** Returns `postgres_too_old` or `postgres_encoding`. Undefined: the database can hold all that the platform sends. */
 export function unsuitable({ address, variable }: Store, facts: ServerFacts): UsageError | undefined {
   const at = shownUrl(urlOf(address));
   const { version, number, encoding, user, newDatabase } = facts;

@@ -1,9 +1,9 @@
 import { UsageError } from "../../base/errors.ts";
 
 /**
- * Settings on which the meaning of our SQL or the text of its values depends. A login or a database may have other defaults.
- * The values are those of Postgres, so a session of a pooler mostly has them. Only a benchmark changes one.
- * `default_transaction_read_only` is not among them: it protects a full disk, or a copy.
+ * Settings that change what our SQL means, or how its values are written. A login or a database may have other defaults. The
+ * values are Postgres's own, so a session of a pooler mostly has them. Only a benchmark changes one of these.
+ * `default_transaction_read_only` is left out, because it protects a full disk or a copy.
  */
 export const SESSION_SETTINGS: Record<string, string> = {
   IntervalStyle: "postgres",
@@ -17,20 +17,20 @@ export const SESSION_SETTINGS: Record<string, string> = {
   lock_timeout: "0",
 };
 
-/** Poolers accept these when a session begins, and keep them for each client (PgBouncer from 1.18). */
+/** Poolers accept these settings when a session begins, and keep them for each client (PgBouncer from 1.18). */
 export const CARRIED_SETTINGS: Readonly<Record<string, string>> = {
   DateStyle: "ISO, MDY",
   TimeZone: "UTC",
   standard_conforming_strings: "on",
 };
 
-/** Facts about a pool's sessions, some learned from its first connections: a pooler may be between it and Postgres. */
+/** Facts about a pool's sessions. Some are learned from its first connections, because a pooler may be in between. */
 export interface Session {
-  /** Longest statement. Default: no limit. */
+  /** Longest statement, ms. Default: no limit. */
   readonly statementMs?: number | undefined;
-  /** A pooler accepts only the carried settings when a session begins. */
+  /** True: a pooler accepts only the carried settings when a session begins. */
   isRefused: boolean;
-  /** Sessions do not have the settings, so each transaction sets them. */
+  /** True: sessions lack the settings, so each transaction sets them. */
   isPerTransaction: boolean;
 }
 
@@ -46,13 +46,15 @@ export function startupSettings(session: Session | undefined): Readonly<Record<s
 }
 
 /**
- * How often Postgres looks, during a statement, whether its client is still there. By default it never does, and the statement of
- * a killed process keeps its locks to its end. On Windows Postgres has no such look, and refuses the setting.
+ * How often Postgres checks, during a statement, whether its client is still there. By default it never does, so the statement
+ * of a killed process keeps its locks to the end. Postgres on Windows has no such check and refuses the setting.
  */
 export const NOTICES_LOSS = "client_connection_check_interval";
 const LOSS_WITHIN = "2s";
 
-/** A statement that sets them until the transaction ends. Behind a pooler the next transaction may get another session. */
+/**
+ * Returns a statement that makes the settings until the transaction ends. Behind a pooler the next one may get another session.
+ */
 export function transactionSettings(statementMs = 0): string {
   const all = Object.entries({
     ...CARRIED_SETTINGS,
@@ -64,8 +66,8 @@ export function transactionSettings(statementMs = 0): string {
 }
 
 /**
- * For a transaction. Lifts a limit that the server may set for whole transactions: Postgres 15 and 16 have no such setting, and
- * refuse its name. And lets Postgres notice the loss of the client.
+ * For a transaction: lifts the server's limit for whole transactions and lets Postgres notice the loss of the client. Postgres
+ * 15 and 16 refuse the name `transaction_timeout`.
  */
 export const WHERE_KNOWN = `SELECT
   CASE WHEN pg_catalog.current_setting('transaction_timeout', true) IS NOT NULL THEN pg_catalog.set_config('transaction_timeout', '0', true) END,
@@ -76,7 +78,7 @@ interface Found {
   readonly role: string;
 }
 
-/** Whether a new session lacks one of the settings. Without pg_catalog, a search path finds the same. */
+/** SQL: whether a new session lacks a setting. Postgres searches pg_catalog first, even if `search_path` lacks it. */
 export function sessionCheck({ statementMs = 0 }: Session): string {
   const equal = Object.entries({ ...CARRIED_SETTINGS, ...SESSION_SETTINGS }).map(([name, value]) => {
     const setting = `pg_catalog.current_setting('${name}')`;
@@ -92,7 +94,7 @@ export function sessionCheck({ statementMs = 0 }: Session): string {
 /** Errors: `postgres_setting`. */
 export function takeCheck(session: Session, { differs, role }: Found): void {
   if (differs) session.isPerTransaction = true;
-  // Only a superuser may set it back.
+  // Only a superuser may reset this setting.
   if (role === "origin" || role === "local") return;
   throw new UsageError({
     code: "postgres_setting",

@@ -11,11 +11,11 @@ export interface Transaction {
 }
 
 export interface TransactionOptions {
-  /** Reads as of one instant, but for its own changes. It is repeated where another transaction changed the same rows. */
+  /** Reads as of one instant, plus its own changes. It is repeated if another transaction changed the same rows. */
   readonly isOneInstant?: boolean;
 }
 
-/** These repeat the whole transaction. */
+/** SQLSTATEs after which the whole transaction is repeated. */
 const RETRYABLE_STATES = /^(40001|40P01|08\w{3}|57P0[123]|53300|25006)$/;
 const LOST_CONNECTION = new Set(["ECONNRESET", "ECONNREFUSED", "EPIPE", "ETIMEDOUT", "postgres_silent"]);
 const ATTEMPTS = 4;
@@ -24,13 +24,13 @@ const ATTEMPTS = 4;
 const OUTCOME_WITHIN_MS = 10_000;
 const OUTCOME_EVERY_MS = 100;
 
-// PgBouncer refuses most settings when a session begins, so all are set here, for this transaction. A host that vanishes within it
-// holds locks until Postgres closes its socket. That must happen before the idle timeout, or each waiting session of that
-// host gets the locks in turn. Keepalives notice a silent peer. No keepalive goes to a peer that owes an acknowledgement:
-// there only the user timeout applies (15 minutes by default).
+// PgBouncer refuses most settings when a session begins, so all are set for this transaction. A host that vanishes within it
+// holds locks until Postgres closes its socket. That must happen before the idle timeout, or each waiting session of that host
+// gets the locks in turn. Keepalives notice a silent peer. But a peer that owes an acknowledgement gets no keepalive: there
+// only the user timeout applies (15 minutes by default).
 // A managed Postgres may end any transaction early (transaction_timeout, from version 17): the limits here are for each part.
-// keeps_digests: a change of records takes away the digests of its time; the changes of others end all digests.
-// One statement of a load takes seconds; one that takes ten minutes waits for something that does not come.
+// keeps_digests: a change of records here ends the digests of its time only. Without this setting, it ends all digests.
+// One statement of a load takes seconds. If it takes ten minutes, it waits for something that does not come.
 const beginOf = ({
   isOneInstant = false,
 }: TransactionOptions) => `BEGIN ISOLATION LEVEL ${isOneInstant ? "REPEATABLE READ" : "READ COMMITTED"};
@@ -42,7 +42,7 @@ const beginOf = ({
 
 interface Identity {
   readonly xid: string;
-  /** After a crash or a failover, another transaction may have the same number. */
+  /** Start of the server: after a crash or a failover, another transaction may have the same number. */
   readonly server: string;
 }
 
@@ -70,13 +70,13 @@ export async function runOnce<T>(
     client.release();
   } catch (error) {
     client.release(error as Error);
-    // Without a response it may have committed. Then a repetition or an error would be wrong.
+    // If no response came, the transaction may have committed. Then a repetition or an error would be wrong.
     if (!isRetryable(error) || !(await repeated(() => hasCommitted(db, own)))) throw error;
   }
   return result;
 }
 
-/** Also false after a restart of the server. A load that is repeated then finds its own fetch number. */
+/** False also after a restart of the server. A load that had committed is then repeated, and finds its own fetch number. */
 async function hasCommitted(db: Database, { xid, server }: Identity): Promise<boolean> {
   for (let waited = 0; waited < OUTCOME_WITHIN_MS; waited += OUTCOME_EVERY_MS) {
     const rows = await query<{ status: "in progress" | "committed" | "aborted" | null }>(db)`

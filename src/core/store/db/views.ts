@@ -6,7 +6,7 @@ export interface ViewColumn {
   readonly name: string;
   /** Postgres's name without modifier: `bigint`, `numeric`, `timestamp with time zone`. */
   readonly type: string;
-  /** Digits in all and after the point; null for other types than numeric, and for a numeric without bounds. */
+  /** Digits in all and after the point. Null for types other than numeric, and for a numeric without bounds. */
   readonly precision: number | null;
   readonly scale: number | null;
   readonly comment: string;
@@ -17,7 +17,7 @@ export interface View {
   readonly name: string;
   readonly comment: string;
   readonly isAsOf: boolean;
-  /** Whether the login or role may read it: Postgres's catalogue lists all of them. */
+  /** True if the login or role may read the view: Postgres's catalogue lists all views. */
   readonly isReadable: boolean;
   readonly columns: readonly ViewColumn[];
 }
@@ -69,12 +69,12 @@ export function grainOf({ comment }: Pick<View, "comment">): string | undefined 
   return /Grain: (.*?)(?: \(key|[.;]( |$)|$)/.exec(comment)?.[1];
 }
 
-/** Read from the view's comment. Empty for a customer's view. */
+/** Columns of the key, read from the view's comment. Empty for a customer's view. */
 export function keyOf(view: View): readonly string[] {
   return /\(key: ([^)]*)\)/.exec(view.comment)?.[1]?.split(", ") ?? [];
 }
 
-/** A range of time filters by the first that the view has. */
+/** A range of time filters by the first of these columns that the view has. */
 const TIME_COLUMNS = [
   "usage_date",
   "usage_hour",
@@ -91,7 +91,7 @@ export function timeColumnOf(view: View): ViewColumn | undefined {
   return TIMELESS.includes(view.name) ? undefined : firstOf(view, TIME_COLUMNS);
 }
 
-/** FOCUS calls workspaces sub-accounts. */
+/** FOCUS calls a workspace a sub-account. */
 export function workspaceColumnOf(view: View): ViewColumn | undefined {
   return firstOf(view, ["workspace_id", "SubAccountId"]);
 }
@@ -126,7 +126,7 @@ export function bindings({ where }: Selection): { text: string; values: string[]
   return { text: `SELECT ${calls.join(", ") || "1"}`, values };
 }
 
-/** In the order of time and key. */
+/** Returns the query, ordered by time and key. */
 export function queryOf(selection: Selection): string {
   const { view, columns, asOf } = selection;
   const time = timeColumnOf(view);
@@ -143,7 +143,7 @@ export function queryOf(selection: Selection): string {
 
 const instant = (epochMs: number) => `'${new Date(epochMs).toISOString()}'::timestamptz`;
 
-/** Widens an end of the range inside a bucket outwards to the bucket's end. */
+/** If an end of the range is inside a bucket, the range includes the whole bucket. */
 function conditionsOfRange({ view, range: { from, to } }: Selection): string[] {
   const time = timeColumnOf(view);
   if (time === undefined) return [];
@@ -163,7 +163,7 @@ function conditionsOfRange({ view, range: { from, to } }: Selection): string[] {
   return conditions;
 }
 
-/** The planner reads the settings of `bindings` when it estimates. */
+/** Compares columns with the settings of `bindings`, which the planner reads when it estimates. */
 function conditionsOfValues({ where }: Selection): string[] {
   let at = 0;
   return where.map(({ column, values }) => {

@@ -11,20 +11,20 @@ export interface LoadedWorkspace {
   readonly workspaceId: string;
   readonly name: string | null;
   readonly loaded: readonly Interval[];
-  /** Only a restatement changes it later. */
+  /** Final time. Only a restatement changes its figures. */
   readonly final: readonly Interval[];
   /** Final, and equal to the export or to totals. */
   readonly proved: readonly Interval[];
   readonly byHours: boolean;
 }
 
-/** Changes whenever something is loaded, withdrawn, failed or forgotten. */
+/** SQL: changes whenever time is loaded, invalidated, failed or forgotten. */
 export const COVERAGE_VERSION = sql`concat_ws(' ', (
   select concat_ws(' ', count(*), sum(fetch_number), max(fetched_at), sum(period_end - period_start), count(*) filter (where final))
   from usage.coverage
 ), (select concat_ws(' ', count(*), max(failed_at)) from usage.failure))`;
 
-/** `p` is the proof of a scope of days. */
+/** SQL: proved days, where `p` is the proof of a scope of days. */
 export const PROVED_DAYS = sql`coalesce(p.compared + p.totalled - p.differing, '{}')`;
 
 export async function loadedDays(
@@ -47,7 +47,7 @@ export async function loadedDays(
   `;
 }
 
-/** Other meters as their views show them: hours never replace a day. */
+/** Days of other meters, as their views show them: hours never replace a day. */
 export async function loadedMeterDays(
   db: Database,
   of: UsageCells & { readonly counted: Counted },
@@ -91,7 +91,7 @@ export async function loadedForCosts(
   `;
 }
 
-/** Only the latest hours are kept. */
+/** Only the latest hours are kept, so a range may have none. */
 export async function isLoadedByHour(db: Database, sourceId: number, { from, to }: Days): Promise<boolean> {
   const rows = await query(db)`
     select from usage.trace_scope c join usage.coverage v using (scope_id)

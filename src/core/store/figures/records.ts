@@ -8,24 +8,24 @@ export interface UsageCells {
   readonly sourceId: number;
   readonly source: string;
   readonly by: GroupBy;
-  /** Entity of one workspace; null: all of the source. */
+  /** Entity id of one workspace. Null: all workspaces of the source. */
   readonly workspaceId: number | null;
   readonly counted?: Counted;
 }
 
 export interface UsageOf extends UsageCells {
-  /** Whether to look for hours that replace days, which takes a while. */
+  /** True: looks for hours that replace days, which takes a while. */
   readonly byHours: boolean;
 }
 
-/** `hour` reads records of hours; the others read those of days and their month totals. */
+/** `hour` reads hourly records. `day` and `month` read daily records and month totals. */
 export type Per = "hour" | "day" | "month";
 
 export interface UsageRange extends Days {
   readonly per: Per;
 }
 
-/** WITH item: the scopes of days and hours of each workspace by the dimension. */
+/** SQL of a WITH item: for the dimension, the scopes of days and hours of each workspace. */
 export function cellsOf({ sourceId, by, workspaceId, counted = "traces" }: UsageCells): RawBuilder<unknown> {
   const { kind, tier } = seriesTermsOf(counted);
   return sql`cell as materialized (
@@ -40,8 +40,8 @@ export function cellsOf({ sourceId, by, workspaceId, counted = "traces" }: Usage
 }
 
 /**
- * SELECT of `key` (entity of the id), `bucket` and `traces`. Whole months come from month totals. `keys`: restricts to some
- * ids as far as that saves reading.
+ * SQL that selects `key` (entity of the id), `bucket` and `traces`. Whole months come from month totals. `keys` restricts to
+ * some ids where that saves reading.
  */
 export function recordsIn(of: UsageOf, range: UsageRange, keys?: readonly number[]): RawBuilder<unknown> {
   const inMonth = (column: RawBuilder<unknown>) =>
@@ -68,12 +68,12 @@ export function isCounted({ counted = "traces" }: UsageCells): RawBuilder<unknow
   return measure === "traces" ? sql`true` : sql`s.measure = ${measure}`;
 }
 
-/** Number of a series's records that are read in the time of one more index search. */
+/** Number of records of a series that are read in the time of one more index search. */
 const SEARCH = 20;
 
 /**
- * SELECT of `key`, `traces` and `before`, in parts to be added up: one row a series, whose records are read by its own index
- * ranges. Needs `cellsOf`.
+ * SQL that selects `key`, `traces` and `before`, in rows to be added up. Each series has one row, whose records are read by
+ * index ranges. Needs `cellsOf`.
  */
 export function sumsIn(
   of: UsageOf,
@@ -115,7 +115,7 @@ export function sumsIn(
     select ${key} as key, ${sums("dated_record", day, sql`f.traces`)} ${rows} group by 1`;
 }
 
-/** Month totals are used only where that takes less time than all days. */
+/** Month totals are used only if they take less time than all days. */
 function fewestOf(ranges: readonly Days[], per: Per): (Omit<Part, "from" | "to"> & { spans: Part[] })[] {
   const daily = tablesOf(ranges, per === "month" ? "day" : per);
   const mixed = tablesOf(ranges, per);
@@ -165,7 +165,7 @@ export function monthOf(day: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`date_trunc('month', ${day}::timestamp)::date`;
 }
 
-/** Days made of hours have no records of days. */
+/** Days made of hours have no daily records. */
 function daysOfHours(of: UsageCells, { from, to }: Days) {
   return {
     day: sql`f.usage_date`,
@@ -174,7 +174,7 @@ function daysOfHours(of: UsageCells, { from, to }: Days) {
   };
 }
 
-/** The key of a workspace is that of the scope, because a response may spell it in two ways. */
+/** A workspace's key is that of the scope, because a response may spell it in two ways. */
 function keyOf({ by }: UsageCells, entity: RawBuilder<unknown>): RawBuilder<unknown> {
   return by === "workspace" ? sql`c.workspace_id` : entity;
 }

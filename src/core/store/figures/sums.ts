@@ -20,13 +20,13 @@ export interface Listing {
   /** Only ids whose name or id has this text are listed separately. */
   readonly find?: string | undefined;
   readonly masked: boolean;
-  /** `amount`: the most of the range first. `growth`: the most growth since the earlier range first. */
+  /** `amount`: the largest amount first. `growth`: the largest growth since the earlier range first. */
   readonly sort: "amount" | "growth";
 }
 
 /**
- * Sums of a range and an earlier one, sorted: the first `top` ids, the traces without an id, and the rest. They add up to
- * the sum of the view of days, or of hours.
+ * Returns sums of a range and an earlier one: the first `top` ids, the traces without an id, and the rest. They total the sum
+ * of the view of days, or of hours.
  */
 export async function usageSums(
   db: Database,

@@ -11,11 +11,11 @@ export interface ByWorkspace {
   readonly fetchToken: FetchToken;
   readonly scopeId: number;
   /**
-   * Zero by these responses without a contradiction in the store: the whole window if the workspace has no traces in it;
-   * else its time that was never loaded, if without traces.
+   * Time that these responses prove to be zero and that no stored figure contradicts. The whole window if the workspace has no
+   * traces in it; else its time that was never loaded, if the workspace has none there.
    */
   readonly zero: readonly Interval[];
-  /** Time of reading, by Postgres's clock, epoch milliseconds. A task may have waited since these responses came. */
+  /** When this was read, by Postgres's clock, epoch ms. A task may have waited since these responses came. */
   readonly now: number;
 }
 
@@ -33,8 +33,8 @@ function exceeds(sourceId: RawBuilder<unknown>): RawBuilder<boolean> {
 }
 
 /**
- * Proof of a window of other scopes by workspace responses that were sent at `since` (epoch milliseconds) or later. Scopes
- * without complete or credible responses are left out.
+ * Returns, by scope id, what workspace responses sent since `since` (epoch ms) prove about a window. Scopes without complete or
+ * credible responses are left out.
  */
 export async function byWorkspace(
   db: Database,
@@ -84,9 +84,9 @@ interface Age {
 }
 
 /**
- * Scopes whose stored figures need no new response (rule 4 of docs/rules.md): the window was fetched after `fetchedAfter`,
- * nothing failed since, nothing would be final if it was fetched again (`finalUntil`), and each bucket matches the
- * workspace's count. Hours may be older if their days are not, and each id has the same sum in both.
+ * Returns the scopes whose stored figures need no new response (rule 4 of docs/rules.md). Their window was fetched after
+ * `fetchedAfter`, nothing failed since, no figure can become final yet (`finalUntil`), and each bucket matches the workspace's
+ * count. Hours may be older if their days are not, and each id has the same sum in both.
  */
 export async function addUp(
   db: Database,
@@ -123,7 +123,7 @@ export async function addUp(
   return new Set(ids.filter((scopeId) => !differ.has(scopeId)));
 }
 
-/** Workspaces (platform ids) without traces in the last day, as far as it is loaded by workspace. */
+/** Returns the workspaces (platform ids) without traces in the last day. Time that is not loaded by workspace is ignored. */
 export async function idleWorkspaces(
   db: Database,
   { sourceId, workspaceIds }: { sourceId: number; workspaceIds?: readonly string[] },
@@ -142,8 +142,8 @@ export async function idleWorkspaces(
 }
 
 /**
- * When the oldest part of a range was fetched, by scope, epoch milliseconds. Leaves out scopes with missing or failed time,
- * or time that can become final.
+ * Returns when the oldest part of a range was fetched, by scope, epoch ms. Leaves out scopes with missing or failed time, or
+ * time that can become final.
  */
 async function loadedSince(
   db: Database,
@@ -161,7 +161,7 @@ async function loadedSince(
   return new Map(rows.map(({ scopeId, since }) => [scopeId, since.getTime()]));
 }
 
-/** Scopes of hours whose days are loaded and young enough, and where each entity has the same sum in both. */
+/** Returns scopes of hours whose days are loaded and young enough, if each entity has the same sum in both. */
 async function addUpToDays(db: Database, scopeIds: readonly number[], age: Age): Promise<number[]> {
   if (scopeIds.length === 0) return [];
   const { window, fetchedAfter, finalUntil } = age;
@@ -197,8 +197,8 @@ async function addUpToDays(db: Database, scopeIds: readonly number[], age: Age):
 export type OtherScope = Pick<Scope, "scopeId" | "groupBy" | "workspaceId">;
 
 /**
- * Scopes of the other dimensions of the same workspaces, without those that have a failure in the window that is not due yet,
- * or whose window is all final.
+ * Returns the scopes of the other dimensions of the same workspaces. Leaves out scopes with a failure in the window that is not
+ * due yet, and scopes whose window is all final.
  */
 export async function otherScopes(
   db: Database,
@@ -223,10 +223,7 @@ export async function otherScopes(
   `;
 }
 
-/**
- * Time loaded by workspace without traces, by workspace (platform id) and stride. Empty if responses by workspace are not
- * credible.
- */
+/** Returns loaded time without traces by workspace (platform id) and stride. Empty if workspace responses are not credible. */
 export async function timeWithoutTraces(
   db: Database,
   sourceId: number,

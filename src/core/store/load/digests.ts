@@ -13,23 +13,25 @@ export interface OverlappedRow extends CoverageRow {
   readonly digest: Buffer | null;
 }
 
-/** Time in which a response may differ from the store. Elsewhere its rows are the stored ones. */
+/** Time in which a response may differ from the store. Outside this time, its rows are the stored ones. */
 interface Suspect {
   readonly scopeIds: readonly number[];
   readonly period: Interval;
 }
 
 export interface StoredWindow {
-  /** The transaction stores its digests with this epoch, so that a change by others since then makes them void. */
+  /**
+   * Epoch of the stored digests. A change of records by something other than a load begins a new epoch, which makes them void.
+   */
   readonly epoch: number;
   readonly isBeforeDataStart: boolean;
-  /** Scopes of which final zeros of the window were withdrawn after they had been shown. */
+  /** Scopes whose final zeros of the window were invalidated after they had been shown. */
   readonly withdrawn: readonly number[];
   readonly failed: readonly number[];
   readonly overlapped: readonly OverlappedRow[];
 }
 
-/** One statement shows one moment. The caller holds the locks of the scopes. */
+/** Reads all in one statement, so that it is of one moment. The caller holds the locks of the scopes. */
 export async function readStored(
   db: Database,
   { scopeIds, ...requested }: RequestedTime & { readonly scopeIds: readonly number[] },
@@ -54,7 +56,7 @@ export async function readStored(
   };
 }
 
-/** Rows are added in any order. */
+/** Digests of the rows of a response, added in any order. */
 export class ResponseDigests {
   readonly #window: Window;
   readonly #ofScope: ReadonlyMap<number, WindowDigest>;

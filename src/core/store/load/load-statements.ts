@@ -14,7 +14,7 @@ import { keepMonthsOf } from "./month-totals.ts";
  * differences from the stored records in its table `change`.
  */
 
-/** Hours by instant, all other strides by the UTC day on which their bucket starts. */
+/** The hourly table has hours, by instant. The dated table has other strides, by the UTC day on which a bucket starts. */
 export interface RecordTable {
   readonly name: string;
   readonly stage: string;
@@ -60,7 +60,7 @@ export function storedIn({ name, bucketType }: RecordTable, { scopeIds, period }
     where s.scope_id = any (${scopeIds}::integer[]) and r.bucket_start >= ${at(period.start)} and r.bucket_start < ${at(period.end)}`;
 }
 
-/** They last for the session and are emptied at commit: a new table for each load would bloat the system catalogue. */
+/** Stage tables last for the session and are emptied at commit: new tables for each load would bloat the system catalogue. */
 export async function createStage(db: Database, table: RecordTable): Promise<void> {
   const bucketType = sql.raw(table.bucketType);
   const suffix = sql.raw(table.bucketType === "date" ? "dated" : "hourly");
@@ -87,8 +87,8 @@ export interface Changes {
   readonly updated: number;
   readonly retired: number;
   /**
-   * Scopes that lose, or would lose, all their non-zero rows in the window. With `zerosDelete`, for usage that a server may
-   * no longer count, also if they become zero.
+   * Scopes whose non-zero rows in the window would all be retired. With `zerosDelete`, rows that become zero count as retired,
+   * because the server may no longer count the usage.
    */
   readonly fullyDeleted: readonly number[];
 }
@@ -124,8 +124,8 @@ export async function countChanges(
 }
 
 /**
- * Stores changes of final counts before coverage is replaced: only the old coverage says what was final. They end the proof of
- * their time. Returns their number.
+ * Stores changes of final counts, and ends the proof of their time. Runs before coverage is replaced, because only the old
+ * coverage shows what was final. Returns the number of changes.
  */
 export async function keepRestatements(
   db: Database,
@@ -146,7 +146,7 @@ export async function keepRestatements(
   );
 }
 
-/** Withdrawn final zeros have no coverage, but they had been shown as final. */
+/** Stores changes of invalidated final zeros, which have no coverage but had been shown as final. */
 export async function keepInvalidated(
   db: Database,
   table: RecordTable,
@@ -254,7 +254,7 @@ export interface RequestedWindow {
   readonly fetchToken: FetchToken;
 }
 
-/** In key order, so that concurrent loads never wait for each other in a circle. */
+/** Adds in key order, so that concurrent loads never deadlock. */
 export async function countLateChanges(
   db: Database,
   { sourceId, meter, groupBy, window, fetchToken }: RequestedWindow,

@@ -32,16 +32,16 @@ import { addToMonths } from "./month-totals.ts";
 import { replaceCoverage } from "./replace-coverage.ts";
 
 export interface Load extends RequestedWindow {
-  /** Default: now, by Postgres's clock, epoch milliseconds. */
+  /** When the response was received, epoch ms. Default: now, by Postgres's clock. */
   readonly receivedAt?: number;
   readonly scopeIds: readonly number[];
-  /** The client has proven it whole and valid. */
+  /** The client has proven that the response is whole and valid. */
   readonly response: ResponseCollector;
   readonly rules?: readonly RunRule[];
   readonly settleAfterMs: number;
-  /** A repair does not trust digests: it compares everything with the stored records. */
+  /** True: does not trust digests, and compares all rows with the stored records. */
   readonly isRepair?: boolean | undefined;
-  /** Set on a second fetch: deletions that the first one found, and when it was sent (rule 3). */
+  /** Set on a second fetch: deletions that the first fetch found, and when it was sent (rule 3). */
   readonly confirms?: { readonly fullyDeleted: readonly number[]; readonly since: number } | undefined;
 }
 
@@ -50,7 +50,7 @@ export interface LoadResult extends Changes {
   readonly outcome: "loaded" | "discarded" | "unconfirmed" | "unverified";
   readonly unchanged: number;
   readonly restated: number;
-  /** Unchanged scopes without proof of access. */
+  /** Scopes without proof of access, which stay unchanged. */
   readonly unverified: readonly number[];
 }
 
@@ -80,7 +80,7 @@ export async function loadResponse(store: Store, load: Load): Promise<LoadResult
     keys: response.keys,
     fetchToken,
   });
-  // Before the load: a final window is not requested again.
+  // Rules are learned before the load, because a final window is not requested again.
   if (groupBy === "project")
     await learnRunRules(store, { sourceId, rules, fetchNumber: fetchToken.fetchNumber });
   await store.statement((db) => noteNamedAccess(db, load));
@@ -102,7 +102,7 @@ async function replaceWindow(
   // A forgotten workspace has lost its series too, so the records would belong to nothing.
   if (locked.length < new Set(scopeIds).size) return { outcome: "discarded", ...NOTHING };
   const { epoch, overlapped, ...stored } = await readStored(db, load);
-  // An earlier run of this transaction has committed, and its outcome was lost.
+  // An earlier run of this transaction has committed, but its outcome was lost.
   if (earlier !== undefined && overlapped.some((row) => row.fetch_number === fetchToken.fetchNumber)) {
     return earlier;
   }
@@ -130,12 +130,12 @@ async function replaceWindow(
   const failed = proven.filter((id) => stored.failed.includes(id));
   if (failed.length > 0)
     await clearTime(db, "failure", { scopeIds: failed, period: window, olderThan: fetchToken.fetchNumber });
-  // Last: all loads of a source share these few rows, so they are locked only until the commit.
+  // This statement comes last: all loads of a source share these few rows, which are locked only until the commit.
   await countLateChanges(db, load, late);
   return { outcome: "loaded", ...NOTHING, ...counts, unverified };
 }
 
-/** Scopes without proof. Their zeros are no longer shown; their records are. */
+/** Notes scopes without proof of access. Views no longer show their zeros, but still show their records. */
 async function noteUnverified(
   db: Database,
   { window, fetchToken }: Load,
@@ -165,7 +165,7 @@ interface Replacing {
 type Counts = Omit<LoadResult, "outcome" | "unverified" | "fullyDeleted">;
 
 interface Stored extends Partial<Counts> {
-  /** The response has the digests of the loaded intervals. */
+  /** True: the response has the digests of the loaded intervals. */
   readonly isKnown: boolean;
   readonly late: readonly LateChange[];
 }
@@ -186,7 +186,7 @@ async function storeFirst(
   return { inserted, isKnown: false, late: [] };
 }
 
-/** `fullyDeleted`: scopes that would lose all records without a second fetch. */
+/** `fullyDeleted`: scopes that would lose all records, which a second fetch must confirm. */
 async function storeChanges(
   transaction: Transaction,
   load: Load,
@@ -211,7 +211,7 @@ async function storeChanges(
 
 const NO_CHANGES: Changes = { inserted: 0, updated: 0, retired: 0, fullyDeleted: [] };
 
-/** Stages the rows with other digests than the stored ones, and compares them with the stored records once. */
+/** Stages the rows whose digests differ from the stored ones, and compares only these with the stored records. */
 async function findChanges(
   { db, client }: Transaction,
   { window, meter, scopeIds, response, isRepair = false }: Load,

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Database } from "../db/database.ts";
 
-/** Adds new records to their months. `stored`: series_id, bucket_start and traces of these records alone. */
+/** Adds new records to the totals of their months. `stored` selects series_id, bucket_start and traces of these records. */
 export async function addToMonths(db: Database, stored: RawBuilder<unknown>): Promise<void> {
   await sql`
     merge into usage.monthly_total t
@@ -16,8 +16,8 @@ export async function addToMonths(db: Database, stored: RawBuilder<unknown>): Pr
 }
 
 /**
- * Counts the months of the changed records again. Adding the changes would keep a wrong total wrong, or fail the very load
- * that repairs its records.
+ * Recounts the months of changed records. Adding the changes would keep a wrong total wrong, or fail the load that repairs its
+ * records.
  */
 export function keepMonthsOf(change: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`

@@ -17,7 +17,7 @@ interface Replacing {
   readonly replaced: readonly OverlappedRow[];
   readonly digests: ResponseDigests;
   readonly epoch: number;
-  /** The response has the digests of `replaced`. */
+  /** True: the response has the digests of `replaced`. */
   readonly isKnown: boolean;
 }
 
@@ -37,7 +37,7 @@ export async function replaceCoverage(
     }));
   });
   if (isKnown && intervals.length === replaced.length && intervals.every(({ isStored }) => isStored)) {
-    // Only the stamp is new, so no index or digest changes.
+    // Only the fetch token is new, so no index or digest changes.
     const fetch = { fetch_number: fetchToken.fetchNumber, fetched_at: new Date(fetchToken.fetchedAt) };
     const covered = overlaps({ scopeIds, period: window });
     await db.updateTable("usage.coverage").set(fetch).where(covered).execute();

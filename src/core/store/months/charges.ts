@@ -4,12 +4,12 @@ import { type Database, query, type Row } from "../db/query.ts";
 /** Postgres stores costs by day (usage.charge, usage.charge_day) at the end of each transaction that changes their inputs. */
 
 export interface StoredCharges {
-  /** Workspace x day x SKU x volume tier, at today's prices. */
+  /** Charges by workspace, day, SKU and volume tier, at today's prices. */
   readonly charges: number;
   readonly chargesChanged: number;
 }
 
-/** Notes that all charges of a source, or of a month, are due. Modules that write data from which charges follow call it. */
+/** Makes all charges of a source, or of one month, due. Modules call it when they change data that decides charges. */
 export async function chargesDue(
   db: Database,
   sourceId: number,
@@ -19,8 +19,8 @@ export async function chargesDue(
 }
 
 /**
- * One statement that changes rows, and notes that all charges of the `source_id` of each are due. It returns null as the
- * `source_id` of a row from which no charge follows.
+ * Returns one statement that makes a change, and makes all charges of each returned `source_id` due. `change` returns null for
+ * a row that decides no charge.
  */
 export function notingCharges(change: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`
@@ -43,13 +43,13 @@ export async function recomputeCharges(db: Database): Promise<StoredCharges> {
     select (select count(*)::integer from usage.charge) as charges,
            coalesce(nullif(current_setting('usage.charges_changed', true), ''), '0')::integer as "chargesChanged"
   `;
-  // If the tables were empty, the planner would still expect a few rows.
+  // If the tables had been empty, the planner would still expect a few rows.
   await sql`analyze usage.charge, usage.charge_day`.execute(db);
   return rows[0] as StoredCharges;
 }
 
 export interface WrongCharge extends Row<"usage.charge", "sku"> {
-  /** The platform's id; `(forgotten)` of a removed workspace. */
+  /** The platform's id, or `(forgotten)` for a removed workspace. */
   readonly workspaceId: string;
   readonly day: string;
 }

@@ -9,7 +9,7 @@ export const COSTS_ACTION = "close.costs";
 /** SQL: name of the period of close `m`, such as 2026-03 or 2026-03-15 to 2026-04-15. */
 export const CLOSE_NAME = sql`coalesce(to_char(m.month_start, 'YYYY-MM'), m.period_start || ' to ' || m.period_end)`;
 
-/** SQL: the actor `a` who made close `m`, if recorded. The record is from the transaction of the close, a moment later. */
+/** SQL: the actor `a` who made close `m`, if recorded. The record is written a moment after `closed_at`. */
 export const CLOSED_BY = sql`lateral (
   select a.actor, a.via from usage.operator_action a
   where a.source_id = m.source_id and a.at >= m.closed_at and a.at < m.closed_at + interval '15 minutes'
@@ -21,9 +21,9 @@ export interface Close extends Row<"usage.close", "closeId" | "settleAfterSecond
   /** A month such as 2026-03, or the days of another billing period. */
   readonly name: string;
   readonly closedAt: string;
-  /** Null: it is closed without costs, as each period that is no month. */
+  /** Null: the period is closed without costs, as is every period that is not a month. */
   readonly costsClosedAt: string | null;
-  /** Null if no record says, such as for a shared token. */
+  /** Null if not recorded, such as for a shared token. */
   readonly by: { readonly name: string | null; readonly via: "page" | "command" } | null;
   /** Daily figures that were closed although the platform contradicts itself on them. */
   readonly accepted: number;

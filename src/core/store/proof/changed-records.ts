@@ -17,10 +17,10 @@ interface ScopeMonth extends Interval {
 const BATCH = 5000;
 
 /**
- * Finds changes past the triggers, such as by restoring one table: months whose records of days are not the totals that
- * their loads kept, and hours whose records have another digest than their loads. Such time becomes provisional and
- * unproved, so the next sync compares each record. Each change is found once. Returns the number of months x scopes. Not
- * found: a change of days that leaves count and sum of each series and month as they were.
+ * Finds changes that no trigger saw, such as a restore of one table. These are months whose daily records differ from the
+ * totals of their loads, and hours whose records have another digest than their loads. Such time becomes provisional and
+ * unproved, so the next sync compares each record. Each change is found once. Returns the number of months x scopes. Not found:
+ * a change of days that keeps count and sum of each series and month.
  */
 export async function invalidateChanged(store: Store, sourceId: number): Promise<number> {
   const ofSource = store.db.selectFrom("usage.scope").where("source_id", "=", sourceId).orderBy("scope_id");
@@ -42,7 +42,7 @@ export async function invalidateChanged(store: Store, sourceId: number): Promise
       return found.length;
     });
   }
-  // A month in a transaction: loads wait for its lock.
+  // Each month has its own transaction, because loads wait for its lock.
   for (const month of await monthsOfHours(store.db, ofStride("hour"))) {
     months += await store.transaction(async (transaction) => {
       const scopeIds = [month.scopeId];
@@ -117,8 +117,8 @@ async function monthsOfHours(db: Database, scopeIds: readonly number[]): Promise
 }
 
 /**
- * Hours of a month of a locked scope whose records have another digest than their loads gave them. A digest of an earlier epoch
- * still says what was loaded.
+ * Returns the hours of a month of a locked scope whose records have another digest than their loads. A digest of an earlier
+ * epoch still shows what was loaded.
  */
 async function otherHours({ db, client }: Transaction, { scopeId, ...month }: ScopeMonth): Promise<number[]> {
   const loaded = await query<{ start: number; digest: Buffer }>(db)`

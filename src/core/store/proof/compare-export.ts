@@ -15,13 +15,13 @@ import { keepDifferences } from "./write-differences.ts";
 
 export interface ExportedWindow extends StagedExport {
   readonly fetchToken: FetchToken;
-  /** False if nothing proves the end of the export: then no row counts as missing in it. */
+  /** False if nothing proves the end of the export. Then no row counts as missing from it. */
   readonly whole: boolean;
 }
 
 export interface Comparison {
   readonly outcome: "compared" | "outdated";
-  /** Distinct keys, stored and exported. */
+  /** Number of distinct keys, stored or exported. */
   readonly compared: number;
   readonly rows: number;
   readonly traces: number;
@@ -34,13 +34,13 @@ export interface Comparison {
 type Buckets = ReadonlySet<number> | undefined;
 
 /**
- * Compares the final stored records of a window with its export, in one transaction. Buckets with equal content are done;
- * the others are streamed into a temporary table and compared by key in one statement. Stores each difference, closes those
- * that are not found again, and marks time without any as reconciled. Throws `ExportError` and errors of reading the export,
+ * Compares the final stored records of a window with its export, in one transaction. Buckets with equal content are done; the
+ * others are streamed into a temporary table and compared by key in one statement. Stores each difference, closes those that
+ * are not found again, and marks time without differences as reconciled. Throws `ExportError` and errors of reading the export,
  * without any change.
  */
 export async function compareExport(store: Store, exported: ExportedWindow): Promise<Comparison> {
-  // Only rows count in an export that may lack its end.
+  // If the export may lack its end, no bucket's content is known to be complete, so all rows are compared by key.
   let buckets: Buckets = exported.whole ? new Set() : undefined;
   for (;;) {
     const comparison = await compareBuckets(store, exported, buckets).catch((error) => {
@@ -52,7 +52,7 @@ export async function compareExport(store: Store, exported: ExportedWindow): Pro
   }
 }
 
-/** `again`: these buckets have to be compared record by record first. */
+/** `again`: buckets that must be compared record by record first. */
 async function compareBuckets(
   store: Store,
   exported: ExportedWindow,
@@ -61,7 +61,7 @@ async function compareBuckets(
   return store.transaction(async (transaction) => {
     const { db } = transaction;
     const { window, fetchToken, scopeIds, whole } = exported;
-    // Before the locks, so that no load waits while the export is read.
+    // The export is read before the locks, so that no load waits for that.
     const stage = await stageExport(transaction, { ...exported, buckets });
     const { rows, traces } = stage;
     // Loads of these scopes wait, so that coverage and records show the same moment.
@@ -103,8 +103,8 @@ async function compareBuckets(
 }
 
 /**
- * `isOutdated`: something in the window was loaded after the export was requested. `isClean`: no open difference. `final`:
- * scopes for which all of it is final.
+ * `isOutdated`: part of the window was loaded after the export was requested. `isClean`: no open difference. `final`: scopes
+ * whose window is all final.
  */
 async function coverageOf(
   db: Database,
@@ -133,7 +133,7 @@ async function coverageOf(
 
 interface Requested {
   readonly window: Window;
-  /** Scope of each workspace, by its index; only those of `compared` are compared. */
+  /** Scope of each workspace, by its index. Only the scopes in `compared` are compared. */
   readonly scopeIds: readonly number[];
   readonly compared: readonly number[];
   readonly content: ExportContent;
@@ -141,9 +141,9 @@ interface Requested {
 }
 
 /**
- * Adds the stored records of each bucket and scope up to the content that `ExportContent` keeps. Digests of coverage are not
- * used: a reconciliation proves the contents of the tables. Returns the hours of the unequal buckets, and how many records
- * are stored in all buckets that are not staged.
+ * Computes the same content of stored records, by bucket and scope, that `ExportContent` keeps of exported ones. Digests of
+ * coverage are not used, because a reconciliation proves the contents of the tables. Returns the hours of the unequal buckets,
+ * and the number of stored records in all buckets that are not staged.
  */
 async function differingBuckets(
   { client }: Transaction,

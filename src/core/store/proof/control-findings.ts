@@ -24,8 +24,8 @@ export async function keepFindings(
 export interface NamedFinding extends Finding, Pick<Scope, "meter" | "groupBy" | "workspaceId"> {}
 
 /**
- * Open findings of a source that overlap a range, in order of meter, dimension, workspace, time and id, without those of the
- * billing provider, which is another system.
+ * Returns open findings of a source that overlap a range, ordered by meter, dimension, workspace, time and id. Those of the
+ * billing provider are left out, because it is another system.
  */
 export async function knownFindings(
   db: Database,

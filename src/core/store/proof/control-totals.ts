@@ -24,7 +24,7 @@ export interface TotalDifference
   readonly dimensionId: string;
 }
 
-/** `compared`: the scopes that are final over all of the time, and were not loaded again after the totals were requested. */
+/** `compared`: scopes whose time is all final and was not loaded again after the totals were requested. */
 export async function compareTotals(
   store: Store,
   requested: {
@@ -89,7 +89,7 @@ export async function compareTotals(
 }
 
 export interface GroupingDifference extends TotalDifference {
-  /** The scope by workspace; `scopeId` is the one by the dimension. */
+  /** Scope by workspace; `scopeId` is the scope by project, user or key. */
   readonly totalScopeId: number;
 }
 

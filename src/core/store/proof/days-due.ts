@@ -20,9 +20,9 @@ interface ScopeDay {
 }
 
 /**
- * The days that the scheduled reconcile must compare: days with an open difference, and days without a comparison since their
- * month became final or since their last restatement. Only completed comparisons are recorded, so missed nights are caught up.
- * Delisted workspaces are skipped: their exports would be empty.
+ * Returns the days that the scheduled reconcile must compare: days with an open difference, and days without a comparison since
+ * their month became final or since their last restatement. Only completed comparisons are recorded, so missed nights are
+ * caught up. Delisted workspaces are skipped: their exports would be empty.
  */
 export async function daysDue(db: Database, requested: RequestedDays): Promise<ScopeDay[]> {
   const monthFinal = sql<Date>`(date_trunc('month', final_day.start at time zone 'UTC') + interval '1 month') at time zone 'UTC'
@@ -32,8 +32,8 @@ export async function daysDue(db: Database, requested: RequestedDays): Promise<S
 }
 
 /**
- * Hours are compared once they are final, and again after a restatement of them or of their day. Hours before `keptFrom` are
- * due only if their day was restated, or a difference is open.
+ * Hours are compared once they are final, and again after a restatement of these hours or their day. Hours before `keptFrom`
+ * are due only if their day was restated, or a difference is open.
  */
 export async function hoursDue(
   db: Database,
@@ -45,9 +45,10 @@ export async function hoursDue(
 const EVER = sql<Date>`'-infinity'::timestamptz`;
 
 /**
- * Final days that were not compared with whole exports since `since`, which may depend on the day `final_day.start`. A
- * restatement ends a comparison of a day and of its hours (`endProof`); the number of the day's newest one also ends that of
- * hours compared meanwhile. Contradictions of the platform count as compared, because no request repairs them.
+ * Returns final days that were not compared with whole exports since `since`, which may depend on the day `final_day.start`. A
+ * restatement ends a comparison of a day and of its hours (`endProof`). The number of the day's newest restatement also ends
+ * later comparisons of hours with older exports. Contradictions of the platform count as compared, because no request repairs
+ * them.
  */
 async function due(
   db: Database,

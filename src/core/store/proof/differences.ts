@@ -28,7 +28,7 @@ function areOf({ scopeIds, range }: Requested): RawBuilder<boolean> {
     and d.period_start >= ${new Date(range.start)} and d.period_start < ${new Date(range.end)}`;
 }
 
-/** In order, with the number of differences in each bucket. */
+/** Returns buckets with differences, ordered by scope and time, and the number of differences in each. */
 export async function bucketsOf(
   db: Database,
   { scopeIds, range, states }: Requested & { states: readonly Difference["state"][] },
@@ -41,7 +41,7 @@ export async function bucketsOf(
   `;
 }
 
-/** The number of unresolved differences, and the first `most` of them in order of dimension, workspace, time and id. */
+/** Returns the number of unresolved differences and the first `most`, ordered by dimension, workspace, time and id. */
 export async function unresolvedDifferences(
   db: Database,
   { scopeIds, range, most }: Requested & { most: number },
@@ -78,7 +78,7 @@ export async function endedSince(
   return Object.fromEntries(rows.map(({ state, differences }) => [state, differences]));
 }
 
-/** Stored usage of a range, by meter and then by stride, finest first, with its remaining differences. */
+/** Returns the meters and strides stored in a range, finest stride first, with their number of remaining differences. */
 export async function storedStrides(
   db: Database,
   requested: {

@@ -14,11 +14,11 @@ export interface StagedExport extends Requested {
   readonly sourceId: number;
   readonly meter?: Meter;
   readonly scopeIds: readonly number[];
-  /** Limit of keys in memory; default: 60 MB of them. */
+  /** Most keys in memory; default: 60 MB of keys. */
   readonly mostKeys?: number;
-  /** Hours of the buckets whose rows are staged; of the others only the content is kept. Undefined: all buckets. */
+  /** Hours of the buckets whose rows are staged. Of other buckets only the content is kept. Undefined: all are staged. */
   readonly buckets?: ReadonlySet<number> | undefined;
-  /** Each call yields all rows from the first. Returns true if the last one has no line end and may be cut. */
+  /** Each call yields all rows from the first. Returns true if the last row has no line end and may be cut. */
   readonly rows: () => AsyncIterable<readonly ExportRow[], unknown>;
 }
 
@@ -26,16 +26,16 @@ export interface Stage {
   readonly rows: number;
   readonly traces: number;
   readonly content: ExportContent | undefined;
-  /** A key may have several rows in a bucket, which the comparison adds up. */
+  /** True if a key may have several rows in a bucket, which the comparison adds up. */
   readonly isFolded: boolean;
-  /** Further names of a key, and buckets with a wrong end, have tables of their own. */
+  /** True if tables exist for further names of a key, and for buckets with a wrong end. */
   readonly hasMoreNames: boolean;
   readonly hasEnds: boolean;
   readonly unended: ExportKeys["last"];
   named(): Set<number>;
 }
 
-/** A key may come again under another number, so all buckets must be staged and added up. */
+/** The keys exceed memory. A key may come again under another number, so all buckets must be staged and added up. */
 export class TooManyKeys extends Error {}
 
 export function tablesOf(stride: Window["stride"]) {
@@ -51,7 +51,7 @@ export function tablesOf(stride: Window["stride"]) {
   };
 }
 
-/** Kept for the session and emptied at commit: a new table for each export would bloat the catalogue. */
+/** Temporary tables last for the session and are emptied at commit: new ones would bloat the catalogue. */
 const temporary = (table: string, columns: string) =>
   `CREATE TEMPORARY TABLE IF NOT EXISTS ${table.replace("pg_temp.", "")} (${columns}) ON COMMIT DELETE ROWS;`;
 const CREATE_KEYS =
@@ -71,7 +71,7 @@ const CREATE_NOTES =
   temporary("usage_export_name", "key integer, name text, name_bucket timestamptz") +
   temporary("usage_export_end", "key integer, bucket_start timestamptz, bucket_end timestamptz");
 
-/** The planner needs statistics from this number of rows on. */
+/** From this number of rows on, the planner needs statistics. */
 const LARGE = 10_000;
 
 /**

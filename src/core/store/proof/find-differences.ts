@@ -14,8 +14,8 @@ interface Compared {
 
 /**
  * Compares the staged export with the stored records by key, and writes one row for each scope, bucket, id and measure to
- * pg_temp.usage_export_found. Absent and 0 are the same. If an id differs in several ways in a bucket, the first of these
- * counts: its amounts, the bucket's end, the name.
+ * pg_temp.usage_export_found. An absent row equals 0. If an id differs in several ways in a bucket, the first one counts:
+ * amounts, then the bucket's end, then the name.
  */
 export async function findDifferences(
   { client }: Transaction,
@@ -41,8 +41,8 @@ export async function findDifferences(
 }
 
 /**
- * Accepts a last row without a line end if it agrees with the stored record. If it differs, its number may have lost digits:
- * the export is cut, and throws `ExportError`.
+ * Accepts a last row without a line end if it agrees with the stored record. If the row differs, its number may have lost
+ * digits: then the export counts as cut, and this throws `ExportError`.
  */
 async function refuseCutRow(
   client: Transaction["client"],

@@ -2,7 +2,7 @@ import { type LatenessClass, LOOK_BACK_DAYS, tierSettleAfterMs } from "../../dom
 import { METER, type Meter } from "../../domain/usage/meter.ts";
 import { type Database, query } from "../db/query.ts";
 
-/** Reads only the workspaces, which have each trace once. */
+/** Reads only counts by workspace, which have each trace once. */
 export async function latenessOf(
   db: Database,
   { sourceId, meter = "traces" }: { sourceId: number; meter?: Meter },
@@ -18,7 +18,7 @@ export async function latenessOf(
   `;
 }
 
-/** How long after its end a day of the meter is final, in ms. A trace may change its tier after everything else is settled. */
+/** Returns how long after its end a day of the meter becomes final, ms. Traces may change their tier late. */
 export async function settleAfterOf(
   db: Database,
   { sourceId, meter, settleAfterMs }: { sourceId: number; meter: Meter; settleAfterMs: number },

@@ -6,8 +6,8 @@ import { isIfGiven } from "../db/expressions.ts";
 import { type Database, query } from "../db/query.ts";
 
 /**
- * A JSON list of `RestatementCount`, in the order of meters and measures. `which`: a condition on restatement `t`, series
- * `x` and scope `c`.
+ * SQL: a JSON list of `RestatementCount`, ordered by meter and measure. `which`: a condition on restatement `t`, series `x` and
+ * scope `c`.
  */
 export function restatementCounts(which: RawBuilder<unknown>): RawBuilder<unknown> {
   const isOfDays = sql`c.group_by = 'workspace' and c.stride = 'day'`;
@@ -27,7 +27,7 @@ export function restatementCounts(which: RawBuilder<unknown>): RawBuilder<unknow
   )`;
 }
 
-/** Restatements of a range of days. `workspace`: its entity; default: all. */
+/** Counts restatements of a range of days. `workspace`: an entity id; default: all workspaces. */
 export async function countRestatements(
   db: Database,
   requested: { sourceId: number; from: string; to: string; workspace?: number | undefined },

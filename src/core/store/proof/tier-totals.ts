@@ -6,7 +6,7 @@ import type { Store } from "../db/database.ts";
 import { query } from "../db/query.ts";
 import type { ControlTotal, TotalDifference } from "./control-totals.ts";
 
-/** Day scopes of a workspace's long-lived traces and of all its traces. */
+/** Day scopes of one workspace: long-lived traces (`scopeId`) and all traces (`allScopeId`). */
 export interface TierPair {
   readonly workspaceId: string;
   readonly scopeId: number;
@@ -16,7 +16,7 @@ export interface TierPair {
 interface Requested {
   readonly pairs: readonly TierPair[];
   readonly parts: readonly Interval[];
-  /** Only scopes that were not loaded again since. */
+  /** Leaves out scopes that were loaded after this fetch. */
   readonly fetchToken?: FetchToken;
 }
 
@@ -28,7 +28,7 @@ interface TierSum {
   readonly all: number;
 }
 
-/** The sums of pairs that are final over the part. Loads of them wait. */
+/** Returns the sums of pairs whose part is final. Locks their scopes, so that loads wait. */
 async function sumTiers(store: Store, { pairs, parts, fetchToken }: Requested): Promise<TierSum[]> {
   return store.transaction(async ({ db }) => {
     await lockScopes(
@@ -79,8 +79,8 @@ async function sumTiers(store: Store, { pairs, parts, fetchToken }: Requested): 
 }
 
 /**
- * Compares totals of short-lived traces with all stored traces less the long-lived ones. `compared`: by pair and part.
- * `storedTraces` of a difference may be below zero.
+ * Compares totals of short-lived traces with all stored traces minus the long-lived ones. `compared` has one entry per pair and
+ * part. `storedTraces` of a difference may be below zero.
  */
 export async function compareTiers(
   store: Store,
@@ -106,8 +106,8 @@ export async function compareTiers(
 }
 
 /**
- * Final days with more long-lived traces than traces, each run of days as one difference: `storedTraces` are the long-lived
- * ones, `controlTraces` all.
+ * Returns final days with more long-lived traces than all traces. Each run of days is one difference: `storedTraces` counts
+ * long-lived traces, `controlTraces` all.
  */
 export async function exceedingTiers(
   store: Store,

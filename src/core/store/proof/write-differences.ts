@@ -8,9 +8,9 @@ import type { Database } from "../db/query.ts";
 import type { TotalDifference } from "./control-totals.ts";
 import { tablesOf } from "./export-stage.ts";
 
-/** Writes `usage.difference`: what exports and totals of the platform say, and the stored figures do not. */
+/** Writes `usage.difference`: where exports or totals of the platform contradict the stored figures. */
 
-/** Whether the bucket was fetched after the export that last showed the difference. */
+/** SQL condition: the bucket was fetched after the export that last showed difference `d`. */
 const FETCHED_SINCE = `EXISTS (
   SELECT FROM usage.coverage c
   WHERE c.scope_id = d.scope_id AND c.period_start <= d.period_start AND c.period_end > d.period_start
@@ -28,11 +28,11 @@ function isChanged(stride: Stride): string {
 }
 
 /**
- * Keeps the differences that were found, and ends those that were not found again. A difference is open until its window is
- * fetched again. If it is gone then, it is `repaired` if the stored figure was changed, else `withdrawn`. If the export
- * repeats its number, JSON and export of the platform contradict each other. No further request repairs that, so the
- * difference is `platform_disagrees` until one of its numbers changes. If the export has a new number, it is still moving,
- * and the difference stays open. The caller stores the proof of the scopes.
+ * Stores the differences that were found, and ends those that were not found again. A difference is open until its window is
+ * fetched again. If it is then gone, it becomes `repaired` if the stored figure changed, else `withdrawn`. If the export
+ * repeats its number, JSON and export of the platform contradict each other. No further request repairs that, so the difference
+ * is `platform_disagrees` until one of the numbers changes. If the export has a new number, it is still changing, and the
+ * difference stays open. The caller stores the proof of the scopes.
  */
 export async function keepDifferences(
   { client }: Transaction,
@@ -115,7 +115,7 @@ export async function endDifferences(
   `).execute(db);
 }
 
-/** Totals of the platform over its own days. The billing provider has totals of calendar months. */
+/** Kinds of totals over the platform's own days. The billing provider's totals are of calendar months. */
 export const TOTAL_KINDS = ["stride_total", "grouping_total", "tier_total", "tier_exceeds"] as const;
 export type FindingKind = (typeof TOTAL_KINDS)[number] | "provider_total";
 
@@ -141,7 +141,7 @@ export async function writeFindings(
     from: new Date(period.start),
     to: new Date(period.end),
   }));
-  // Windows that reach back find the same difference twice.
+  // Overlapping windows find the same difference twice.
   const found = [
     ...new Map(
       findings.map((one) => [

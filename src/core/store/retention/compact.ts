@@ -5,20 +5,20 @@ import { queryOne, queryValues, type Row } from "../db/query.ts";
 
 const SCOPES_AT_ONCE = 50;
 /**
- * A merged interval waits until its successors are as long as this part of it. It holds a digest for each bucket, so merging
- * it with each new day would write the digests of all time every night.
+ * A merged interval is merged again once its successors have this share of its length. It has a digest for each bucket, so
+ * merging it with each new day would rewrite the digests of all time every night.
  */
 const LEFT_ALONE_BELOW = 1 / 16;
 /**
- * The nightly removal of the oldest kept hours (`dropOldHours`) writes an interval's digests anew, so hours are merged
- * within quarters, whose digests take 35 kB.
+ * The nightly removal of the oldest kept hours (`dropOldHours`) rewrites an interval's digests. So hours are merged only within
+ * quarters, whose digests take 35 kB.
  */
 const MERGED_WITHIN = sql`case s.stride when 'hour' then date_trunc('quarter', c.period_start, 'UTC') end`;
 
 /**
- * Merges adjoining final intervals that are too old for a response to arrive still. Otherwise coverage would grow by one
- * interval a day; merged hours grow by one a quarter. A merged interval keeps the newest fetch number, the oldest fetch
- * time, the digests of its parts if each has one, and the oldest epoch of them. Returns the number of intervals saved.
+ * Merges adjoining final intervals that are so old that no response can still arrive. Otherwise coverage would grow by one
+ * interval a day; merged hours grow by one a quarter. A merged interval keeps the newest fetch number, the oldest fetch time,
+ * the digests of its parts if each has one, and the oldest digest epoch. Returns the number of intervals saved.
  */
 export async function compactCoverage(
   store: Store,

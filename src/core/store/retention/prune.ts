@@ -59,8 +59,8 @@ async function inBatches(remove: (limit: number) => Promise<number>): Promise<nu
 }
 
 /**
- * First moves `history_since`, so that no query reads an instant with incomplete history. Settlements that old apply to
- * every remaining instant, so they are merged. Returns the number of restatements.
+ * Moves `history_since` first, so that no query reads an instant with incomplete history. Older entries of `became_final` apply
+ * to every remaining instant, so they are merged. Returns the number of deleted restatements.
  */
 export async function pruneHistory(store: Store, { sourceId, keepDays }: Kept): Promise<number> {
   const cut = await cutHistory(store.db, { sourceId, keepDays });
@@ -101,7 +101,7 @@ export async function pruneHistory(store: Store, { sourceId, keepDays }: Kept): 
 /** Approximate records of one transaction: a long one would hold up loads of its scope, vacuum and replicas. */
 const HOURS_AT_ONCE = 50_000;
 const MOST_DAYS = 366;
-/** No response takes this long to arrive. Until then, coverage must stay: it fences off older responses. */
+/** No response takes this long to arrive. Until then coverage must stay, so that older responses are discarded. */
 const FETCHED_DAYS_AGO = 7;
 
 /**
@@ -155,7 +155,7 @@ async function dropPart(
         and r.bucket_start >= ${new Date(part.start)} and r.bucket_start < ${new Date(part.end)}
     `;
     await clearTime(db, "coverage", { scopeIds: [scopeId], period: part });
-    // Hours that are loaded again later have not been compared.
+    // Hours that are loaded again later are not proved.
     await clearProof(db, { scopeIds: [scopeId], period: part });
     return removed;
   });

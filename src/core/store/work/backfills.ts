@@ -25,7 +25,7 @@ export interface Backfill extends Row<"usage.backfill", BackfillColumn> {
   readonly from: string;
   readonly to: string;
   readonly workspaces: number;
-  /** Why the platform refuses the key, so that nothing is fetched; null: it does not. */
+  /** Why the platform refuses the key, so that nothing is fetched. Null: the key works. */
   readonly refused: string | null;
   readonly createdAt: string;
   readonly finishedAt: string | null;
@@ -41,26 +41,26 @@ interface NewBackfill
   readonly range: Interval;
   readonly tasks: readonly UsageRequest[];
   readonly by: Actor;
-  /** Time of the preview, epoch milliseconds by Postgres's clock: an equal backfill that started since is the same. */
+  /** Time of the preview, epoch ms by Postgres's clock. An equal backfill that started since then is returned. */
   readonly shownAt?: number;
 }
 
 /**
- * Creates a backfill with all its tasks and the record of who ordered it, in one transaction. A backfill without tasks is
- * done at once. Returns the id, or that of an equal backfill that was started since the preview: a form that is sent twice,
- * and two people with the same preview, start one.
+ * Creates a backfill, its tasks and the record of who ordered it, in one transaction. A backfill without tasks is done at once.
+ * Returns the id, or that of an equal backfill that started since the preview. So a form that is sent twice, or two people with
+ * the same preview, start one backfill.
  */
 export async function createBackfill(store: Store, wanted: NewBackfill): Promise<number> {
   const { sourceId, meter, range, stride, groupings, workspaceIds, reprocess, tasks } = wanted;
   return store.transaction(async ({ db }) => {
     if (wanted.shownAt !== undefined) {
-      // The second of two simultaneous ones waits here, and sees the first.
+      // The second of two simultaneous requests waits here, and then sees the first backfill.
       await lockSource(db, sourceId);
       const same = await startedSince(db, { ...wanted, shownAt: wanted.shownAt });
       if (same !== undefined) return same;
     }
     const isDone = tasks.length === 0;
-    // The transaction began earlier and may have waited for an equal backfill.
+    // `now()` is too early, because the transaction may have waited for an equal backfill.
     const { backfillId } = await queryOne<Row<"usage.backfill", "backfillId">>(db)`
       insert into usage.backfill (source_id, meter, stride, groupings, reprocess, workspace_ids, period_start, period_end,
                                   created_at, state, finished_at)
@@ -109,7 +109,7 @@ interface Listed {
   readonly most?: number;
 }
 
-/** The newest comes first. Progress is counted from the tasks. */
+/** Returns the newest backfills first. Progress is counted from the tasks. */
 export async function listBackfills(db: Database, listed: Listed = {}): Promise<Backfill[]> {
   const { backfillId = null, source = null, states = null, before = null, most = null } = listed;
   return query<Backfill>(db)`
@@ -163,8 +163,8 @@ export async function failedTasks(db: Database, backfillId: number): Promise<Fai
 }
 
 /**
- * Marks running backfills without unfinished tasks as done, and returns their ids. They are locked first: otherwise a
- * backfill whose failed tasks wait again meanwhile would be done with tasks that nobody enqueues.
+ * Marks running backfills without unfinished tasks as done, and returns their ids. Locks them first: if failed tasks were
+ * retried meanwhile, the backfill would be done and nobody would enqueue them.
  */
 export async function finishBackfills(store: Store): Promise<number[]> {
   const candidates = await unfinishedWithoutWork(store.db);
@@ -194,8 +194,8 @@ async function unfinishedWithoutWork(db: Database, among?: readonly number[]): P
 export type Steering = "pause" | "resume" | "cancel" | "retry";
 
 /**
- * The change and the record of who ordered it commit together. Errors: `backfill_unknown`; `backfill_finished` for a
- * cancelled one or, except for `retry`, a done one; `backfill_not_failed` if no fetch task has failed.
+ * Changes a backfill and records who ordered that, in one transaction. Errors: `backfill_unknown`; `backfill_finished` for a
+ * cancelled backfill or, except for `retry`, a done one; `backfill_not_failed` if no fetch task has failed.
  */
 export async function steerBackfill(
   store: Store,
@@ -236,7 +236,7 @@ const STEER: Readonly<Record<Steering, (db: Database, backfillId: number) => Pro
     return cancelled;
   },
   pause: async (db, backfillId) => {
-    // Queued tasks are taken back. A task that a worker holds runs to its end.
+    // Takes queued tasks back. A task that a worker has claimed runs to its end.
     const tasks = db.updateTable("usage.fetch_task").set({ state: "waiting", leased_until: null });
     await tasks
       .where((task) => task.and({ backfill_id: backfillId, state: "queued", open_claims: 0 }))
@@ -259,8 +259,8 @@ async function moveTo(
 }
 
 /**
- * Failed fetch tasks wait again without their claims, and a done backfill runs again. Their wait begins now: earlier loads
- * do not count, since the failure may be newer. A paused backfill stays paused.
+ * Makes failed fetch tasks wait again without claims, and a done backfill run again. `created_at` is now, because the failure
+ * may be newer than loads before. A paused backfill stays paused.
  */
 async function retryFailed(db: Database, backfillId: number): Promise<number> {
   const tasks = await change(db)`
@@ -279,7 +279,7 @@ async function retryFailed(db: Database, backfillId: number): Promise<number> {
     update usage.backfill set state = case state when 'paused' then 'paused' else 'running' end, finished_at = null
     where backfill_id = ${backfillId}
   `.execute(db);
-  // The run has the reason of a task that waits again.
+  // The run's reason is that of a failed task, which now waits again.
   const runs = db.updateTable("usage.run").where("backfill_id", "=", backfillId);
   await runs.set({ failed: 0, code: null, message: null }).execute();
   return tasks;
@@ -315,7 +315,7 @@ export async function failureGroups(
   `;
 }
 
-/** Fetch tasks that wait or run: of syncs, of this backfill, and of other unpaused ones. */
+/** Waiting and queued fetch tasks. `routine`: of syncs. `others`: of other backfills that are not paused. */
 interface TasksAhead {
   readonly routine: number;
   readonly others: number;

@@ -22,7 +22,7 @@ interface FetchStart {
 
 type FetchOutcome = Exclude<Row<"usage.fetch">["outcome"], "running">;
 
-/** End of fetch `f`. One whose process died after its load has no end: it counts as ended after an hour. */
+/** SQL: end of fetch `f`. A fetch whose process died after its load has no end, and counts as ended after an hour. */
 export const FETCH_END = sql<Date>`coalesce(f.finished_at, f.fetched_at + interval '1 hour')`;
 
 /** Draws the number and time of a fetch in one statement, before its request is sent (rule 5 of docs/rules.md). */
@@ -72,9 +72,9 @@ export async function finishFetch(
 }
 
 /**
- * Lifts the sequence of fetch numbers above all stored numbers, because after a restore it may be behind. One process at a
- * time: a second one must not set the sequence back after the first has lifted it and drawn from it. If it was behind, the
- * epoch of digests may be too, so a new one begins and no void digest becomes valid again.
+ * Lifts the sequence of fetch numbers above all stored numbers, because after a restore it may be behind. One process at a time
+ * does this: a second one must not set the sequence back after the first has drawn from it. If it was behind, the digest epoch
+ * may be too. So a new epoch begins, and no void digest becomes valid again.
  */
 export async function liftFetchNumbers(store: Store): Promise<void> {
   // The time limits of a transaction apply: without them, a host that disappears here would block all others at start-up.
@@ -108,8 +108,8 @@ export async function storeNow(db: Database): Promise<number> {
 }
 
 /**
- * Fails as a load would: while Postgres is away or refuses writes, or its disk has no room for a megabyte. Room in existing
- * pages lets smaller writes succeed on a full disk.
+ * Fails as a load would: while Postgres is away or refuses writes, or its disk has no room for a megabyte. Smaller writes may
+ * fit into existing pages of a full disk.
  */
 export async function tryWrite({ db }: Store): Promise<void> {
   await sql`

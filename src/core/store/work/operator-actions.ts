@@ -6,7 +6,7 @@ export interface Actor extends Row<"usage.operator_action", "role" | "via"> {
   readonly name: string | null;
 }
 
-/** Name for readers who may see no e-mail addresses: the name that a proxy gives may be one. */
+/** Hides the name from readers who may see no e-mail addresses: a proxy may give an address as the name. */
 export function maskedActor(name: string): string {
   return name.includes("@") ? "an operator" : name;
 }
@@ -37,7 +37,7 @@ export async function recordAction(db: Database, by: Actor, action: NewAction): 
   return action_id;
 }
 
-/** Postgres counts characters, JavaScript UTF-16 units. Postgres texts have no NUL. */
+/** Postgres counts characters, JavaScript counts UTF-16 units. Postgres refuses NUL in texts. */
 function oneLine(text: string): string {
   const characters = [...printableLine(text)];
   if (characters.length <= MOST_CHARACTERS) return characters.join("");

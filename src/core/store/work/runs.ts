@@ -5,10 +5,10 @@ import type { Database, Row } from "../db/query.ts";
 export const RUN_KINDS = ["sync", "backfill", "reconcile", "totals", "files"] as const;
 export type RunKind = (typeof RUN_KINDS)[number];
 
-/** `differs`: everything was compared, and figures differ. */
+/** `differs`: all figures were compared, and some differ. */
 export interface RunEnd {
   readonly outcome: NonNullable<Row<"usage.run">["outcome"]>;
-  /** Fetch tasks that it created for workers, whose outcomes are counted as they end. */
+  /** Fetch tasks that the run created for workers. Their outcomes are counted as they end. */
   readonly tasks?: number | undefined;
   /** Failed parts without the fetch tasks that `noteTaskFailed` counted. */
   readonly failed?: number | undefined;
@@ -30,13 +30,13 @@ export async function beginRun(
 }
 
 /**
- * Records every `everyMs` that the process of a run is alive, until the returned function is called. Ignores errors, which
- * the work itself meets.
+ * Records every `everyMs` that a run's process is alive, until the returned function is called. Ignores errors, because the
+ * work itself meets them.
  */
 export function keepSeen(db: Database, runId: number, { everyMs }: { everyMs: number }): () => Promise<void> {
   let noting: Promise<unknown> | undefined;
   const note = () => {
-    // A slow Postgres gets no queue of these statements.
+    // These statements do not queue up while Postgres is slow.
     noting ??= db
       .updateTable("usage.run")
       .set({ seen_at: CLOCK })
@@ -54,7 +54,7 @@ export function keepSeen(db: Database, runId: number, { everyMs }: { everyMs: nu
   };
 }
 
-/** Without a reason of its own, a run has that of its last failed request. */
+/** Ends a run. Without a reason of its own, the run gets that of its last failed request. */
 export async function endRun(db: Database, runId: number, end: RunEnd): Promise<void> {
   const { outcome, tasks = null, failed = 0, code = null, message = null } = end;
   const isDone = outcome === "done";
