@@ -14,7 +14,10 @@ export interface Columns {
   readonly columns: readonly Interval[];
 }
 
-/** Months for more than 31 days; hours for up to two days if hours are shown; else days. Cuts a longer range at its beginning. */
+/**
+ * Returns months for more than 31 days, hours for up to two days if hours are shown, else days. Drops months before the last
+ * 13.
+ */
 export function columnsOf(range: Interval, stride: GridStride): Columns {
   const days = (range.end - range.start) / DAY_MS;
   if (days > MOST.day) return { length: "month", columns: monthsOf(range).slice(-MOST.month) };
@@ -34,7 +37,7 @@ export function unitsOfRange({ start, end }: Interval, unitMs: number): Interval
   }));
 }
 
-/** The last 13 months, the one under way among them. */
+/** The last 13 months, including the current one. */
 export function lastMonths(now: number): Interval {
   return { start: monthAt(now, 1 - MOST.month), end: monthAt(now, 1) };
 }
@@ -52,7 +55,7 @@ function monthAt(at: number, months: number): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months);
 }
 
-/** The range of the same length before (-1) or after (1). Whole months have as many months. */
+/** Returns the range of the same length before (-1) or after (1). Whole months give as many months. */
 export function neighbour({ start, end }: Interval, way: -1 | 1): Interval {
   const months = monthsOf({ start, end });
   const isWhole = months[0]?.start === start && months.at(-1)?.end === end;

@@ -10,7 +10,7 @@ export const STATUSES = [
 ];
 export type Status = (typeof STATUSES)[number];
 
-/** Only records distinguish `empty` and `ok`; without them both are `final`. */
+/** Only records distinguish `empty` from `ok`; without records both are `final`. */
 const KINDS = ["not_available", "failed", "missing", "unverified", "provisional", "final"] as const;
 export type Kind = (typeof KINDS)[number];
 
@@ -25,7 +25,7 @@ export interface Expectation {
 export type Parts = Readonly<Record<Kind, readonly Interval[]>> & {
   readonly reconciled: readonly Interval[];
   readonly matched: readonly Interval[];
-  /** Has a figure. It may be older than a failure. */
+  /** Time with a figure, which may be older than a failure. */
   readonly loaded: readonly Interval[];
   readonly traced: readonly Interval[];
 };
@@ -45,8 +45,8 @@ export function cellParts<C extends Cell>(cells: readonly C[]): CellParts<C>[] {
 }
 
 /**
- * Parts in hours where a column is an hour, else in days. A day has the state that the views show. A month does not count
- * the current day as missing.
+ * Returns parts in hours if a column is an hour, else in days. A day has the status that the views show. In a month, the
+ * current day does not count as missing.
  */
 export function partsFor<C extends Cell>(
   cells: readonly C[],
@@ -89,7 +89,7 @@ export function columnStates(
   });
 }
 
-/** Removes the current day or hour while it is not loaded, because it is not late yet, as in `fct_usage_monthly`. */
+/** Removes the current day or hour from missing time, because it is not late yet, as in `fct_usage_monthly`. */
 export function withoutRunning(parts: Parts, stride: GridStride, now: number): Parts {
   const start = floorToGrid(now, unitMsOf(stride));
   return { ...parts, missing: subtract(parts.missing, [{ start, end: Number.POSITIVE_INFINITY }]) };
@@ -100,7 +100,7 @@ export interface Count extends Readonly<Record<Kind, number>> {
   readonly matched: number;
 }
 
-/** Units of each column by kind, of all parts together. Columns are sorted and do not overlap. */
+/** Counts units of each column by kind, over all parts. Columns are sorted and do not overlap. */
 function countsOf(all: readonly Parts[], columns: readonly Interval[], unitMs: number): Count[] {
   const counts = columns.map((): Mutable => ({ ...NONE }));
   for (const name of COUNTED) {
@@ -114,7 +114,7 @@ function countsOf(all: readonly Parts[], columns: readonly Interval[], unitMs: n
   return counts;
 }
 
-/** Uses the ends of intervals, because a thousand workspaces have a million days in a year. */
+/** Visits only the ends of intervals: by all dimensions, a thousand workspaces have over a million days a year. */
 function unitsIn(
   all: readonly (readonly Interval[])[],
   columns: readonly Interval[],
@@ -123,7 +123,7 @@ function unitsIn(
   const first = columns[0]?.start ?? 0;
   const length = ((columns.at(-1)?.end ?? first) - first) / unitMs;
   const place = (at: number) => Math.min(Math.max((at - first) / unitMs, 0), length);
-  /** Change in the number of parts that hold a unit, compared with the unit before. */
+  /** Change in the number of parts that contain a unit, compared with the previous unit. */
   const changes: number[] = Array(length + 1).fill(0);
   const change = (at: number, by: number) => {
     changes[place(at)] = (changes[place(at)] ?? 0) + by;

@@ -9,12 +9,12 @@ export interface RangeLine {
   readonly groupBy: GroupBy;
   readonly stride: Stride;
   readonly status: LoadStatus;
-  /** Why it failed; null for every other status. */
+  /** Code of the failure of a `failed` or `unverified` part, else null. */
   readonly code: string | null;
   readonly buckets: number;
   readonly first: number;
   readonly end: number;
-  /** The earliest instant of the next attempt, epoch milliseconds; null where none is planned. */
+  /** Earliest next attempt, epoch ms. Null if none is planned. */
   readonly retryAt: number | null;
 }
 
@@ -23,8 +23,8 @@ export function isLoaded({ status }: Pick<RangeLine, "status">): boolean {
 }
 
 /**
- * Describes a requested range. `open` is the part that is still to be loaded. `hasUnknown`: other usage was requested too,
- * and it is not known whether the server counts it.
+ * Describes a requested range. `open`: the part that is not loaded. `hasUnknown`: other usage was requested too, and it is not
+ * known whether the server counts it.
  */
 export function rangeSentence(
   lines: readonly RangeLine[],

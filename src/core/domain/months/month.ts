@@ -4,7 +4,7 @@ import type { Interval } from "../time/window.ts";
 /** A calendar month, UTC. */
 export interface CalendarMonth {
   readonly name: string;
-  /** Its first day and the first day of the next month, ISO. */
+  /** First day of the month and first day of the next month, ISO. */
   readonly start: string;
   readonly end: string;
 }
@@ -20,7 +20,7 @@ export function periodText({ name, start, end }: Period): string {
   return isMonth({ name, start, end }) ? name : `billing period ${start} to ${end}`;
 }
 
-/** Days of a period from the data start (ISO day) on. Usage other than traces may be older. */
+/** Days of a period since the data start (ISO day). `othersStart`: usage other than traces may be older. */
 export function daysWithin({ start, end }: Period, dataStart: string): Interval & { othersStart: number } {
   const first = Date.parse(start);
   return { start: Math.max(first, Date.parse(dataStart)), end: Date.parse(end), othersStart: first };
@@ -30,7 +30,7 @@ export function daysOfMonth({ start, end }: Pick<CalendarMonth, "start" | "end">
   return { from: start, to: end };
 }
 
-/** Creating the format takes longer than using it a hundred times. */
+/** Created once, because creating a format takes longer than using it a hundred times. */
 const TITLE = new Intl.DateTimeFormat("en-US", { month: "long", year: "numeric", timeZone: "UTC" });
 
 export function monthTitle({ start }: Pick<CalendarMonth, "start">): string {
@@ -43,7 +43,7 @@ export function monthNamed(text: string): CalendarMonth | undefined {
   return { name: text, start, end: addMonths(start, 1) };
 }
 
-/** The month in which an instant (epoch milliseconds) lies. */
+/** The month that contains an instant (epoch ms). */
 export function monthAt(instant: number): CalendarMonth {
   return monthNamed(new Date(instant).toISOString().slice(0, 7)) as CalendarMonth;
 }

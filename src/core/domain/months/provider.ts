@@ -1,7 +1,7 @@
 import type { Interval } from "../time/window.ts";
 
 export interface ProviderReading extends Interval {
-  /** Null if the provider names none. */
+  /** Null if the provider names no customer. */
   readonly customerId: string | null;
   readonly metricId: string;
   readonly metricName: string | null;
@@ -36,14 +36,14 @@ export interface ProviderTotal {
   /** Null: the total of all workspaces. */
   readonly workspaceId: string | null;
   readonly value: number | null;
-  /** The reason why it is not compared. Null: it can be. */
+  /** Why the total cannot be compared. Null: it can. */
   readonly unusable: ProviderOutcome | null;
 }
 
 /**
- * Returns one total per metric and one per workspace of it. Adds up readings of parts of the month, and of several customers
- * of one contract. Totals that cannot be compared have the reason. A known workspace that the provider does not name has 0,
- * but only if all others add up to the metric's total.
+ * Returns one total per metric, and one per workspace of the metric. Adds up readings of parts of the month, and of several
+ * customers of one contract. `unusable`: why a total cannot be compared. A known workspace that the provider does not name has
+ * 0, if the named ones add up to the metric's total.
  */
 export function totalsOfMonth(
   readings: readonly ProviderReading[],
@@ -90,7 +90,7 @@ export function totalsOfMonth(
   ];
 }
 
-/** The reason why nothing of a metric is compared. Null: it can be. */
+/** Why a metric cannot be compared. Null: it can. */
 function reasonOf(
   own: readonly ProviderReading[],
   { meter, isOnly, month }: { meter: ProviderMeter | null; isOnly: boolean; month: Interval },
@@ -110,7 +110,7 @@ function unusable(value: number | null): ProviderOutcome | null {
   return Number.isSafeInteger(value) ? null : "not_whole";
 }
 
-/** Amount by workspace. Null if any part is unknown. A workspace gets nothing from readings that do not name it. */
+/** Sums amounts by workspace, over the readings that name it. Null if one of these is unknown. */
 function amountsOf(readings: readonly ProviderReading[]): ReadonlyMap<string, number | null> {
   const entries = readings.flatMap(({ workspaces }) => [...workspaces]);
   const byId = Map.groupBy(entries, ([id]) => id);
@@ -139,13 +139,13 @@ export const METER_WORDS: Readonly<Record<ProviderMeter, string>> = {
   longlived: "extended traces",
 };
 
-/** Words in a metric's name that do not say what is counted. */
+/** Words in a metric's name that do not show what it counts. */
 const FILLERS = new Set(["langsmith", "base", "charge", "charges", "data", "retention", "usage", "count"]);
 const EXTENDED = new Set(["extended", "longlived", "upgrade", "upgrades"]);
 
 /**
- * The meter of a billable metric, by its name: `LangSmith Traces (Base Charge)`, `LangSmith Traces (Extended Data Retention
- * Upgrades)`. Undefined for other names, because a wrong guess would differ forever.
+ * Returns the meter of a billable metric by its name: `LangSmith Traces (Base Charge)`, `LangSmith Traces (Extended Data
+ * Retention Upgrades)`. Undefined for other names, because a wrong guess would differ forever.
  */
 export function meterOfMetric(name: string | null): ProviderMeter | undefined {
   const words =
@@ -163,9 +163,9 @@ export function meterOfMetric(name: string | null): ProviderMeter | undefined {
 export interface ProviderMonth {
   /** ISO instant of the newest reading. Null: never read. */
   readonly readAt: string | null;
-  /** Why the server does not show totals. Null: it does, or was not requested. */
+  /** Why the server does not show totals. Null: it shows them, or was not requested. */
   readonly refusal: string | null;
-  /** Workspaces by the result of the last comparison, for each meter. */
+  /** Number of workspaces by meter and outcome of the last comparison. */
   readonly outcomes: readonly {
     readonly meter: ProviderMeter;
     readonly outcome: ProviderOutcome;
@@ -173,7 +173,7 @@ export interface ProviderMonth {
     /** The provider's total of workspaces that are not loaded here. Null if unknown. */
     readonly held?: number | null;
   }[];
-  /** Workspaces whose final counts have changed since. */
+  /** Workspaces whose final counts have changed since then. */
   readonly changedSince: number;
 }
 
@@ -189,7 +189,7 @@ export function describeProviderMonth(of: ProviderMonth): string {
       ? "not compared with the billing provider: its totals were not read. `usage-etl totals --provider` reads them."
       : "not compared with the billing provider: the server does not show its totals to this key.";
   }
-  // A meter that is not loaded is not part of the comparison.
+  // A meter that is not loaded is left out.
   const said = of.outcomes.filter(({ outcome }) => outcome !== "not_loaded");
   const parts = said.map(({ meter, outcome, workspaces, held }) => {
     const whose =

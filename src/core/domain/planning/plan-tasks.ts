@@ -105,8 +105,8 @@ function missingWindows(
 }
 
 /**
- * The fewest windows of a stride's tier, inside `within`, that hold these buckets (starts, epoch milliseconds). A window
- * begins and ends with one of them unless the tier needs a longer window. Leaves out a bucket if no part of `within` around
+ * Returns the fewest windows of a stride's tier, inside `within`, that contain these bucket starts (epoch ms). A window begins
+ * and ends with one of these buckets, unless the tier needs a longer window. A bucket is left out if no part of `within` around
  * it is long enough for the tier.
  */
 export function coverBuckets(
@@ -152,7 +152,7 @@ export function coverTasks(scopes: readonly CoveredScope[], stride: Stride): Usa
   );
 }
 
-/** Windows over the time that all scopes have in common. The other buckets get windows of their own. */
+/** Plans windows over the time that all scopes share. Other buckets get windows of one scope. */
 function coverTogether(
   of: Pick<UsageRequest, "meter" | "groupBy">,
   batch: readonly CoveredScope[],

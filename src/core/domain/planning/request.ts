@@ -14,13 +14,13 @@ export interface UsageRequest<M extends Pick<Member, "workspaceId"> = Member> {
   readonly meter: Meter;
   readonly groupBy: GroupBy;
   readonly window: Window;
-  /** At least one; exactly one where responses name no workspace. */
+  /** At least one member; exactly one if responses name no workspace. */
   readonly members: readonly M[];
 }
 
 export type UnstoredRequest = UsageRequest<Pick<Member, "workspaceId">>;
 
-/** Groups members that may share a request. Only responses by workspace name the workspace and so can hold several. */
+/** Groups members that may share a request. Only responses by workspace name the workspace and can cover several. */
 export function batchesOf<M>(
   { meter, groupBy }: Pick<UsageRequest, "meter" | "groupBy">,
   members: readonly M[],

@@ -25,10 +25,10 @@ export function alignRange(range: Interval, stride: Stride, notBefore?: number):
 }
 
 /**
- * Tiles a range from `alignRange` exactly, oldest window first: least time not at `stride`, then least not at the
- * next finer stride, then fewest windows, then earliest cuts. Taking all that each stride can hold, coarsest first,
- * reaches that optimum: a stride covers either all whole buckets of a gap or none. No stride coarser than `stride` is
- * used. Throws RangeError if an end is off the hour or `end` lies before `start`.
+ * Tiles a range from `alignRange` exactly, in order of time. Prefers least time not at `stride`, then least time not at the
+ * next finer stride, then fewest windows, then earliest cuts. Taking all that each stride can hold, coarsest first, reaches
+ * that optimum: a stride covers either all whole buckets of a gap or none. No stride coarser than `stride` is used. Throws
+ * RangeError if an end is off the hour or `end` is before `start`.
  */
 export function planWindows(range: Interval, stride: Stride): Window[] {
   const { start, end } = range;
@@ -37,7 +37,7 @@ export function planWindows(range: Interval, stride: Stride): Window[] {
     throw new RangeError(`No plan tiles [${start}, ${end}): align the range to the hour first (alignRange)`);
   }
   const whole = windowsInside(range, stride);
-  // The usual case. A plan of years with many holes comes here for each hole.
+  // This is the usual case: a plan of years with many holes calls this function for each hole.
   if (whole[0]?.start === start && whole.at(-1)?.end === end) return whole;
   let windows: Window[] = [];
   let gaps: Interval[] = [range];
@@ -51,9 +51,8 @@ export function planWindows(range: Interval, stride: Stride): Window[] {
 }
 
 /**
- * All whole buckets of `stride` in a gap, in the fewest windows of its tier, each cut as early as the tier allows; none when
- * they are too few for the tier. `2 * min <= max + 1` holds in every tier, so each of the fewest windows can have `min`
- * buckets.
+ * Returns all whole buckets of `stride` in a gap, in the fewest windows of its tier, cut as early as the tier allows. Empty if
+ * the tier needs more buckets. `2 * min <= max + 1` holds in every tier, so each of the fewest windows can have `min` buckets.
  */
 function windowsInside(gap: Interval, stride: Stride): Window[] {
   const size = STRIDE_MS[stride];
@@ -63,7 +62,8 @@ function windowsInside(gap: Interval, stride: Stride): Window[] {
   if (buckets < min) return [];
   const max = Math.min(TIER_BUCKETS[stride].max, buckets);
   const count = Math.ceil(buckets / max);
-  // Late enough that the later windows can hold the remaining buckets, else as early as the earlier windows allow.
+  // The earliest cut after which the later windows can hold the rest, and before which the earlier ones have `min` buckets
+  // each.
   const cut = (i: number) => first + size * Math.max(min * i, buckets - (count - i) * max);
   return Array.from({ length: count }, (_, i) => ({ start: cut(i), end: cut(i + 1), stride }));
 }

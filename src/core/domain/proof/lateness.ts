@@ -22,10 +22,10 @@ export interface Finality {
 }
 
 const NEARLY_ALL = 0.999;
-/** Fewer changes give no recommendation. */
+/** With fewer changes, there is no recommendation. */
 const ENOUGH_CHANGES = 20;
 
-/** Derives from the ages of late changes when counts are final. */
+/** Judges from the ages of late changes when counts should become final. */
 export function judgeFinality(classes: readonly LatenessClass[], settleAfterMs: number): Finality {
   const sum = (of: (one: LatenessClass) => number) => sumOf(classes, of);
   const seen = {
@@ -45,22 +45,20 @@ export function judgeFinality(classes: readonly LatenessClass[], settleAfterMs: 
   }
   const adviseDays = Math.max(1, Math.ceil((within * HOUR_MS) / DAY_MS));
   const settleDays = settleAfterMs / DAY_MS;
-  // Twice the time needed costs little. More delays final figures without need.
+  // Twice the necessary time costs little. A longer time delays final figures without need.
   const verdict = settleDays < adviseDays ? "raise" : settleDays > 2 * adviseDays + 1 ? "lower" : "enough";
   return { ...seen, nearlyAllWithinHours: within, adviseDays, verdict };
 }
 
 export const LOOK_BACK_DAYS = 90;
-/**
- * A trace is kept for 14 days unless it is long-lived, and cannot become long-lived afterwards (docs/platform.md).
- */
+/** A trace is kept for 14 days unless it is long-lived, so it cannot become long-lived later (docs/platform.md). */
 const TIERS_MOVE_FOR_MS = 15 * DAY_MS;
-/** Late changes must have been watched this long before the latest of them counts. */
+/** Late changes must be watched this long before the latest one seen counts as the last. */
 const WATCHED_DAYS = 30;
 
 /**
- * How long after its end a day's count of one retention tier becomes final, in ms: the age beyond which no late change was
- * seen in at least `WATCHED_DAYS`. Until then, and at most, the time in which a trace can change its tier.
+ * Returns how long after its end a day's count of one retention tier becomes final, ms: the greatest age of a late change.
+ * Before `WATCHED_DAYS`, and at most, this is the time in which a trace can change its tier.
  */
 export function tierSettleAfterMs(classes: readonly LatenessClass[], settleAfterMs: number): number {
   const longest = Math.max(settleAfterMs, TIERS_MOVE_FOR_MS);

@@ -1,7 +1,7 @@
 import { METER, METER_NAME, type Measure, type Meter } from "../usage/meter.ts";
 
 export interface RestatementCount {
-  /** A newer release may have others. */
+  /** A newer release may store other meters. */
   readonly meter: Meter | string;
   readonly measure: Measure;
   /** Counts every dimension and stride. */
@@ -12,7 +12,7 @@ export interface RestatementCount {
   readonly newest: number;
 }
 
-/** `sandbox usage (lcu)`: the measure is named where a meter has several. */
+/** Returns a name like `sandbox usage (lcu)`. The measure is included if the meter has several. */
 export function meteredName({ meter, measure }: Pick<RestatementCount, "meter" | "measure">): string {
   if (!(meter in METER)) return `${meter} (${measure})`;
   const known = meter as Meter;

@@ -80,8 +80,8 @@ export function joined(ranges: readonly Days[]): Days[] {
 }
 
 /**
- * The range of the same length before: as many calendar months before whole months, the same days of the month before, else
- * as many days.
+ * Returns the earlier range of the same length: as many calendar months before whole months, the same days of the month before
+ * the beginning of a month, else as many days.
  */
 export function rangeBefore(range: Days): Days {
   const months = wholeMonths(range);
@@ -94,7 +94,7 @@ export function rangeBefore(range: Days): Days {
   return { from: months === null ? addDays(from, -daysBetween(range)) : addMonths(from, -months), to: from };
 }
 
-/** The range to compare with: the range before, but for less than a week the same weekdays of the week before. */
+/** Returns the range before. For less than a week inside a month, returns the same weekdays of the week before. */
 export function rangeToCompare(range: Days): Days {
   const { from, to } = range;
   const isOfMonth = from === monthStart(from);
@@ -102,7 +102,7 @@ export function rangeToCompare(range: Days): Days {
   return { from: addDays(from, -7), to: addDays(to, -7) };
 }
 
-/** A range of the same length from a day on: as many calendar months if both are whole months, else as many days. */
+/** Returns the range of the same length from a day on: as many calendar months if both are whole months, else as many days. */
 export function rangeFrom(day: string, range: Days): Days {
   const months = day === monthStart(day) ? wholeMonths(range) : null;
   return { from: day, to: months === null ? addDays(day, daysBetween(range)) : addMonths(day, months) };

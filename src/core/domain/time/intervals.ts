@@ -44,7 +44,7 @@ export function intersectNormal(left: readonly Interval[], right: readonly Inter
     const start = Math.max(x.start, y.start);
     const end = Math.min(x.end, y.end);
     if (start < end) shared.push({ start, end });
-    // The interval that ends first meets nothing further on the other side.
+    // The interval that ends first meets no later interval of the other list.
     if (x.end < y.end) i++;
     else j++;
   }
@@ -55,7 +55,7 @@ export function totalMs(a: readonly Interval[]): number {
   return normalize(a).reduce((sum, { start, end }) => sum + (end - start), 0);
 }
 
-/** From the first instant of a set to its last. Empty at 0 for an empty set. */
+/** Returns the interval from the first instant of a set to its last. An empty set gives an empty interval at 0. */
 export function spanOf(a: readonly Interval[]): Interval {
   const all = normalize(a);
   return { start: all[0]?.start ?? 0, end: all.at(-1)?.end ?? 0 };

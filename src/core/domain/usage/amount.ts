@@ -6,7 +6,7 @@ export type Amount = bigint;
 const DIGITS = 10;
 const CENT = 10n ** BigInt(DIGITS - 2);
 
-/** Takes a plain decimal with at most ten digits after the point, or a whole number. */
+/** Converts a whole number, or a plain decimal with at most ten digits after the point. */
 export function amountOf(value: string | number): Amount {
   const text = String(value);
   const [whole = "", fraction = ""] = text.replace("-", "").split(".");
@@ -14,7 +14,7 @@ export function amountOf(value: string | number): Amount {
   return text.startsWith("-") ? -size : size;
 }
 
-/** Takes a plain decimal and cuts it after ten digits. Zero for null and undefined. */
+/** Converts a plain decimal, cut after ten digits. Null and undefined give zero. */
 export function amountCut(text: string | null | undefined): Amount {
   const [whole = "0", fraction = ""] = (text ?? "0").split(".");
   return amountOf(`${whole}.${fraction.slice(0, DIGITS)}`);
@@ -32,8 +32,8 @@ export function fromUnitText(text: string): number | undefined {
 }
 
 /**
- * Converts US dollars into whole billionths, to the nearest, because later digits of the platform's floating-point numbers
- * are noise. Undefined for anything but an amount from 0 on.
+ * Converts US dollars to the nearest whole billionth, because later digits of the platform's floating-point numbers are noise.
+ * Undefined unless the amount is at least 0.
  */
 export function fromUsd(amount: unknown): number | undefined {
   if (typeof amount !== "number" || !(amount >= 0)) return undefined;

@@ -8,7 +8,7 @@ const LANES = 4;
 /**
  * A digest of one scope's rows in a window: 128 bits for each bucket, in the order of the buckets. Each row is mixed as
  * MurmurHash3_x86_128 mixes a block. A bucket's digest is the sum of its rows in each 32-bit lane, so the order of rows does
- * not matter. It does not resist somebody who looks for a collision.
+ * not matter. Collisions can be constructed on purpose.
  */
 export class WindowDigest {
   readonly #window: Window;

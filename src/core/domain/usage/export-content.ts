@@ -12,7 +12,7 @@ interface BucketContent {
 
 export interface ContentKey {
   readonly workspace: number;
-  /** 64 bits of the key alone: the high and the low word. */
+  /** 64 bits of a hash of id and measure: the high and the low word. */
   readonly seed: readonly [high: number, low: number];
 }
 
@@ -34,10 +34,10 @@ export class ExportContent {
   readonly #buckets: number;
   readonly #records: Float64Array;
   readonly #traces: Float64Array;
-  /** Two words each, high and low. */
+  /** Two words by workspace and bucket, high and low. */
   readonly #hashes: Int32Array;
   readonly #unknown: Uint8Array;
-  /** Four words by key number: the three that its hash begins with, and its workspace plus one; 0 if the key is new. */
+  /** Four words by key number: three with which its hash begins, and its workspace plus one (0 if the key is new). */
   #seeds = new Int32Array(WORDS * 1024);
 
   constructor(window: Window, workspaces: number) {
@@ -76,7 +76,7 @@ export class ExportContent {
     for (let i = 0; i < this.#buckets; i++) yield this.#window.start / HOUR_MS + i * this.#bucketHours;
   }
 
-  /** Undefined if other records could have the same words. */
+  /** Undefined if other records could have the same content. */
   of(workspace: number, bucketHour: number): BucketContent | undefined {
     const at = workspace * this.#buckets + (bucketHour - this.#window.start / HOUR_MS) / this.#bucketHours;
     if (this.#unknown[at] === 1) return undefined;
@@ -119,7 +119,7 @@ function begun(high: number, low: number): [number, number, number] {
   return [a, b, c];
 }
 
-/** The end of that function: the high and the low word of the hash. */
+/** Ends that function: returns the high and the low word of the hash. */
 function finished(first: number, second: number, third: number): [high: number, low: number] {
   let [a, b, c] = [first, second, third];
   c = ((c ^ b) - rotated(b, 14)) | 0;

@@ -34,7 +34,7 @@ export interface ExportNotes {
 
 /** Limit of keys and names in memory (about 60 MB). Beyond it a key may get a second number, and the store merges them. */
 const MOST_KEYS = 200_000;
-/** More rows with a wrong end mean another stride. */
+/** More rows with a wrong end than this mean another stride. */
 const MAX_WRONG_ENDS = 10_000;
 
 const COLUMNS: Readonly<Partial<Record<Misfit["code"], string>>> = {
@@ -50,7 +50,7 @@ const COLUMNS: Readonly<Partial<Record<Misfit["code"], string>>> = {
 export class ExportKeys {
   rows = 0;
   traces = 0;
-  /** True if each key's buckets came in rising order: then none came twice. */
+  /** True if each key's buckets came in rising order, so none came twice. */
   isAscending = true;
   last: { key: number; bucketHour: number; line: number } | undefined;
   /** Indices of the requested workspaces that have had a row. */
@@ -70,7 +70,7 @@ export class ExportKeys {
     this.#numbering = new KeyNumbering(requested);
   }
 
-  /** Rows whose id is the number of their key. The generator reuses one object. */
+  /** Yields rows whose id is the number of their key. All rows are one reused object. */
   *keyed(rows: readonly ExportRow[]): Generator<NumberedRow, void, undefined> {
     const out: NumberedRow = { id: 0, bucketHour: 0, traces: 0 };
     let row: ExportRow | undefined;

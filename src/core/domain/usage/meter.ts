@@ -33,7 +33,9 @@ export type Measure = keyof typeof MEASURE_DIGITS;
 export const MEASURES = Object.keys(MEASURE_DIGITS) as Measure[];
 
 interface MeterTerms {
-  /** The platform's parameter `kind`. `sandboxes` and `evaluators` are our words, since those endpoints have no such parameter. */
+  /**
+   * The platform's parameter `kind`. `sandboxes` and `evaluators` are our own words: their endpoints have no such parameter.
+   */
   readonly kind: "traces" | "langsmith_deployments" | "sandboxes" | "evaluators";
   /** The platform's parameter `trace_tier`; `all` where there is no such filter. */
   readonly tier: "all" | "longlived" | "shortlived";
@@ -110,7 +112,7 @@ export function meterFlags(meter: Meter): string {
   return tier === METER.traces.tier ? `--kind ${kind}` : `--tier ${tier}`;
 }
 
-/** Includes the measure where a record has several. */
+/** Returns the measure if the meter has several, else the meter's name. */
 export function numberName(meter: Meter, measure: Measure): string {
   return METER[meter].measures.length > 1 ? measure : METER_NAME[meter];
 }

@@ -12,7 +12,7 @@ export function shownId(id: string): string {
   return /^\\*\(none\)$/.test(id) ? `\\${id}` : id;
 }
 
-/** One measure of a record that passed its schema. Its bucket is still to be checked against the grid. */
+/** One measure of a record that passed its schema. The bucket is not yet checked against the grid. */
 export interface UsageRecord {
   readonly bucketStart: number | null;
   readonly workspaceId: string | null;
@@ -20,7 +20,7 @@ export interface UsageRecord {
   readonly dimensionId: string;
   /** Name or e-mail address that came with the id; null if none came. */
   readonly dimensionName: string | null;
-  /** Undefined for traces. A record with several measures becomes one of these for each. */
+  /** Undefined for traces. A record with several measures becomes one `UsageRecord` for each. */
   readonly measure?: Measure;
   /** A safe integer of at least 0, in the unit of `MEASURE_DIGITS`. */
   readonly traces: number;

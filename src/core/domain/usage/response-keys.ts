@@ -23,7 +23,7 @@ type OpenKey = { -readonly [Name in keyof ResponseKey]: ResponseKey[Name] } & { 
 
 const SCRATCH = Buffer.allocUnsafeSlow(4096);
 
-/** Copies a substring, which would keep the whole text it was cut from in memory. */
+/** Copies a substring, which would otherwise keep its whole source text in memory. */
 function ownCopy(text: string): string {
   // A character takes at most three bytes.
   if (3 * text.length > SCRATCH.length) return Buffer.from(text).toString();
@@ -50,11 +50,11 @@ export interface Misfit {
   readonly message: string;
 }
 
-/** Bound of `entity_external_id_length`, in UTF-8 bytes. */
+/** Limit of the constraint `entity_external_id_length`, in UTF-8 bytes. */
 const MAX_ID_BYTES = 1000;
-/** Names of one key are searched one by one. */
+/** Names of one key are searched one by one, so their number is limited. */
 const MAX_NAMES_OF_KEY = 1000;
-/** The most characters of id and names, on average. A UUID and an address have about 70. */
+/** Most characters of id and names per key, on average. A UUID and an address have about 70. */
 const CHARACTERS_OF_KEY = 200;
 
 /**
@@ -65,7 +65,7 @@ export class KeyNumbering {
   /** False once a key's buckets come out of order or twice. */
   isAscending = true;
   mostNames = 0;
-  /** Names beyond the first of each key. */
+  /** Number of names beyond the first of each key. */
   moreNames = 0;
   #characters = 0;
 
@@ -75,7 +75,7 @@ export class KeyNumbering {
   readonly #withNames: boolean;
   readonly #workspaceIds: readonly string[];
   readonly #workspaces: ReadonlyMap<string, number>;
-  /** A map from id to key number for each workspace and measure. */
+  /** Maps ids to key numbers, for each workspace and measure. */
   readonly #index: Map<string, number>[];
   /** The bucket that was checked last. Records of one bucket follow each other. */
   #checked: number | null | undefined;
@@ -104,7 +104,7 @@ export class KeyNumbering {
     if (workspace === undefined) {
       return { code: "workspace_unasked", message: `workspace ${named ?? "(none)"} was not requested` };
     }
-    // A record by workspace that names none belongs to the only one requested.
+    // A record by workspace that names none belongs to the only requested workspace.
     const id = this.#isByWorkspace ? (this.#workspaceIds[workspace] as string) : dimensionId;
     const hour = (bucketStart ?? this.#window.start) / HOUR_MS;
     const number = this.#find(workspace, counted ?? "traces", id, hour);
@@ -122,7 +122,7 @@ export class KeyNumbering {
     return this.#keys;
   }
 
-  /** Whether ids and names take more memory, or the names more time, than is meant for `most` keys. */
+  /** True if ids and names take more memory, or names more time, than `most` keys may take. */
   isBeyond(most: number): boolean {
     const isLarge = this.#keys.length + this.moreNames > most || this.#characters > most * CHARACTERS_OF_KEY;
     return isLarge || this.mostNames > MAX_NAMES_OF_KEY;
@@ -155,7 +155,7 @@ export class KeyNumbering {
     const span = { name: ownCopy(name), firstHour: hour, lastHour: hour };
     this.#characters += name.length;
     if (key.names.length > 0) this.moreNames++;
-    // Most keys have one name, and an array that is pushed to has room for seventeen.
+    // Most keys have one name, and `push` reserves room for seventeen.
     if (key.names.length === 0) key.names = [span];
     else key.names.push(span);
     this.mostNames = Math.max(this.mostNames, key.names.length);

@@ -8,14 +8,14 @@ import {
   type ResponseKey,
 } from "./response-keys.ts";
 
-/** Why a response cannot be used. `grid`: request one stride finer. `record`: request less, down to one bucket. */
+/** Why a response cannot be used. `grid`: request one stride finer. `record`: split the request, down to one bucket. */
 export interface ResponseProblem {
   readonly kind: "grid" | "record";
   readonly code: Misfit["code"] | "stride_differs";
   readonly message: string;
 }
 
-/** A row with the index of the requested workspace it belongs to. */
+/** A row with the index of its requested workspace. */
 export interface ResponseRow extends NumberedRow {
   workspace: number;
 }
@@ -27,14 +27,14 @@ export interface ResponseRow extends NumberedRow {
 const MOST_KEYS = 250_000;
 
 /**
- * Collects the records of one response by key. Store none before the client has proved the response whole and `flaw` is
- * undefined.
+ * Collects the records of one response by key. Store them only if the client has proved the response whole and `problem`
+ * returns undefined.
  */
 export class ResponseCollector {
   /** Sum of all traces received; the stored sum must equal it. For deployments: the sum of all measures. */
   traces = 0;
   records = 0;
-  /** True once the response names more than is read. No later record counts. */
+  /** True once the response has too many ids or names. Later records are ignored. */
   isFull = false;
 
   readonly #requested: Requested;
@@ -82,12 +82,12 @@ export class ResponseCollector {
 
   #note(misfit: Misfit): void {
     const kind = misfit.code === "bucket_misplaced" ? "grid" : "record";
-    // A wrong grid explains misplaced buckets, so it replaces the flaw of one record.
+    // A wrong grid explains misplaced buckets, so it replaces the problem of one record.
     if (this.#problem === undefined || (this.#problem.kind === "record" && kind === "grid"))
       this.#problem = { kind, ...misfit };
   }
 
-  /** Returns why this response cannot be used. `stride` is the announced one; undefined if it is not one of the five. */
+  /** Returns why this response cannot be used. `stride`: as the response announces it; undefined if not one of the five. */
   problem(stride: Stride | undefined): ResponseProblem | undefined {
     if (this.isFull)
       return {
@@ -111,8 +111,8 @@ export class ResponseCollector {
   }
 
   /**
-   * Yields the rows in order of (id of the key, bucket), and adds up records that share a key and bucket. `ids[number]` is
-   * the id of a key's rows; default: the number itself. The generator reuses one object.
+   * Yields the rows ordered by id of the key and bucket, and adds up records with the same key and bucket. `ids[number]` is the
+   * id of a key's rows; default: the key's number. All rows are one reused object.
    */
   *rows(ids?: ArrayLike<number>): Generator<ResponseRow, void, undefined> {
     const byId = [...this.#hours.keys()];

@@ -15,10 +15,10 @@ const WEEK = 7;
 const BASE_DAYS = 8 * WEEK;
 /** With less history nothing is expected, so a new project is never unusual. */
 const LEAST = { weekdays: 3, levels: 5, deviations: 14 };
-/** History that is needed before the first judged day. */
+/** Days of history that are needed before the first judged day. */
 export const UNUSUAL_DAYS = 2 * BASE_DAYS + WEEK;
 
-/** In standard deviations of ordinary days. Chosen by measurement. */
+/** In standard deviations of ordinary days, chosen by measurement. */
 const THRESHOLD = 3.25;
 /** Lower bound of a standard deviation, as a logarithm: 5 %. */
 const LEAST_DEVIATION = 0.05;
@@ -28,7 +28,7 @@ const MOST_IN_A_ROW = 2;
 interface Base {
   readonly n: number;
   readonly amount: number;
-  /** Distance to its weekday's amount; null where that is not known. */
+  /** Distance to the weekday's usual amount. Null if unknown. */
   readonly level: number | null;
   /** Distance to the expected amount. */
   readonly deviation: number | null;
