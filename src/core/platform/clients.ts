@@ -2,7 +2,7 @@ import type { SourceConfig } from "../base/config.ts";
 import { type BillingClient, createBillingClient } from "./billing/billing.ts";
 import { PlatformHttp, type PlatformHttpOptions } from "./http/http.ts";
 
-/** The caller closes it. */
+/** The caller must close the client. */
 export function billingClientOf(
   { baseUrl, apiKey, organizationId, responseLimit }: SourceConfig,
   options: Pick<PlatformHttpOptions, "onResponse"> = {},

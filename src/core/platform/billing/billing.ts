@@ -39,7 +39,7 @@ export interface UsageQuery {
   readonly workspaceIds: readonly string[];
 }
 
-/** `all`: without ids, which not every server allows. */
+/** `all`: no ids are sent, which not every server allows. */
 interface AnyUsageQuery extends Omit<UsageQuery, "workspaceIds"> {
   readonly workspaceIds: readonly string[] | "all";
 }
@@ -63,7 +63,7 @@ export function createBillingClient(http: PlatformHttp) {
     usage: (query: UsageQuery, io: WorkspaceIo) => usage(http, query, io),
     usageOfAll: (range: Interval & RequestOptions) => usageOfAll(http, range),
     exportCsv: (query: UsageQuery, io: RequestOptions = {}) => exportCsv(http, query, io),
-    /** Undefined if the server has no listing (404, 405). The next two likewise. */
+    /** This and the next two return undefined if the server lacks the endpoint (404, 405). */
     workspaces: (io: Parameters<typeof listWorkspaces>[1] = {}) => listWorkspaces(http, io),
     organization: (io: RequestOptions = {}) => currentOrganization(http, io),
     info: (io: RequestOptions = {}) => serverInfo(http, io),
@@ -86,8 +86,8 @@ export function createBillingClient(http: PlatformHttp) {
 }
 
 /**
- * Passes records to `onRecords` in batches, in order. Use none before it resolves: only then is the response proved whole.
- * An error of `onRecords` ends the request and is thrown unchanged.
+ * Passes records to `onRecords` in batches, in order. Use them only once this resolves, because only then is the response
+ * proved whole. An error of `onRecords` ends the request and is thrown unchanged.
  */
 async function usage(http: PlatformHttp, query: AnyUsageQuery, io: WorkspaceIo): Promise<UsageResponse> {
   const { signal, onRecords } = io;
@@ -118,7 +118,10 @@ async function usage(http: PlatformHttp, query: AnyUsageQuery, io: WorkspaceIo):
   }
 }
 
-/** Traces of all workspaces that the key reads, by workspace id. Servers before 2026-08 require ids and refuse it with 422. */
+/**
+ * Returns traces of all workspaces that the key reads, by workspace id. Servers before 2026-08 require ids and respond with
+ * 422.
+ */
 async function usageOfAll(
   http: PlatformHttp,
   { start, end, signal }: Interval & RequestOptions,

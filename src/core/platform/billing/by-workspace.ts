@@ -3,7 +3,7 @@ import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
 import type { RunRule } from "../../domain/usage/run-rule.ts";
 import type { RequestOptions } from "../http/http.ts";
 
-/** Usage requested by workspace: responses name none, the request's header does. */
+/** Usage of one workspace. The request's header names the workspace, its response does not. */
 export interface WorkspaceQuery extends Interval {
   readonly groupBy: GroupBy;
   readonly workspaceId: string;

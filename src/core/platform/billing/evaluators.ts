@@ -10,7 +10,7 @@ import { foreignError, refuserOf } from "../parse/response-error.ts";
 import { describeValue, fromWireId, fromWireName, toWireTime } from "../parse/wire-values.ts";
 import type { WorkspaceIo, WorkspaceQuery } from "./by-workspace.ts";
 
-/** The platform's clients use the first address; its documentation has both. */
+/** The platform's clients use the first path; its documentation has both. */
 const PATHS = ["/v1/platform/evaluators/spend", "/api/v1/platform/evaluators/spend"] as const;
 
 /** Period of every response. */
@@ -23,7 +23,7 @@ const responseSchema = z
     // Go omits empty fields.
     groups: z.array(fields).nullish(),
   })
-  // Any other object would pass for a period without spend.
+  // Otherwise any other object would pass for a period without spend.
   .refine(
     (one) => (one.groups ?? one.period_start ?? null) !== null,
     "it has neither groups nor period_start",
@@ -33,7 +33,8 @@ type Fields = z.output<typeof fields>;
 
 /**
  * Passes spend and traces of a workspace's evaluators to `onRecords`, by day or in the stride of a longer range, and their
- * rules to `onRules`. The platform has no hours: an hour gets its whole day. Errors: those of `get`; `response_invalid`.
+ * rules to `onRules`. The platform has no hourly spend, so an hour gets its whole day. Errors: those of `get`;
+ * `response_invalid`.
  */
 export async function evaluatorSpend(
   http: PlatformHttp,
@@ -96,7 +97,7 @@ interface Period {
   readonly start: number;
 }
 
-/** Clients whose server has only the second address. */
+/** Clients whose server has only the second path. */
 const otherAddress = new WeakSet<PlatformHttp>();
 
 async function request(http: PlatformHttp, period: Period, io: WorkspaceIo): Promise<Group[]> {
@@ -151,7 +152,7 @@ function fromWireGroup(
   if (runRuleId !== "" && seen.has(runRuleId)) refuse("run_rule_id", "which comes twice");
   seen.add(runRuleId);
   const [projectId, datasetId] = [idOf("session_id"), idOf("dataset_id")];
-  // An empty group is not known to be without usage.
+  // A group without id and count is not known to be without usage.
   const total = group.total_trace_count ?? (runRuleId === "" ? null : 0);
   const days = group.days ?? (total === 0 ? [] : null);
   if (!Array.isArray(days)) refuse("days", "not a list");

@@ -10,12 +10,12 @@ import { CarefulCsv, NotPlain, PlainCsv } from "../parse/csv-cells.ts";
 import { ExportReader, type ExportSubject } from "../parse/export-reader.ts";
 import { ResponseError } from "../parse/response-error.ts";
 
-/** Each call reads from the first row. It returns whether the last row lacks a line end and may be cut. */
+/** Each call reads from the first row. Returns true if the last row lacks a line end and may be cut. */
 export type ReadRows = () => AsyncGenerator<ExportRow[], boolean, undefined>;
 
 export type SpooledExport = ReturnType<typeof spooledExport>;
 
-/** Must be closed. */
+/** The caller must close the export. */
 export function spooledExport(
   { body, context }: PlatformResponse,
   { spool, subject, signal }: { spool: Spool; subject: ExportSubject; signal: AbortSignal | undefined },
@@ -38,12 +38,12 @@ export function spooledExport(
     return reader.isLastUnended;
   }
   return {
-    /** False for a close-delimited body without gzip: it may show differing rows, never missing ones. */
+    /** False for a close-delimited body without gzip: it can show differing rows, but no missing ones. */
     whole,
     /**
-     * Runs `use` with the fast cutter. On any problem it runs `use` again with csv-parse, which decides and names line and
-     * column; so `use` must leave nothing behind when it throws. Throws `PlatformError` for a refused export, errors of
-     * `use`, and the signal's reason.
+     * Runs `use` with the fast cutter. On any problem, runs `use` again with csv-parse, which decides and names line and
+     * column. So `use` must leave nothing behind when it throws. Throws `PlatformError` for a refused export, errors of `use`,
+     * and the signal's reason.
      */
     read: async <T>(use: (rows: ReadRows) => Promise<T>): Promise<T> => {
       try {
@@ -83,21 +83,21 @@ function problemError(
 
 const IN_MEMORY_BYTES = 1_048_576;
 const READ_BYTES = 65_536;
-/** Texts cut out of a piece live until the next one. Those of larger pieces become old garbage. */
+/** Texts cut out of a piece live until the next piece. Texts of larger pieces would become old garbage. */
 const LENT_BYTES = 16_384;
 
 /**
- * Keeps a body for repeated reading: no transaction waits for the network, and a refused export is read twice. The file has
- * no name, so a crash leaves nothing and nobody else can read it.
+ * Keeps a body for repeated reading, because no transaction may wait for the network, and a refused export is read twice. The
+ * file has no name, so a crash leaves nothing and nobody else can read it.
  */
 export class Spool {
   bytes = 0;
   #pieces: Buffer[] = [];
   #file: FileHandle | undefined;
-  /** Length of the arrays so far, so that a compiler does not remove them. */
+  /** Sum of array lengths, so that no compiler removes the arrays. */
   #hastened = 0;
 
-  /** Error: `spool_failed` if the temporary folder cannot take it. */
+  /** Throws `spool_failed` if the temporary folder cannot hold the body. */
   async push(chunk: Buffer): Promise<void> {
     this.#pieces.push(chunk);
     this.bytes += chunk.length;
@@ -122,7 +122,7 @@ export class Spool {
     this.#hastened += new Array(bytes >> 4).length;
   }
 
-  /** Each call starts over. With `lent`, a chunk is valid only until the next one. */
+  /** Each call starts from the beginning. With `lent`, a chunk is valid only until the next chunk. */
   async *chunks({ lent = false } = {}): AsyncGenerator<Buffer, void, undefined> {
     if (this.#file === undefined) {
       yield* this.#pieces;

@@ -4,7 +4,7 @@ import { getJson, readJson, responseError } from "../http/read-body.ts";
 import { foreignError, tooManyPagesError } from "../parse/response-error.ts";
 import { describeValue, fromWireId, fromWireName } from "../parse/wire-values.ts";
 
-/** What lists of the platform call an API key, a sandbox or a snapshot. Usage has only their ids. */
+/** Names of API keys, sandboxes or snapshots in lists of the platform. Usage has only their ids. */
 export interface ListedNames {
   readonly names: readonly { readonly id: string; readonly name: string }[];
   /** Entries that were left out, each with its place. */
@@ -15,17 +15,17 @@ type OfWorkspace = RequestOptions & { readonly workspaceId: string };
 
 const fields = z.record(z.string(), z.unknown());
 const list = z.array(z.unknown());
-/** That both lists of sandboxes have this form is a guess (docs/platform.md, Names). */
+/** It is a guess that both lists of sandboxes have this form (docs/platform.md, Names). */
 const pageSchema = z.union([
   list.transform((items) => ({ items, next_cursor: null })),
   z.object({ items: list, next_cursor: z.string().min(1).nullish() }),
 ]);
 /** Bounds a listing whose pages never end. */
 const MOST_PAGES = 1000;
-/** Only `dim_user` shows addresses, so a description with one is no name. */
+/** Only `dim_user` shows addresses, so a description with an address is no name. */
 const ADDRESS = /[^\s@]@[^\s@]/;
 
-/** The short key is the id. Errors: those of `get`; `response_invalid` if the response is no list. */
+/** An API key's id is its short key. Errors: those of `get`; `response_invalid` if the response is no list. */
 export async function organizationKeys(http: PlatformHttp, { signal }: RequestOptions): Promise<ListedNames> {
   return namesOf(await getJson(http, { path: "/api/v1/orgs/current/service-keys", signal }, list), KEY);
 }
@@ -37,7 +37,7 @@ export async function workspaceKeys(
   return namesOf(await getJson(http, { path: "/api/v1/api-key", workspaceId, signal }, list), KEY);
 }
 
-/** Sandboxes and snapshots of a workspace. `sendMore` sends each request but the first. */
+/** Lists sandboxes and snapshots of a workspace. `sendMore` sends each request but the first. */
 export async function workspaceSandboxes(
   http: PlatformHttp,
   { workspaceId, signal, sendMore }: OfWorkspace & { sendMore: <T>(send: () => Promise<T>) => Promise<T> },

@@ -12,7 +12,7 @@ interface WorkspaceListing {
 }
 
 export interface WireLimit {
-  /** Undefined: the response names none. */
+  /** Undefined: the response names no workspace. */
   readonly workspaceId: string | undefined;
   readonly limitType: string;
   /** Null: no limit. */
@@ -76,7 +76,10 @@ const limitsSchema = z
     const whole = all.filter(({ scope }) => isOfWorkspace(scope));
     return new Set(whole.map((one) => JSON.stringify([one.tenant_id, one.limit_type]))).size === whole.length;
   }, "it names a limit twice");
-/** A limit may apply per project, user or key. Older servers name no scope: all their limits are of workspaces. */
+/**
+ * True for limits of a whole workspace, not per project, user or key. Older servers name no scope: all their limits are of
+ * workspaces.
+ */
 const isOfWorkspace = (scope: string | null | undefined) => (scope ?? "workspace") === "workspace";
 const rejectionSchema = z.object({
   in_reject_set: z.boolean(),
@@ -105,7 +108,7 @@ export function currentOrganization(http: PlatformHttp, { signal }: RequestOptio
   return unlessAbsent(getJson(http, { path: "/api/v1/orgs/current", signal }, organizationSchema));
 }
 
-/** Not every self-hosted server says that it is one. */
+/** Not every self-hosted server says that it is self-hosted. */
 export async function serverInfo(
   http: PlatformHttp,
   { signal }: RequestOptions,
@@ -119,8 +122,8 @@ export async function serverInfo(
 }
 
 /**
- * The workspace that the statistics of `workspaceId` name: another one if the server ignores the header. Undefined if the
- * server has no statistics.
+ * Returns the workspace that the statistics of `workspaceId` name. If the server ignores the header, this is another one.
+ * Undefined if the server has no statistics.
  */
 export async function workspaceOfStatistics(
   http: PlatformHttp,
@@ -147,7 +150,7 @@ async function limitsAt(
 ): Promise<WireLimit[]> {
   const limits = await getJson(http, request, limitsSchema);
   return limits.map(({ limit_type: limitType, limit_value: value, tenant_id, scope }) => ({
-    // The use of limits per project, user or key is unknown, so their names must match none that is compared.
+    // A limit per project, user or key gets another name, so that it is not compared: its use is unknown.
     limitType: isOfWorkspace(scope) ? limitType : `${limitType} per ${scope}`,
     value,
     workspaceId: tenant_id == null ? undefined : fromWireId(tenant_id),
@@ -200,7 +203,7 @@ export async function workspaceTags(
       const given = of[field];
       const kept = typeof given === "string" && given !== "" ? fromWireId(given) : undefined;
       if (kept === undefined) refused.push(`${place}.${field} is ${describeValue(given)}`);
-      // Only ids ignore case.
+      // Ids are in lower case. Other texts keep their case.
       return kept === undefined || field === "resource_id" ? kept : String(given);
     };
     const [key, value] = [textOf(tag, "tag_key", `${nth}`), textOf(tag, "tag_value", `${nth}`)];

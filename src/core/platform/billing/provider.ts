@@ -12,8 +12,8 @@ const PATH = "/api/v1/orgs/current/billing/usage";
 const responseSchema = z.array(z.record(z.string(), z.unknown()));
 
 /**
- * The billing provider's totals of an interval, by metric and workspace. Errors: those of `get`; `response_invalid` with the
- * reading.
+ * Returns the billing provider's totals of an interval, by metric and workspace. Errors: those of `get`; `response_invalid`,
+ * which names the total.
  */
 export async function providerUsage(
   http: PlatformHttp,

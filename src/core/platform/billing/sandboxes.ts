@@ -21,22 +21,22 @@ const PATH = "/api/v2/sandboxes/usage/costs";
 
 /** The longest range of one request (docs/platform.md, Sandbox costs). */
 const LONGEST = 31 * DAY_MS;
-/** The most that is documented (docs/platform.md, Sandbox costs). */
+/** Largest documented page size (docs/platform.md, Sandbox costs). */
 const PAGE_SIZE = 100;
-/** Clients whose server refuses this size and so chooses its own. */
+/** Clients whose server refuses this page size and chooses its own. */
 const withoutSize = new WeakSet<PlatformHttp>();
-/** A day's hours of this many resources fit a page. */
+/** The hours of one day of this many resources fit into a page. */
 const FEW = Math.floor(PAGE_SIZE / 24);
-/** Bounds a listing whose pages never end. */
+/** Limit for a listing whose pages never end. */
 const MOST_PAGES = 20_000;
 
-/** Only null ends the pages: without its cursor a page would be taken for the last one. */
+/** Only null ends the pages: a page without its cursor must not pass for the last one. */
 const pageSchema = z.object({ items: z.array(z.unknown()), next_cursor: z.string().min(1).nullable() });
 
 /**
- * Passes a workspace's sandbox and snapshot units to `onRecords`. Days are sums of hours, or of each resource's sums in a
- * workspace with very many resources. Weeks and longer are requested as sums of each resource, so that both ways prove each
- * other. Errors: those of `get`; `response_invalid` with the item.
+ * Passes a workspace's sandbox and snapshot units to `onRecords`. Days are sums of hours or, for more than a few resources,
+ * sums by resource. Weeks and longer buckets are requested as sums by resource, so that both ways prove each other. Errors:
+ * those of `get`; `response_invalid`, which names the item.
  */
 export async function sandboxUsage(
   http: PlatformHttp,
@@ -49,7 +49,7 @@ export async function sandboxUsage(
     await reader.readHours(query, STRIDE_MS[stride]);
     return { stride, records: reader.records };
   }
-  // A workspace without sandboxes takes one request, whatever the days. For few resources, hours take fewer requests.
+  // A workspace without sandboxes takes one request for any number of days. For few resources, hours take fewer requests.
   const resources = stride === "day" ? await reader.resources(query) : Number.POSITIVE_INFINITY;
   if (resources > FEW) {
     for (const bucket of partsOf(query, STRIDE_MS[stride])) await reader.readSums(bucket);
@@ -118,7 +118,7 @@ class SandboxReader {
     );
   }
 
-  /** An empty page may have others after it (docs/platform.md, Sandbox costs). */
+  /** Other pages may follow an empty page (docs/platform.md, Sandbox costs). */
   async *#items(range: Interval, granularity: Granularity): AsyncGenerator<Item[], void, undefined> {
     const seen = new Seen(range, granularity);
     const cursors = new Set<string>();
@@ -147,7 +147,7 @@ class SandboxReader {
       return await page();
     } catch (error) {
       if (requested.cursor !== undefined && isRefusal(error, [400, 404, 410, 422])) throw cursorError(error);
-      // A refusal need not name the size. The error of a request without one is about something else.
+      // A server may refuse the page size without naming it. A request without a size was refused for another reason.
       if (!this.#isSized || !isRefusal(error, [400, 422])) throw error;
       this.#isSized = false;
       const found = await page();
@@ -174,7 +174,7 @@ function isRefusal(error: unknown, statuses: readonly number[]): error is Platfo
   return error instanceof PlatformError && statuses.includes(error.status ?? 0);
 }
 
-/** The first page arrived, so only the cursor can be wrong. Fewer pages are read sooner. */
+/** The first page arrived, so the cursor must be wrong. Reading fewer pages may end before their cursors expire. */
 function cursorError({ method, url, message }: PlatformError): PlatformError {
   return new PlatformError({
     code: "response_too_large",
@@ -192,7 +192,7 @@ interface Item {
   readonly units: readonly number[];
 }
 
-/** A bit for each hour of each resource seen so far: a repeated page would be counted twice. */
+/** Has a bit for each hour of each resource seen so far, because a repeated page would be counted twice. */
 class Seen {
   readonly #range: Interval;
   readonly #step: number;

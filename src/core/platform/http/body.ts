@@ -16,9 +16,9 @@ interface BodyInput {
   readonly signal: AbortSignal | undefined;
   readonly deadline: Deadline;
   readonly now: () => number;
-  /** Grace in ms before the least rate applies; infinite: it never does. */
+  /** Grace in ms before the least rate applies. Infinite: there is no least rate. */
   readonly graceMs: number;
-  /** Bytes. */
+  /** Largest body, bytes. */
   readonly limit: number;
 }
 
@@ -36,7 +36,7 @@ export class ResponseBody {
   readonly status: number;
   /** Decoded bytes handed out. */
   bytes = 0;
-  /** Raw bytes received. A gzip may decode to nothing, for ever. */
+  /** Raw bytes received. They are limited too, because a gzip may decode to nothing, for ever. */
   #received = 0;
   /** Time that the reader worked on chunks, in ms. */
   #backedOffMs = 0;
@@ -120,7 +120,7 @@ export class ResponseBody {
 }
 
 /**
- * zlib fails at the end of a cut gzip, but stops silently at zero bytes after the trailer: then it has used fewer bytes than
+ * zlib fails at the end of a cut gzip. At zero bytes after the trailer it stops silently, and has used fewer bytes than were
  * received.
  */
 async function* gunzipped(
@@ -142,7 +142,7 @@ async function* gunzipped(
   }
 }
 
-/** A decoder would replace invalid UTF-8 with U+FFFD and so merge different ids. */
+/** Refuses invalid UTF-8: a decoder would replace it with U+FFFD and so merge different ids. */
 class Utf8Guard {
   #rest: Buffer = Buffer.alloc(0);
 
@@ -186,14 +186,14 @@ const LEAST_WAIT_MS = 1000;
 /** The longest delay of setTimeout. */
 const LONGEST_WAIT_MS = 2 ** 31 - 1;
 
-/** `transportError` turns it into a `timeout`. */
+/** `transportError` turns this error into a `timeout`. */
 class TooSlow extends Error {
   readonly code = "ETIMEDOUT";
 }
 
 /**
- * Aborts a request that takes too long or that its caller aborts. undici's time-outs restart with each 1xx response and
- * byte. Uses only timers, because the host's clock may be set.
+ * Aborts a request that takes too long or that its caller aborts. undici's own time-outs restart with each 1xx response and
+ * each byte. Uses only timers, because the host's clock may be set.
  */
 export class Deadline {
   readonly #clock: Clock;
@@ -211,7 +211,7 @@ export class Deadline {
     return this.#request.signal;
   }
 
-  /** Replaces the earlier limit. `allowedMs` may grow meanwhile. */
+  /** Replaces the earlier limit. The result of `allowedMs` may grow. */
   set(allowedMs: () => number, whatFor: () => string): void {
     this.#watch.abort();
     this.#watch = new AbortController();
@@ -219,7 +219,7 @@ export class Deadline {
     this.#abortAfter(allowedMs, whatFor, this.#watch.signal).catch(() => {});
   }
 
-  /** Call it when the request is over, or the process's signal keeps a listener. */
+  /** Call this when the request is over. Otherwise the process's signal keeps a listener. */
   end(): void {
     this.#watch.abort();
     this.#caller?.removeEventListener("abort", this.#follow);

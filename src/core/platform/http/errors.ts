@@ -13,7 +13,7 @@ export interface RequestContext {
   readonly redact: Redact;
   readonly variable: string;
   readonly proxy?: HttpProxy | undefined;
-  /** Only of a request that changes something. */
+  /** What may have happened without a response. Only for a request that changes something. */
   readonly effect?: string;
 }
 
@@ -33,7 +33,7 @@ interface ErrorResponse {
   readonly retryAfter: string | undefined;
   /** Beginning of the body, decoded. */
   readonly body: string;
-  /** The response's `Date`: its other dates use the same clock. */
+  /** The response's `Date`, from the same clock as its other dates. */
   readonly date: string | undefined;
   /** This machine's time, used without `date`. */
   readonly now: number;
@@ -95,7 +95,7 @@ const TIMEOUT_AGAIN =
   "The request is retried. If this continues, request a narrower range or fewer workspaces.";
 const CUT_AGAIN =
   "The request is retried. If every attempt is cut, look for a proxy with a size or time limit in between.";
-/** Only usage is retried automatically. */
+/** For requests other than usage, which alone is retried automatically. */
 const LATER = "Run the command again later.";
 /** With these codes no request was sent. */
 const NOT_SENT =
@@ -154,8 +154,8 @@ function rightsOf(variable: string): string {
 }
 
 /**
- * The error of a request without a whole response; always retryable. `phase` is `body` once the head has come: then it is
- * `response_cut`.
+ * The error of a request without a whole response; always retryable. `phase`: `body` once the head has come; the error is then
+ * `response_cut` or `timeout`.
  */
 export function transportError(
   error: unknown,
@@ -241,7 +241,7 @@ export function excerptOf(body: string, redact: Redact): string {
   return line.length > MAX_EXCERPT ? `${line.slice(0, MAX_EXCERPT - CUT.length).toWellFormed()}${CUT}` : line;
 }
 
-/** `title` belongs to problem details (RFC 7807). Empty for a body that is no such JSON. */
+/** `title` is a field of problem details (RFC 7807). Empty if the body is not such JSON. */
 function problemOf(body: string): { title?: unknown; detail?: unknown } {
   try {
     return (parseJson(body) as object | null) ?? {};
@@ -259,7 +259,7 @@ function reasonOf(detail: unknown): string | undefined {
   return typeof error === "string" ? error : undefined;
 }
 
-/** One line; undefined unless the body has a title, or its `detail` is a text or a 422's list. */
+/** Returns one line. Undefined unless the body has a title, or a `detail` that is a text or a 422's list. */
 function wordsOf(body: string, redact: Redact): string | undefined {
   const { title, detail } = problemOf(body);
   const said = Array.isArray(detail)

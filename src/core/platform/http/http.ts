@@ -43,7 +43,7 @@ export interface GetRequest extends RequestOptions {
   readonly query?: URLSearchParams;
   /** Default: application/json. */
   readonly accept?: string;
-  /** In ms: until the head, between two pieces of the body and for all of it, instead of the client's limits. */
+  /** Replaces the client's limits, ms: until the head, between two pieces of the body, and the body's grace. */
   readonly headersMs?: number | undefined;
   /** Accepts 202 and 204, which have no body. */
   readonly mayBeEmpty?: boolean;
@@ -56,7 +56,7 @@ export interface SendRequest extends GetRequest {
   readonly method: "POST" | "PATCH";
   /** Sent as JSON. */
   readonly body: unknown;
-  /** Hidden in errors, since a refusal may repeat it. Default: the body. */
+  /** Values hidden in errors, because a refusal may repeat them. Default: the body. */
   readonly secrets?: unknown;
   /** Tells a person what may have happened if no response comes, and how to see it. */
   readonly effect: string;
@@ -71,7 +71,7 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const SENT_WELL = new Set([200, 201, 202, 204]);
 /** Bytes read of a refusal: enough for any 422. */
 const MAX_ERROR_BODY = 65_536;
-/** The status is known by then, so the body may not take long. */
+/** The status is known already, so the body of a refusal may not take long. */
 const ERROR_BODY_MS = 10_000;
 
 const TIMEOUTS = { headersMs: 120_000, bodyMs: 60_000, connectMs: 10_000, graceMs: 120_000 };
@@ -81,8 +81,8 @@ const EVENT_STREAM = "text/event-stream";
 type Method = "GET" | SendRequest["method"];
 
 /**
- * Never retries: every attempt needs its own fetch number (rule 5 of docs/rules.md). HTTP/1.1 only, because `ResponseBody`
- * proves that framing.
+ * Never retries, because every attempt needs its own fetch number (rule 5 of docs/rules.md). Uses HTTP/1.1 only, whose framing
+ * `ResponseBody` proves.
  */
 export class PlatformHttp {
   readonly #base: URL;
@@ -91,7 +91,7 @@ export class PlatformHttp {
   readonly #apiKey: () => string;
   readonly #bearerToken: () => string | undefined;
   readonly #redact: Redact;
-  /** For every secret sent so far: a response may repeat an earlier one. */
+  /** Redactors of every secret sent so far: a response may repeat an earlier one. */
   readonly #redactors = new Map<string, Redact>();
   readonly #variable: string;
   readonly #clock: Clock;
@@ -131,7 +131,7 @@ export class PlatformHttp {
       this.#redactors.set(password, (text) => hideTexts(text, decodeURIComponent(password)));
   }
 
-  /** The response with status 200, its body unread. Throws `PlatformError` or the signal's reason. */
+  /** Returns the response with status 200, its body unread. Throws `PlatformError` or the signal's reason. */
   get(request: GetRequest): Promise<PlatformResponse> {
     return this.#exchange(request, "GET");
   }
@@ -216,7 +216,7 @@ export class PlatformHttp {
           signal,
           deadline,
           now: this.#clock.now,
-          // Events have no rate: their reader sets a bound.
+          // Streams of events have no least rate; their reader sets a limit.
           graceMs:
             accept === EVENT_STREAM
               ? Number.POSITIVE_INFINITY
@@ -285,7 +285,7 @@ async function beginningOf(body: ResponseBody): Promise<string> {
       if (body.bytes >= MAX_ERROR_BODY) break;
     }
   } catch (error) {
-    // A cut text does not change the refusal; only an abort does.
+    // A refusal is reported even if its text was cut.
     if (!(error instanceof PlatformError)) throw error;
   }
   return Buffer.concat(chunks).subarray(0, MAX_ERROR_BODY).toString("utf8");

@@ -8,12 +8,12 @@ import { describeValue } from "../parse/wire-values.ts";
 import { platformErrorOf } from "./errors.ts";
 import type { GetRequest, PlatformHttp, PlatformResponse, SendRequest } from "./http.ts";
 
-/** Ten thousand workspaces take some 5 MB. */
+/** Limit of a JSON document. Ten thousand workspaces take some 5 MB. */
 const MAX_BYTES = 33_554_432;
 
 type Fail = (fault: ResponseError) => unknown;
 
-/** Adds the request to a fault of the response; returns another error unchanged. */
+/** Adds the request to a `ResponseError`. Returns any other error unchanged. */
 export function responseError(error: unknown, { body, context }: PlatformResponse): unknown {
   return error instanceof ResponseError ? platformErrorOf(error, body.status, context) : error;
 }
@@ -68,7 +68,7 @@ function parseDocument(bytes: Buffer, fail: Fail): unknown {
   throw fail(foreignError("an object of the response has a key twice"));
 }
 
-/** Characters of one event; a task with its history has some kilobytes. */
+/** Most characters of one event. A task with its history has some kilobytes. */
 const MAX_EVENT = 16_777_216;
 
 /**
@@ -106,7 +106,7 @@ export async function* eventData(response: PlatformResponse): AsyncGenerator<str
   if (document !== undefined) yield document.trim();
 }
 
-/** `effect`: as in `SendRequest`, as far as the events told. */
+/** `effect`: as in `SendRequest`, according to the events so far. */
 export function cutStream({ body, context }: PlatformResponse, effect: string) {
   const fault = cutError("the stream of events ended before its last one");
   return platformErrorOf(fault, body.status, { ...context, effect });

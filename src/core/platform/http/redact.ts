@@ -4,14 +4,14 @@ const HIDDEN = "[redacted]";
 const SPECIAL = /[\\^$.*+?()[\]{}|/]/g;
 /** undici's causes are two deep. */
 const MAX_DEPTH = 5;
-/** Every part of a sent text with this length is hidden, since a response may cut it anywhere. Longer than `https://`. */
+/** Length of the parts of a sent text that are hidden: a response may cut it anywhere. Longer than `https://`. */
 const PART = 9;
-/** A shorter text is no secret; hiding it would spoil every sentence. */
+/** Shorter texts are no secrets, and hiding them would spoil every sentence. */
 const SHORTEST = 4;
 
 /**
- * Hides the secret as it is, percent-encoded and JSON-escaped, in any case. Also hides beginnings from half its length on,
- * because a shortened message may end within the secret.
+ * Hides the secret as it is, percent-encoded and JSON-escaped, in upper or lower case. Also hides beginnings from half its
+ * length on, because a shortened message may end within the secret.
  */
 export function createRedactor(secret: string): Redact {
   const encoded = [encodeURIComponent(secret), encodeURI(secret), JSON.stringify(secret).slice(1, -1)];
@@ -25,8 +25,8 @@ export function createRedactor(secret: string): Redact {
 }
 
 /**
- * Hides texts and numbers that were sent: plain, JSON-escaped or percent-encoded, whole or in part. Shorter ones are hidden
- * as whole words. Field names and values of `name` stay, so that an error says what it is about.
+ * Hides texts and numbers that were sent: plain, JSON-escaped or percent-encoded, whole or in part. Texts shorter than `PART`
+ * are hidden as whole words. Field names and values of `name` stay, so that an error shows what it is about.
  */
 export function hideTexts(text: string, sent: unknown): string {
   const forms = new Set(leavesOf(sent).flatMap(encodingsOf));
@@ -74,7 +74,7 @@ function leavesOf(sent: unknown): string[] {
 
 function encodingsOf(text: string): string[] {
   const json = JSON.stringify(text).slice(1, -1);
-  // Python servers escape like this.
+  // Python servers escape other characters than ASCII like this.
   const ascii = json.replace(/[^\0-~]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
   return [text, json, ascii, encodeURIComponent(text.toWellFormed())];
 }
@@ -85,7 +85,7 @@ function encodingsOf(text: string): string[] {
  */
 export function withoutSecret(error: unknown, redact: Redact, depth = 0): Error {
   if (!(error instanceof Error)) return new Error(redact(String(error)));
-  // One error for each address that was tried, or at most a cause.
+  // An `AggregateError` has one error for each address that was tried. Others have at most one cause.
   const cause: unknown[] = error.cause ? [error.cause] : [];
   const inner = error instanceof AggregateError ? error.errors : cause;
   const causes = depth < MAX_DEPTH ? inner.map((one) => withoutSecret(one, redact, depth + 1)) : [];

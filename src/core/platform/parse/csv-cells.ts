@@ -3,7 +3,7 @@ import { StringDecoder } from "node:string_decoder";
 import { CsvError, type Parser, parse } from "csv-parse";
 import { cutError, recordError } from "./response-error.ts";
 
-/** `line`: where the row begins. `isEnded` is false for a last row without a line end: it may lack cells or digits. */
+/** `line`: where the row begins. `isEnded`: false for a last row without a line end, which may lack cells or digits. */
 export type OnCells = (cells: string[], line: number, isEnded: boolean) => void;
 
 /** Cuts CSV into rows and leaves out empty lines. */
@@ -12,11 +12,11 @@ export interface CsvCutter {
   end(proved: boolean): void | Promise<void>;
 }
 
-/** A larger row has a quote that nobody closed. */
+/** A larger row has a quote that was never closed. */
 const MAX_ROW_CHARACTERS = 1_048_576;
 const LINE_FEED = 0x0a;
 
-/** csv-parse decides what is valid. Throws `ResponseError`, and what `onCells` throws. */
+/** csv-parse decides what is valid. Throws `ResponseError` and errors of `onCells`. */
 export class CarefulCsv implements CsvCutter {
   readonly #onCells: OnCells;
   readonly #parser: Parser;
@@ -72,7 +72,7 @@ export class CarefulCsv implements CsvCutter {
     if (cells.length > 1 || cells[0] !== "") this.#onCells(cells, line, isEnded);
   }
 
-  /** csv-parse's messages repeat the cell; these do not. */
+  /** csv-parse's messages repeat the cell; the messages here do not. */
   #faultOf(error: unknown): unknown {
     if (!(error instanceof CsvError)) return error;
     const line = Number((error as { lines?: unknown }).lines ?? this.#line);
@@ -82,15 +82,15 @@ export class CarefulCsv implements CsvCutter {
   }
 }
 
-/** Only `CarefulCsv` may judge such a body. */
+/** The body is irregular, so only `CarefulCsv` may judge it. */
 export class NotPlain extends Error {}
 
-/** For an unfinished row. With a chunk of 64 KiB it stays below csv-parse's bound. */
+/** Limit of an unfinished row. With a chunk of 64 KiB, it stays below csv-parse's limit. */
 const MAX_REST_CHARACTERS = 262_144;
 
 /**
  * Cuts the CSV of RFC 4180 in a fifth of csv-parse's time. Throws `NotPlain` for anything irregular (a quote within a cell,
- * half a row at the end), which csv-parse then decides. Both give the same rows.
+ * half a row at the end), which csv-parse then decides. Both cutters give the same rows.
  */
 export class PlainCsv implements CsvCutter {
   readonly #onCells: OnCells;

@@ -13,8 +13,8 @@ import {
 } from "./wire-values.ts";
 
 /**
- * `PlainCsv` is several times faster than `CarefulCsv` and refuses more. Throws `ResponseError`, and errors of the cutter and
- * `onRows`.
+ * Reads the rows of an export. `PlainCsv` is several times faster than `CarefulCsv` and refuses more. Throws `ResponseError`,
+ * and errors of the cutter and `onRows`.
  */
 export class ExportReader {
   readonly #subject: ExportSubject;
@@ -24,7 +24,7 @@ export class ExportReader {
   #fromCsvRow: ReturnType<typeof csvRowReader> | undefined;
   #columns = 0;
   #ready: ExportRow[] = [];
-  /** The last row has no line end, so its last cell may be cut. */
+  /** True if the last row has no line end, so its last cell may be cut. */
   isLastUnended = false;
   #unended: { cells: string[]; line: number } | undefined;
 
@@ -119,10 +119,7 @@ export interface ExportSubject {
   readonly groupBy: GroupBy;
 }
 
-/**
- * Finds columns by name and ignores others. Throws `ResponseError` (`response_invalid`) if a dimension's or measure's column is
- * missing.
- */
+/** Finds columns by name and ignores others. Throws `ResponseError` (`response_invalid`) if a required column is missing. */
 function csvRowReader(
   header: readonly string[],
   { meter, groupBy }: ExportSubject,
@@ -144,7 +141,7 @@ function csvRowReader(
     .filter((other) => other.idColumn !== idColumn && header.includes(other.idColumn))
     .map((other) => ({ column: other.idColumn, at: header.indexOf(other.idColumn) }));
 
-  /** Adds the row once for each measure. `cells` has as many as the header. Throws `ResponseError` that names line and column. */
+  /** Adds the row once for each measure. `cells` is as long as the header. Throws `ResponseError` with line and column. */
   return function fromCsvRow(cells: readonly string[], line: number, rows: ExportRow[]): void {
     const bucketStart = startOf(cells, line);
     const bucketEnd = endOf(cells, line);
@@ -221,7 +218,7 @@ function withoutGuard(cell: string): string {
   return cell.charCodeAt(0) === 9 && /^\t[=+\-@\t\r]/.test(cell) ? cell.slice(1) : cell;
 }
 
-/** Without one of its columns, an export of deployment usage is another export, or incomplete. */
+/** An export of deployment usage that lacks one of its columns is another export, or incomplete. */
 function requireMeasure(header: readonly string[], measure: Measure, meter: Meter): number {
   const column = measureColumn(measure);
   if (meter !== "deployments" || header.includes(column)) return requireColumn(header, column);

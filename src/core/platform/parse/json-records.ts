@@ -2,14 +2,14 @@ import { parseJson } from "../../base/json.ts";
 import { isDelimiter, isSpace, parseRun, skipSpace, ValueScanner } from "./json-scan.ts";
 import { cutError, foreignError, recordError } from "./response-error.ts";
 
-/** Unchecked records in order; `first` is the index of the first one in `usage`. */
+/** Receives unchecked records in order. `first`: index of the first record in `usage`. */
 type OnRaw = (records: unknown[], first: number) => void;
 
-/** A record has some 200 bytes. A larger one must not fill the memory. */
+/** A record has some 200 bytes. A larger record must not fill the memory. */
 const MAX_RECORD_BYTES = 1_048_576;
 /** Limit of keys, literals and the stride. */
 const MAX_MEMBER_BYTES = 65_536;
-/** Some servers send one; chunks may split it. */
+/** Some servers send a byte order mark, and chunks may split it. */
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 
 type State =
@@ -136,12 +136,12 @@ export class JsonRecordCutter {
   #openMember(key: string): void {
     const known = key === "usage" || key === "stride";
     if (known && this.#members.has(key)) throw foreignError(`the response has \`${key}\` twice`);
-    // Limits the unknown members that a message names.
+    // Limits the number of unknown members that a message names.
     if (known || this.#members.size < 12) this.#members.add(key);
     this.#key = key;
   }
 
-  /** A number, true, false or null: it ends where something else begins. */
+  /** Reads a number, true, false or null, which ends where something else begins. */
   #readLiteral(chunk: Buffer, at: number): number {
     let end = at;
     while (end < chunk.length && !isDelimiter(chunk[end] ?? 0)) end += 1;

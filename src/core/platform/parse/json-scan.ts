@@ -14,7 +14,7 @@ const COLON = 0x3a;
  * the rest. Bytes of multi-byte UTF-8 characters are never ASCII, so a piece may end anywhere.
  */
 export class ValueScanner {
-  /** Members at any depth of the value that ended last: each has one colon outside of strings. */
+  /** Members at any depth of the last value, each of which has one colon outside of strings. */
   members = 0;
   #members = 0;
   #depth = 0;
@@ -100,7 +100,7 @@ export function isDelimiter(byte: number): boolean {
   return byte <= 0x20 || byte === 0x2c || byte === CLOSE_BRACE || byte === CLOSE_BRACKET;
 }
 
-/** Compares keys after unescaping. `value` is the result of `JSON.parse`, which keeps the last of two. */
+/** True if an object has a key twice, after unescaping. `value`: the result of `JSON.parse`, which keeps only the last. */
 export function hasKeyTwice(json: Uint8Array, value: unknown): boolean {
   const scanner = new ValueScanner();
   scanner.scan(json, 0);
@@ -127,8 +127,8 @@ function membersOf(value: unknown): number {
 }
 
 /**
- * `run` has `members` whole objects with commas between; `first` is the index of the first one in `usage`. Throws
- * `ResponseError` for a record that is not JSON or has a key twice.
+ * Parses whole objects with commas between them. `members`: the number of their members, at any depth. `first`: index of the
+ * first object in `usage`. Throws `ResponseError` for a record that is not JSON or has a key twice.
  */
 export function parseRun(run: Buffer, first: number, members: number): unknown[] {
   const records = parsed(`[${run.toString("utf8")}]`, members);
@@ -143,7 +143,7 @@ export function parseRun(run: Buffer, first: number, members: number): unknown[]
   throw recordError(`record ${index} (usage[${index}]) is not JSON, or has a key twice`, `usage.${index}`);
 }
 
-/** Undefined if it is not JSON, or has a key twice. */
+/** Undefined if the text is not JSON, or has a key twice. */
 function parsed(json: string, members: number): unknown {
   try {
     const value: unknown = JSON.parse(json);

@@ -2,8 +2,8 @@ import { describeValue } from "./wire-values.ts";
 
 interface ResponseErrorFacts {
   /**
-   * `response_cut`: the body ended early, a retry may help. `response_too_large`: it was not read to its end. `response_invalid`:
-   * it is not a response of the API.
+   * `response_cut`: the body ended early, a retry may help. `response_too_large`: it was not read to its end.
+   * `response_invalid`: it is not a response of the API.
    */
   readonly code: "response_cut" | "response_too_large" | "response_invalid";
   /** Begins in lower case and follows the request's name: "record 3: ...". */
@@ -36,7 +36,7 @@ export function cutError(message: string): ResponseError {
   });
 }
 
-/** `limit` is in bytes. `isSetting`: a setting can raise it. */
+/** `limit` is in bytes. `isSetting`: a setting can raise the limit. */
 export function tooLargeError(limit: number, isSetting: boolean): ResponseError {
   return new ResponseError({
     code: "response_too_large",

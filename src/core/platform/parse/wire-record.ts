@@ -87,8 +87,8 @@ const amount = z.int().nonnegative();
 const measuresSchema = z.object({ nodes_executed: amount, agent_runs: amount, agent_uptime_seconds: amount });
 
 /**
- * Returns a record for each measure; all are required. A server that does not know deployment usage ignores `kind` and sends
- * none: the location then ends in `.measures`.
+ * Returns a record for each measure; all are required. A server that does not know deployment usage ignores `kind` and sends no
+ * measures. The error's location then ends in `.measures`.
  */
 export function eachMeasure(fromWireRecord: FromWireRecord): ToRecords {
   return (raw, first) =>
@@ -112,13 +112,13 @@ export function eachMeasure(fromWireRecord: FromWireRecord): ToRecords {
     });
 }
 
-/** A measure of null is wrong, and a server that ignores `kind` counts traces instead. */
+/** True if the record counts deployments, even if a measure is null. A server that ignores `kind` counts traces instead. */
 function isOfDeployments(raw: unknown): boolean {
   const given = raw as Record<string, unknown>;
   return !("traces" in given) || METER.deployments.measures.some((measure) => measure in given);
 }
 
-/** `raw` fits its schema, so `dimensions` is an object. These fields are beyond the schema. */
+/** `raw` fits its schema, so `dimensions` is an object. The schema does not check the fields that are read here. */
 function noteForeign(raw: unknown, groupBy: GroupBy, witness: GroupingWitness): void {
   const { dimensions } = raw as { dimensions: Record<string, unknown> };
   for (const [grouping, { idKey }] of Object.entries(DIMENSION)) {

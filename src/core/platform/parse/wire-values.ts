@@ -3,7 +3,7 @@ import { type GroupBy, NO_ID } from "../../domain/usage/record.ts";
 
 /** Ids are UUIDs or short keys. A longer text fits no index. */
 const MAX_ID_LENGTH = 512;
-/** 366 days of hours have 8,784 bucket texts. Above this number they are forgotten. */
+/** More timestamps than this are forgotten: 366 days of hours have 8,784. */
 const MAX_REMEMBERED = 20_000;
 
 // luxon alone also takes "10:00" (today) and "2026" (January).
@@ -15,8 +15,8 @@ const remembered = new Map<string, number>();
 let latest: { readonly text: string; readonly instant: number } | undefined;
 
 /**
- * Epoch milliseconds of an ISO 8601 timestamp, UTC without an offset (rule 14 of docs/rules.md); undefined for any other text.
- * Remembered: luxon takes 2.3 us, a look-up 25 ns.
+ * Returns epoch ms of an ISO 8601 timestamp, in UTC if it has no offset (rule 14 of docs/rules.md), or undefined. Results are
+ * remembered: luxon takes 2.3 us, a look-up 25 ns.
  */
 export function fromWireTime(text: string): number | undefined {
   if (text === latest?.text) return latest.instant;
@@ -66,7 +66,7 @@ export function nameOf(id: string, name: string | null | undefined): string | nu
   return id === NO_ID ? null : fromWireName(name);
 }
 
-/** Only the kind of an object or array, because their fields may be private. */
+/** Shows only the type of an object or array, because its fields may be private. */
 export function describeValue(value: unknown): string {
   if (value === undefined) return "nothing";
   if (Array.isArray(value)) return "an array";
