@@ -59,7 +59,7 @@ function fromValues(
     databaseMigrateUrl: values.DATABASE_MIGRATE_URL,
     maxConnections: values.DATABASE_POOL_SIZE,
     redisUrl: values.REDIS_URL,
-    /** Keyed by setting. Read again for each login. */
+    /** Keyed by setting. The secrets are read again for each login. */
     redisSecrets: {
       REDIS_URL: values.REDIS_URL,
       REDIS_PASSWORD: values.REDIS_PASSWORD,
@@ -310,11 +310,11 @@ function readSourcesFile(file: string, problems: string[]): SourceConfig[] {
   });
 }
 
-/** A change retries stored failures at once. It depends on the key but does not reveal it. */
+/** A changed digest makes stored failures due at once. It depends on the key but does not reveal it. */
 export function configurationDigest(source: SourceConfig): string {
   const { baseUrl, organizationId, workspaceIds, dataStart, responseLimit } = source;
   const key = source.apiKey.reveal();
-  // At the end and only if it is set, so that digests without it stay the same.
+  // The limit comes last and only if it is set, so that digests without it stay the same.
   const limit = responseLimit === undefined ? [] : [responseLimit];
   return digestOf([baseUrl, organizationId, workspaceIds, dataStart, key, ...limit]);
 }

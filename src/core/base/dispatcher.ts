@@ -8,8 +8,8 @@ export interface Connections {
 }
 
 /**
- * Connections to one origin with HTTP/1.1, through the proxy that the environment names. For https the proxy only carries
- * bytes (CONNECT). The caller destroys the dispatcher. Error: `proxy_invalid`.
+ * Connections to one origin with HTTP/1.1, through the proxy that the environment names. For https the proxy only carries bytes
+ * (CONNECT). The caller must destroy the dispatcher. Error: `proxy_invalid`.
  */
 export function openConnections(
   { origin }: URL,

@@ -34,7 +34,7 @@ export function withEnvFile(environment: Environment): Environment {
   return merged;
 }
 
-/** A folder that may be entered but not listed shows none. */
+/** A folder that may be entered but not listed shows no settings. */
 function routeSettingsIn(folder: string): string[] {
   try {
     return readdirSync(folder).filter(isRouteSetting);
@@ -43,7 +43,7 @@ function routeSettingsIn(folder: string): string[] {
   }
 }
 
-/** Error: `env_file_unreadable` for a closed folder, whose files would seem to be missing. */
+/** Throws `env_file_unreadable` for a closed folder, whose files would seem to be missing. */
 function isThere(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) !== undefined;
@@ -57,7 +57,7 @@ function isThere(path: string): boolean {
   }
 }
 
-/** If one of these or an env file is given, no other settings, such as those of a running demo, are used. */
+/** If one of these or an env file is set, no other settings are used, such as those of a running demo. */
 const CONFIGURING = ["DATABASE_URL", "USAGE_BASE_URL", "USAGE_API_KEY", "USAGE_SOURCES_FILE"];
 
 export function isConfigured(environment: Environment): boolean {
@@ -90,7 +90,7 @@ function unreadable(file: string, why: string, cause?: unknown): UsageError {
   });
 }
 
-/** Not `\s`, which includes a byte order mark. */
+/** `\s` would include a byte order mark. */
 const LINE = /^[ \t]*(?:export[ \t]+)?([A-Z_][A-Z0-9_]*)[ \t]*=(?:[ \t]+#(?:[ \t].*)?|[ \t]*(.*?)[ \t]*)$/;
 const QUOTED = /^(?:'([^']*)'|"([^"\\]*)")(?:[ \t]+#.*)?$/;
 
@@ -129,7 +129,7 @@ function parseEnvFile(file: string, text: string): ReadonlyMap<string, string> {
   return values;
 }
 
-/** Undefined where Node would leave out a part, or continue in the next line. */
+/** Undefined if Node would drop a part of the value, or continue it in the next line. */
 function valueIn(given: string): string | undefined {
   const quoted = QUOTED.exec(given);
   if (quoted !== null) return quoted[1] ?? quoted[2];
@@ -137,7 +137,7 @@ function valueIn(given: string): string | undefined {
   return /^['"`]|#/.test(value) ? undefined : value;
 }
 
-/** A stray line of a secret may look like a name. */
+/** Hides unknown names, because a stray line of a secret may look like a name. */
 function known(name: string): string {
   return KNOWN_NAMES.includes(name) ? name : "a variable";
 }
@@ -151,8 +151,8 @@ function hint(line: string): string {
 }
 
 /**
- * Node, systemd, docker compose and a shell read this alike; `docker run` would keep the quotes. Values hold no `'` and no
- * line end.
+ * Node, systemd, docker compose and a shell read the result alike; `docker run` would keep the quotes. Values must have no `'`
+ * and no line end.
  */
 export function toEnvFile(values: Readonly<Record<string, string>>, head: string): string {
   const lines = Object.entries(values).map(([name, value]) =>

@@ -51,11 +51,11 @@ interface PlatformErrorFacts extends ErrorFacts {
 }
 
 /**
- * The platform responded with an error, or its response is incomplete or invalid. Codes: `unauthorized` (401), `forbidden` (403),
- * `rate_limited` (429), `request_refused` (other 4xx), `server_error` (5xx), `network` (no response), `timeout`, `response_cut`
- * (the body ended early), `response_too_large` (the body did not end), `response_invalid` (`locations` names wrong records or rows;
- * without any, the body is not a response of this endpoint, so a smaller range would not help), `redirect_refused`, `rpc_error`
- * (an error in a JSON-RPC response), `templates_missing` (404 or 405 for all templates).
+ * The platform responded with an error, or its response is incomplete or invalid. Codes: `unauthorized` (401), `forbidden`
+ * (403), `rate_limited` (429), `request_refused` (other 4xx), `server_error` (5xx), `network` (no response), `timeout`,
+ * `response_cut` (the body ended early), `response_too_large` (the body did not end), `response_invalid` (`locations` names
+ * wrong records or rows; if empty, the body is not this endpoint's, so a smaller range would not help), `redirect_refused`,
+ * `rpc_error` (an error in a JSON-RPC response), `templates_missing` (404 or 405 for all templates).
  */
 export class PlatformError extends EtlError {
   readonly method: string;
@@ -63,7 +63,7 @@ export class PlatformError extends EtlError {
   readonly status: number | undefined;
   /** At most five minutes. */
   readonly retryAfterMs: number | undefined;
-  /** Its `Retry-After` was longer than that, or cannot be read: the message says so. */
+  /** True if `Retry-After` was longer than five minutes, or cannot be read. The message names it. */
   readonly isRetryAfterOdd: boolean;
   readonly reason: string | undefined;
   readonly words: string;

@@ -35,7 +35,7 @@ const FAULTS: readonly { code: string; by: RegExp; next: string; passes?: boolea
   },
 ];
 
-/** Until these are over, Postgres keeps nothing, so a response of the platform would be lost. */
+/** While one of these lasts, Postgres stores nothing, so a response of the platform would be lost. */
 const STOPS_WRITES = new Set([
   "postgres_full",
   "postgres_read_only",
@@ -46,7 +46,7 @@ const STOPS_WRITES = new Set([
   "postgres_unreachable",
 ]);
 
-/** Undefined for an error that names no server's fault. */
+/** Undefined for an error that is no known fault of a server. */
 export function faultOf(error: unknown): EtlError | undefined {
   if (error instanceof EtlError || !(error instanceof Error))
     return error instanceof EtlError ? error : undefined;

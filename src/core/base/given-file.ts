@@ -1,16 +1,16 @@
 import { readFile } from "node:fs/promises";
 import { UsageError } from "./errors.ts";
 
-/** A file is taken whole or not at all. */
+/** A file from a user is accepted whole or not at all. */
 
-/** A file whose columns are shifted has a problem on each line. */
+/** Limit of problems shown: a file whose columns are shifted has one on each line. */
 const PROBLEMS_SHOWN = 10;
 
 /** A problem in YAML, with the keys and places that lead to it. */
 export interface Problem {
   readonly path: readonly (string | number)[];
   readonly why: string;
-  /** The last key itself is wrong, not its value. */
+  /** True if the last key itself is wrong, not its value. */
   readonly isKey?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Valid input nests ten levels. Code that follows thousands of levels would run out of stack. */
+/** Valid input nests ten levels. Code that recurses into thousands of levels would run out of stack. */
 const MOST_LEVELS = 200;
 const [QUOTE, BACKSLASH] = [0x22, 0x5c];
 const [OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = [0x5b, 0x5d, 0x7b, 0x7d];

@@ -26,10 +26,10 @@ export function createLogger(level: string, to: LogTarget): Logger {
   return log;
 }
 
-/** Most characters that wait while the disk is full. */
+/** Most characters that wait in memory while the disk is full. */
 const MOST_WAITING = 1_048_576;
 
-/** A log that cannot be written stops no work. */
+/** A log that cannot be written must not stop work. */
 function openDestination(fd: number) {
   const destination = pino.destination({ fd, sync: true, maxLength: MOST_WAITING });
   destination.on("error", () => {});
@@ -38,15 +38,15 @@ function openDestination(fd: number) {
 
 export type Warn = (about: { code: string; at: string; reason: string }) => void;
 
-/** The last of the 20 promised lines counts the lines left out. */
+/** The 20th line of a minute counts the lines left out. */
 const LINES = 19;
 const IN_MS = 60_000;
 
 type LogMethod = NonNullable<NonNullable<LoggerOptions["hooks"]>["logMethod"]>;
 
 /**
- * At most 20 lines of a code a minute, over all loggers: a Redis that is down raises thousands of errors a
- * second. `tell` must log the number left out; it is called a minute later, and at the end.
+ * Logs at most 20 lines of a code a minute, over all loggers: a Redis that is down raises thousands of errors a second. `tell`
+ * must log the number of lines left out. It is called a minute later, and at exit.
  */
 export function limitLines(
   clock: Pick<Clock, "now">,

@@ -21,7 +21,7 @@ const PARAMETERS: Readonly<Record<string, RegExp>> = {
   client_encoding: /^(utf8|utf-8)$/i,
 };
 
-/** Parameters of libpq, other drivers and hosts that need more than to be left out. */
+/** Parameters of libpq, other drivers and hosts that it is not enough to remove. */
 const INSTEAD: readonly (readonly [RegExp, string])[] = [
   [/^(dbname|database|db)$/, "write the database after the host, as in host:5432/database"],
   [/^(target_session_attrs|load_balance_hosts|hostaddr)$/, "remove it, and name the primary alone"],
@@ -30,7 +30,7 @@ const INSTEAD: readonly (readonly [RegExp, string])[] = [
   [/^ssl/, "remove it. sslmode, sslrootcert, sslcert and sslkey are known"],
 ];
 
-/** Why a text is no address of Postgres, without a part of it that may be a password. */
+/** Returns why a text is no address of Postgres, without any part that may be a password. */
 export function postgresUrlProblem(text: string): string | undefined {
   if (/^postgres(ql)?:\/\/([^/?#]*@)?[^@/?#]*,/i.test(text))
     return "names several hosts: name the primary alone, or an address that leads to it";

@@ -5,7 +5,7 @@
 const CONTROLS = /(?![\n\t])[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
 const BREAKS = /[\n\t]/g;
 
-/** The text controls no terminal. Controls become JSON escapes, so JSON stays the same. */
+/** Escapes characters that control a terminal. Controls become JSON escapes, so JSON keeps its meaning. */
 export function printable(text: string): string {
   return text.replace(CONTROLS, escaped);
 }
@@ -19,7 +19,7 @@ function escaped(control: string): string {
   return `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/** For viewers and masked AI clients: an error in the platform's words may hold an e-mail address. */
+/** For viewers and masked AI clients: hides e-mail addresses, which an error of the platform may contain. */
 export function withoutAddresses(text: string): string {
   return text.replace(/[^\s@"'<>,;:()]+@[^\s@"'<>,;:()]+/g, "(address)");
 }
@@ -30,7 +30,7 @@ export function counted(number: number, thing: string): string {
 
 const MOST_LINES = 12;
 
-/** `line 4`; `lines 3, 5, 7 to 12 and 1,700 more`. Ascending. */
+/** Returns `line 4`, or `lines 3, 5, 7 to 12 and 1,700 more`. `lines` must ascend. */
 export function linesShown(lines: readonly number[]): string {
   const runs: [first: number, last: number][] = [];
   for (const line of lines) {

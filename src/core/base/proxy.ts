@@ -36,19 +36,19 @@ export function proxyOf(target: URL, environment: Environment = process.env): Ht
   return { url, variable, shown: `${url.origin} (${variable})` };
 }
 
-/** How a URL is reached, by its origin alone. Undefined if the environment names no proxy at all. */
+/** Describes how the origin of a URL is reached. Undefined if the environment names no proxy at all. */
 export function describeProxy(target: URL, environment: Environment = process.env): string | undefined {
   if (["HTTPS_PROXY", "HTTP_PROXY"].every((name) => given(name, environment)[1] === "")) return undefined;
   const proxy = proxyOf(target, environment);
   return `${target.origin}: ${proxy === undefined ? "without a proxy" : `through the proxy ${proxy.shown}`}`;
 }
 
-/** The status with which a proxy refused. undici has it in its message only. */
+/** Returns the status with which a proxy refused. undici has it in its message only. */
 export function proxyRefusal(error: unknown): string | undefined {
   return /^Proxy [a-z ]+\((\d{3})\)/i.exec(String((error as { message?: unknown }).message))?.[1];
 }
 
-/** In lower case first, as in curl. A blank value counts as not set. */
+/** The name in lower case comes first, as in curl. A blank value counts as not set. */
 function given(name: string, environment: Environment): [name: string, value: string] {
   const values = [name.toLowerCase(), name].map((one): [string, string] => [
     one,
@@ -69,7 +69,7 @@ function isDirect({ protocol, hostname, port }: URL, exceptions: string): boolea
   });
 }
 
-/** `example.com` and `.example.com` include the domain and all below it, `*.example.com` only what is below. */
+/** `example.com` and `.example.com` include the domain and its subdomains, `*.example.com` only the subdomains. */
 function isDomain(host: string, name: string): boolean {
   if (name === "*") return true;
   const domain = name

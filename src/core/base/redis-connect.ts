@@ -5,13 +5,13 @@ import { describeRedis, type RedisServer } from "./redis-server.ts";
 export type RedisConnection = Redis | Cluster;
 type ConnectionOptions = Omit<RedisOptions, "replyMapping">;
 
-/** Commands that wait for ever are sent again for this long: a cluster's failover takes time. */
+/** Commands that may wait for ever are retried for this long, because a cluster's failover takes time. */
 const FAILOVER = { redirections: 200, pauseMs: 300 };
 const NODE_CONNECT_MS = 5_000;
 
 /**
- * Each login uses what `server.access` returns at that time, so that a rotated password needs no restart. So do duplicates,
- * which BullMQ makes for blocking reads.
+ * Each login uses what `server.access` returns at that time, so that a rotated password needs no restart. This includes
+ * duplicates, which BullMQ makes for blocking reads.
  */
 export function connectRedis(server: RedisServer, options: ConnectionOptions): RedisConnection {
   const { kind, hosts, primary, database, family } = server;
@@ -39,13 +39,13 @@ export function connectRedis(server: RedisServer, options: ConnectionOptions): R
 
 type Login = Pick<RedisOptions, "username" | "password" | "sentinelUsername" | "sentinelPassword">;
 
-/** Unset values are undefined: they may have been set before. */
+/** Unset values are undefined, to replace earlier ones. */
 function loginOf({ access }: RedisServer): Login {
   const { tls: _tls, ...login } = access();
   return login as Login;
 }
 
-/** ioredis calls it before each attempt, as a method of that attempt's options. */
+/** ioredis calls the result before each attempt, as a method of that attempt's options. */
 function withLogin(server: RedisServer, retry: RedisOptions["retryStrategy"]) {
   if (typeof retry !== "function") return null;
   return function (this: unknown, times: number) {
@@ -56,7 +56,7 @@ function withLogin(server: RedisServer, retry: RedisOptions["retryStrategy"]) {
 
 /** Makes the nodes of a cluster and of its duplicates use the current login, and makes each `connect` settle. */
 function mend(cluster: Cluster, server: RedisServer): Cluster {
-  // ioredis would use the first login.
+  // Without this, ioredis would use the first login.
   cluster.on("+node", () => {
     for (const node of cluster.nodes()) Object.assign(node.options, loginOf(server));
   });
@@ -69,7 +69,7 @@ function mend(cluster: Cluster, server: RedisServer): Cluster {
 
 /**
  * ioredis 6.0.0 goes on if a cluster fails its ready check, as during a failover, and never settles the promise of that
- * `connect`. BullMQ waits for it, so a worker would stop taking jobs.
+ * `connect`. BullMQ awaits this promise, so a worker would stop taking jobs.
  */
 function nextConnection(cluster: Cluster, connecting: Promise<void>): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -109,7 +109,7 @@ export function primariesOf(connection: RedisConnection): Redis[] {
   return connection instanceof Cluster ? connection.nodes("master") : [connection];
 }
 
-/** Epoch milliseconds of the server that holds our keys. */
+/** Time of the server that holds our keys, epoch ms. */
 export async function redisTime(connection: RedisConnection, prefix: string): Promise<number> {
   const [seconds, microseconds] =
     connection instanceof Cluster
@@ -156,14 +156,14 @@ export async function queryRedis<T>(
   }
 }
 
-/** A refused connection to a name with several addresses has no message. A cluster's error has that of a node. */
+/** A refused connection to a name with several addresses has one error for each. A cluster's error has that of a node. */
 export function messageOf(error: Error & { lastNodeError?: Error }): string {
   if (error.lastNodeError !== undefined) return messageOf(error.lastNodeError);
   if (error instanceof AggregateError) return error.errors.map(messageOf).join("; ");
   return error.message || String((error as NodeJS.ErrnoException).code ?? "no reason given");
 }
 
-/** Requests each host alone: a cluster's or Sentinels' connection says only that it was closed. */
+/** Contacts each host alone: a cluster's or Sentinels' connection reports only that it was closed. */
 async function reasonsOfHosts({ kind, hosts, access }: RedisServer): Promise<string[]> {
   const { username, password, sentinelUsername, sentinelPassword, tls } = access();
   const login =
@@ -241,7 +241,7 @@ const FAULTS: readonly Fault[] = [
 ];
 
 /**
- * Errors: `redis_refused`, `redis_tls`, `redis_no_primary` and `redis_unreachable`, which may be over soon; `redis_not_cluster`
+ * Errors: `redis_refused`, `redis_tls`, `redis_no_primary` and `redis_unreachable`, which may be transient; `redis_not_cluster`
  * for a wrong setting.
  */
 export function redisFault(server: RedisServer, reasons: readonly string[], cause?: unknown): EtlError {

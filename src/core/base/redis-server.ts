@@ -14,11 +14,11 @@ export interface RedisServer {
   readonly database: number;
   /** IP version of all connections; undefined: any. */
   readonly family: 4 | 6 | undefined;
-  /** Begins all our keys. Its braces are a hash tag: all keys share one slot of a cluster. */
+  /** Prefix of all our keys. Its braces are a hash tag: all keys share one slot of a cluster. */
   readonly prefix: string;
   /**
-   * A function, so that no log or page shows the result. It reads files anew: call it for each login.
-   * Undefined `tls`: not encrypted.
+   * A function, so that no log or page shows the login. Call it for each login, because it reads files again. Undefined `tls`:
+   * not encrypted.
    */
   readonly access: () => RedisAccess;
 }
@@ -45,7 +45,7 @@ interface RedisGiven {
 const PORT = 6379;
 const SENTINEL_PORT = 26_379;
 
-/** `now` returns the current settings: only logins may change. */
+/** `now` returns the current settings, of which only logins may differ. */
 export function redisServerOf(given: RedisGiven, now: () => RedisGiven = () => given): RedisServer {
   const { prefix = "usage-etl", ca } = given;
   const url = given.url === undefined ? undefined : parseRedisUrl(given.url);
@@ -76,7 +76,7 @@ const PARAMETERS: Readonly<Record<string, RegExp>> = {
   sentinelUsername: /^sentinel$/,
 };
 
-/** Parameters of other clients that need more than to be left out. */
+/** Parameters of other clients that it is not enough to remove. */
 const INSTEAD: readonly (readonly [RegExp, string])[] = [
   [
     /reject|ssl|tls|verif|cert|secur/i,
@@ -85,7 +85,7 @@ const INSTEAD: readonly (readonly [RegExp, string])[] = [
   [/^(db|database)$/i, "write the number of the database as the path, as in redis://host:6379/3"],
 ];
 
-/** Why a text is no address of Redis, without a part of it that may be a password. */
+/** Returns why a text is no address of Redis, without any part that may be a password. */
 export function redisUrlProblem(text: string): string | undefined {
   // If each host has a login, an `@` within a password looks like the end of a login.
   if (urlsIn(text).some((url) => isCut(url) || /@[^/]*,[^/]*@/.test(url))) return NOT_ENCODED;
@@ -146,7 +146,7 @@ function parseRedisUrl(text: string) {
   };
 }
 
-/** Another host's own login, scheme or parameters would not be used. */
+/** Refuses a further host with its own login, scheme or parameters, which would not be used. */
 function sameBut(first: URL, other: URL): URL {
   const login = ({ username, password }: URL) => `${username}:${password}`;
   const isSame = other.protocol === first.protocol && [":", login(first)].includes(login(other));

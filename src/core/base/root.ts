@@ -9,12 +9,12 @@ const isClone = import.meta.url.endsWith(".ts");
 export const ROOT = new URL(isClone ? "../../../" : "../../../../", import.meta.url);
 
 /**
- * The demo's data, and a Postgres that it installed. A package is replaced by updates and may belong to
- * another user, so it uses a folder of the user's; a clone its own.
+ * Folder of the demo's data, and of a Postgres that it installed. A package is replaced by updates and may belong to another
+ * user, so it uses a folder of the user. A clone uses its own.
  */
 export const DATA_DIR = dataDirOf(isClone ? {} : process.env);
 
-/** Without a home, such as in a container, it is in the package. */
+/** Without a home, such as in a container, the folder is in the package. */
 function dataDirOf({ XDG_DATA_HOME, HOME }: NodeJS.ProcessEnv): string {
   if (XDG_DATA_HOME) return join(XDG_DATA_HOME, "usage-etl");
   return HOME ? join(HOME, ".local/share/usage-etl") : fileURLToPath(new URL(".usage-etl", ROOT));

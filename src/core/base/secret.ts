@@ -27,7 +27,7 @@ export class Secret {
     return this.#value;
   }
 
-  /** The file's problem when it was last revealed; never shows the value. */
+  /** Problem of the file at the last `reveal`; never shows the value. */
   problem(): string | undefined {
     return this.#problem;
   }
@@ -47,7 +47,7 @@ export class Secret {
   }
 }
 
-/** `problemsOf` checks the content. Undefined if there is no secret now: see `problems`. */
+/** `problemsOf` checks the content. Without a usable secret, adds to `problems` and returns undefined. */
 export function secretFromFile(
   file: string,
   where: string,
@@ -72,7 +72,7 @@ export function readSecretFile(file: string, where: string, problems: string[]):
     if (text) return text;
     problems.push(`${where} ${file} ${text === undefined ? `cannot be read: ${NO_TEXT}` : "is empty"}`);
   } catch (error) {
-    // The system's message repeats the path, which may be the secret itself, set in place of its file.
+    // The system's message repeats the path. Somebody may have set the secret itself in place of its path.
     const isPath = file.includes("/") && !file.includes("://");
     const { code } = error as NodeJS.ErrnoException;
     const what = isPath ? `${file} cannot be read` : "is not the path of a file that can be read";

@@ -6,7 +6,7 @@ import { Secret } from "./secret.ts";
 import { placeProblem, urlProblem } from "./url.ts";
 
 const DAY_MS = 86_400_000;
-/** Later dates cannot be shown, and longer plans do not end. */
+/** Longest duration. Later dates cannot be shown, and longer plans do not end. */
 const LONGEST_MS = 36_525 * DAY_MS;
 /** Range of days and instants in settings and options. */
 export const FIRST_DAY = "1970-01-01";
@@ -34,7 +34,7 @@ const checked = (problemOf: (text: string) => string | undefined, text = z.strin
     error: ({ input }) => problemOf(String(input)) ?? "",
   });
 const HTTP = /^https?:$/;
-/** Must hold no password, because the command `config`, pages and error messages show it. */
+/** Refuses a password, because the command `config`, pages and error messages show the URL. */
 function httpProblem(text: string): string | undefined {
   const problem = urlProblem(text, HTTP, "is not an http or https URL");
   if (problem !== undefined) return problem;
@@ -80,7 +80,7 @@ const displayName = z
   .max(200, "must have 200 characters or less")
   .regex(/^\P{Cc}*$/u, "has a control character");
 const METERS = ["traces", "longlived", "shortlived", "deployments", "sandboxes", "evaluators"] as const;
-/** In the order of `METERS`. Traces are required, since everything else is compared with them. */
+/** In the order of `METERS`. Traces are required, because everything else is compared with them. */
 const meters = z
   .string()
   .default("traces,longlived,deployments,sandboxes,evaluators")
@@ -100,11 +100,11 @@ const readToken = checked((text) => {
   if (issuer === undefined) return undefined;
   const problem = httpProblem(issuer);
   if (problem !== undefined) return `names an issuer that ${problem}`;
-  // Whoever could change its keys on the way could make any token.
+  // Without https, somebody could replace the issuer's keys on the way and make any token.
   const isSafe = /^(https:|http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/])/.test(new URL(issuer).href);
   return isSafe ? undefined : "names an issuer without https";
 });
-/** An address or a network. A network of everybody would let anybody choose their address. */
+/** An address or a network. A network of all addresses would let anybody choose their address. */
 const proxy = z
   .union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
     error: "is not an address or a network such as 10.0.0.0/8",
@@ -328,7 +328,7 @@ export function settingOf(name: string): Setting {
   return (SETTINGS as Readonly<Record<string, Setting>>)[name] ?? ROUTE;
 }
 
-/** Routes are named in an owner file, which knows what their values mean and so checks them. */
+/** Routes are named in an owner file, which also checks the values of their settings. */
 export function isRouteSetting(name: string): boolean {
   return /^USAGE_ROUTE_[A-Z0-9_]*[A-Z0-9]$/.test(name) && !name.endsWith("_FILE");
 }
