@@ -24,7 +24,7 @@ export async function lockMigrations(db: QueryExecutorProvider): Promise<void> {
   await sql`select pg_advisory_xact_lock(${sql.lit(MIGRATION_LOCK)}::bigint)`.execute(db);
 }
 
-/** Kysely locks the session. Behind a pooler in transaction mode another client gets the session next, and the lock would stay. */
+/** Kysely locks the session. Behind a pooler in transaction mode, another client gets the session and the lock stays. */
 class TransactionLockAdapter extends PostgresAdapter {
   override async acquireMigrationLock(db: QueryExecutorProvider): Promise<void> {
     await lockMigrations(db);

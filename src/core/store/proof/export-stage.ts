@@ -76,7 +76,7 @@ const LARGE = 10_000;
 
 /**
  * Streams an export into temporary tables: rows as numbers, keys and names once each. Memory does not grow with the rows.
- * Throws `ExportError`, `TooManyKeys` if not all buckets are to be staged, and errors of reading the rows; the caller then
+ * Throws `ExportError`, `TooManyKeys` if only some buckets are to be staged, and errors of reading the rows. The caller then
  * rolls back.
  */
 export async function stageExport({ client }: Transaction, staged: StagedExport): Promise<Stage> {

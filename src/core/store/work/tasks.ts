@@ -12,17 +12,17 @@ export interface StoredTask extends UsageRequest {
   readonly sourceId: number;
   readonly backfillId: number | undefined;
   readonly runId: number | undefined;
-  /** How often it was enqueued. A queue message is (task id, generation). */
+  /** How often the task was enqueued. A queue message is (task id, generation). */
   readonly generation: number;
-  /** Claims without an end or a hand-back, including this one. */
+  /** Claims that neither ended nor were handed back, including this one. */
   readonly openClaims: number;
 }
 
 export interface ClaimedTask extends StoredTask {
   readonly createdAt: number;
-  /** The whole time of the task was fetched after the task was created, so it needs no request. */
+  /** True if the whole window was fetched after the task was created, so the task needs no request. */
   readonly isLoaded: boolean;
-  /** Part of a backfill that fetches everything again: stored digests are not trusted. */
+  /** True in a backfill that fetches everything again. It does not trust stored digests. */
   readonly isRepair: boolean;
 }
 
@@ -30,8 +30,8 @@ export interface ClaimedTask extends StoredTask {
 const LEASE = sql`interval '10 minutes'`;
 
 /**
- * When the oldest figure that task `r` requests again was fetched. Hours are as old as their days, which prove them. Null if
- * nothing is loaded.
+ * SQL: when the oldest figure that task `r` fetches again was fetched. Hours are as old as their days, which prove them. Null
+ * if nothing is loaded.
  */
 const REQUESTED_AT = sql`(
   select case when bool_or(v.scope_id = s.scope_id)
@@ -42,7 +42,7 @@ const REQUESTED_AT = sql`(
   where s.scope_id = r.scope_ids[1] and (d.stride = s.stride or s.stride = 'hour' and d.stride = 'day')
 )`;
 
-/** An existing task of the routine stays unchanged. Returns the number of new tasks. */
+/** Creates tasks, and leaves an equal routine task unchanged. Returns the number of new tasks. */
 export async function createTasks(
   db: Database,
   work: {
@@ -52,9 +52,9 @@ export async function createTasks(
     tasks: readonly UsageRequest[];
     /** Whether a task's workspace had no recent traces. Default: false. */
     isIdle?: ((task: UsageRequest) => boolean) | undefined;
-    /** Age from which figures by project, user or key are due. Default: none is. */
+    /** Age from which figures by project, user or key are due. Default: never. */
     dueAfterMs?: number | undefined;
-    /** Epoch milliseconds: when the workspace's task was created. Default: now. */
+    /** When the workspace's task was created, epoch ms. Default: now. */
     createdAt?: number | undefined;
   },
 ): Promise<number> {
@@ -64,7 +64,7 @@ export async function createTasks(
       ? sql`null::timestamptz`
       : sql`case when r.group_by <> 'workspace' then ${REQUESTED_AT} + make_interval(secs => ${dueAfterMs / 1000}) end`;
   let created = 0;
-  // JSON, since the rows of a Postgres array of arrays have one length. 500 rows keep a statement small.
+  // JSON, because rows of a Postgres array of arrays have one length. 500 rows keep a statement small.
   for (let first = 0; first < work.tasks.length; first += 500) {
     const rows = work.tasks.slice(first, first + 500).map((task) => ({
       group_by: task.groupBy,
@@ -91,7 +91,7 @@ export async function createTasks(
 }
 
 /**
- * Time in flight by scope: queued, or waiting and not paused; sorted, disjoint and not touching. Postgres joins it: a large
+ * Returns time in flight by scope, in the normal form: queued, or waiting and not paused. Postgres merges it, because a large
  * customer's first load has hundreds of thousands of tasks. Scopes with the same time share one list.
  */
 export async function tasksInFlight(db: Database, sourceId: number): Promise<Map<number, Interval[]>> {
@@ -113,7 +113,7 @@ export async function tasksInFlight(db: Database, sourceId: number): Promise<Map
   );
 }
 
-/** A window of a task by workspace, which creates the tasks of other dimensions that need a response when it ends. */
+/** Window of a workspace task. When it ends, the task creates the tasks of other dimensions that need a response. */
 export interface WorkspaceWindow {
   readonly meter: Meter;
   readonly window: Window;
@@ -135,7 +135,7 @@ export async function workspaceWindows(db: Database, sourceId: number): Promise<
   }));
 }
 
-/** Kind and tier, which a task's scopes share. None: they were forgotten. */
+/** SQL: kind and tier, which a task's scopes share. Null if the scopes were forgotten. */
 const METERS_OF_SCOPES = sql<string[][] | null>`(
   select array_agg(distinct array[c.kind, c.trace_tier]) from usage.scope c where c.scope_id = any (fetch_task.scope_ids)
 )`;
@@ -156,7 +156,7 @@ const IS_REPAIR = sql<boolean>`exists (
   select from usage.backfill b where b.backfill_id = fetch_task.backfill_id and b.reprocess = 'all'
 )`;
 
-/** Undefined for a task of a newer release with an unknown meter. */
+/** Undefined if only a newer release knows the meter of the task. */
 function sharedMeter(found: readonly string[][] | null): Meter | undefined {
   if (found === null) return "traces";
   const [kind = "", tier = ""] = found[0] ?? [];
@@ -174,7 +174,7 @@ interface ClaimedRow
   readonly meters: string[][] | null;
 }
 
-/** Undefined if the queue message is stale: the task is done, requeued or cancelled, or a newer release's. */
+/** Undefined if the message is stale (its task is done, requeued or cancelled), or only a newer release knows the meter. */
 export async function claimTask(
   db: Database,
   claim: { taskId: number; generation: number },
@@ -216,7 +216,7 @@ export async function claimTask(
   };
 }
 
-/** Takes a claim back: its worker lives, and another one may do the task, under this generation or a later one. */
+/** Takes a claim back, because its worker lives. Another worker may do the task, under this generation or a later one. */
 export async function handBackTask(db: Database, taskId: number): Promise<void> {
   const open_claims = sql<number>`greatest(open_claims - 1, 0)`;
   const task = db.updateTable("usage.fetch_task").set({ open_claims }).where("task_id", "=", taskId);
@@ -236,8 +236,8 @@ export async function endTask(db: Database, end: TaskEnd): Promise<void> {
 }
 
 /**
- * The statement that ends a task, to be part of another one. It compares the row itself: if a requeue holds the row,
- * Postgres waits and compares again, and a task that has another generation by then goes on.
+ * Returns the statement that ends a task, as part of another one. The statement tests the row itself: if a requeue locks the
+ * row, Postgres waits and tests again, so a task of a newer generation goes on.
  */
 export function endingOf({ task, state, code, message }: TaskEnd): RawBuilder<unknown> {
   const itself = sql`task_id = ${task.taskId} and generation = ${task.generation} and state = 'queued'`;
@@ -248,16 +248,16 @@ export function endingOf({ task, state, code, message }: TaskEnd): RawBuilder<un
     where ${itself}`;
 }
 
-/** They wait to be enqueued again under a new generation. */
+/** Makes queued tasks wait. They are enqueued again under a new generation. */
 export async function releaseTasks(db: Database, taskIds: readonly number[]): Promise<void> {
   const queued = db.updateTable("usage.fetch_task").where("state", "=", "queued");
   await queued.set({ state: "waiting", leased_until: null }).where("task_id", "=", anyOf(taskIds)).execute();
 }
 
-/** How long after Postgres committed that tasks are queued their messages may be missing in Redis. */
+/** How long messages may be missing in Redis after Postgres committed that their tasks are queued. */
 const UNDER_WAY = sql`interval '10 seconds'`;
 
-/** `expired` tasks have outlived their lease; those that are `underWay` were queued or gave a sign of life just now. */
+/** `expired` tasks have outlived their lease. `underWay` tasks were queued, or gave a sign of life, just now. */
 export async function queuedTasks(db: Database, sourceId: number) {
   return query<Row<"usage.fetch_task", "taskId" | "generation"> & { expired: boolean; underWay: boolean }>(
     db,
@@ -268,7 +268,7 @@ export async function queuedTasks(db: Database, sourceId: number) {
   `;
 }
 
-/** Without tasks of paused backfills, which would wait for ever. */
+/** Counts tasks of syncs only, because those of a paused backfill would wait for ever. */
 export async function routineTasks(db: Database, sourceId: number) {
   return queryOne<{ waiting: number; queued: number }>(db)`
     select count(*) filter (where state = 'waiting')::integer as waiting,
@@ -277,14 +277,14 @@ export async function routineTasks(db: Database, sourceId: number) {
   `;
 }
 
-/** Fetch tasks of syncs that wait longer than from one sync to the next, because others came first. */
+/** Fetch tasks of syncs that have waited longer than a sync interval, because other tasks came first. */
 export interface PutOffTasks {
   readonly source: string;
   readonly tasks: number;
-  /** Hourly tasks, and tasks of workspaces without recent traces. */
+  /** `byHour`: hourly tasks. `quiet`: tasks of workspaces without recent traces. */
   readonly byHour: number;
   readonly quiet: number;
-  /** Tasks that wait at least as long, backfills included: no others can come before the last of them. */
+  /** Tasks that have waited as long, with those of backfills. No other task can come before the last of them. */
   readonly ahead: number;
 }
 
@@ -306,16 +306,16 @@ export async function putOffTasks(
 
 export const SHARE_OF_OLDEST = 0.25;
 
-/** The order of the index `fetch_task_next`, behind its source and backfill. */
+/** Order of the index `fetch_task_next`, after its source and backfill. */
 const NEXT_FIRST = sql`(w.group_by <> 'workspace'), (w.stride = 'hour'), w.is_idle, w.period_start desc`;
 
 /**
- * Takes the next waiting tasks for the queue, up to `most` queued tasks of a source: the routine before backfills; the
- * workspace dimension before the others; of these what is due, days before hours, the oldest first; then days before hours,
- * busy workspaces before quiet ones, new time before old. A share goes to the longest waiting tasks, a backfill as long as
- * it runs. Otherwise new time that is not final could use up the whole request rate limit for good. Needs a transaction, so
- * that only one caller enqueues at a time. Reads only as many tasks of each kind as there are places: hundreds of thousands
- * may wait.
+ * Takes the next waiting tasks for the queue, up to `most` queued tasks of a source. Routine tasks come before backfills, and
+ * workspace tasks before those of other dimensions. Of these, due tasks come first: days before hours, the longest due first.
+ * Then days come before hours, busy workspaces before idle ones, new time before old. A share goes to the longest waiting
+ * tasks; a backfill's tasks have waited since it began. Otherwise new provisional time could use up the rate limit for good.
+ * Needs a transaction, so that only one caller enqueues at a time. Reads only as many tasks of each kind as there are places:
+ * hundreds of thousands may wait.
  */
 export async function takeTasksToQueue(
   db: Database,
@@ -330,7 +330,7 @@ export async function takeTasksToQueue(
   `;
   const places = most - (queued[0]?.count ?? 0);
   if (places <= 0) return [];
-  // If few places become free at a time, chance grants the oldest tasks one of them now and then.
+  // If few places become free at a time, chance sometimes gives one to the oldest tasks.
   const oldest = Math.floor(places * SHARE_OF_OLDEST + Math.random());
   // Literals, because with parameters Postgres would have to plan for any number of places.
   const limit = sql.lit(places);
