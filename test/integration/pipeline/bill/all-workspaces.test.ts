@@ -113,7 +113,7 @@ test("a server that fails without ids refuses, and the rest of the bill is read"
   const bench = await setupAll({ days: 3 });
   await bench.sync();
   const isWithoutIds = { path: "/api/v1/orgs/current/billing/granular-usage" };
-  bench.standin.faults.script({ fault: { kind: "status", status: 500 }, match: isWithoutIds, times: 8 });
+  bench.standin.faults.script({ fault: { kind: "status", status: 500 }, match: isWithoutIds, times: 20 });
   expect(await read(bench)).toMatchObject({
     allWorkspaces: { refusal: expect.stringContaining("500") },
     failed: [],
