@@ -44,7 +44,7 @@ export type AddEndpoints = (app: FastifyInstance, services: WebServices) => Prom
 
 /** Checks of `doctor`. If a check throws, the others still run. */
 export interface FeatureChecks {
-  /** Runs once for the installation. `store` is undefined if the database cannot be read. */
+  /** Once for the installation. `store` undefined: the database cannot be read. */
   installation?(config: Config, store: Store | undefined, notes: Notes): Promise<void>;
   source?(config: Config, of: CheckedSource, notes: Notes): Promise<void>;
 }

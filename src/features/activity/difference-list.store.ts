@@ -32,7 +32,7 @@ export interface ListedDifference {
   readonly storedAmount: number | null;
   /** Number of the export or total. For a restatement: the old number. Null: no number. */
   readonly otherAmount: number | null;
-  /** A different name, or a different end of a bucket. */
+  /** A different name or end of a bucket. */
   readonly exportSays: string | null;
   readonly cursor: DifferenceCursor;
 }

@@ -186,7 +186,7 @@ function entryOf(moment: Moment, run: Run | undefined, masked: boolean): Entry {
 
 function ofRun(run: Run, masked: boolean): Entry {
   const { outcome, reason, code, seconds, requests, runId } = run;
-  // The clock of a paused run goes on, so the time says nothing about its work.
+  // The time of a paused run goes on and does not measure its work.
   const took =
     outcome === "paused"
       ? ""

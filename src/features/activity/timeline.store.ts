@@ -165,7 +165,7 @@ const PARTS = {
     ) p
     where ${after(wanted, sql`'prices'`, sql`p.at`, sql`0`)}
     order by p.at desc`,
-  // The action of a close is left out, because a close has its own entry.
+  // A close has its own entry.
   action: (wanted: Wanted) => sql`
     select 'action', a.at, a.action_id, s.slug, json_build_object(
              'action', a.action, 'detail', a.detail, 'actor', a.actor, 'via', a.via, 'outcome', a.outcome)

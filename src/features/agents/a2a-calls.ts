@@ -16,7 +16,7 @@ export interface Call {
   readonly headers: Readonly<Record<string, string>>;
   readonly taskId?: string | undefined;
   readonly accept?: string;
-  /** Secrets that errors do not show. */
+  /** Hidden in errors. */
   readonly secrets?: string;
   readonly effect: string;
 }
@@ -85,10 +85,10 @@ export function lookAgain({ taskId, contextId }: Task): string {
   return `${arrived} Run \`usage-etl platform a2a task ${taskId} --context ${contextId}\` to see how it ended.`;
 }
 
-/** Servers store a context as a thread's UUID. Postgres accepts any hexadecimal digits in that form. */
+/** A context is a thread's UUID. Postgres accepts any hexadecimal digits in that form. */
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** Checks the context before a request is sent, because servers refuse any other text with -32602. Error: `context_invalid`. */
+/** Checked before a request is sent, because servers refuse any other text with -32602. Error: `context_invalid`. */
 export function refuseContext(contextId: string | null | undefined): void {
   if (contextId == null || UUID.test(contextId)) return;
   throw new UsageError({
@@ -98,7 +98,6 @@ export function refuseContext(contextId: string | null | undefined): void {
   });
 }
 
-/** Codes of JSON-RPC 2.0 and of A2A. */
 export const RPC = {
   methodNotFound: -32601,
   invalidParams: -32602,

@@ -6,11 +6,10 @@ export interface Task {
   readonly contextId: string | null;
   /** `submitted`, `working`, `completed`, `failed`, `input-required` or another state, spelled as in A2A 0.3. */
   readonly state: string;
-  /** The texts of the artifacts, or of the status message if there are none. */
+  /** The texts of the artifacts, else of the status message. */
   readonly reply: string | null;
 }
 
-/** `final` is true for the last event. */
 export interface TaskEvent extends Task {
   readonly final: boolean;
 }
@@ -65,10 +64,7 @@ export function hasEnded({ state }: Task): boolean {
   return !["submitted", "working", "unknown"].includes(state);
 }
 
-/**
- * Returns a reader for the results of one stream, which must be read in order. The reader returns undefined for an unknown
- * kind.
- */
+/** Reads the results of one stream, in order. An unknown kind gives undefined. */
 export function createEventReader(check: Check): (result: unknown) => TaskEvent | undefined {
   const artifacts = new Map<string, string>();
   return (result) => {

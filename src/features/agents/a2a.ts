@@ -143,7 +143,7 @@ function createCards(http: PlatformHttp, cardMs: number) {
       return (await card(assistantId, { signal: within })).protocol;
     } catch (error) {
       if (signal?.aborted || !(error instanceof EtlError)) throw error;
-      // Every server supports the names of 0.3. If the server is down, the call itself reports that.
+      // Every server knows the names of 0.3, and the call itself reports a failure.
       protocols.set(assistantId, "0.3");
       return "0.3";
     }
@@ -160,7 +160,7 @@ function createConversations() {
       const isAlone = given.contextId != null && byContextAlone.has(given.contextId);
       return isAlone ? { ...message, taskId: null } : message;
     },
-    /** Returns the message with its context only. Throws `error` if that would not help. */
+    /** The message with its context only. Throws `error` if that would not help. */
     again: (sent: Message, error: unknown, onContextAlone: (() => void) | undefined): Message => {
       const isRefused = error instanceof RpcError && error.rpcCode === RPC.unsupported;
       if (!isRefused || sent.taskId == null || sent.contextId == null) throw error;

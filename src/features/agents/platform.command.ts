@@ -286,7 +286,7 @@ async function wait(
     const revision = await client.waitForRevision(of, { withinMs, signal, onStatus });
     return hasFailed(revision) ? EXIT.partlyFailed : EXIT.done;
   } finally {
-    // A created deployment has an id, so it is shown however the wait ends.
+    // A created deployment has an id, however the wait ends.
     output.data({ ...deployment, status }, describeDeployment);
   }
 }
@@ -333,7 +333,7 @@ async function run(
 ): Promise<number> {
   const { output } = session;
   const { within: withinMs, strategy } = options;
-  // The limit is for all requests together.
+  // Limit for all requests together.
   const signal = deadlineSignal("The reply", { withinMs, signal: session.signal });
   const threadId = options.thread ?? (await threads.createThread({ signal })).threadId;
   const assistantId = options.assistant;

@@ -1,7 +1,6 @@
 import type { Clock } from "../../core/base/clock.ts";
 import { DeadlineError, PlatformError } from "../../core/base/errors.ts";
 
-/** First and longest pause, in ms. */
 const FIRST_MS = 250;
 const LONGEST_MS = 10_000;
 /** Longest time that `setTimeout` accepts, about 25 days. */

@@ -14,8 +14,8 @@ interface Run {
   readonly runId: string;
   readonly threadId: string;
   /**
-   * The platform's status, or our own: `rolled_back` (a newer run deleted this one), `unknown` (the run ended, and the server
-   * does not say how).
+   * The platform's status, or our own: `rolled_back` (a newer run deleted this one), `unknown` (the run ended, the server does
+   * not say how).
    */
   readonly status: string;
 }
@@ -62,7 +62,7 @@ const stateSchema = z.object({
     .transform((values): { messages: Message[] } => ({ messages: values?.messages ?? [] })),
 });
 
-/** Most runs that a listing requests, the newest first. */
+/** Runs that a listing requests, newest first. */
 const LISTED = 100;
 
 /** Never sends a change twice. Throws `PlatformError`, `DeadlineError` or the signal's reason. Closing the client closes `http`. */
@@ -85,7 +85,7 @@ export function createThreadsClient(http: PlatformHttp, clock: Clock = systemClo
       return fromWireRun(await sendJson(http, request, runSchema), threadId);
     },
     /**
-     * Returns the run once it has ended. After a lost connection, joins again. The body of a join is not specified, so the run
+     * Returns the run once it has ended. Joins again after a lost connection. The body of a join is not specified, so the run
      * is read afterwards.
      */
     join: (of: RunOf, { withinMs, signal }: Waiting) =>
@@ -157,8 +157,8 @@ function fromWireRun(wire: z.output<typeof runSchema>, threadId: string): Run {
 }
 
 /**
- * Returns the response to the last message with this text, before the next human message, or null. If no message has this text,
- * the last message counts as the reply, but only if the run succeeded.
+ * The response to the last message with this text, before the next human message, or null. If no message has this text, the
+ * last message counts as the reply if the run succeeded.
  */
 export function replyTo(
   text: string,

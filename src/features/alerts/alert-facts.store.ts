@@ -31,7 +31,7 @@ export interface AlertFacts {
   readonly secondsWithoutLoad: number;
   readonly isRefused: boolean;
   readonly lostWorkspaces: Found & { readonly ids: readonly string[] };
-  /** Number of zeros (daily figures) of lost workspaces that are no longer trusted. */
+  /** Zeros (daily figures) of lost workspaces that are no longer trusted. */
   readonly invalidatedZeros: number;
   /** Workspaces with traces that no sync loads, if the source loads all workspaces. `newest`: start of their latest month. */
   readonly unloadedWorkspaces: Found & { readonly traces: number };

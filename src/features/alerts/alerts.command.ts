@@ -65,7 +65,7 @@ function describeIncident({ source, message, kind, notified }: OpenIncident): st
   return `  ${source}: ${message} [${kind}] ${routes.length === 0 ? "Nobody was notified." : `Notified: ${routes.join(", ")}.`}`;
 }
 
-/** Longer than the service's limit, because a person waits for the result. */
+/** Longer than in the service, because a person waits. */
 const WITHIN_MS = 20_000;
 
 async function test(

@@ -23,7 +23,7 @@ export function alertJobs(config: Config, slug: string): FeatureJob[] {
       const created = await source.known();
       if (isFirst) {
         const { db } = created.store;
-        // A route may have waited because of a missing setting, and this restart may have brought the setting.
+        // The restart may have brought the setting that a waiting route lacked.
         await endWaits(db);
         for (const { name, missing } of await reportRoutes(db, config))
           if (missing !== null) log.warn({ code: "route_failed", route: name }, missing);

@@ -19,12 +19,12 @@ import { type AlertFacts, alertFacts } from "./alert-facts.store.ts";
 
 /** A condition that fires is an incident. */
 
-/** A source is stale after four syncs without a load, at the earliest after an hour: a single slow load is no incident. */
+/** Stale after four syncs without a load, but not within an hour: one slow load is no incident. */
 const STALE_AFTER_SYNCS = 4;
 const STALE_AFTER_MS = 3_600_000;
 
 export interface ConditionSettings {
-  /** The source whose incidents include the budgets of all sources, so that they are sent once. */
+  /** Its incidents include the budgets of all sources, so that they are sent once. */
   readonly firstSource: string | undefined;
   readonly staleAfterMs: number;
 }
@@ -49,7 +49,7 @@ export function idOf(...parts: readonly unknown[]): string {
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 32);
 }
 
-/** Returns the message without the view or command at its end, for places that have a link to a page. */
+/** The message without the view or command at its end, for places with a link. */
 export function factOf({ message }: Pick<Incident, "message">): string {
   return message.replace(/ See (reporting(?:_detail)?\.\w+|usage-etl [a-z ]*(budgets|status))\.$/, "");
 }
@@ -63,7 +63,7 @@ const PAGES_OF: Partial<Record<AlertKind, [path: string, fields?: Readonly<Recor
   unusual: ["/usage", { by: "project" }],
 };
 
-/** Returns the page that shows the cause. Undefined: the overview shows the alert itself. */
+/** Page of the cause. Undefined: the overview shows the alert itself. */
 export function pageOf(kind: AlertKind, source: string): string | undefined {
   const [path, fields] = PAGES_OF[kind] ?? [];
   return path === undefined ? undefined : `${path}?${new URLSearchParams({ source, ...fields })}`;
@@ -95,7 +95,7 @@ export interface Condition {
   /** If `count` or `newest` grows, routes are notified again. */
   readonly count: number;
   readonly newest: number;
-  /** True if the incident ends only once `newest` has grown, because its cause (a forecast) may come and go. Default: false. */
+  /** The incident ends only once `newest` has grown, because its cause (a forecast) may come and go. Default: false. */
   readonly isHeld?: boolean;
   readonly message: string;
   /** Describes the state after the incident has ended. */
@@ -110,12 +110,12 @@ interface Read extends ConditionSettings {
 
 interface SourceConditions {
   readonly source: string;
-  /** Instant by Postgres's clock, in full precision. */
+  /** Postgres's clock, exact. */
   readonly readAt: string;
   readonly conditions: readonly Condition[];
 }
 
-/** If budgets or unusual days cannot be read, their conditions are left out and `failure` has the error. */
+/** If budgets or unusual days cannot be read, they are left out, and `failure` has the error. */
 export async function readConditions(
   db: Database,
   { sourceId, ...settings }: Read,
@@ -210,7 +210,7 @@ function ofProof({ differences, controlTotals, providerTotals, finalChanges }: A
   ];
 }
 
-/** A meter may stay unknown for this time, because the next syncs retry a server that fails briefly. */
+/** Syncs first retry a server that fails briefly. */
 const UNKNOWN_AFTER_S = 3600;
 
 function ofLoading(
@@ -317,8 +317,8 @@ export function limitCondition(limits: readonly LimitUse[]): Condition {
 }
 
 /**
- * One condition for all budgets of an owner. It grows when a budget passes a mark or will be used up, when a period begins, and
- * when the budgets change. The incident ends only after a new period or a change.
+ * One condition for an owner's budgets. It grows when a budget passes a mark or will be used up, in a new period, and when the
+ * budgets change. It ends only in a new period or after a change.
  */
 export function budgetCondition({ budgets, changedAt }: CurrentBudgets): Condition {
   const warned = budgets.filter(isWarned);
@@ -350,7 +350,7 @@ function unusualCondition(days: readonly UnusualOfWorkspace[]): Condition {
   };
 }
 
-/** A passed mark counts twice as much as a forecast, so a forecast that goes away hides no mark. */
+/** A passed mark counts double, so the end of a forecast hides no mark. */
 function weightOf({ passed, warnAt, reached }: MonthBudget): number {
   return 2 * warnAt.filter((mark) => mark <= (passed ?? 0)).length + (reached === null ? 0 : 1);
 }

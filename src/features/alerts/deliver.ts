@@ -7,10 +7,10 @@ import type { Message } from "./message.ts";
 
 const TRIES = 3;
 const PAUSE_MS = 500;
-/** Most characters that are read of a response, because an endless one would fill the memory. */
+/** An endless response must not fill the memory. */
 const LONGEST_RESPONSE = 65_536;
 
-/** Sends a message, up to three times until the deadline. Returns the receiver's response. Error: `route_failed`. */
+/** Tries up to three times until the deadline. Returns the receiver's response. Error: `route_failed`. */
 export async function deliver(message: Message, sending: Sending): Promise<string> {
   const { deadline, signal, clock } = sending;
   const ends = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);
@@ -41,7 +41,7 @@ async function send(message: Message, sending: Sending, ends: AbortSignal): Prom
   return sendMail(message, receiver, sending, ends);
 }
 
-/** Mail needs an optional package. Returns undefined if the package is installed. */
+/** Undefined: the optional package for mail is installed. */
 export function whyNoMail(): Promise<string | undefined> {
   return loadOptional(() => import("./mail.ts")).then(
     () => undefined,
@@ -84,7 +84,7 @@ async function post(
   sending: Sending,
   ends: AbortSignal,
 ): Promise<string> {
-  // The dispatcher is loaded here, because `status` imports this module and sends nothing.
+  // Loaded here, because `status` imports this module and sends nothing.
   const { openConnections } = await import("../../core/base/dispatcher.ts");
   const isTaken = IS_TAKEN[receiver.type];
   const { origin, pathname, search } = new URL(receiver.url);
@@ -99,7 +99,7 @@ async function post(
       method: "POST",
       headers: { "content-type": "application/json", "user-agent": "usage-etl", ...authorization(receiver) },
       body: JSON.stringify(bodyOf(message, receiver)),
-      // A limit on the time between two bytes would let a slow receiver block the job.
+      // A limit between two bytes would let a slow receiver block the job.
       signal: ends,
     });
     status = response.statusCode;
@@ -124,7 +124,7 @@ async function post(
   } finally {
     void connections?.dispatcher.destroy();
   }
-  // Inside a TLS tunnel, only the receiver can have responded.
+  // Inside a TLS tunnel, only the receiver responds.
   const { proxy } = connections;
   const through =
     proxy === undefined || origin.startsWith("https:") ? "" : ` through the proxy ${proxy.shown}`;

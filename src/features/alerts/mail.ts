@@ -8,7 +8,6 @@ import { type Message, textOf } from "./message.ts";
 
 type MailReceiver = Extract<Receiver, { type: "email" }>;
 
-/** An error of nodemailer. */
 interface Failure {
   readonly code?: string;
   readonly originalCode?: string;
@@ -33,7 +32,7 @@ export async function sendMail(
   const host = server.hostname.replace(/^\[|\]$/g, "");
   const isHere = /^(127(\.\d{1,3}){3}|::1)$/.test(host);
   const port = Number(server.port) || (PORTS[server.protocol] as number);
-  // nodemailer limits only the time between two bytes. Destroying the socket is the only way to end a mail in time.
+  // nodemailer limits only the time between two bytes. Destroying the socket ends a mail in time.
   const socket = connect({ host, port });
   // An `error` event without a listener would end the process.
   socket.on("error", () => {});
@@ -66,7 +65,7 @@ export async function sendMail(
       messageId: `<${message.id}@usage-etl>`,
       headers: { "auto-submitted": "auto-generated" },
     });
-    // This is no error, because a retry would send the mail again to everybody who has it.
+    // A retry would mail again to everybody who has it.
     if (accepted.length < to.length)
       return `responded with ${response.slice(0, 3)}, but refuses ${to.length - accepted.length} of ${to.length} addresses`;
     return `responded with ${response.slice(0, 3)}`;
@@ -91,13 +90,13 @@ export async function sendMail(
   }
 }
 
-/** nodemailer would use the name of a loopback address, which relays refuse. */
+/** nodemailer would use a name of the loopback address, which relays refuse. */
 function ownName(webUrl: string | undefined): string | undefined {
   const host = webUrl === undefined ? "" : new URL(webUrl).hostname;
   return [host, hostname()].find((one) => isHostName(one) && one !== "localhost");
 }
 
-/** Returns one line without a login or an e-mail address, because everybody with access to the pages can read it. */
+/** One line without a login or e-mail address, because everybody with access to the pages reads it. */
 function withoutLogin(response: string, login: MailReceiver["login"]): string {
   const { user = "", pass = "" } = login ?? {};
   const sent = [user, pass, `\0${user}\0${pass}`];

@@ -14,7 +14,7 @@ export interface Alert {
   readonly state: "firing" | "cleared";
   readonly count: number;
   readonly message: string;
-  /** Null: no address of the pages is configured. */
+  /** Null: the pages have no address. */
   readonly link: string | null;
 }
 

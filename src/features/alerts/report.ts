@@ -20,7 +20,7 @@ export interface OpenIncident extends Incident {
 /** The last incident of a kind and owner that routes were notified of, if the incident has ended. */
 export interface PastIncident extends Pick<Incident, "kind" | "owner"> {
   readonly source: string;
-  /** Instants of the messages about the end. */
+  /** Messages about the end. */
   readonly notified: readonly Notified[];
 }
 
@@ -62,9 +62,9 @@ function notifiedOf({ route, notifiedAt }: { route: string; notifiedAt: string |
 }
 
 export interface RouteReport extends Route {
-  /** Reason why this process cannot send to the route. Null: the process can. */
+  /** Why this process cannot send to the route. Null: it can. */
   readonly missing: string | null;
-  /** ISO instant at which the last message arrived. Null: none arrived. */
+  /** ISO instant of the last arrival. Null: no message arrived. */
   readonly lastMessage: string | null;
   readonly states: readonly RouteState[];
 }

@@ -24,7 +24,7 @@ export interface SendSettings {
   /** The keys are the names of settings that routes refer to. */
   readonly secrets: ReadonlyMap<string, Secret>;
   readonly webUrl?: string | undefined;
-  /** Time limit for all messages of one pass to a route. Default: 10 s, or 30 s for mail, which servers may scan first. */
+  /** Limit for all messages of one pass to a route. Default: 10 s; 30 s for mail, which servers may scan first. */
   readonly withinMs?: number;
   readonly clock?: Pick<Clock, "wait">;
   readonly signal?: AbortSignal | undefined;
@@ -32,18 +32,18 @@ export interface SendSettings {
 
 export type AlertSettings = SendSettings & ConditionSettings;
 
-/** Time until others may send to the routes of a dead process. Sending must be much faster. */
+/** Time until others may send to the routes of a dead process. Sending is much faster. */
 const CLAIM_MS = 60_000;
 
-/** An incident counts once for each route. */
+/** Counted once for each route. */
 export interface Counts {
   readonly notified: number;
   readonly ended: number;
 }
 
 /**
- * Sends each route one message about incidents that began, grew or ended since its last message. A failed route waits longer
- * after each failure and does not delay other routes. Error: `route_failed`, which names all failed routes.
+ * Sends each route one message about incidents that began, grew or ended since its last one. A failed route waits longer each
+ * time and delays no other. Error: `route_failed`, which names all failed routes.
  */
 export async function sendAlerts(source: CreatedSource, settings: AlertSettings): Promise<Counts> {
   const { db } = source.store;
@@ -61,9 +61,9 @@ export async function sendAlerts(source: CreatedSource, settings: AlertSettings)
 interface ToSend {
   readonly routes: readonly Route[];
   readonly conditions: readonly Condition[];
-  /** Instant by Postgres's clock at which the conditions were read. */
+  /** When conditions were read, by Postgres's clock. */
   readonly readAt: string;
-  /** The error if some conditions could not be read. It is thrown after the others were sent. */
+  /** Why some conditions could not be read. Thrown after the others were sent. */
   readonly failure?: unknown;
 }
 
@@ -85,7 +85,7 @@ export async function notifyRoutes(
   };
 }
 
-/** A log line has one error, so this error names all routes. Its cause is the first error that is not a `DeliveryError`. */
+/** A log line has one error, so this one names all routes. Its cause is the first error that is not a `DeliveryError`. */
 function oneError(failures: readonly unknown[]): unknown {
   const others = failures.filter((one) => !(one instanceof DeliveryError));
   if (failures.length === 1 || others.length === failures.length) return failures[0];
@@ -114,7 +114,7 @@ async function notifyRoute(
     const { webUrl } = settings;
     const deadline = AbortSignal.timeout(withinMs);
     const sending = { route, receiver, withinMs, deadline, clock, signal, webUrl };
-    // The notifications are read again, because no other process can change them under the claim.
+    // Read again, because no other process changes notifications under the claim.
     const changes = changesFor(route, conditions, await listNotifications(db, claim));
     const batches = receiver.type === "pagerduty" ? changes.map((one) => [one]) : [changes];
     for (const batch of batches) if (batch.length > 0) await send(db, claim, batch, sending, settings);
@@ -151,7 +151,7 @@ async function send(
   try {
     await deliver(messageOf(slug, alerts), sending);
   } catch (error) {
-    // If the message may have arrived, the notification stays, so that the route is notified of the end.
+    // If the message may have arrived, the route must be notified of the end too.
     if (error instanceof DeliveryError && error.isCertain) await removeNotifications(db, claim, begun);
     throw error;
   }
@@ -162,7 +162,7 @@ async function send(
   );
 }
 
-/** A route that was notified of an incident is also notified of its end, even if its filter has changed. */
+/** A notified route is also notified of the end, even if its filter has changed. */
 function changesFor(
   route: Route,
   conditions: readonly Condition[],

@@ -5,7 +5,6 @@ import type { Interval } from "../../core/domain/time/window.ts";
 import type { Meter } from "../../core/domain/usage/meter.ts";
 import type { GroupBy } from "../../core/domain/usage/record.ts";
 
-/** The request of a backfill, whatever is loaded already. */
 export interface BackfillRequest {
   readonly meter: Meter;
   readonly range: Interval;

@@ -132,7 +132,7 @@ async function start(session: Session, options: BackfillOptions): Promise<number
   const started: Backfill[] = [];
   const exit = await eachSource(session, async (source) => {
     const { sourceId, store } = source;
-    // The plan includes time that other tasks are loading, because the backfill ends when its whole range is loaded.
+    // Includes time that others are loading, because the backfill ends when its whole range is loaded.
     const { requested, tasks } = await planOf(source, await storeNow(store.db));
     const overlaps = await overlapNotes(store.db, { slug: source.config.slug, range, stride });
     for (const note of overlaps) session.output.note(note);
@@ -140,7 +140,7 @@ async function start(session: Session, options: BackfillOptions): Promise<number
     const order = { ...backfillRequest, sourceId, workspaceIds, tasks, by: commandActor() };
     const id = await createBackfill(store, order);
     const queue = await openSessionQueue(session, "control", { redis, slug: source.config.slug });
-    // This saves some seconds. The schedule enqueues the tasks anyway, so an error of Redis is ignored.
+    // Saves some seconds. The schedule enqueues the tasks anyway, so an error of Redis is ignored.
     const options = { ...enqueueJob.options, jobId: `enqueue-for-backfill-${id}` };
     await addJob(queue, { redis, name: enqueueJob.name, options }).catch(() => {});
     started.push(await backfillOf(store.db, id));

@@ -149,7 +149,7 @@ async function previewSection(
   </section>`;
 }
 
-/** The form starts what the preview shows, because it has the digest of the previewed requests. */
+/** The digest is that of the previewed requests, so the form starts exactly these. */
 function startForm(
   { isOperator, csrf, now }: Of,
   { requested, known, preview }: { requested: Requested; known: PreviewedSource; preview: BackfillPreview },

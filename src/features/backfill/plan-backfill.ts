@@ -35,10 +35,10 @@ interface BackfillPlan {
 
 export interface BackfillPreview extends BackfillPlan {
   readonly leftOut: readonly LeftOut[];
-  /** Number of requests that are created and dropped unsent, because the server does not support their stride. */
+  /** Requests that are created and dropped unsent, because the server does not support their stride. */
   readonly notSent: number;
   readonly withoutTraces: number;
-  /** Number of requests whose whole window is also being loaded by a sync or another backfill. */
+  /** Requests whose whole window a sync or another backfill is loading too. */
   readonly inFlight: number;
   /** Undefined before the first contact and without a database. */
   readonly facts: PlanFacts | undefined;
@@ -48,7 +48,7 @@ export interface BackfillPreview extends BackfillPlan {
 
 /**
  * Plans the requests of a backfill that starts now, without a request to the platform. Retry times are ignored, because a
- * person waits. Time that other tasks are loading is planned too, because a backfill ends when its whole range is loaded.
+ * person waits. Time that others are loading is planned too, because a backfill ends when its whole range is loaded.
  */
 export async function planBackfill(
   { dataStart: sourceStart, stored, workspaceIds }: PreviewedSource,
@@ -134,7 +134,7 @@ export async function previewBackfill(
   };
 }
 
-/** Requested parts that are not planned, because they are final in this stride or a finer one. */
+/** Requested parts that are final in this stride or a finer one, so not planned. */
 function finalParts(
   { dataStart, workspaceIds }: PreviewedSource,
   { stride, groupings }: BackfillRequest,
@@ -148,10 +148,7 @@ function finalParts(
   );
 }
 
-/**
- * Counts requests for time in which workspaces have no traces. A backfill that fetches everything again does not rely on stored
- * zeros.
- */
+/** A backfill that fetches everything again does not rely on stored zeros. */
 async function countWithoutTraces(
   { db, source }: NonNullable<PreviewedSource["stored"]>,
   { meter, reprocess }: BackfillRequest,
@@ -163,7 +160,7 @@ async function countWithoutTraces(
     groupBy === "workspace" ? "byWorkspace" : "others",
   );
   const keysOf = (task: UsageRequest) => workspaceIdsOf(task).map((id) => `${id} ${task.window.stride}`);
-  // A request counts only if the plan also requests its workspaces' totals.
+  // Counts only if the plan also requests the workspaces' totals.
   const requested = windowsBy(byWorkspace, keysOf);
   return others.filter((task) =>
     keysOf(task).every((key) =>
@@ -231,7 +228,7 @@ export function digestOf(
   return hash.digest("hex");
 }
 
-/** Before the first contact everything is missing. If no workspace is known, the lines are for one workspace. */
+/** Before the first contact everything is missing, in one workspace if none is known. */
 function missingLines(
   { meter, stride, groupings }: Pick<BackfillRequest, "meter" | "stride" | "groupings">,
   required: Interval | undefined,
@@ -272,7 +269,7 @@ interface StoredSource {
   readonly source: PlannedSource;
 }
 
-/** Returns a configured source as stored. Without a database, as configured. */
+/** A configured source as stored. Without a database: as configured. */
 export async function previewedSource(
   { slug, dataStart, workspaceIds }: Pick<SourceConfig, "slug" | "dataStart" | "workspaceIds">,
   db: Database | undefined,
@@ -286,7 +283,7 @@ export async function previewedSource(
   return { slug, dataStart: source.dataStart, workspaceIds: ids, names, stored: { db, source } };
 }
 
-/** Returns the source as if it had a meter that was never requested, because a load requests the meter first. */
+/** The source as if it had a meter that was never requested, because a load requests the meter first. */
 export async function asIfCounted(
   known: PreviewedSource,
   meter: Meter,

@@ -45,7 +45,6 @@ type Requested = RangeOptions & SelectionOptions & { readonly reprocess?: Backfi
 
 const NO_SOURCE = { slug: "default", dataStart: "2026-01-05", workspaceIds: [], rateLimit: 200 };
 
-/** Errors: those of `rangeOf`, `meterOf` and `groupingsOf`. */
 export function backfillRequestOf(options: Requested): BackfillRequest {
   const { stride, reprocess = "missing" } = options;
   const [range, meter] = [rangeOf(options), meterOf(options)];

@@ -18,7 +18,7 @@ interface ShownPlan {
 
 type Started =
   | { readonly outcome: "started"; readonly backfillId: number }
-  /** The plan has changed since the preview. Nothing was created. */
+  /** The plan has changed. Nothing was created. */
   | { readonly outcome: "changed" };
 
 /**
@@ -48,7 +48,7 @@ export async function startShown(
     workspaceIds: source.workspaceIds,
     shownAt: shown.shownAt,
   };
-  // The check comes first, because loads of an equal backfill may have changed the plan.
+  // Checked first, because an equal backfill may have changed the plan.
   const same = await startedSince(store.db, requested);
   if (same !== undefined) return { outcome: "started", backfillId: same };
   const { tasks } = await planBackfill(source, backfillRequest, now);

@@ -21,7 +21,7 @@ interface ForgetHow {
 
 /**
  * Removes a workspace and everything that depends on it, in one transaction. The locks of its scopes wait for running loads.
- * Later loads find no scopes and are discarded. An insert of a new scope waits for the workspace's lock and then fails. Errors:
+ * Later loads find no scopes and are discarded. Inserts of scopes wait for the workspace's lock, then fail. Errors:
  * `month_closed`, `records_kept`; then nothing has changed.
  */
 export async function forgetWorkspace(
@@ -34,7 +34,7 @@ export async function forgetWorkspace(
     const { entityId } = await entities.select("entity_id as entityId").executeTakeFirstOrThrow();
     const ofWorkspace = sql`workspace_id = ${entityId}`;
     await lockScopesWhere(db, ofWorkspace);
-    // Scopes are locked first, as in other transactions, to prevent a deadlock.
+    // After the scopes, as in other transactions: no deadlock.
     await lockSource(db, sourceId);
     await sql`select from usage.workspace where entity_id = ${entityId} for update`.execute(db);
     const scopeIds = await lockScopesWhere(db, ofWorkspace);
@@ -106,7 +106,7 @@ export async function forgetSource(
     if (how.dryRun) return { forgotten: false, held };
     await refuseInUse(db, { sourceId, slug });
     refuseRecords(`Source ${slug}`, held, how);
-    // Without a source id, this row stays when the source is deleted.
+    // Without a source id, this row outlives the source.
     await recordAction(db, how.by, {
       sourceId: null,
       action: "source.forget",

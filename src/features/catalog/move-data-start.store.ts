@@ -34,7 +34,7 @@ export async function moveDataStart(
       db,
       scopes.map((scope) => scope.scope_id),
     );
-    // The source is locked after scopes and before failures, as in other transactions, to prevent a deadlock.
+    // After scopes and before failures, as in other transactions: no deadlock.
     await lockSource(db, sourceId);
     await refuseUnfinished(db, { sourceId, to });
     const parts = STRIDES.map((stride) => ({

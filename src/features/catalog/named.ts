@@ -8,8 +8,8 @@ import type { Database } from "../../core/store/db/database.ts";
 const MOST_LISTED = 20;
 
 /**
- * Returns the workspace with this id or name. Case matters only if two names differ in nothing else. Errors:
- * `workspace_unknown`, `workspace_ambiguous`.
+ * The workspace with this id or name. Case matters only if two names differ in nothing else. Errors: `workspace_unknown`,
+ * `workspace_ambiguous`.
  */
 export function workspaceNamed<W extends NamedWorkspace>(known: readonly W[], requested: string): W {
   const folded = requested.toLowerCase();
@@ -61,7 +61,7 @@ interface Stored {
   readonly source: string;
 }
 
-/** Returns at least one source. Error: `source_unknown`. */
+/** At least one source. Error: `source_unknown`. */
 export function storedSources<S extends Stored>(stored: readonly S[], slug: string | undefined): S[] {
   const meant = stored.filter(({ source }) => slug === undefined || source === slug);
   if (meant.length > 0) return meant;
@@ -84,8 +84,8 @@ export function storedSource<S extends Stored>(stored: readonly S[], slug: strin
 }
 
 /**
- * Returns the stored sources that are configured, or all if none is. A source that was only tried must not block a close.
- * Error: `source_unloaded`.
+ * The stored sources that are configured, or all if none is. A source that was only tried must not block a close. Error:
+ * `source_unloaded`.
  */
 export async function sourcesToClose(
   db: Database,
@@ -111,7 +111,7 @@ export function givenMonth(text: string): CalendarMonth {
   });
 }
 
-/** Returns a month that has begun by `now` (Postgres's clock). Errors: `month_invalid`, `month_not_begun`. */
+/** A month that has begun by `now` (Postgres's clock). Errors: `month_invalid`, `month_not_begun`. */
 export function begunMonth(text: string, now: number): CalendarMonth {
   const month = givenMonth(text);
   if (Date.parse(month.start) <= now) return month;

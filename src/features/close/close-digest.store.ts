@@ -11,8 +11,8 @@ interface Workspaces {
 }
 
 /**
- * SHA-256 of what a close keeps and accepts: its workspaces and those left out, totals, costs, and each difference on which the
- * platform contradicts itself.
+ * SHA-256 of a close: its workspaces and those left out, totals, costs, and each difference on which the platform contradicts
+ * itself.
  */
 export function digestOfClose(close: Workspaces & { readonly kept: Kept }): string {
   const { required, without, withoutCosts = false } = close;

@@ -25,10 +25,10 @@ export type CloseResult =
       readonly state: "closed";
       readonly totals: number;
       readonly traces: number;
-      /** Empty if the month was closed without costs, or has no traces. */
+      /** Empty: closed without costs, or no traces. */
       readonly costs: readonly Cost[];
     } & ClosedWith)
-  /** The month was closed earlier without costs. Now its costs were closed. */
+  /** The month was closed earlier without costs, which were closed now. */
   | ({
       readonly state: "costs_closed";
       readonly closedAt: string;
@@ -47,14 +47,13 @@ export type CloseResult =
       readonly state: "open";
       readonly open: readonly OpenDay[];
       /**
-       * Digest with which a close accepts the open days (`acceptanceOf`). Null: no workspace would be left, or only costs are
-       * to be closed.
+       * Digest that accepts the open days (`acceptanceOf`). Null: no workspace would be left, or only costs are to be closed.
        */
       readonly digest: string | null;
     };
 
 interface ClosedWith {
-  /** Number of daily figures that were closed although the platform contradicts itself on them. */
+  /** Number of closed daily figures on which the platform contradicts itself. */
   readonly accepted: number;
   readonly without: readonly string[];
   readonly settleAfterSeconds: number;
@@ -66,10 +65,7 @@ export interface CloseRequest {
   readonly settleAfterMs: number;
   /** Closes the traces alone. A month gets its costs when it is closed again with them; other periods have no costs. */
   readonly withoutCosts?: boolean;
-  /**
-   * Digests (`digestOfClose`) of previews. If the state has one of these digests, the close accepts its open days; otherwise it
-   * fails.
-   */
+  /** Digests (`digestOfClose`) of previews. A close with one of these digests accepts its open days; any other close fails. */
   readonly accept?: readonly string[];
   readonly by: Actor;
 }
@@ -77,10 +73,10 @@ export interface CloseRequest {
 type Close = CloseRequest & Acceptance;
 
 /**
- * If every day from the data start on is loaded, final and proved, stores the totals of a period by dimension, workspace and
- * id. Otherwise returns the open days. Loads of the source wait, so the check and the totals see the same records. A period
- * closes once. The costs of a month close with it, or later if it was closed without them. Errors: `period_before_data`,
- * `workspaces_unknown`, `month_unpriced`, `period_changed`; then nothing was closed.
+ * Stores the totals of a period by dimension, workspace and id if every day from the data start on is loaded, final and proved.
+ * Otherwise returns the open days. Loads of the source wait, so check and totals see the same records. A period closes once. A
+ * month's costs close with it, or later if it was closed without them. Errors: `period_before_data`, `workspaces_unknown`,
+ * `month_unpriced`, `period_changed`; then nothing was closed.
  */
 export async function closePeriod(store: Store, request: CloseRequest): Promise<CloseResult> {
   const { sourceId, period } = request;
@@ -104,7 +100,7 @@ export async function closePeriod(store: Store, request: CloseRequest): Promise<
   });
 }
 
-/** Locks the source, so that its data start does not change before the transaction ends. */
+/** Locks the data start until the transaction ends. */
 async function rangeOf(db: Database, { sourceId, period }: CloseRequest): Promise<CloseRange> {
   const source = db.selectFrom("usage.source").where("source_id", "=", sourceId).forNoKeyUpdate();
   const { dataStart } = await source.select("data_start as dataStart").executeTakeFirstOrThrow();
@@ -167,8 +163,8 @@ async function keepClose(db: Database, close: Close): Promise<CloseResult> {
 }
 
 /**
- * Closes the costs of a month with the workspaces and accepted contradictions of its close. A request with a digest fails,
- * because nobody can have previewed these costs.
+ * Closes a month's costs with the workspaces and accepted contradictions of its close. A request with a digest fails, because
+ * these costs cannot be previewed.
  */
 async function closeCosts(
   db: Database,
@@ -213,7 +209,7 @@ function nothingToClose(): UsageError {
   });
 }
 
-/** Fails if no trace has a price, because a missing price is not a cost of zero. */
+/** Fails without a price, because a missing price is not a cost of zero. */
 async function costsOf(
   db: Database,
   { closeId, month, traces }: { closeId: number; month: string; traces: number },

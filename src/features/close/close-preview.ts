@@ -10,7 +10,7 @@ import { type OpenDays, openDaysOf } from "./open-days.store.ts";
 
 export interface MonthLook extends OpenDays, OtherTraces {
   readonly month: CalendarMonth;
-  /** Undefined while the month is open. Then `open` has the days that `close` would list now. */
+  /** Undefined: the month is open. Then `open` has what `close` would list now. */
   readonly closed: Close | undefined;
 }
 

@@ -41,8 +41,7 @@ export interface ClosedSource extends Omit<OtherTraces, "provider"> {
 
 /**
  * Closes a period of each source that has days in it. Errors: those of `closePeriod`, `month_invalid`, `period_unknown`,
- * `period_start_unknown`, `period_not_over`, `source_unloaded`. After an error, nothing was closed of the failed source and
- * those after it.
+ * `period_start_unknown`, `period_not_over`, `source_unloaded`; then the failed source and those after it stay open.
  */
 export async function closeSources(store: Store, order: CloseOrder): Promise<ClosedSource[]> {
   const { period: text, slugs, ...how } = order;
@@ -73,7 +72,7 @@ export async function closeSources(store: Store, order: CloseOrder): Promise<Clo
   return closed;
 }
 
-/** Returns a billing period only if both of its ends are known. */
+/** A billing period only if both of its ends are known. */
 async function billingPeriod(
   db: Database,
   { source, day, now }: { source: SourceWithWorkspaces; day: string; now: number },

@@ -43,7 +43,7 @@ import { confirmation, openDaysList, openPage, providerBehind } from "./open-mon
 const SLUG = z.string().max(63).optional();
 const params = z.object({ month: z.string().max(20) });
 const requested = z.object({ source: SLUG });
-/** `closed`: the month was closed earlier, and now its costs are closed. `none`: the month is closed without costs. */
+/** `closed`: only the costs of a closed month are closed. `none`: the month is closed without costs. */
 const COSTS = z.enum(["closed", "none"]);
 type Requested = z.output<typeof requested>;
 type Params = z.output<typeof params>;
@@ -148,7 +148,7 @@ function providerLine(provider: ProviderMonth, { source }: ListedSource): Html {
   return notice("warn", html`<p>${said} <a href="${both}">Show both numbers</a></p>`);
 }
 
-/** Warns that a month lacks its first days, although each loaded day may be proved. */
+/** A month may lack its first days, although each loaded day is proved. */
 function beforeDataStart(month: CalendarMonth, { dataStart }: Pick<ListedSource, "dataStart">): Html | "" {
   if (dataStart <= month.start) return "";
   return notice(
@@ -209,7 +209,6 @@ async function confirmPage(context: Context<unknown, Params>, wanted: Requested)
 
 type Form = Context<unknown, Params> & { readonly body: z.output<typeof form> };
 
-/** A failed close is recorded too. */
 async function close(context: Form): Promise<Page | { redirect: string }> {
   const { store, config, actor: by, body } = context;
   const { source } = await chosenSource(context, body.source);
@@ -228,7 +227,7 @@ async function close(context: Form): Promise<Page | { redirect: string }> {
       slugs: [source.source],
       by,
       withoutCosts: body.costs === "none",
-      // Closing the costs later does not change the close, so no preview has to match.
+      // Closing costs later keeps the close, so no preview has to match.
       ...(body.costs === "closed" ? {} : { accept: [body.digest ?? ""] }),
       settleAfterMs: config.settleAfterMs,
     });

@@ -43,7 +43,7 @@ import { openDaysOf } from "./open-days.store.ts";
 import { inShort } from "./open-month.ts";
 
 const ON_A_PAGE = 12;
-/** Most daily figures that a page may check, because finding open days reads every figure that is not proved. */
+/** Most daily figures that a page may check: finding open days reads every unproved figure. */
 const MOST_DAYS = 40_000;
 const DAYS_OF_A_MONTH = 30;
 
@@ -126,7 +126,7 @@ export async function monthList(
     ${older.end > source.dataStart && html`<p><a href="${address("/months", { source: source.source, newest: older.name })}">Older months</a></p>`}`;
 }
 
-/** Returns the first months, with as many open ones as one page may check, but at least one. */
+/** The first months with as many open ones as a page may check, at least one. */
 function fitting(
   months: readonly CalendarMonth[],
   isOpen: (month: CalendarMonth) => boolean,

@@ -8,9 +8,9 @@ import { epochMs } from "../../core/store/db/expressions.ts";
 import { type Database, query, type Row } from "../../core/store/db/query.ts";
 import { OPEN_REASONS, type OpenDay, type WorkspaceAccess, workspacesLeftOut } from "./open-days.ts";
 
-/** The days of a close, whole UTC days from the data start on. */
+/** Whole UTC days from the data start on. */
 export interface CloseRange extends Interval {
-  /** First instant of deployment usage. Undefined: the same as `start`. */
+  /** Start for deployment usage. Undefined: `start`. */
   readonly othersStart?: number;
 }
 
@@ -20,8 +20,8 @@ export interface RequiredWorkspace extends Row<"usage.workspace", "entityId"> {
 }
 
 /**
- * Returns, for each range, the workspaces that its close needs: those with coverage or records in the range, configured ones,
- * and those listed since then. The views read the same rows (`usage.required_workspace`).
+ * The workspaces that a close of each range needs: those with coverage or records in it, configured ones, and those listed
+ * since. The views read the same (`usage.required_workspace`).
  */
 async function requiredInEach(
   db: Database,
@@ -105,8 +105,8 @@ function othersStartOf({ start, othersStart = start }: CloseRange): number {
 }
 
 /**
- * Returns the days of each dimension and required workspace that keep the month open, with the first reason that applies
- * (`usage.open_days`). They are sorted by day, meter, dimension and workspace.
+ * Days of each dimension and required workspace that keep the month open, with the first reason that applies
+ * (`usage.open_days`). Sorted by day, meter, dimension and workspace.
  */
 async function readOpenDays(
   db: Database,
@@ -121,7 +121,7 @@ async function readOpenDays(
   const day = (at: number) => new Date(at).toISOString().slice(0, 10);
   const until = day(range.end);
   const reasons = OPEN_REASONS.map((reason, rank) => sql`(${rank}::integer, ${reason}, o.${sql.id(reason)})`);
-  // The rows are parts of days, because months without proof have a hundred thousand days.
+  // Parts of days, because months without proof have a hundred thousand days.
   const rows = await query<OpenPart>(db)`
     select o.meter, o.group_by as "groupBy", array_position(${ids}, o.workspace_id) as place, r.reason, json_agg(json_build_array(
              ${epochMs("lower(part)::timestamp at time zone 'UTC'")},

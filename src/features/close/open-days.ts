@@ -26,7 +26,7 @@ interface Counted extends Pick<OpenPoint, "reason" | "meter" | "groupBy" | "firs
 /** Groups open days by reason, in the order of `OPEN_REASONS`. `open` is sorted by day. */
 export function openPointsOf(open: readonly OpenDay[]): OpenPoint[] {
   const points = new Map<string, Counted>();
-  // Days of the same point usually follow each other, so most days need no lookup.
+  // Days of one point usually follow each other, so most need no lookup.
   let point: Counted | undefined;
   for (const { reason, meter, groupBy, day, workspaceId } of open) {
     if (point?.reason !== reason || point.meter !== meter || point.groupBy !== groupBy) {
@@ -47,7 +47,7 @@ export function openPointsOf(open: readonly OpenDay[]): OpenPoint[] {
 export interface CloseRequest {
   readonly month: Period;
   readonly withoutCosts?: boolean;
-  /** True if costs are to be closed and the month has traces, but no price is valid on any of its days. */
+  /** True if costs are to be closed and there are traces, but no price is valid in the month. */
   readonly lacksPrice?: boolean;
   readonly settleAfterMs: number;
   /** Without Redis, the command itself loads. */
@@ -93,7 +93,6 @@ function loadCommand({ month, hasRedis, sourceFlags = "" }: CloseRequest, meter:
   return `usage-etl backfill --from ${month.start} --to ${month.end}${tierFlags}${sourceFlags}${inlineFlags}`;
 }
 
-/** `digests` are those of the previewed state. */
 function closeCommand({
   month,
   withoutCosts,
@@ -176,7 +175,7 @@ function workspaceSteps(open: readonly OpenDay[], requested: CloseRequest): Step
   });
 }
 
-/** The command has digests, so that days that open after this list are not accepted unseen. */
+/** The digests keep days that open after this list from being accepted unseen. */
 function acceptSteps(open: readonly OpenDay[], requested: CloseRequest): Step[] {
   // The other days need no acceptance: the earlier steps load and prove them.
   if (!open.some((one) => !isReadable(one) || !REPAIRABLE.includes(one.reason))) return [];
@@ -222,7 +221,7 @@ const WAYS_OUT: Readonly<Record<OpenDay["access"], readonly [problem: string, re
   not_configured: ["is not configured any more", "Name it in USAGE_WORKSPACE_IDS again"],
 };
 
-/** Reasons why a day of a meter, dimension and workspace keeps its month open. The first reason that applies is reported. */
+/** Why a day of a meter, dimension and workspace keeps its month open. The first reason that applies is reported. */
 export const OPEN_REASONS = [
   "not_available",
   "not_known",
@@ -249,7 +248,7 @@ export const DISAGREEMENTS: readonly OpenReason[] = [
   "provider_differs",
 ];
 
-/** `unlisted`: the listing lacks the workspace. `not_configured`: the configuration lacks it. A sync requests neither. */
+/** A sync does not request a workspace that the listing or the configuration lacks. */
 export type WorkspaceAccess = "read" | "unlisted" | "not_configured";
 
 export interface OpenDay {

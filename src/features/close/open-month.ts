@@ -129,7 +129,7 @@ const SIGNS: Readonly<Record<OpenReason, readonly [glyph: string, status: Status
   provider_differs: ["≠", "failed"],
 };
 
-/** Number of workspaces whose total differs from the billing provider's. 0 if an open day already shows the difference. */
+/** Number of workspaces whose total differs from the provider's. 0 if an open day already shows that. */
 export function providerBehind({ open, provider }: Pick<MonthLook, "open" | "provider">): number {
   if (open.some(({ reason }) => reason === "provider_differs")) return 0;
   return provider.outcomes
@@ -216,7 +216,7 @@ export function inShort(open: readonly OpenDay[]): string {
 }
 
 function daysOf({ groupBy, first, last, workspaceIds }: OpenPoint, source: string) {
-  // Servers refuse very long addresses, so the page shows all workspaces if there are many.
+  // Servers refuse very long addresses, so for many ids the page shows all workspaces.
   const workspace = workspaceIds.length <= 20 ? workspaceIds : undefined;
   return {
     source,
@@ -237,7 +237,7 @@ function cellsOf(point: OpenPoint, source: string): string {
 
 function backfillOf(point: OpenPoint, source: string): string | undefined {
   const { reason, meter } = point;
-  // The backfill page loads traces. Other meters need the command that is shown with the list.
+  // The backfill page loads only traces. The list shows the command for other meters.
   if (meter !== "traces" || !["missing", "failed", "unverified", "provisional"].includes(reason))
     return undefined;
   return address("/backfills/new", {

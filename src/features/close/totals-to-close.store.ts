@@ -19,7 +19,6 @@ export interface TotalsToClose extends Kept {
   }[];
 }
 
-/** SQL aggregate over rows with `series_id` and `traces`. */
 const DIGEST_OF_TOTALS = sql<string>`md5(coalesce(string_agg(series_id || ' ' || traces, ',' order by series_id), ''))`;
 
 export async function totalsToClose(
@@ -28,7 +27,7 @@ export async function totalsToClose(
 ): Promise<TotalsToClose> {
   const { sourceId, period, workspaces } = requested;
   const { start, end } = period;
-  // Loads keep the totals of calendar months up to date, so no records need to be summed.
+  // Loads keep monthly totals up to date.
   const traces = isMonth(period)
     ? sql`select t.traces from usage.monthly_total t where t.series_id = s.series_id and t.month_start = ${start}::date`
     : sql`select sum(r.traces)::bigint as traces from usage.dated_record r

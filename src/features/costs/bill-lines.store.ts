@@ -4,9 +4,7 @@ import { type Database, query } from "../../core/store/db/query.ts";
 import { NO_COST_CENTER, UNALLOCATED } from "../owners/owner.ts";
 import type { BillLine } from "./bill.ts";
 
-/**
- * Returns the lines of a month's bill in the bill's order. The result is empty if the month has no usage or no expected day.
- */
+/** A month's bill in the order of its lines. Empty without usage or expected days. */
 export async function monthBill(
   db: Database,
   { source, monthStart }: { source: string; monthStart: string },
@@ -26,7 +24,7 @@ export async function monthBill(
 export interface OwnerBill {
   readonly owner: string;
   readonly costCenter: string;
-  /** Current traces of the month, an exact decimal. Null: no traces are loaded. */
+  /** Exact decimal of the month's current traces. Null: none are loaded. */
   readonly traces: string | null;
   /** Exact decimals by currency. */
   readonly costs: Readonly<Record<string, string>>;
@@ -35,9 +33,9 @@ export interface OwnerBill {
 }
 
 /**
- * Divides a month's bill by owners, unowned costs first. The costs equal the bill's lines to the last digit. A closed month has
- * the costs of its close, divided by today's owners. A correction goes to the owner of the workspace's rest. The query reads
- * corrections only if the bill has some, because planning that part takes longer than all others.
+ * Divides a month's bill by owners, unowned costs first. Costs equal the bill's lines to the last digit. A closed month has the
+ * costs of its close, divided by today's owners. A correction goes to the owner of the workspace's rest. Corrections are read
+ * only if the bill has some: planning that part takes longer than the rest.
  */
 export async function monthBillByOwner(
   db: Database,

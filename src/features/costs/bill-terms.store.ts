@@ -6,7 +6,7 @@ import { change, type Database, query, type Row } from "../../core/store/db/quer
 import type { UnloadedWorkspace } from "./bill.ts";
 import type { LimitUse } from "./usage-limit.ts";
 
-/** `workspaceId` is empty for a limit of the organization. */
+/** `workspaceId`: empty for the organization. */
 export type StoredLimit = Pick<LimitUse, "workspaceId" | "limitType" | "value" | "isRejecting">;
 
 export async function keepUsageLimits(
@@ -20,7 +20,7 @@ export async function keepUsageLimits(
     is_rejecting: one.isRejecting,
   }));
   await store.transaction(async ({ db }) => {
-    // If two processes read the limits at once, the last one to finish replaces the other's limits.
+    // If two processes read limits at once, the last one to finish wins.
     await lockSource(db, sourceId);
     await db.deleteFrom("usage.usage_limit").where("source_id", "=", sourceId).execute();
     await sql`
@@ -55,7 +55,7 @@ export async function keepBillingPeriod(
     .execute();
 }
 
-/** Each part is requested separately, because a key may be allowed to read only some parts. */
+/** Requested separately, because a key may read only some parts. */
 const BILL_PARTS = [
   "provider_totals",
   "usage_limits",
@@ -66,9 +66,9 @@ const BILL_PARTS = [
 ] as const;
 export type BillPart = (typeof BILL_PARTS)[number];
 
-/** `refusal` is the server's refusal of this part. Null: the server responds. */
+/** `refusal` is the server's. Null: the server responds. */
 export interface LearnedBillPart extends Row<"usage.bill_part", "part" | "refusal" | "requestedAt"> {
-  /** True if the nightly job may request the part. A command may always request the part. */
+  /** True if the nightly job may request the part. A command always may. */
   readonly isDue: boolean;
 }
 
@@ -84,7 +84,7 @@ export async function noteBillPart(
     .execute();
 }
 
-/** A refused part is due after 23 hours, because the start of nightly runs varies. */
+/** A refused part is due after 23 hours: nightly runs vary. */
 export async function billPartsOf(db: Database, sourceId: number): Promise<LearnedBillPart[]> {
   return query<LearnedBillPart>(db)`
     select part, refusal, requested_at as "requestedAt", refusal is null or requested_at < now() - interval '23 hours' as "isDue"
@@ -93,14 +93,14 @@ export async function billPartsOf(db: Database, sourceId: number): Promise<Learn
   `;
 }
 
-/** Stores the workspaces for which the platform counts more traces than are loaded. Returns their number. */
+/** Stores workspaces of which the platform counts more traces than are loaded, and returns their number. */
 export async function keepUnloadedWorkspaces(
   store: Store,
   month: { sourceId: number; monthStart: string; end: number; found: readonly UnloadedWorkspace[] },
 ): Promise<number> {
   const { sourceId, monthStart, found } = month;
   return store.transaction(async ({ db }) => {
-    // If two processes read usage at once, the last one to finish replaces the other's rows.
+    // If two processes read usage at once, the last one to finish wins.
     await lockSource(db, sourceId);
     const ofMonth = sql`source_id = ${sourceId} and month_start = ${monthStart}::date`;
     await sql`delete from usage.unloaded_workspace where ${ofMonth}`.execute(db);
@@ -120,8 +120,8 @@ export async function keepUnloadedWorkspaces(
 }
 
 /**
- * Workspaces with traces in a month that no sync loads, by the platform's response without ids or by the totals of the billing
- * provider. The largest first.
+ * Workspaces with traces in a month that no sync loads, from the platform's response without ids or the totals of the billing
+ * provider. The most traces come first.
  */
 export async function unloadedWorkspaces(
   db: Database,

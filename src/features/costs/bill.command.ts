@@ -70,7 +70,7 @@ async function run(
     db,
     config.sources.map(({ slug }) => slug),
   );
-  // With `--json`, stdout must contain JSON only.
+  // With `--json`, stdout has only JSON.
   const print = (data: readonly unknown[], table: Table, describe: () => string) =>
     csv && !output.json ? printCsv(table, bom) : output.data(data, describe);
   if (by === "owner") {

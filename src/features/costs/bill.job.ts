@@ -28,6 +28,6 @@ const readBillJob = defineJob({
 });
 
 export function billJobs(): FeatureJob[] {
-  // The job runs after the nightly reconcile. Otherwise a repair of that night would need a second comparison.
+  // Runs after the nightly reconcile: its repairs would need a second comparison.
   return [{ job: readBillJob, repeat: { pattern: "0 4 * * *", tz: "UTC" } }];
 }

@@ -27,7 +27,7 @@ export interface BillLine {
    */
   readonly fromQuantity: number | null;
   readonly toQuantity: number | null;
-  /** Whether all workspaces fill the steps together or separately. Null: no volume price, or unknown. */
+  /** Whether workspaces fill the steps together or separately. Null: no volume price, or unknown. */
   readonly countedOver: CountedOver | null;
   readonly currency: string | null;
   /** The closed month that is corrected, such as `2026-09`. */
@@ -129,7 +129,7 @@ export function describeTotal(
   return `Total: ${totals.join(" and ")}, ${totalState(lines)}.\nAn invoice also has what no API reports: ${NOT_REPORTED}.`;
 }
 
-/** Evaluator spend has no cost, because no bill contains it. */
+/** No bill contains evaluator spend. */
 function isWithoutCost({ service, line, cost }: BillLine): boolean {
   return cost === null && service !== "evaluators" && line !== "not_charged";
 }
@@ -168,7 +168,7 @@ export interface UnloadedWorkspace {
   readonly traces: number;
 }
 
-/** Undefined if the bill has all usage that is known. */
+/** Undefined: the bill contains all known usage. */
 export function describeUnloaded(unloaded: readonly UnloadedWorkspace[]): string | undefined {
   const [first, ...others] = unloaded;
   if (first === undefined) return undefined;

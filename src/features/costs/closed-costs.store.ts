@@ -12,8 +12,8 @@ export interface ClosedCost extends Row<"usage.closed_charge", "sku" | "unitPric
 }
 
 /**
- * Returns the costs with the largest adjustments and the number of all costs, as `reporting_detail.fct_close_cost` shows them.
- * A query of that view would read the charges of every closed month.
+ * The largest adjustments of a close and the number of its costs, as in `reporting_detail.fct_close_cost`. A query of that view
+ * would read the charges of every closed month.
  */
 export async function closedCosts(
   db: Database,
@@ -47,14 +47,11 @@ export interface LaterCost extends Row<"usage.later_charge", "currency"> {
   readonly month: string;
   /** Positive or negative exact decimal. */
   readonly more: string;
-  /** True if a charge is new since the close, because its usage became final or its price was imported later. */
+  /** True if a charge is new since the close: its usage became final later, or its price was imported later. */
   readonly isUnkept: boolean;
 }
 
-/**
- * Returns months whose costs changed after their close. Workspaces that the close left out do not count. `workspace` is an
- * entity id; default: all.
- */
+/** Months whose costs changed after the close, without workspaces that it left out. `workspace`: entity id; default: all. */
 export async function laterCosts(
   db: Database,
   { sourceId, from, to, workspace }: Days & { sourceId: number; workspace?: number | undefined },

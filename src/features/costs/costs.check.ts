@@ -39,7 +39,7 @@ const BILL_WORDS: Readonly<Record<BillPart, string>> = {
   all_workspaces: "usage of all workspaces",
 };
 
-/** A refused part of the bill is no failure, because loading usage does not need the bill. */
+/** Loading usage does not need the bill, so a refused part is no failure. */
 function describeBillPart({ part, refusal, requestedAt }: LearnedBillPart): string {
   const when = requestedAt.toISOString().slice(0, 10);
   if (refusal === null) return `${BILL_WORDS[part]}: read, last on ${when}`;

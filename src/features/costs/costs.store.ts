@@ -11,20 +11,20 @@ import type { UnpricedDay } from "./price.ts";
 
 export interface ViewLine {
   /**
-   * `none`: usage without an id. `unloaded`: usage on days that are not loaded by this dimension. `adjustment`: closed amount
-   * of a closed month less its other lines. `rest`: all ids after the first ones. `total`: all owners together. `before`: all
-   * ids together in a bucket of the earlier range.
+   * `none`: without an id. `unloaded`: days that are not loaded by this dimension. `adjustment`: a closed month's closed amount
+   * less its other lines. `rest`: ids after the first ones. `total`: all owners. `before`: all ids in a bucket of the earlier
+   * range.
    */
   readonly kind: "id" | "none" | "unloaded" | "adjustment" | "rest" | "total" | "before";
   /** For an owner: a JSON array of the owner and the cost centre. */
   readonly id: string | null;
   readonly name: string | null;
   readonly ids: number;
-  /** First day of the bucket. Null: the line is for the whole range. */
+  /** First day of the bucket. Null: the whole range. */
   readonly bucket: string | null;
   /** Exact decimal, because an estimate is not rounded. */
   readonly amount: string;
-  /** Amount of the earlier range. It is 0 for a line of a bucket. */
+  /** Amount of the earlier range; 0 for a bucket. */
   readonly amountBefore: string;
 }
 
@@ -45,9 +45,9 @@ interface ViewPer {
 }
 
 /**
- * Returns the costs of ids in one currency, or the amounts of owners, for the range, its buckets and an earlier range. The
- * largest amount comes first. Costs include all priced usage. The lines of a range add up to their view of days,
- * `fct_cost_by_id_daily` or `fct_usage_owner_daily`, and so to the workspaces.
+ * Costs of ids in one currency, or amounts of owners, for the range, its buckets and an earlier range. The largest come first.
+ * Costs include all priced usage. The lines add up to their view, `fct_cost_by_id_daily` or `fct_usage_owner_daily`, and so to
+ * the workspaces.
  */
 export async function viewLines(
   db: Database,
@@ -118,7 +118,7 @@ function viewOf(by: GroupBy | "owner", currency: string | undefined) {
   return { view, id: sql`dimension_id` };
 }
 
-/** A share may have more digits than an amount, so the amounts of owners do not add up to the total to the last digit. */
+/** An owner's share may have more digits than an amount keeps, so the total is not the sum of the owners' amounts. */
 const OWNERS_TOTAL = sql`
       union all
       select 'total', null, null, 0, null, coalesce(sum(amount) filter (where is_now), 0), coalesce(sum(amount) filter (where not is_now), 0)
@@ -126,7 +126,7 @@ const OWNERS_TOTAL = sql`
       union all
       select 'total', null, null, 0, bucket, sum(amount), 0 from line where is_now group by bucket`;
 
-/** Returns the buckets that are not final: their cost may change without a restatement or another price. */
+/** Buckets that are not final: their cost may change without a restatement or another price. */
 export async function openCosts(
   db: Database,
   of: UsageCells,

@@ -26,8 +26,8 @@ import {
 
 /**
  * Stores all prices of a file or none, and computes all costs again. Stored prices keep their number; `replace` removes those
- * that the file lacks. `by`: the person for the audit record. `estimate`: also accepts prices of deployments by runs or uptime,
- * which no invoice counts. Error: `file_invalid`, which names each line with an unknown source or workspace or with an overlap.
+ * that the file lacks. `by`: for the audit record. `estimate`: also accepts prices of deployments by runs or uptime, which no
+ * invoice counts. Error: `file_invalid`, with every line whose source or workspace is unknown or whose price overlaps another.
  */
 export async function importPrices(
   store: Store,

@@ -2,16 +2,15 @@ import { sql } from "kysely";
 import { type Database, query, type Row } from "../../core/store/db/query.ts";
 import { chargesDue, storeDueCharges } from "../../core/store/months/charges.ts";
 
-/** An exact decimal text. */
 export interface Cost extends Row<"usage.closed_charge", "currency" | "cost"> {
   /** The part that no invoice contains: deployments by runs or uptime since October 2026. */
   readonly notInvoiced: string;
 }
 
 /**
- * Closes the costs of a closed month. First it stores the final corrections of earlier months that this month shows, then the
- * charges by workspace and day. It stores nothing for workspaces that the close left out. The order matters: views show
- * corrections in the first month whose costs are not closed.
+ * Closes the costs of a closed month: first the final corrections of earlier months that it shows, then the charges by
+ * workspace and day. Workspaces that the close left out have neither. The order matters: views show corrections in the first
+ * month whose costs are not closed.
  */
 export async function keepCosts(db: Database, closeId: number): Promise<Cost[]> {
   await keepCorrections(db, closeId);

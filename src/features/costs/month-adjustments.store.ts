@@ -17,16 +17,16 @@ interface Adjustment extends Row<"usage.scope", "groupBy"> {
 
 export interface Adjustments {
   readonly totals: number;
-  /** Net change of traces, summed over workspaces. */
+  /** Net change of traces of all workspaces. */
   readonly netTraces: number;
-  /** Restatements, since the close, of usage other than all traces. A close keeps no totals of that usage. */
+  /** Restatements since the close of usage of which a close keeps no totals. */
   readonly others: readonly RestatementCount[];
   readonly largest: readonly Adjustment[];
 }
 
 /**
- * Series of closed periods whose total changed, as in `reporting_detail.fct_close` (adjustment_traces <> 0). This reads the
- * totals that loads keep by month. Columns: close_id, group_by, workspace_id, entity_id, closed, current.
+ * Series of closed periods whose total changed, as in `reporting_detail.fct_close` (adjustment_traces <> 0), but read from the
+ * monthly totals. Columns: close_id, group_by, workspace_id, entity_id, closed, current.
  */
 function adjustedSeries(closes: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`
@@ -50,7 +50,7 @@ function adjustedSeries(closes: RawBuilder<unknown>): RawBuilder<unknown> {
       )`;
 }
 
-/** Restatements since the close `m`, except those of workspaces that the close left out. */
+/** Restatements since the close `m`, without workspaces that it left out. */
 const OTHERS_SINCE =
   restatementCounts(sql`c.source_id = m.source_id and (c.kind <> 'traces' or c.trace_tier <> 'all')
   and t.restated_at > m.closed_at and t.bucket_start >= m.period_start::timestamp at time zone 'UTC'
@@ -128,7 +128,7 @@ export interface ChangedMonth {
   readonly hasCosts: boolean;
 }
 
-/** Returns closed months with a day in the range. `workspace` is an entity id; default: all. */
+/** Closed months with a day in the range. `workspace`: entity id; default: all. */
 export async function changedMonths(
   db: Database,
   {

@@ -2,17 +2,17 @@ import { METER_NAME, type Meter } from "../../core/domain/usage/meter.ts";
 
 /**
  * How a close treats a meter. `checked`: its days must be loaded, final and without a difference. `not_counted`: wanted, but
- * the server does not count the meter. `not_known`: wanted, and nobody knows whether the server counts it; this keeps the close
- * open. `not_wanted`: loaded earlier; only a difference keeps the close open.
+ * the server does not count it. `not_known`: wanted, but unknown whether the server counts it; keeps the close open.
+ * `not_wanted`: loaded earlier; only a difference keeps the close open.
  */
 type OtherState = "checked" | "not_counted" | "not_known" | "not_wanted";
 
 export interface KnownUsage {
   readonly meter: Meter;
   readonly state: OtherState;
-  /** The server's response if the server does not count the meter; otherwise null. */
+  /** The server's response if it does not count the meter, or null. */
   readonly evidence: string | null;
-  /** Number of final daily figures. `reconciledDays`: those of them that were compared with an export. */
+  /** Final daily figures, and those of them that were compared with an export. */
   readonly finalDays: number;
   readonly reconciledDays: number;
   readonly differences: number;

@@ -51,7 +51,7 @@ export async function billByOwner(
   });
 }
 
-/** While a day is not loaded or not final by the dividing dimension, final traces may still move between owners. */
+/** While a day is not final by the dividing dimension, final traces may still move between owners. */
 function isDivisionFinal({ lines, state }: Pick<BillByOwner, "lines" | "state">): boolean {
   return isBillFinal(lines) && state.daysMissing + state.daysUndivided === 0 && state.open.length === 0;
 }

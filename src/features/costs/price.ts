@@ -20,7 +20,7 @@ export function isOnNoInvoice(price: Price, unitsSince: string): boolean {
 
 export interface Price {
   readonly sku: string;
-  /** Plain decimal, at most 8 digits before the point and 10 after it. A float would lose digits. */
+  /** Plain decimal with at most 8 digits before the point and 10 after it, too many for a float. */
   readonly unitPrice: string;
   readonly currency: string;
   /** UTC days, end exclusive. Null: no end. */
@@ -35,7 +35,7 @@ export interface Price {
 const WHOLE_DIGITS = 8;
 const FRACTION_DIGITS = 10;
 
-/** Returns a decimal in its shortest plain form (`5E-4` becomes `0.0005`), or the reason why the text is no unit price. */
+/** The shortest plain decimal (`0.0005` for `5E-4`), or why the text is no unit price. */
 export function parseUnitPrice(text: string): { price: string } | { why: string } {
   const [, sign = "", whole = "", fraction = "", exponent = "0"] =
     /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,2}))?$/.exec(text) ?? [];
@@ -55,7 +55,7 @@ export function parseUnitPrice(text: string): { price: string } | { why: string 
   return { price: `${before === "" ? "0" : before}${after === "" ? "" : `.${after}`}` };
 }
 
-/** Digits after the point in a cost. A price may have that number less the digits of its measure. */
+/** Most digits of a cost after the point. A price may have that many less those of its measure. */
 const COST_DIGITS = 10;
 
 export function measurePriceProblem(price: string, measure: PricedMeasure): string | undefined {
@@ -65,7 +65,7 @@ export function measurePriceProblem(price: string, measure: PricedMeasure): stri
   return `has more than ${COST_DIGITS - own} digits after the point, and is a price of ${measure}, which has ${own} itself: costs have ${COST_DIGITS} at most`;
 }
 
-/** Compares the days only, not the source and workspace of the prices. */
+/** Compares only days. */
 export function overlaps(one: Price, other: Price): boolean {
   return startsBefore(one, other.validTo) && startsBefore(other, one.validTo);
 }
@@ -93,7 +93,7 @@ function startsBefore(price: Price, end: string | null): boolean {
 }
 
 export const COUNTED_OVER = ["source", "workspace"] as const;
-/** Tells whether the volume steps count all traces of the source, or those of each workspace. */
+/** Volume steps count all traces of the source, or those of each workspace. */
 export type CountedOver = (typeof COUNTED_OVER)[number];
 
 /** Price of the traces after the first `fromQuantity` of a calendar month. */
@@ -120,8 +120,8 @@ export interface PlacedPrice {
 }
 
 /**
- * Joins the lines of each price: the base line and its steps, which have the same SKU, source, workspace and days. Also returns
- * the problems of steps without a base line.
+ * Joins each price's base line and steps, which have the same SKU, source, workspace and days. Also returns the problems of
+ * steps.
  */
 export function joinTiers(lines: readonly PriceLine[]): { joined: PlacedPrice[]; problems: string[] } {
   const problems: string[] = [];
@@ -132,7 +132,7 @@ export function joinTiers(lines: readonly PriceLine[]): { joined: PlacedPrice[];
   );
   const joined = lines.filter(isFirst).map((line): PlacedPrice => {
     const tiers = tiersOf.get(keyOf(line)) ?? [];
-    // A second base line gets no steps. It is reported as an overlap with the first.
+    // A second base line gets no steps, and is reported as an overlap.
     tiersOf.delete(keyOf(line));
     problems.push(...disagreements(line, tiers));
     const { fromQuantity: _, ...price } = line.price;
@@ -194,12 +194,12 @@ export interface UnpricedUsage {
   readonly prices: number;
   readonly days: number;
   readonly traces: number;
-  /** ISO days. Null: no usage lacks a price. */
+  /** ISO days. Null: none. */
   readonly firstDay: string | null;
   readonly lastDay: string | null;
 }
 
-/** Returns undefined if every day has a price. */
+/** Undefined: every day has a price. */
 export function describeUnpriced({ days, traces, firstDay, lastDay }: UnpricedUsage): string | undefined {
   if (days === 0) return undefined;
   const [what, when] = days === 1 ? ["1 day", firstDay] : [`${days} days`, `${firstDay} to ${lastDay}`];
@@ -212,7 +212,6 @@ export interface UnpricedDay {
   readonly traces: number;
 }
 
-/** `unpriced` is sorted by day. Returns undefined without days. */
 export function describeUnpricedDays(unpriced: readonly UnpricedDay[]): string | undefined {
   const [first, last] = [unpriced[0]?.day, unpriced.at(-1)?.day];
   if (first === undefined) return undefined;

@@ -159,7 +159,7 @@ function describeGap({ sku, source, workspace, from, to }: PriceGap): string {
   return `SKU ${sku} of ${workspace ?? source ?? "every source"} has no price from ${from} to ${to} (not included): one price ends and the next begins later.`;
 }
 
-/** Finds two SKUs priced on the same day. That is right if both are charged, and wrong for two tiers of one price. */
+/** Two SKUs on one day are right if both are charged, and wrong for two tiers of one price. */
 function sharedDays(prices: readonly Price[]): string | undefined {
   for (const one of prices) {
     const other = prices.find(

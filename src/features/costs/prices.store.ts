@@ -22,7 +22,7 @@ export async function listPrices(db: Database): Promise<StoredPrice[]> {
   `;
 }
 
-/** Returns the measures of the SKUs of closed charges. The prices of these SKUs may have been removed. */
+/** Measures by SKU of closed charges, because their prices may be gone. */
 export async function closedMeasures(db: Database): Promise<Map<string, string>> {
   const rows = await db.selectFrom("usage.closed_charge").select(["sku", "measure"]).distinct().execute();
   return new Map(rows.map(({ sku, measure }) => [sku, measure]));
@@ -43,7 +43,7 @@ export async function costlessMonths(db: Database): Promise<string[]> {
   `;
 }
 
-/** Other transactions cannot change prices until this one ends, but can read them. */
+/** Others cannot change prices until the transaction ends, but can read them. */
 export async function lockPrices(db: Database): Promise<void> {
   await sql`lock table usage.price in share row exclusive mode`.execute(db);
 }
@@ -60,7 +60,7 @@ export async function knownWorkspaces(db: Database): Promise<{ source: string; w
   `;
 }
 
-/** Replaces prices and computes all charges again. Error: `price_no_overlap` of the schema. */
+/** Computes all charges again. Error: `price_no_overlap` of the schema. */
 export async function replacePrices(
   db: Database,
   { removed, added }: { removed: readonly number[]; added: readonly TieredPrice[] },
@@ -77,7 +77,7 @@ async function removePrices(db: Database, priceIds: readonly number[]): Promise<
   );
 }
 
-/** The sources and workspaces of the prices must be stored. */
+/** Sources and workspaces must be stored. */
 async function addPrices(db: Database, prices: readonly TieredPrice[]): Promise<void> {
   if (prices.length === 0) return;
   const given = JSON.stringify(prices);
@@ -120,8 +120,8 @@ export async function unpricedUsage(db: Database, sourceId: number): Promise<Unp
 }
 
 /**
- * Unpriced traces, one row for each source: the days of `reporting_detail.usage_unpriced_daily` where has_other_price is false,
- * without closed months. That view reads all history; this query reads only records of days without a valid price.
+ * Unpriced traces by source: the days of `reporting_detail.usage_unpriced_daily` where has_other_price is false, without closed
+ * months. That view reads all history, this query only days without a valid price.
  */
 export function unpricedBySource(): RawBuilder<unknown> {
   return sql`
@@ -225,10 +225,7 @@ export async function priceGaps(db: Database): Promise<PriceGap[]> {
   `;
 }
 
-/**
- * Returns measures whose last price ends soon or has ended, with its last day. Measures that are on no invoice by then are left
- * out.
- */
+/** Measures whose last price ends soon or has ended, with its last day, except those on no invoice by then. */
 export async function endingPrices(
   db: Database,
   { sourceId, withinDays }: { sourceId: number; withinDays: number },
@@ -244,7 +241,7 @@ export async function endingPrices(
   `;
 }
 
-/** Measures other than traces that have unpriced usage in this month or the last one. */
+/** Measures, except traces, with unpriced usage this month or last. */
 export async function unpricedMeasures(db: Database, source: string): Promise<string[]> {
   return queryValues<string>(db)`
     select distinct measure from reporting.usage_bill_monthly

@@ -8,8 +8,8 @@ interface Requested {
 }
 
 /**
- * Returns one row: the stored provider totals of a month. The outcomes include totals that could not be compared. If there are
- * no totals, `refusal` may give the reason.
+ * One row: the stored provider totals of a month. Outcomes include totals that could not be compared. Without totals, `refusal`
+ * may give the reason.
  */
 export function providerMonthIn({ sourceId, monthStart }: Requested): RawBuilder<ProviderMonth> {
   return sql<ProviderMonth>`

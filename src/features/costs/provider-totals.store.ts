@@ -11,9 +11,9 @@ import { writeFindings } from "../../core/store/proof/write-differences.ts";
 
 export interface ComparedTotal extends ProviderTotal {
   readonly outcome: ProviderOutcome;
-  /** Sum of the stored days. Null unless the two totals were compared. */
+  /** Sum of the stored days. Null: not compared. */
   readonly storedTraces: number | null;
-  /** The workspace's scope with stride `day`. Null: nothing is loaded. */
+  /** Day scope of the workspace. Null: nothing is loaded. */
   readonly scopeId: number | null;
 }
 
@@ -41,8 +41,8 @@ export async function compareProvider(db: Database, requested: Requested): Promi
 }
 
 /**
- * Compares and stores the totals of a month in one transaction. A different total opens a difference; an equal one ends it. If
- * the stored totals are from a newer response, nothing changes. Returns the compared totals.
+ * Compares and stores a month's totals in one transaction. A different total opens a difference; an equal one ends it. If the
+ * stored totals are from a newer response, nothing changes. Returns the compared totals.
  */
 export async function keepProviderTotals(
   store: Store,
@@ -51,7 +51,7 @@ export async function keepProviderTotals(
   const { sourceId, month, fetchToken } = requested;
   return store.transaction(async ({ db }) => {
     const scopes = (await storedMonths(db, requested)).flatMap(({ scopeId }) => scopeId ?? []);
-    // The locks make loads of these scopes and other readings of this month wait. So sums and coverage are of one moment.
+    // Loads of these scopes and other readings of this month wait, so sums and coverage are of one moment.
     await lockScopes(db, scopes);
     await lockSource(db, sourceId);
     const compared = await compareProvider(db, requested);
@@ -113,8 +113,7 @@ async function replaceTotals(
     fetch_number: fetchToken.fetchNumber,
     read_at: new Date(fetchToken.fetchedAt),
   }));
-  // The rows are passed as JSON, because a statement has at most 65,535 parameters. Some organizations need more for their
-  // workspaces and metrics.
+  // JSON, because a statement has at most 65,535 parameters, and some organizations need more.
   await sql`
     insert into usage.provider_total
     select * from json_populate_recordset(null::usage.provider_total, ${JSON.stringify(rows)}::json)

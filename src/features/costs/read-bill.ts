@@ -37,7 +37,7 @@ interface FailedPart {
   readonly message: string;
 }
 
-/** A part is undefined if it failed, or if it was refused within the last day. */
+/** A part that failed, or was refused within the last day, is undefined. */
 export interface ReadBill {
   readonly provider: ProviderResult | undefined;
   readonly limits: ReadPart | undefined;
@@ -49,8 +49,8 @@ export interface ReadBill {
 }
 
 /**
- * Compares the bill's totals with stored traces. Also stores usage limits, the billing period, tags and names. If a part fails,
- * the others are still read. `isPatient`: a refused part is not requested again for a day.
+ * Compares the bill's totals with stored traces, and stores usage limits, billing period, tags and names. A failed part does
+ * not stop the others. `isPatient`: a refused part is not requested again for a day.
  */
 export async function readBill(
   source: OpenSource,
@@ -81,10 +81,10 @@ export async function readBill(
   };
 }
 
-/** Time from the end of a month until it is final in the platform's own books (docs/platform.md, Buckets). */
+/** Time until a month that ended is final in the platform's books (docs/platform.md, Buckets). */
 const BOOKS_CLOSE_AFTER_MS = 4 * DAY_MS;
 
-/** Number of latest months that each run compares, because the provider may still change their totals. */
+/** Number of latest months that each run compares, because their totals may still change. */
 const LATEST: Readonly<Record<Reach, number>> = { month: 2, quarter: 3, all: Number.POSITIVE_INFINITY };
 
 interface ComparedMonth {
@@ -93,7 +93,7 @@ interface ComparedMonth {
 }
 
 export interface ProviderResult {
-  /** Reason why the server does not show its totals. Null: the server shows them. */
+  /** Why the server does not show its totals. Null: it shows them. */
   readonly refusal: string | null;
   readonly months: readonly ComparedMonth[];
   readonly findings: readonly NamedFinding[];
@@ -103,10 +103,10 @@ export interface ProviderResult {
 }
 
 /**
- * Compares months of traces by workspace with the totals of the billing provider, a second system. If a total differs, the
- * total and the workspace's days are requested again. If they are then equal, the change was a restatement. Otherwise the
- * difference is stored with both numbers, and nothing is repaired. `reach`: the last two or three months, or all. Months of
- * `monthsToRead` are always included.
+ * Compares months of traces by workspace with the totals of the billing provider. If a total differs, the total and the
+ * workspace's days are requested again. If they are then equal, it was a restatement. Otherwise the difference is stored with
+ * both numbers, and nothing is repaired. `reach`: the last two or three months, or all. Months of `monthsToRead` are always
+ * included.
  */
 export async function checkProvider(
   source: OpenSource,
@@ -136,7 +136,7 @@ export async function checkProvider(
     } catch (error) {
       if (!(error instanceof PlatformError) || isKeyRefused(error)) throw error;
       failed.push({ month: month.name, code: error.code, message: error.message });
-      // If a provider does not respond or its responses are invalid, not every month is requested.
+      // After several failures the provider is probably down, so other months are not requested.
       if (failed.length >= MOST_FAILURES) break;
     }
     onProgress({ done: ++done, total: due.length });

@@ -23,8 +23,8 @@ export interface ReadPart {
 }
 
 /**
- * Reads the usage limits of the organization and its workspaces. If the key may not, reads the limits of each workspace. Also
- * reads which workspaces reject traces now. A refused workspace is left out if another one responds.
+ * Reads the usage limits of the organization and its workspaces, or of each workspace if the key may not. Also reads which
+ * workspaces reject traces now. A refused workspace is left out if another one responds.
  */
 export async function readUsageLimits(source: OpenSource): Promise<ReadPart> {
   const { billing, sourceId, signal, store, workspaceIds } = source;
@@ -57,7 +57,7 @@ function createLimits() {
     add(limits: readonly WireLimit[], unnamed: string): void {
       for (const { workspaceId = unnamed, limitType, value } of limits) {
         const before = kept.get(keyOf(workspaceId, limitType))?.value ?? null;
-        // Limits of two projects may have the same name. The lowest one is kept, because usage reaches it first.
+        // Several limits may have one name, such as one for each project. Usage reaches the lowest first.
         const lowest = before !== null && (value === null || before < value) ? before : value;
         kept.set(keyOf(workspaceId, limitType), {
           workspaceId,
@@ -129,8 +129,8 @@ export async function readResourceTags(source: OpenSource): Promise<ReadPart> {
 }
 
 /**
- * Finds workspaces that have usage in this month or the last one but that no sync loads. If the server requires workspace ids,
- * its refusal is remembered for a day.
+ * Finds workspaces with usage this month or last that no sync loads. If the server requires workspace ids, its refusal is
+ * remembered for a day.
  */
 export async function readAllWorkspaces(source: OpenSource): Promise<ReadPart> {
   const { billing, sourceId, signal, store, workspaceIds, dataStart, clock } = source;
@@ -164,8 +164,8 @@ export async function readAllWorkspaces(source: OpenSource): Promise<ReadPart> {
 }
 
 /**
- * Reads the names of API keys, sandboxes and snapshots from the platform's lists, because usage has only ids. No figure needs a
- * name. If a list is refused for the first workspace, the other workspaces are not requested.
+ * Reads names of API keys, sandboxes and snapshots from the platform's lists: usage has only ids. A list that is refused for
+ * the first workspace is not requested for the others.
  */
 export async function readNames(source: OpenSource): Promise<ReadPart> {
   const { billing, sourceId, signal, store, workspaceIds, log } = source;
@@ -183,7 +183,7 @@ export async function readNames(source: OpenSource): Promise<ReadPart> {
   };
   const ofOrganization = () => billing.organizationKeys({ signal });
   const lists: readonly ["api_key" | "sandbox", readonly (() => Promise<ListedNames>)[]][] = [
-    // The organization's list comes first: it names most keys, and the first name of a key is kept.
+    // The organization's list comes first: it names most keys, and a key keeps its first name.
     ["api_key", [ofOrganization]],
     ["api_key", workspaceIds.map((workspaceId) => () => billing.workspaceKeys({ workspaceId, signal }))],
     [
@@ -215,10 +215,7 @@ const REFUSALS = [401, 403, 404, 405];
 /** A server may also refuse a list that it does not have in this form. */
 const LIST_REFUSALS = [...REFUSALS, 400, 410, 422];
 
-/**
- * Requests a part of the bill. A refusal is returned, because it does not mean that the key cannot read usage. Every other
- * error is thrown.
- */
+/** Requests a part of the bill. Returns a refusal, because the key may still read usage. Throws every other error. */
 export async function requestBill<T>(
   source: OpenSource,
   send: () => Promise<T>,

@@ -5,8 +5,8 @@ import type { Store } from "../../core/store/db/database.ts";
 import { query } from "../../core/store/db/query.ts";
 
 /**
- * Replaces the tags of a workspace's resources from today (UTC) on. Tags of the first day of readings apply to all earlier
- * days, because nothing else is known. If an entry was refused, tags whose key is missing stay.
+ * Replaces a workspace's resource tags from today (UTC) on. Tags of the first day of readings apply to all earlier days,
+ * because nothing else is known. If an entry was refused, tags whose key is missing stay.
  */
 export async function keepWorkspaceTags(
   store: Store,
@@ -51,7 +51,7 @@ export async function keepWorkspaceTags(
   });
 }
 
-/** If a key has several values, they are joined in alphabetical order. */
+/** Values of the same key are joined in alphabetical order. */
 function valuesByKey(tags: WorkspaceTags["tags"]) {
   const all = Map.groupBy(tags, ({ dimension, resourceId, key }) =>
     JSON.stringify([dimension, resourceId, key]),

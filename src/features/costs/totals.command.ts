@@ -69,7 +69,7 @@ export function describeTotals(result: TotalsResult): string {
     if (days === 0) return "No day waits for its check.";
     return `${days} wait until enough whole weeks around them are final, which is no gap.`;
   };
-  // Tiers become final later than all traces, so the check of a tier ends earlier.
+  // Tiers become final later, so their check ends earlier.
   const untilOf = (of: { range: { end: number } }) =>
     of.range.end === range.end ? "" : `, only to ${instant(of.range.end)}`;
   const hasOthers = findings.some(({ meter }) => meter !== "traces");

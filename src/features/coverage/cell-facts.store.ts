@@ -15,7 +15,7 @@ interface Part extends Row<"usage.scope", "groupBy" | "stride"> {
 export interface CurrentResponse extends Part, Row<"usage.coverage", "fetchNumber"> {
   readonly isFinal: boolean;
   readonly fetchedAt: string;
-  /** Instant at which a response by workspace last confirmed the sum of every day, if later. Null: hours and final days. */
+  /** When a response by workspace last confirmed each day's sum, if later. Null: hours and final days. */
   readonly sumConfirmedAt: string | null;
   /** Null: the ledger no longer has the request. */
   readonly request: (Part & Row<"usage.fetch", "workspaces" | "records" | "traces" | "runId">) | null;

@@ -15,7 +15,7 @@ export interface CoverageCell {
   readonly groupBy: GroupBy;
   /** Null until the first plan of the workspace. */
   readonly scopeId: number | null;
-  /** Scope of the hours that replace days. Null: no hours replace days. */
+  /** Scope of the hours that replace days. Null: none do. */
   readonly hourScopeId: number | null;
   readonly days: Parts;
   readonly hours: Parts | undefined;
@@ -38,8 +38,8 @@ type Row = Omit<CoverageCell, "days" | "hours" | "daysOfHours" | "differs"> & {
 };
 
 /**
- * Returns coverage and proof of a source for all time, optionally of one workspace or dimension. Undefined: the source is
- * unknown. `tracedIn`: a short range in which hours with traces are marked.
+ * Coverage and proof of a source for all time, optionally of one workspace or dimension. Undefined: unknown source. `tracedIn`:
+ * a short range in which hours with traces are marked.
  */
 export async function sourceCoverage(
   db: Database,
@@ -115,9 +115,8 @@ interface Hours {
 }
 
 /**
- * Returns the hours of each workspace and dimension by status. Within `tracedIn`, hours with traces are looked up; elsewhere a
- * day with traces stands for its hours. The statement is separate: joined with the days, Postgres would compute all hours again
- * for each row.
+ * The hours of each workspace and dimension by status. Within `tracedIn`, hours with traces are looked up; elsewhere a day with
+ * traces stands for its hours. A separate statement: joined with the days, Postgres would compute all hours for each row.
  */
 async function hoursOf(
   db: Database,

@@ -11,7 +11,7 @@ export interface CoverageLine {
   readonly stride: string;
   readonly status: string;
   readonly days: number;
-  /** Number of ended days, because today may still be loaded. */
+  /** Ended days: today may still be loaded. */
   readonly endedDays: number;
   readonly firstDay: string;
   readonly lastDay: string;
@@ -47,7 +47,7 @@ export async function coverageLines(
   `;
 }
 
-/** Returns gaps, in the form of `coverageLines`, of other meters that syncs load or that the server may count. */
+/** Gaps, as in `coverageLines`, of other meters that syncs load or the server may count. */
 export async function otherGapLines(
   db: Database,
   given: { range?: Interval | undefined; byDay?: boolean },

@@ -139,7 +139,7 @@ function noWorkspace(source: string): Html {
   );
 }
 
-/** If only one end is given, the range is a month from the start, up to today, or the months before the end. */
+/** With one end only: a month from the start, up to today, or the months before the end. */
 function rangeOf({ from, to }: Query, now: number): Interval {
   const start = from ?? lastMonths((to as number) - 1).start;
   const today = Math.max(ceilToGrid(now, DAY_MS), start + DAY_MS);

@@ -5,7 +5,6 @@ import { proxyRefusal } from "../../core/base/proxy.ts";
 const LIMITS = { connections: 50, connectMs: 10_000 };
 const RESPONSE_WITHIN_MS = 120_000;
 
-/** The part of the AWS client's request that is used here. */
 interface BucketRequest {
   readonly protocol: string;
   readonly hostname: string;
@@ -17,7 +16,7 @@ interface BucketRequest {
   readonly body?: Buffer;
 }
 
-/** Sends the requests of the AWS client, because its own handler does not support a proxy. */
+/** The AWS client's own handler does not support a proxy. */
 export function bucketHttp(): NonNullable<S3ClientConfig["requestHandler"]> {
   const opened = new Map<string, Connections>();
   const connectionsOf = (origin: string): Connections => {
@@ -65,7 +64,7 @@ export function bucketHttp(): NonNullable<S3ClientConfig["requestHandler"]> {
   };
 }
 
-/** The signature is valid only with exactly this encoding. */
+/** A signature needs exactly this encoding. */
 function pathOf({ path, query = {} }: BucketRequest): string {
   const encoded = (text: string) =>
     encodeURIComponent(text).replace(

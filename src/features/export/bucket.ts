@@ -51,7 +51,7 @@ export function openBucket(
     address,
     endpoint,
     async create(name: string) {
-      // The whole file is kept, because an upload needs its length. A file is one day of one view.
+      // An upload needs its length, so the file is kept. It is one day of one view.
       const chunks: Uint8Array[] = [];
       return {
         write: async (chunk: Uint8Array) => void chunks.push(chunk),
@@ -105,7 +105,7 @@ function configurationOf(bucket: string): { configuration: S3ClientConfig; endpo
   const { AWS_ENDPOINT_URL_S3: own, AWS_ENDPOINT_URL: all, AWS_REGION, AWS_DEFAULT_REGION } = process.env;
   const given = own || all || "";
   const isElsewhere = given !== "";
-  // The client's error would show a part of the secret as the host.
+  // The client's error would show part of the secret as the host.
   if (isCut(given) || given.includes("@"))
     throw endpointRefused(own ? "AWS_ENDPOINT_URL_S3" : "AWS_ENDPOINT_URL");
   const region = AWS_REGION ?? AWS_DEFAULT_REGION ?? (isElsewhere ? "us-east-1" : undefined);

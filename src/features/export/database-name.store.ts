@@ -3,7 +3,7 @@ import { type Database, query } from "../../core/store/db/query.ts";
 
 /**
  * Distinguishes this database from others with the same source: 16 hexadecimal digits. The name stays when Postgres restarts,
- * fails over or is restored in place. It changes when the database is renamed, or moved by a dump or pg_upgrade.
+ * fails over or is restored in place. It changes with a rename, a dump or pg_upgrade.
  */
 export async function nameOfDatabase(db: Database): Promise<string> {
   const rows = await query<{ name: string; since: string; mayRequest: boolean }>(db)`
@@ -20,7 +20,7 @@ export async function nameOfDatabase(db: Database): Promise<string> {
     .slice(0, 16);
 }
 
-/** Postgres draws the identifier when it creates the data directory. Standbys have the same one. */
+/** Drawn when Postgres creates the data directory. Standbys have the same one. */
 async function systemIdentifier(db: Database): Promise<string> {
   const rows = await query<{
     id: string;

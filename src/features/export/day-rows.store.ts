@@ -12,7 +12,7 @@ export interface Dataset {
 export interface RowsOfDay {
   readonly day: string | null;
   readonly rows: number;
-  /** Two sums of 64-bit hashes of the rows, so their order does not matter. */
+  /** Two sums of 64-bit hashes of the rows, in any order. */
   readonly digest: string;
   /** Exact sums by column; null: no row has the amount. */
   readonly sums: Readonly<Record<string, string | null>>;
@@ -33,8 +33,8 @@ const quote = pg.escapeIdentifier;
 const literal = pg.escapeLiteral;
 
 /**
- * Returns the days that a view may show of a source, end exclusive, and this transaction's instant as Postgres writes it in
- * UTC. Undefined: the source is unknown.
+ * The days that a view may show of a source, end exclusive, and this transaction's instant as Postgres writes it in UTC.
+ * Undefined: unknown source.
  */
 export async function daysOfSource(
   client: pg.Client,
@@ -67,7 +67,7 @@ export async function lockFiles(client: pg.Client, source: string): Promise<bool
   return rows[0]?.is === "t";
 }
 
-/** Returns one entry for each day with rows, sorted by day. */
+/** One entry for each day with rows, sorted by day. */
 export async function rowsByDay(client: pg.Client, dataset: Dataset, part: Part): Promise<RowsOfDay[]> {
   const has = (name: string) => dataset.view.columns.some((column) => column.name === name);
   const sums = AMOUNTS.filter(has).map((name) => `${literal(name)}, sum(${quote(name)})::text`);

@@ -19,7 +19,6 @@ interface ExportOptions extends SelectionOptions {
 
 type Format = (wanted: RowsWanted, target: Target, options: ExportOptions) => Promise<number>;
 
-/** The library for Parquet is loaded only if needed. */
 const FORMATS = {
   csv: async (wanted, { write }, { formulaGuard: guard }) =>
     copyRows(wanted, csvForm(wanted, { guard }), write),
@@ -86,7 +85,7 @@ async function write(session: Session, options: ExportOptions): Promise<undefine
   let bytes = 0;
   const writeAll = async (update: Update) => {
     const writeCounted = async (piece: Uint8Array) => {
-      // The mark is written with the first rows, so a query that fails at once writes nothing.
+      // A query that fails at once writes nothing, not even the mark.
       const isFirst = options.bom === true && bytes === 0;
       const chunk = isFirst ? Buffer.concat([Buffer.from(BYTE_ORDER_MARK), piece]) : piece;
       await target.write(chunk);
@@ -117,7 +116,7 @@ function nothingOf(name: string, { from, to, where, workspace }: ExportOptions):
 function parseWhere(text: string, before: readonly WhereOption[] = []): readonly WhereOption[] {
   const at = text.indexOf("=");
   if (at < 1) throw new InvalidArgumentError("It is not COLUMN=VALUE, such as group_by=project.");
-  // Such a value may come from an unset shell variable and would select other rows.
+  // An unset shell variable gives no value, and would select other rows.
   if (at === text.length - 1) throw new InvalidArgumentError("It has no value after the =.");
   return [...before, [text.slice(0, at), text.slice(at + 1)]];
 }
@@ -125,7 +124,7 @@ function parseWhere(text: string, before: readonly WhereOption[] = []): readonly
 function refuseForm({ out, format, bom }: ExportOptions, json: boolean): void {
   if (bom && format !== "csv")
     throw new InvalidArgumentError(`--bom is for CSV, and the format is ${format}.`);
-  // With `--json`, stdout must contain JSON only.
+  // With `--json`, stdout has only JSON.
   if (!json || out !== undefined || format === "json") return;
   throw new UsageError({
     code: "export_not_json",

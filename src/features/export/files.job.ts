@@ -16,6 +16,6 @@ export function filesJobs({ files: { address, ...files } }: Config, slug: string
       return counts;
     },
   });
-  // The time is after the nightly proof and repairs, so the files include them.
+  // After the nightly proof and repairs, so that the files include them.
   return [{ job, repeat: address === undefined ? undefined : { pattern: "30 5 * * *", tz: "UTC" } }];
 }

@@ -22,7 +22,7 @@ export interface Place {
   readonly endpoint?: URL | undefined;
   create(name: string): Promise<PlaceFile>;
   read(name: string): Promise<Uint8Array | undefined>;
-  /** Returns the size in bytes of each file below a folder, by name. */
+  /** Size of each file below a folder in bytes, by name. */
   list(folder: string): Promise<ReadonlyMap<string, number>>;
   /** A missing file is no error. */
   remove(name: string): Promise<void>;
@@ -48,12 +48,11 @@ export async function openPlace(address: string, options: PlaceOptions): Promise
   return openBucket({ address, bucket, prefix }, options);
 }
 
-/** Name of an incomplete file. It stays if its process is killed. */
+/** Incomplete file, which stays if its process is killed. */
 const PART = /\.[0-9a-f]{8}\.part$/;
-/** An older incomplete file was left behind, because a writer needs far less time for one file. */
+/** An older incomplete file is left behind: writing one takes far less. */
 const PART_IS_LEFT_AFTER_MS = 86_400_000;
 
-/** Creates the folder if it is missing. */
 function openFolder(address: string): Place {
   const root = resolve(address);
   const orRefused = <T>(work: Promise<T>) =>

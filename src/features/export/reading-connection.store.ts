@@ -16,7 +16,7 @@ const asText: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => te
 
 /**
  * Reads many rows in one transaction on a separate connection, because the store's connections end an idle transaction. Values
- * are Postgres's texts, instants in UTC. An error of the output is thrown unchanged. Other errors pass through `errorOf`.
+ * are Postgres's texts, instants in UTC. An error of the output is thrown unchanged, others through `errorOf`.
  */
 export async function onReadingConnection<T>(
   {
@@ -65,7 +65,7 @@ export async function onReadingConnection<T>(
   }
 }
 
-/** Returns an error of the reader. Its class tells the command whether Postgres is unreachable. */
+/** An error of the reader. Its class tells the command whether Postgres is unreachable. */
 export function interruption(facts: ConstructorParameters<typeof EtlError>[0]): EtlError {
   return faultOf(facts.cause) instanceof UnreachableError ? new UnreachableError(facts) : new EtlError(facts);
 }

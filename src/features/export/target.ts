@@ -12,7 +12,7 @@ export interface Target {
   abandon(): Promise<void>;
 }
 
-/** The file is renamed at the end, so its name never refers to a part of the export. */
+/** The file is renamed at the end, so its name never means a part of the export. */
 export async function openFileTarget(path: string): Promise<Target> {
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory() === true) {
@@ -64,7 +64,7 @@ export function openStdoutTarget(stdout: NodeJS.WriteStream): Target {
       new Promise((resolve, reject) => {
         const done = (cause: Error | null | undefined) => (cause ? reject(closed(cause)) : resolve());
         if (failure !== undefined) return done(failure);
-        // A file gets the exact text. Text for a terminal has no control characters.
+        // A file gets the exact text, a terminal no control characters.
         stdout.write(stdout.isTTY ? printable(text.decode(chunk, { stream: true })) : chunk, done);
       }),
     commit: async () => {

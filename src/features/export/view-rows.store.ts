@@ -17,8 +17,8 @@ const LONGEST_PAUSE_MS = 600_000;
 const INVALID_PARAMETER = "22023";
 
 /**
- * Passes on Postgres's output in pieces that begin and end anywhere. A query that fails at once writes nothing, because
- * Postgres sends the header with the first rows. Returns the number of rows.
+ * Passes on Postgres's output in pieces that begin and end anywhere. A query that fails at once writes nothing, because the
+ * header comes with the first rows. Returns the number of rows.
  */
 export function copyRows(
   wanted: RowsWanted,
@@ -27,10 +27,10 @@ export function copyRows(
 ): Promise<number> {
   return onConnection(wanted, async (client) => {
     const stream = client.query(copyTo(`COPY (${query}) TO STDOUT (${options})`));
-    // If the connection closes while no code waits for rows, this listener prevents a crash.
+    // This listener prevents a crash if the connection closes while no code waits for rows.
     stream.on("error", () => {});
     for await (const piece of stream) await inTime(client, write(piece));
-    // The stream ends before Postgres reports the number of rows, so another statement must wait for it.
+    // The stream ends before Postgres reports the number of rows.
     await client.query("COMMIT");
     return stream.rowCount;
   });
@@ -95,7 +95,7 @@ interface CopyForm {
 
 /**
  * RFC 4180 with `\n`. Null is an empty cell, an empty text is `""`. With `guard`, a text that a spreadsheet would run as a
- * formula begins with an added `'` (CSV injection); a negative number does not.
+ * formula begins with a `'` (CSV injection); a negative number does not.
  */
 export function csvForm(selection: Selection, { guard }: { guard: boolean }): CopyForm {
   const query = cellsOf(selection, (cell, { type }) => {

@@ -28,7 +28,7 @@ export async function writeDays(
   if (changed.length === 0) return [];
   const { createParquet } = await loadOptional(() => import("./parquet.ts"));
   const files: ManifestFile[] = [];
-  // Several files end at once, because a bucket takes tens of milliseconds for the smallest file.
+  // A bucket takes tens of milliseconds for the smallest file.
   const ending = new PQueue({ concurrency: ENDING_AT_ONCE });
   const failures: unknown[] = [];
   const commit = async (file: PlaceFile) => {
@@ -50,7 +50,7 @@ export async function writeDays(
     if (open === undefined) return;
     const { planned, file, rows, facts } = open;
     const { path, day, digest, sums, isFinal, coverage } = planned;
-    // Both statements have one snapshot, so another number of rows is an error.
+    // Both statements have one snapshot, so the numbers must agree.
     if ((await rows.end()) !== planned.rows)
       throw interrupted(new Error(`${path} has other rows than were counted`));
     // If this throws, `finally` abandons the file.

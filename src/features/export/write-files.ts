@@ -148,7 +148,7 @@ async function writeDataset(
   const known = new Map(before?.datasets[dataset.view.name]?.files.map((file) => [file.path, file]));
   const kept: ManifestFile[] = [];
   const added: ManifestFile[] = [];
-  // One statement reads one month, so that no statement runs for long.
+  // One statement reads a month, so that none runs for long.
   for (const range of dataset.day === undefined ? [undefined] : monthsOfDays(days)) {
     const found = await rowsByDay(client, dataset, { source, ...(range === undefined ? {} : { range }) });
     const changed: PlannedFile[] = [];
@@ -227,7 +227,7 @@ const OTHER_FACTS = [
   "usage_bill_monthly",
 ];
 
-/** Returns the named views, or by default all daily facts with their dimensions, and the bill. */
+/** The named views, or by default all daily facts with their dimensions, and the bill. */
 function datasetsOf(views: readonly View[], named: readonly string[]): Dataset[] {
   const isDefault = ({ name }: View) => /^fct_.*_daily$/.test(name) || OTHER_FACTS.includes(name);
   if (named.length === 0) return views.filter(isDefault).flatMap((view) => datasetOf(view) ?? []);
@@ -250,9 +250,7 @@ function datasetsOf(views: readonly View[], named: readonly string[]): Dataset[]
   });
 }
 
-/**
- * Undefined: the view has no source, or a time that is neither day nor month. One file has all months, because they are few.
- */
+/** Undefined: no source, or a time that is neither day nor month. One file has all months, because they are few. */
 function datasetOf(view: View): Dataset | undefined {
   const column = (name: string) => view.columns.find((one) => one.name === name);
   const day = column("usage_date");

@@ -41,7 +41,7 @@ export function idLines(report: Report): Table {
       ...namesOf(line, report),
       ...cellsOf(line.sum),
       line.share,
-      // If the comparison leaves today out, `change` does not belong to the amount of the line.
+      // If today is left out, `change` does not belong to the line's amount.
       ended.to < range.to ? null : line.change,
       dayCell(before.from),
       dayCell(before.to),

@@ -5,9 +5,9 @@ import type { Interval } from "../../core/domain/time/window.ts";
 import type { LoadedWorkspace } from "../../core/store/figures/loaded.ts";
 import type { Per } from "../../core/store/figures/records.ts";
 
-/** One bucket of a range. Days outside the range are cut off. */
+/** One bucket of a range, without days outside it. */
 export interface Bucket extends Interval {
-  /** First day of the bucket, or the instant of an hour. */
+  /** First day, or the instant of an hour. */
   readonly at: string;
 }
 
@@ -33,15 +33,15 @@ export function bucketsOf({ from, to }: Days, per: Per): Bucket[] {
 }
 
 export interface State {
-  /** True if all time of the interval that has ended is loaded. */
+  /** All of the interval that has ended is loaded. */
   readonly isComplete: boolean;
-  /** True if only a restatement can change the figure. */
+  /** Only a restatement can change the figure. */
   readonly isFinal: boolean;
-  /** True if the figure is final and equal to the export or to totals. */
+  /** The figure is final, and equals the export or totals. */
   readonly isProved: boolean;
-  /** True if the interval contains today or the current hour. */
+  /** The interval contains today or the current hour. */
   readonly isUnderWay: boolean;
-  /** For costs: true if some usage has no price. Then the figure is not complete. */
+  /** For costs: true if some usage has no price. Then `isComplete` is false. */
   readonly isUnpriced?: boolean;
 }
 

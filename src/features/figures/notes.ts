@@ -145,7 +145,7 @@ function withoutPrice(report: Report): Note | undefined {
   };
 }
 
-/** Traces are current, but costs of a closed month are those of its close. The note keeps readers from mixing the two. */
+/** Readers must not mix the two: traces are current, but costs of a closed month are those of its close. */
 async function sinceCloses(db: Database, question: Question): Promise<Note[]> {
   const { source, workspace, measure, currency, range } = question;
   const about = { sourceId: source.sourceId, ...range, workspace: workspace?.key };

@@ -35,7 +35,7 @@ import {
 } from "../../web/parts.ts";
 import { unknownName } from "../catalog/named.ts";
 
-/** Longer ranges would give a page of thousands of cells and read millions of records. Users have the most records. */
+/** Longer ranges would show thousands of cells and read millions of records. Users have the most. */
 const MOST_DAYS = { hour: 31, hourOfUsers: 7, day: 92 } as const;
 const DEFAULT_DAYS = 30;
 const ROWS = [20, 100, 500] as const;
@@ -78,7 +78,7 @@ export interface Question {
   readonly requested: Days;
   /** Days of `requested` since the data start, up to today. May be empty. */
   readonly range: Days;
-  /** The days that are compared with an earlier range. By day, today is left out: it is not a whole day. */
+  /** The compared days. By day, today is left out, because it is not a whole day. */
   readonly ended: Days;
   readonly per: Per;
   readonly perNote: string | undefined;
@@ -132,7 +132,7 @@ export function questionOf(
   };
 }
 
-/** Numbers of lines that the user may choose. Each line has a figure for each bucket. */
+/** Numbers of lines to choose from. Each line has a figure for each bucket. */
 export function rowsOf({ range, per }: Pick<Question, "range" | "per">): readonly number[] {
   const buckets = { hour: 24, day: 1, month: 1 / 28 }[per] * daysBetween(range);
   return ROWS.filter((rows, n) => n === 0 || rows * buckets <= MOST_FIGURES);
@@ -164,7 +164,7 @@ function rangeOf({ from, to, month }: UsageQuery, today: string): Days {
   });
 }
 
-/** Returns the earlier range: `rangeToCompare`, or the range from `against` on. Empty if it begins before the data start. */
+/** `rangeToCompare`, or the range from `against` on. Empty if it begins before the data start. */
 function beforeOf(range: Days, against: string | undefined, dataStart: string): Days {
   const before = against === undefined ? rangeToCompare(range) : rangeFrom(against, range);
   if (before.to > range.from) {
@@ -258,7 +258,7 @@ export function titleOf({ measure }: Pick<Question, "measure">): string {
   return measure === "cost" ? "Estimated costs" : "Usage";
 }
 
-/** Returns the word for an id. A "project" of deployments, for example, is not a project with traces. */
+/** The word for an id. A "project" of deployments is not a project with traces. */
 export function idWord({ by, measure }: Pick<Question, "by" | "measure">): string {
   if (by === "owner") return by;
   return dimensionTitle(by, measure === "cost" ? "traces" : meterOfCounted(measure));

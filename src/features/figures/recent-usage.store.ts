@@ -35,7 +35,7 @@ interface Claimed {
   readonly source: string;
   readonly month: string;
   readonly isFinal: boolean;
-  /** True if each day of each workspace equals the export or totals. */
+  /** Each day of each workspace equals the export or totals. */
   readonly isProved: boolean;
   readonly isClosed: boolean;
 }
@@ -46,7 +46,7 @@ interface LastMonth extends Claimed {
   readonly least: number;
 }
 
-/** Cost at imported prices. `isFinal` and `isProved` are about the usage that the cost is made of. */
+/** Cost at imported prices. `isFinal` and `isProved` are about its usage. */
 interface MonthCost extends Claimed {
   readonly currency: string;
   /** An exact decimal. */
@@ -54,8 +54,8 @@ interface MonthCost extends Claimed {
 }
 
 /**
- * Recent usage of all sources, read in one statement so that days and months are of one instant. The figures equal those of the
- * views below, but this query compares the loaded days of each workspace as a set.
+ * Recent usage of all sources, read in one statement so that days and months are of one instant. It equals the views below, but
+ * compares the loaded days of each workspace as a set.
  */
 export interface RecentUsage {
   /** The last days up to today, from `reporting.fct_usage_workspace_daily`. */
@@ -64,7 +64,7 @@ export interface RecentUsage {
   /** From `reporting_detail.usage_month_to_date`, summed over the workspaces of each source. */
   readonly months: readonly MonthToDate[];
   readonly before: readonly LastMonth[];
-  /** Costs of this month and the last one, from the charges of the bill. */
+  /** This month's and the last one's, from the bill's charges. */
   readonly costs: readonly MonthCost[];
 }
 

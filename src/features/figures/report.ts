@@ -24,7 +24,7 @@ import type { Question } from "./question.ts";
 import { describedByDay, unusualLately } from "./unusual.ts";
 
 export interface Figure extends State {
-  /** The loaded amount. It is less than the whole amount unless the figure is complete. */
+  /** The loaded amount: not the whole one unless `isComplete`. */
   readonly amount: Amount;
 }
 
@@ -39,9 +39,9 @@ export interface Line extends Named {
   readonly sum: Figure;
   /** Percentage of the total, to a tenth. */
   readonly share: number | null;
-  /** The part of the amount that is compared with the earlier range. */
+  /** The amount to compare with the earlier range. */
   readonly compared: Amount;
-  /** Change since the earlier range in percent. Null unless both ranges are complete. */
+  /** Percent since the earlier range. Null unless both are complete. */
   readonly change: number | null;
   readonly before: Figure;
   readonly isComparable: boolean;
@@ -143,7 +143,7 @@ interface Times {
   readonly parts: readonly LoadedWorkspace[];
   readonly time: LoadedTime;
   readonly ofWorkspace: ReadonlyMap<string, LoadedTime>;
-  /** For costs and owners: the dimension that divides them. A figure is proved only if this dimension is proved too. */
+  /** For costs and owners: the dimension that divides them. They are proved only where it is proved too. */
   readonly dividing: LoadedTime;
   readonly dividedBy: DividingDimension | undefined;
 }
@@ -253,8 +253,8 @@ function lineOf(sum: Sum, facts: Facts): Line {
 }
 
 /**
- * Returns a function for the state of a sum in an interval. `isOpen`: the sum is not final, although its days may be.
- * `elsewhere`: the amount that is not divided.
+ * The state of a sum in an interval. `isOpen`: the sum is not final, although its days may be. `elsewhere`: the undivided
+ * amount.
  */
 function claimsOf({ kind, id }: Sum, { question, loaded, unpriced }: Facts) {
   const isOfWorkspaces = question.by === "workspace";

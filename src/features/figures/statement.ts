@@ -48,7 +48,7 @@ export async function figuresByMonth(
   const cells = traces.buckets.map(({ at }, n): [string, Cell[]] => {
     const figure = months[n] as Figure;
     const before = traces.buckets[n - 1];
-    // The data start may cut the first month. Then the second month is not compared with it.
+    // A first month that the data start cuts is not compared.
     const whole = before?.start === Date.parse(before?.at ?? "") ? months[n - 1] : undefined;
     return [
       at,
@@ -81,8 +81,8 @@ export async function monthReports(
     masked: boolean;
   },
 ): Promise<{ readonly traces: Report; readonly priced: readonly Report[] } | undefined> {
-  // By default the first days of a month are read by the hour, and only recent hours are loaded. All lines are read, so that
-  // each cost appears next to its traces.
+  // By default a month's first days are read by the hour, and only recent hours are loaded. All lines are read, so that each
+  // cost is next to its traces.
   const query = { source: source.slug, month, by, per: "day" as const };
   const all = { ...query, rows: "500" };
   const { question } = await requestedOf(db, by === "owner" ? all : query, { source, now: given.now });
@@ -106,7 +106,7 @@ export async function statementOf(
   const { question } = traces;
   const { requested, range } = question;
   const [closed] = await closedMonths(db, { sourceId: source.sourceId, from: requested.from, to: range.to });
-  // If the close left a workspace out, that workspace has today's costs.
+  // A workspace that the close left out has today's costs.
   const asClosed = closed !== undefined && closed.costsClosedAt !== null && closed.without.length === 0;
   const others = (["project", "user", "api_key"] as const).map(
     (by) => html`<li><a href="${addressOf(question, { by })}">by ${by === "api_key" ? "key" : by}</a></li>`,

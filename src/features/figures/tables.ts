@@ -69,7 +69,7 @@ export function idTable(report: Report, beside: readonly Report[] = [], { asClos
   const since = before.from < before.to ? html`<br><small>since ${daysText(before)}${without}</small>` : "";
   const hasRest = lines.some(({ kind }) => kind === "rest");
   const word = stateWord(total.sum);
-  // If the total and all lines are final, the state is shown once. Otherwise lines may have different states.
+  // If the total and all lines are final, the state is shown once.
   const isAlike = total.sum.isFinal && lines.every(({ sum }) => stateWord(sum) === word);
   const ofUnit = beside.length === 0 ? "" : ` of ${unitOf(report)}`;
   const isFound = find === undefined || lines.some(({ kind }) => kind === "id");
@@ -110,7 +110,7 @@ function idRow(
     <td class="trend">${sparkline(pointsOf(line.trend, report))}</td></tr>`;
 }
 
-/** Returns the figure of `other` for the id of a line. For the rest: the total of `other` less its shown lines. */
+/** Figure of `other` for the id of a line. For the rest: the total of `other` less its shown lines. */
 function othersShown(line: Line, { lines }: Report, other: Report): Html {
   if (line.kind === "total") return figureShown(other.total.sum, other);
   const figureOf = ({ kind, id, name }: Line) =>
@@ -146,7 +146,7 @@ function titleOf(line: Line, report: Report): Html {
       month: question.requested.from.slice(0, 7),
       owner: line.id,
     });
-    // For an owner, the name is the cost centre.
+    // An owner's name is the cost centre.
     return html`<a href="${to}">${name(line.id)}</a>${line.name !== null && html` <small>${name(line.name)}</small>`}`;
   }
   if (question.by !== "workspace") return html`${shown}${id}`;

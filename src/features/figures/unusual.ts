@@ -25,9 +25,9 @@ export interface UnusualOfWorkspace extends UnusualDay {
 }
 
 const DAYS = 30;
-/** Alerts look back two weeks, because a day with too little usage is judged only once it is final. */
+/** Two weeks, because a day with too little usage is judged only once it is final. */
 const ALERT_DAYS = 14;
-/** `explained`: number of newest days whose cause is looked up. `named`: number of newest days in a message. */
+/** `explained`: newest days whose cause is looked up. `named`: newest days in a message. */
 const MOST = { explained: 20, named: 5 };
 /** Smaller differences are ignored. The unit is an ordinary day of the whole source. */
 const LEAST_PART = 0.02;
@@ -37,8 +37,8 @@ const WEEKS = 8;
 let last: { readonly version: string; readonly found: Promise<readonly UnusualOfWorkspace[]> } | undefined;
 
 /**
- * Returns the unusual days among the last thirty ended days, by day. Callers ask often, so they are read again only after a
- * load. A name may be older.
+ * Unusual days among the last thirty ended days, by day. Callers ask often, so they are read only after a load. A name may be
+ * older.
  */
 export async function unusualLately(db: Database): Promise<readonly UnusualOfWorkspace[]> {
   const version = await usageVersion(db);

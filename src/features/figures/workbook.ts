@@ -111,10 +111,10 @@ function cellOf(cell: Cell): { cell: Written; length: number } {
 /** Matches characters that XML cannot contain or that the library drops, and text that would be read as an escape. */
 const ESCAPED = /[^\P{Cc}\t\n]|\p{Noncharacter_Code_Point}|\uFFFD|_(?=x[\dA-Fa-f]{4}_)/gu;
 
-/** Escapes text as XLSX does: `_x000D_` for a carriage return. */
+/** XLSX writes `_x000D_` for a carriage return. */
 function xmlText(text: string): string {
   const safe = text.replace(ESCAPED, escaped);
-  // The library keeps its texts in an object. It would find a text such as `constructor` there without having written it.
+  // The library looks texts up in an object, which already has `constructor` and others.
   return safe in Object.prototype ? `${escaped(safe.slice(0, 1))}${safe.slice(1)}` : safe;
 }
 

@@ -12,10 +12,7 @@ export interface WorkspaceDays {
   readonly days: readonly DayAmount[];
 }
 
-/**
- * Returns a text that changes when usage is loaded, withdrawn, failed or forgotten, when an owner file is applied, and with the
- * day (UTC).
- */
+/** Changes when usage is loaded, withdrawn, failed or forgotten, when an owner file is applied, and with the day (UTC). */
 export async function usageVersion(db: Database): Promise<string> {
   const [version] = await queryValues<string>(db)`
     select concat_ws(' ', current_database(), (now() at time zone 'UTC')::date, ${COVERAGE_VERSION}, (select applied_at from usage.owner_file)) as version
@@ -60,7 +57,7 @@ function covers(intervals: readonly Interval[], at: number): boolean {
 export interface DayPart {
   readonly by: Exclude<GroupBy, "workspace">;
   readonly id: string;
-  /** Null unless the id is a project, because a user's name is an address. */
+  /** Null unless a project: a user's name is an address. */
   readonly name: string | null;
   readonly more: number;
 }
@@ -70,13 +67,13 @@ export interface RequestedDay {
   readonly workspaceId: string;
   readonly day: string;
   readonly others: readonly string[];
-  /** Expected traces of the day, as a factor of the sum over the other days. */
+  /** Expected traces, as a factor of those of the other days. */
   readonly factor: number;
-  /** 1: look for the largest increase; -1: the largest decrease. */
+  /** 1: the largest increase; -1: the largest decrease. */
   readonly sign: number;
 }
 
-/** Returns one part for each day and dimension. A dimension that is not loaded on one of the days has no part. */
+/** One part for each day and dimension, unless the dimension is not loaded on one of the days. */
 export async function partsOfDays(db: Database, requested: readonly RequestedDay[]): Promise<DayPart[][]> {
   if (requested.length === 0) return [];
   const rows = await query<DayPart & { readonly n: number }>(db)`

@@ -17,7 +17,7 @@ export const ALERT_KINDS = [
 ] as const;
 export type AlertKind = (typeof ALERT_KINDS)[number];
 
-/** A warning needs no action yet. An example: half of a budget is used. */
+/** A warning needs no action yet: half of a budget is used, for example. */
 export const SEVERITIES = ["critical", "warning"] as const;
 export type Severity = (typeof SEVERITIES)[number];
 
@@ -34,7 +34,7 @@ export interface Route {
   /** Null and empty unless the type is `email`. */
   readonly sender: string | null;
   readonly recipients: readonly string[];
-  /** Null: no filter by owner, kind or severity. Without a filter by owner, incidents without an owner match too. */
+  /** Null: no filter. Without a filter by owner, incidents without an owner match too. */
   readonly owners: readonly string[] | null;
   readonly kinds: readonly AlertKind[] | null;
   readonly severities: readonly Severity[] | null;
@@ -54,7 +54,7 @@ export const DEFAULT_ROUTE: Route = {
 
 interface Incident {
   readonly kind: AlertKind;
-  /** Null: the incident belongs to no owner. */
+  /** Null: no owner. */
   readonly owner: string | null;
   readonly severity: Severity;
 }

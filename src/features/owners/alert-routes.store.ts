@@ -14,7 +14,7 @@ export async function listRoutes(db: Database): Promise<Route[]> {
     db
       .selectFrom("usage.route")
       .select(["line", "name", "type", "setting", "sender", "recipients", "owners", "kinds", "severities"])
-      // Only the reader of the owner file writes kinds and severities, so they are valid.
+      // Only the reader of the owner file writes kinds and severities.
       .$castTo<Route>()
       .orderBy("line")
       .orderBy("name")

@@ -24,14 +24,14 @@ export interface OwnersOutcome {
 }
 
 /**
- * Replaces all stored rules by those of an owner file and returns what changes. `by`: the person for the audit record. Without
- * `by`, everything is rolled back, so a plan shows what an apply would do.
+ * Replaces all stored rules by those of an owner file, and returns the changes. `by`: for the audit record. Without `by`, all
+ * is rolled back, so a plan does what an apply would do.
  */
 export async function applyOwners(
   store: Store,
   { name, owners, by }: { name: string; owners: OwnerFile; by: Actor | undefined },
 ): Promise<OwnersOutcome> {
-  // All statements share one snapshot: otherwise usage that is loaded meanwhile would look like a change of owners.
+  // One snapshot: otherwise a load meanwhile would look like a change of owners.
   return store.transaction(
     async ({ db }) => {
       await lockOwners(db);

@@ -8,7 +8,7 @@ export interface BudgetDay {
   readonly amount: Amount;
   /** True if all usage of the day is loaded and, for money, priced. */
   readonly isLoaded: boolean;
-  /** True if the budget is in money and some usage has no price. */
+  /** For money: some usage has no price. */
   readonly isUnpriced: boolean;
   readonly isFinal: boolean;
   /** Slugs of the sources in which usage of the day is not loaded or not priced. */
@@ -21,12 +21,11 @@ export interface BudgetState {
   readonly final: Amount;
   /** Days before today that are not loaded or not priced. If there are any, `spent` is a lower bound. */
   readonly daysMissing: number;
-  /** Days before today that are not priced. */
   readonly daysUnpriced: number;
   readonly missingIn: readonly string[];
   /** First counted day of the period; later than the period's start if the data starts later. Null: no day counts. */
   readonly countedFrom: string | null;
-  /** `percent`: share of the amount that is spent. `percentOfTime`: share of the period's days that have passed. */
+  /** Percentage of the amount that is spent, and of the period's days that have passed. */
   readonly percent: number;
   readonly percentOfTime: number;
   readonly isOver: boolean;
@@ -89,14 +88,13 @@ export function budgetState(
 }
 
 /**
- * Adds up the loaded days before `today` and the expected amount of each later day. Today counts with the larger of its spent
- * and its expected amount.
+ * Adds up the loaded days before `today` and the expected amounts of later days. Today counts with its own or its expected
+ * amount, whichever is larger.
  */
 function expectedBy(
   own: readonly BudgetDay[],
   { past, period, today }: { past: readonly DayAmount[]; period: Days; today: string },
 ): ExpectedBy[] | null {
-  // If a day is not loaded, no forecast is possible.
   if (today < period.from || period.to <= today || own.some(({ isLoaded, day }) => !isLoaded && day < today))
     return null;
   const later = Array.from({ length: daysBetween({ from: today, to: period.to }) }, (_, n) =>

@@ -10,9 +10,7 @@ export interface BudgetTrend extends Budget {
   readonly days: readonly BudgetDay[];
   /** True if the budget is in traces, or if a price in its currency exists. */
   readonly isPriced: boolean;
-  /**
-   * True if the owner has the rest of a workspace. The rest includes usage that is not loaded by id and may belong to others.
-   */
+  /** True if the owner has the rest of a workspace: it includes usage that is not loaded by id and may belong to others. */
   readonly mayBeLess: boolean;
 }
 
@@ -47,7 +45,7 @@ export async function budgetsVersion(db: Database): Promise<BudgetsVersion | und
   return rows[0];
 }
 
-/** Returns the billing period on a day, by slug, for sources that have a budget for their billing period. */
+/** Billing periods on a day, by slug, of sources with a budget per billing period. */
 export async function billingPeriodsOn(db: Database, day: string): Promise<ReadonlyMap<string, Days>> {
   const rows = await query<Days & { source: string }>(db)`
     select distinct on (source_id) source_id as source, period_start::text as "from", period_end::text as "to"

@@ -58,7 +58,7 @@ export function isWarned({ passed, reached }: MonthBudget): boolean {
 
 let current: { readonly version: string; readonly of: CurrentBudgets } | undefined;
 
-/** Budgets are read again only after a change, because reading takes longer than a frequent caller may wait. */
+/** Read again only after a change, because reading takes longer than a frequent caller may wait. */
 export async function currentBudgets(db: Database): Promise<CurrentBudgets> {
   const { version, changedAt } = (await budgetsVersion(db)) ?? { version: null, changedAt: 0 };
   if (version === null) return { budgets: [], changedAt };

@@ -29,7 +29,7 @@ export async function listNotifications(
   `;
 }
 
-/** The right to send to a route of a source. A process that loses its claim can store nothing about the route. */
+/** The right to send to a route of a source. Without it, a process can store nothing about the route. */
 export interface Claim {
   readonly sourceId: number;
   readonly route: string;
@@ -61,8 +61,8 @@ export async function claimRoute(
 const LONGEST_WAIT_MINUTES = 60;
 
 /**
- * Ends a claim. With a `problem`, the route waits for half to all of the wait. The random part keeps receivers that failed
- * together from being retried together. After a message that arrived, the route no longer waits.
+ * Ends a claim. With a `problem`, the route waits a random part of the time, at least half, so that receivers that failed
+ * together are not retried together. A message that arrived ends the wait.
  */
 export async function releaseRoute(
   db: Database,
@@ -114,7 +114,7 @@ function isHeld({ sourceId, route, claim }: Claim) {
   return sql`exists (select from usage.route_state where source_id = ${sourceId} and route = ${route} and claim = ${claim})`;
 }
 
-/** Stored before the first message of an incident is sent. If the process then dies, the route is still notified of the end. */
+/** Stored before the first message of an incident is sent: if the process dies, the route is still notified of the end. */
 export async function beginNotifications(
   db: Database,
   claim: Claim,
@@ -131,8 +131,7 @@ export async function beginNotifications(
 }
 
 /**
- * Removes incidents whose message certainly did not arrive. Otherwise the route would be notified of an end without a
- * beginning.
+ * Removes incidents whose message certainly did not arrive, so that the route is not notified of an end without a beginning.
  */
 export async function removeNotifications(
   db: Database,

@@ -33,7 +33,7 @@ export interface OwnerChange {
   readonly month: string;
   readonly owner: string;
   readonly costCenter: string;
-  /** Null: the amounts are traces. */
+  /** Null: traces. */
   readonly currency: string | null;
   readonly before: string;
   readonly after: string;
@@ -43,8 +43,8 @@ export interface OwnerChange {
 }
 
 /**
- * Returns the months and owners whose amounts differ between two divisions. Usage is read once and summed before it gets
- * owners: by id and month, and by spans of days in which neither division changes.
+ * Months and owners whose amounts differ between two divisions. Usage is read once and summed before it gets owners: by id,
+ * month, and span of days in which neither division changes.
  */
 export async function ownerChanges(
   db: Database,

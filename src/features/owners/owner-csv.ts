@@ -6,7 +6,7 @@ import { type Budget, type OwnerFile, type OwnerRule, WHOLE_SHARE } from "./owne
 
 export interface OwnerForm {
   readonly data: unknown;
-  /** Returns the place of a path in the file, for errors. `isKey`: the key is wrong, not its value. */
+  /** The place of a path in the file, for errors. `isKey`: the key is wrong, not its value. */
   readonly placeOf: (path: readonly (string | number)[], isKey: boolean) => string;
   readonly lineOf: (kind: "rules" | "budgets" | "routes", at: number) => number;
 }
@@ -18,7 +18,7 @@ interface Entry {
 
 /** A row with one of these columns is a budget. */
 const OF_BUDGETS = ["per", "traces", "amount", "currency", "warn_at"];
-/** A row that differs from the row above only in these columns is another share of the same rule. */
+/** A row that differs from the row above only in these is another share of its rule. */
 const OF_SHARES = ["owner", "cost_center", "share"];
 
 /**
@@ -106,7 +106,7 @@ export function ownersCsv(
   let above: string | undefined;
   for (const rule of rules) {
     const about = aboutOf(rule);
-    // In a CSV file, two such rules in sequence would become one rule. The first rule decides, so the second is left out.
+    // In CSV, two such rules in sequence would be one rule. So only the first is written.
     const divided = rule.shares.length > 1 ? JSON.stringify(about) : undefined;
     if (rule.tag?.key.includes("="))
       left.push(

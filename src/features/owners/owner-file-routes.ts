@@ -10,7 +10,7 @@ const text = z
   .string({ error: ({ input }) => (input === undefined ? "is missing" : "is not a text") })
   .regex(/\S/, "is empty")
   .max(1000, "has more than 1,000 characters");
-/** Only one address is accepted. A name or a second address might send mail to the wrong person. */
+/** One address only: a name or a second address might send mail to the wrong person. */
 const mailAddress = text.regex(/^[^\s<>,;:"()[\]@]+@[^\s<>,;:"()[\]@]+$/, "is not an e-mail address");
 
 export const routeSchema = z.strictObject({

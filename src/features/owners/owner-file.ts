@@ -21,7 +21,7 @@ import {
 import { csvForm, type OwnerForm, ownersCsv } from "./owner-csv.ts";
 import { problemsOfRoutes, routeOf, routeSchema } from "./owner-file-routes.ts";
 
-/** Blanks at the ends stay, because a tag or a name may have them. */
+/** Blanks at the ends stay: a tag or a name may have them. */
 const text = z
   .string()
   .regex(/\S/, "is empty")
@@ -71,7 +71,7 @@ const budgetSchema = z.strictObject({
   workspace: text.optional(),
   project: text.optional(),
   per: z.enum(BUDGET_PERIODS, `is not one of ${BUDGET_PERIODS.join(", ")}`).default("month"),
-  // A point is refused, because it may be a thousands separator, as in 250.000.
+  // A point may be a thousands separator, as in 250.000.
   traces: text
     .refine(
       (value) => /^\d{1,18}$/.test(value) && Number(value) > 0,
@@ -104,7 +104,7 @@ const NAMES = {
   routes: Object.keys(routeSchema.shape),
 } satisfies Readonly<Record<string, readonly string[]>>;
 
-/** Routes have no columns, because only a YAML file has routes. */
+/** Only a YAML file has routes. */
 const CSV_COLUMNS = [...new Set(["divide_by", ...NAMES.rules, ...NAMES.budgets])].filter(
   (name) => name !== "shares",
 );
@@ -150,7 +150,7 @@ export function ownerFileAsCsv(content: string): ReturnType<typeof ownersCsv> {
 
 function yamlForm(file: string, content: string): OwnerForm {
   const lines = new LineCounter();
-  // The `failsafe` schema reads only text, so ids of digits and shares stay as written.
+  // Text only, so ids of digits and shares stay as written.
   const document = parseDocument(content, { schema: "failsafe", lineCounter: lines, uniqueKeys: true });
   refuseGiven(
     file,

@@ -5,8 +5,8 @@ export type OwnedDimension = (typeof OWNED_DIMENSIONS)[number];
 
 export const DIVIDING_DIMENSIONS = ["project", "user", "api_key"] as const;
 /**
- * The dimension whose ids divide a workspace's traces. There is only one, because the platform does not report which user was
- * in which project.
+ * The dimension whose ids divide a workspace's traces. Only one can: the platform does not report which user was in which
+ * project.
  */
 export type DividingDimension = (typeof DIVIDING_DIMENSIONS)[number];
 
@@ -14,7 +14,7 @@ export interface OwnerShare {
   /** Null: the owner is the value of the rule's tag. */
   readonly owner: string | null;
   readonly costCenter: string | null;
-  /** Share in ten-thousandths. The shares of a rule add up to 10,000. */
+  /** Ten-thousandths. The shares of a rule add up to 10,000. */
   readonly share: number;
 }
 
@@ -69,10 +69,7 @@ export interface Tag {
   readonly value: string;
 }
 
-/**
- * Suggests a rule that gives a part to a team. The rule uses the first tag if there is one, because it then matches similar
- * parts too.
- */
+/** Suggests a rule that gives a part to a team, by its first tag if there is one: then similar parts match too. */
 export function ruleFor(part: {
   readonly workspaceId: string;
   readonly dimension: OwnedDimension | null;
@@ -84,7 +81,7 @@ export function ruleFor(part: {
   const [tag] = tags;
   if (tag !== undefined) return `{ tag: { ${quoted(tag.key)}: ${quoted(tag.value)} }, owner: TEAM }`;
   if (dimension === null) return `{ workspace: ${quoted(workspaceId)}, owner: TEAM }`;
-  // Users and keys may be in several workspaces, so the rule names the workspace.
+  // Users and keys may be in several workspaces.
   const within = dimension === "user" || dimension === "api_key" ? `workspace: ${quoted(workspaceId)}, ` : "";
   return `{ ${within}${dimension}: ${quoted(id.replace(/^\\(?=\\*\(none\)$)/, ""))}, owner: TEAM }`;
 }

@@ -202,7 +202,7 @@ async function exportFile(
     });
   }
   if (output.json) return output.data(applied, () => "");
-  // A file gets the exact text. Text for a terminal has no control characters.
+  // A file gets the exact text, a terminal no control characters.
   const { csv, left } =
     format === undefined ? { csv: applied.content, left: [] } : ownerFileAsCsv(applied.content);
   const content = `${bom ? BYTE_ORDER_MARK : ""}${csv}`;
@@ -229,7 +229,7 @@ async function budgets(
   const found = source === undefined ? all : budgetsOf(all, source);
   const data = found.map(({ spent, final, ...one }) => ({
     ...one,
-    // Null: the billing period is unknown, so the amounts are not zero.
+    // Null: unknown billing period, not zero.
     percent: one.period === null ? null : one.percent,
     spent: one.period === null ? null : amountText(spent),
     final: one.period === null ? null : amountText(final),

@@ -5,7 +5,7 @@ import { type Database, query, queryOne, queryValues, type Row } from "../../cor
 import { replaceRoutes } from "./alert-routes.store.ts";
 import { type OwnedDimension, type OwnerFile, type OwnerRule, type Tag, UNALLOCATED } from "./owner.ts";
 
-/** Other transactions cannot change owners until this one ends, but can read them. */
+/** Others cannot change owners until the transaction ends, but can read them. */
 export async function lockOwners(db: Database): Promise<void> {
   await sql`lock table usage.owner_file in share row exclusive mode`.execute(db);
 }
@@ -48,11 +48,11 @@ export async function replaceOwners(
   if ((await budgetsText(db)) !== budgetsBefore)
     await db.updateTable("usage.owner_file").set({ budgets_changed_at: NOW }).execute();
   await replaceRoutes(db, routes);
-  // Later statements join all rows. Without statistics the planner would expect only a few.
+  // Without statistics, the planner would expect few rows in later joins.
   await sql`analyze usage.owner_rule, usage.owner_share`.execute(db);
 }
 
-/** Returns the same text for the same budgets, whatever their order in the file. */
+/** Equal for equal budgets, whatever their order in the file. */
 async function budgetsText(db: Database): Promise<string | null | undefined> {
   const [text] = await queryValues<string | null>(db)`
     select string_agg(b, ' ' order by b) as text
@@ -216,7 +216,7 @@ export async function ownedParts(
   `;
 }
 
-/** Returns the owner of each id's largest share. The ids are of the dimension that divides traces. */
+/** Owner of the largest share of each id of the dimension that divides traces. */
 export async function ownersOfParts(
   db: Database,
   parts: readonly { n: number; source: string; workspaceId: string; day: string; by: string; id: string }[],
@@ -233,9 +233,9 @@ export async function ownersOfParts(
 }
 
 export interface OwnedState {
-  /** Days, counted per workspace, on which traces or other priced usage is not loaded. */
+  /** Days x workspaces on which traces or priced usage is not loaded. */
   readonly daysMissing: number;
-  /** Days, counted per workspace, that are loaded only by workspace: all of their usage is the rest. */
+  /** Days x workspaces that are loaded only by workspace: all of their usage is the rest. */
   readonly daysUndivided: number;
   readonly open: readonly string[];
 }

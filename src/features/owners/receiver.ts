@@ -32,7 +32,7 @@ interface Login {
 
 const PAGERDUTY_URL = "https://events.pagerduty.com/v2/enqueue";
 
-/** Returns the route of USAGE_ALERT_WEBHOOK_URL, if set, and then those of the owner file. */
+/** The route of USAGE_ALERT_WEBHOOK_URL, if set, then those of the owner file. */
 export async function allRoutes(
   db: Database,
   secrets: ReadonlyMap<string, Secret>,
@@ -41,7 +41,7 @@ export async function allRoutes(
   return secrets.has(DEFAULT_ROUTE.setting) ? [DEFAULT_ROUTE, ...routes] : routes;
 }
 
-/** Returns why this process cannot send to a route. Undefined: the process can. */
+/** Why this process cannot send to a route. Undefined: it can. */
 export function routeProblem(route: Route, secrets: ReadonlyMap<string, Secret>): string | undefined {
   try {
     receiverOf(route, secrets);
@@ -64,7 +64,7 @@ export function receiverOf(route: Route, secrets: ReadonlyMap<string, Secret>): 
     const isMail = /^smtps?:$/.test(url?.protocol ?? "") && /^\/?$/.test(url?.pathname ?? "");
     const [, name] = /^\?name=([^&]*)$/.exec(url?.search ?? "") ?? [];
     const isNamed = url?.search === "" || (name !== undefined && isHostName(name));
-    // nodemailer would not send a password without a user.
+    // A password without a user would not be sent.
     const isWhole = url?.hostname !== "" && (url?.username !== "" || url.password === "");
     if (url === undefined || !isMail || !isNamed || !isWhole)
       throw refuse("is not of the form smtps://user:password@host, which may end with ?name=HOST");
@@ -99,7 +99,7 @@ interface DeliveryFacts {
   readonly route: Pick<Route, "name" | "setting">;
   /** End of a sentence that begins with the route. */
   readonly problem: string;
-  /** True if the message certainly did not arrive. */
+  /** The message certainly did not arrive. */
   readonly isCertain: boolean;
   readonly retryable: boolean;
 }

@@ -24,7 +24,7 @@ export interface ProbeRequest {
   readonly user: string;
   readonly key: string;
   readonly within: number;
-  /** Time for which all figures must stay right, in ms. */
+  /** How long all figures must stay right, in ms. */
   readonly settleFor: number;
   readonly onTrace?: (sent: number) => void;
   /** Called after each reading; `next` is the pause until the next one, in ms. */
@@ -42,20 +42,20 @@ export interface ProbeResult extends Omit<ProbeComparison, "progress"> {
 
 type Verdict = Pick<ProbeResult, "state" | "code" | "message">;
 
-/** The pause between two readings doubles from the first to the longest. */
+/** Pauses between readings double from the first to the longest. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 60_000;
 /**
- * A trace may be billed twice, the second time as late as the first. So the figures must stay right for as long as billing
- * took, up to this limit.
+ * A trace may be billed twice, the second time as late as the first. So the figures must stay for as long as billing took, up
+ * to this.
  */
 const LONGEST_HOLD_MS = 300_000;
 const WORK_MS = 900_000;
 
 /**
- * Sends a small number of traces, waits until they are billed, and compares the rise of usage with that number. Nothing is
- * stored: a probe that throws has no verdict, and its traces stay billed. Throws the errors of the deployment's clients and of
- * `readUsage` (unreachable only after the deadline), and `DeadlineError`.
+ * Sends a few traces, waits until they are billed, and compares the rise of usage with their number. Nothing is stored: a probe
+ * that throws has no verdict, and its traces stay billed. Throws the errors of the deployment's clients and of `readUsage`
+ * (unreachable only after the deadline), and `DeadlineError`.
  */
 export async function probeMeter(source: OpenSource, request: ProbeRequest): Promise<ProbeResult> {
   const { clock } = source;
@@ -94,7 +94,7 @@ export async function probeMeter(source: OpenSource, request: ProbeRequest): Pro
       expected,
     });
     const { progress, figures, others } = comparison;
-    // If a figure fell again, the traces were not billed. The delay ends with the first reading after which all figures stayed.
+    // If a figure fell again, the traces were not billed. The delay ends with the first reading after which all stayed.
     billedAt = progress === "lacking" ? undefined : (billedAt ?? now);
     if (progress === "billed" ? isHeld : now >= deadline) {
       const delayMs = billedAt === undefined ? null : billedAt - sentAt;
@@ -139,11 +139,11 @@ export function describeRises(rises: readonly Rise[]): string {
   return rises.map(({ id, traces }) => `${id} ${traces > 0 ? "+" : ""}${traces}`).join(", ");
 }
 
-/** Makes the stand-in's assistant slow, so that the run is still active when it is rolled back. Other assistants ignore it. */
+/** Makes the stand-in's assistant slow, so that a rollback finds the run active. Other assistants ignore this. */
 const SLOW = "delay=60000";
 const RUN_WITHIN_MS = 120_000;
 type Traffic = Pick<ProbeRequest, "deployment" | "assistant" | "onTrace">;
-/** Two plain runs, two runs of a rollback and two A2A messages. */
+/** Two plain runs, two of a rollback, two A2A messages. */
 export const PROBE_TRACES = 6;
 
 /** `mark` is in every text. Nothing is sent twice. Returns the number of traces. */
@@ -194,9 +194,9 @@ interface UsageReading {
 }
 
 /**
- * Reads usage since a UTC midnight, in epoch ms, and stores none. `before`: the reading before the traffic. Projects are read
- * first before the traffic and last after it (see `compareProbe`). Projects of other workspaces are read only if their usage
- * changed. Errors: `probe_project_ambiguous`, and those of a request.
+ * Reads usage since a UTC midnight, in epoch ms. `before`: the reading before the traffic. Projects are read first before the
+ * traffic and last after it (see `compareProbe`). Projects of other workspaces are read only if their usage changed. Errors:
+ * `probe_project_ambiguous`, and those of a request.
  */
 async function readUsage(
   source: OpenSource,

@@ -64,7 +64,7 @@ async function probeSource(
       next: "Nothing was sent. Add --yes to send the traces.",
     });
   }
-  // The platform shows the last characters of a key.
+  // The platform shows the end of a key.
   const key = options.shortKey ?? `...${apiKey.reveal().slice(-4)}`;
   return output.progress({ label: "billed", unit: "traces" }, (update) => {
     const onTrace = (sent: number) => output.note(`Trace ${sent} is sent.`);

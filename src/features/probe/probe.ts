@@ -17,7 +17,7 @@ export interface ProbeFigure {
   readonly expectedId: string | null;
   /** Rise of usage: in the project dimension that of the probe's project, otherwise that of the workspace. */
   readonly billed: number;
-  /** Traces too many or (negative) too few, in total or for the expected id, whatever the other traffic was. */
+  /** Traces too many or (negative) too few, in total or for the expected id, whatever other traffic there was. */
   readonly difference: number;
   /** Ids whose figure changed, the largest change first; at most ten. */
   readonly rises: readonly Rise[];
@@ -25,23 +25,23 @@ export interface ProbeFigure {
 
 export interface ProbeComparison {
   /**
-   * `lacking`: some traces are not billed yet. `unexplained`: all are billed, and a dimension has more, which may belong to
-   * other projects that do not show them yet. `billed`: all are billed, to any id, or the project has too many.
+   * `lacking`: some traces are not billed yet. `unexplained`: all are, and a dimension has more, perhaps of other projects that
+   * do not show them yet. `billed`: all are, to any id, or the project has too many.
    */
   readonly progress: "lacking" | "unexplained" | "billed";
   readonly figures: readonly ProbeFigure[];
-  /** Rise and fall of the workspace's other projects. In other dimensions, that many traces may belong to them. */
+  /** Rise and fall of the workspace's other projects. That many traces of other dimensions may be theirs. */
   readonly others: { readonly added: number; readonly removed: number };
 }
 
 /**
- * Compares the traces that were sent with those that were billed, in one workspace (`home`) or, until it is known, in all
- * together. `user` and `key` must be billed: an id, `(none)`, or `...` and the end of a short key. The project is the probe's
- * own, so it must rise by the number sent. Other dimensions include other traffic, which is at most the rise of other projects.
- * So the dimension and its expected id must rise by the number sent, less the loss of other projects at least and plus their
- * gain at most. Other ids may rise by that gain, and another workspace by the rise of its own projects. Without other traffic,
- * every id is decided. This is valid only if projects were read first before the traffic and last after it: their readings then
- * enclose those of other dimensions.
+ * Compares the traces that were sent with those that were billed, in one workspace (`home`) or, until it is known, in all.
+ * `user` and `key` must be billed: an id, `(none)`, or `...` and the end of a short key. The project is the probe's own, so it
+ * must rise by the number sent. Other dimensions include other traffic, which is at most the rise of other projects. So the
+ * dimension and its expected id must rise by the number sent, less the loss of other projects at least and plus their gain at
+ * most. Other ids may rise by that gain, other workspaces by the rise of their own projects. Without other traffic, every id is
+ * decided. This is valid only if projects are read first before the traffic and last after it: their readings then enclose
+ * those of other dimensions.
  */
 export function compareProbe(probe: {
   readonly before: ProbeReadings;
@@ -69,7 +69,7 @@ export function compareProbe(probe: {
     risesOf("project", workspaceIds).filter(({ id }) => id !== projectId);
   const added = gainOf(othersOf());
   const removed = added - sum(othersOf());
-  /** Number of traces by which a rise is outside of the possible range. */
+  /** Traces by which a rise is out of the possible range. */
   const outside = (rise: number) =>
     Math.min(0, rise - (expected - removed)) || Math.max(0, rise - (expected + added));
 

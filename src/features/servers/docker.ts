@@ -11,18 +11,18 @@ interface Image {
   readonly environment: Record<string, string>;
   readonly command: string[];
   readonly port: number;
-  /** Number of log lines about accepting connections until the server really does. */
+  /** How often its log reports connections before it accepts any. */
   readonly starts: number;
   readonly url: (address: string) => string;
 }
 
 /**
- * Starts a container. If Docker cannot, prints the reason and returns undefined. Testcontainers' reaper removes the container
- * if this process is killed.
+ * If Docker cannot start a container, prints the reason and returns undefined. Testcontainers' reaper removes the container if
+ * this process is killed.
  */
 export async function startInDocker({ say, env }: StartInput, server: Image): Promise<Service | undefined> {
   try {
-    // An npm package of this program lacks testcontainers. Docker's client is asked first, because it knows contexts.
+    // The npm package of this program lacks testcontainers. Docker's client comes first, because it knows contexts.
     import.meta.resolve("testcontainers");
     execFileSync("docker", ["version"], { env, timeout: 2_500, killSignal: "SIGKILL", stdio: "ignore" });
   } catch {

@@ -14,10 +14,7 @@ export async function run(program: string, args: readonly string[], where: ExecF
   }
 }
 
-/**
- * Only one installer runs at a time, and checks again when its turn comes. A policy keeps the package from starting its
- * service.
- */
+/** One installer runs at a time, and checks again at its turn. A policy keeps the package from starting its service. */
 const INSTALL = `
 set -e
 exec 9>/var/lock/usage-etl-install; flock 9
@@ -32,7 +29,6 @@ apt-get install -q -y --no-install-recommends -o DPkg::Lock::Timeout=120 "$@"
 if [ -d /run/systemd/system ]; then systemctl disable "$1" || true; fi
 `;
 
-/** True as root on Debian or Ubuntu. */
 export function mayAptInstall(env: NodeJS.ProcessEnv): boolean {
   return process.getuid?.() === 0 && onPath(["apt-get"], env) !== undefined;
 }

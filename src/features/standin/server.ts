@@ -18,10 +18,10 @@ import { tags } from "./routes/tags.ts";
 import { threads } from "./routes/threads.ts";
 
 /**
- * The stand-in imports no code of the program, because a shared type would hide a wrong assumption. Comments name the source of
- * each rule: a section of docs/platform.md, "documented" (by the platform or the protocol), "seen" (in client code or on
- * servers), "our guess", or "our own". Instants are epoch ms. Unless a comment or a setting says otherwise, unknown parameters
- * and fields are refused (our guess).
+ * The stand-in imports no code of the program: a shared type would hide a wrong assumption. Comments name the source of each
+ * rule: a section of docs/platform.md, "documented" (by the platform or the protocol), "seen" (in client code or on servers),
+ * "our guess", or "our own". Instants are epoch ms. Unless a comment or a setting says otherwise, unknown parameters and fields
+ * are refused (our guess).
  */
 export interface StandinOptions
   extends Partial<Settings>,

@@ -57,10 +57,7 @@ interface Requested {
   readonly masked: boolean;
 }
 
-/**
- * Reads all sources that were ever opened, as of one instant. The number of statements does not depend on the number of
- * sources.
- */
+/** Reads all sources that were ever opened, as of one instant, in a fixed number of statements. */
 export async function reportOnSources(
   db: Database,
   { config, now, queues, masked }: Requested,
@@ -86,7 +83,7 @@ export async function reportOnSources(
     const { source, refused, openDifferences } = status;
     const of = <T extends { readonly source: string }>(all: readonly T[]) =>
       all.find((one) => one.source === source);
-    // All lists are of one snapshot, so each of them has this source.
+    // One snapshot, so each list has this source.
     const known = of(trusts) as SourceTrust;
     const unknownMeters = known.unknownMeters.map((one) => ({ ...one, evidence: shown(one.evidence) }));
     const trust = { ...known, unknownMeters };
@@ -150,7 +147,7 @@ export interface Situation {
   /** ` --source SLUG` if there are several sources; else empty. */
   readonly sourceFlags: string;
   readonly trust: SourceTrust;
-  /** Why the platform refuses the key. Null: the platform accepts the key. */
+  /** Why the platform refuses the key. Null: it accepts the key. */
   readonly refused: string | null;
   /** Number of processes that fetch. Null: unknown. */
   readonly workers: number | null;
@@ -180,7 +177,6 @@ function failureOf(lastSync: Pick<Run, "outcome" | "reason"> | null): string | n
   return hasFailed ? (lastSync.reason ?? "") : null;
 }
 
-/** Returns the most urgent advice that applies. */
 export function adviseOn(at: Situation): Advice {
   return onService(at) ?? onDays(at) ?? onFigures(at) ?? onNothing(at);
 }
@@ -353,12 +349,12 @@ function advice(kind: Advice["kind"], sentence: string, command: string | undefi
   return { kind, sentence, command, href };
 }
 
-/** Returns the month after the newest closed one, such as 2026-03, if its days are final and reconciled. */
+/** The month after the newest closed one, such as 2026-03, if its days are final and reconciled. */
 function closable({ reconciledUntil, nextMonth }: SourceTrust): string | undefined {
   return addMonths(nextMonth, 1) <= reconciledUntil ? nextMonth.slice(0, 7) : undefined;
 }
 
-/** Returns the command that compares final days with the export, from the first uncompared day on. Null: all were compared. */
+/** Command that compares final days with the export, from the first uncompared day on. Null: all were compared. */
 export function commandToProve(trust: SourceTrust, sourceFlags: string): string | null {
   const { comparedUntil, finalUntil, today } = trust;
   if (comparedUntil >= finalUntil) return null;

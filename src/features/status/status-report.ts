@@ -64,7 +64,7 @@ export function exitOfStatus(status: ShownStatus): number {
   const lacksOther = status.unknownMeters.length + status.otherGaps.length > 0;
   if (status.failures.length > 0 || isOpen || lacksOther || isAlert("stale", "access_lost"))
     exits.push(EXIT.partlyFailed);
-  // Changed final counts are shown but change no exit code, because the stored counts are right now.
+  // Changed final counts change no exit code, because the stored counts are right now.
   if (status.openDifferences + status.platformDisagrees > 0) exits.push(EXIT.mismatch);
   return firstExit(exits);
 }

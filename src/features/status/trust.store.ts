@@ -11,10 +11,7 @@ import {
 import { type Database, query } from "../../core/store/db/query.ts";
 import { lacksPriceIn } from "../costs/prices.store.ts";
 
-/**
- * State of a source by day. A day counts if it applies to all dimensions of the workspaces that its close would include. Days
- * are ISO texts.
- */
+/** State of a source by day, over all dimensions of the workspaces that a close of the day includes. Days are ISO texts. */
 export interface SourceTrust {
   readonly source: string;
   readonly dataStart: string;
@@ -26,8 +23,8 @@ export interface SourceTrust {
   /** Exclusive end: every earlier day is final, and proved or known to differ. */
   readonly comparedUntil: string;
   /**
-   * Exclusive end: every earlier day after the newest closed month can be closed. The day is final and compared with the
-   * export, and no other usage keeps it open.
+   * Exclusive end: every earlier day after the newest closed month can be closed. It is final and compared with the export, and
+   * no other usage keeps it open.
    */
   readonly reconciledUntil: string;
   /** Daily figures that are missing, failed or unverified. */
@@ -56,7 +53,7 @@ export interface SourceTrust {
   readonly unknownMeters: readonly UnknownMeter[];
   /** Contradictions of the platform in open months. */
   readonly disagreements: number;
-  /** Contradictions in closed months that were found after the close, so nobody accepted them. */
+  /** Contradictions found in closed months since the close: nobody accepted them. */
   readonly disagreementsSince: number;
   readonly workspaceIds: readonly string[];
   readonly capabilities: readonly ServerCapability[];
@@ -171,7 +168,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
   `;
 }
 
-/** Returns the first day, after `from`, that is not in `days` for every workspace and dimension of source `s`. */
+/** End of the days, from `from` on, that every workspace and dimension of source `s` has. */
 function untilOf(days: string, from = "s.data_start") {
   return sql<string>`coalesce((
     select least(upper(u.days), s.today)
@@ -184,7 +181,7 @@ function untilOf(days: string, from = "s.data_start") {
   ), s.data_start)::text`;
 }
 
-/** Returns the number of ended days, summed over the rows of source `s`, with the first and last day. */
+/** Number of ended days over all rows of source `s`, with the first and last day. */
 function countOf(days: string, cells = "known") {
   return sql`(
     select coalesce(sum(upper(u.days) - lower(u.days)), 0)::integer as days, min(lower(u.days)) as first,

@@ -10,8 +10,8 @@ type Kind = "traces" | "langsmith_deployments";
 export interface UsageQuery {
   readonly start: number;
   readonly end: number;
-  /** In lower case and without repeats. */
-  /** Undefined: all workspaces that the key reads. */
+  /** Lower case, no repeats. */
+  /** Undefined: all that the key reads. */
   readonly workspaceIds: readonly string[] | undefined;
   readonly groupBy: GroupBy;
   readonly kind: Kind;
@@ -32,7 +32,7 @@ export const instant = z.string().transform((text, context) => {
 const parameters = {
   start_time: instant,
   end_time: instant,
-  // The parameter is repeated, never joined with commas (documented).
+  // Repeated, never joined with commas (documented).
   workspace_ids: z.preprocess(
     (given) => (given === undefined ? undefined : [given].flat()),
     z.array(z.guid().toLowerCase()).optional(),
@@ -49,8 +49,8 @@ const dayGranular = z.strictObject({
 type Given = Readonly<Record<string, unknown>>;
 
 /**
- * Parses the query of both billing routes (docs/platform.md, Contracts). `now`: epoch ms. A wrong query is refused with 422 and
- * a list of loc, msg and type (seen in client code).
+ * Query of both billing routes (docs/platform.md, Contracts). `now`: epoch ms. A wrong query is refused with 422 and a list of
+ * loc, msg and type (seen in client code).
  */
 export function fromQuery(
   given: Given,
@@ -69,7 +69,7 @@ export function fromQuery(
     throw invalid([{ loc: ["query", "workspace_ids"], msg: "Field required", type: "missing" }]);
   if (end <= start) throw wrongEnd("end_time must be after start_time");
   if (refuseFuture && end > now) throw wrongEnd("end_time must not be in the future");
-  // The tier is refused as a dimension and ignored as a filter (documented).
+  // A tier is refused as a dimension, ignored as a filter (documented).
   if (kind === "langsmith_deployments" && groupBy === "trace_tier") {
     throw badRequest("group_by=trace_tier cannot be used with kind=langsmith_deployments");
   }

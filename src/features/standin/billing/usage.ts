@@ -175,7 +175,7 @@ function partsOf(world: World, query: UsageQuery, isRequested: (stream: Stream) 
     })),
   );
 
-  /** A server without long-lived usage responds with 0 (documented). All of its traces are short-lived (our guess). */
+  /** Without long-lived usage, a server responds with 0 (documented), and all traces are short-lived (our guess). */
   function tracesOf(stream: Stream, edges: readonly number[], tier: TraceTier | null): Float64Array {
     if (tier === null || keepsLonglived(settings)) return ledger.counts(stream, edges, tier);
     return tier === "longlived" ? new Float64Array(edges.length - 1) : ledger.counts(stream, edges);

@@ -19,7 +19,7 @@ export class Access {
   organizationManage = true;
   /** Whether the listing shows unreadable workspaces (our guess: no). */
   listsUnreadable = false;
-  /** Workspaces that the key reads but that no listing shows. */
+  /** Readable workspaces that no listing shows. */
   readonly unlisted = new Set<Workspace>();
   readonly #organisation: Organisation;
   readonly #unreadable: Set<Workspace>;
@@ -56,7 +56,7 @@ export class Access {
     const organisation = headers["x-organization-id"];
     if (organisation !== undefined && organisation !== this.#organisation.id) throw forbidden();
     const tenant = headers["x-tenant-id"];
-    // The control plane needs the header (documented). The body is seen (docs/platform.md, Control plane, Requests).
+    // The control plane needs it (documented). Body: seen (docs/platform.md, Control plane, Requests).
     if (needs === "workspace" && this.organizationScoped && tenant === undefined) throw workspaceRequired();
     if (
       tenant !== undefined &&

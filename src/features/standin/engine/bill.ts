@@ -21,12 +21,12 @@ export interface Drift {
   readonly metric: Metric;
   readonly workspaceId: string;
   readonly at: number;
-  /** Null: the count becomes unknown. */
+  /** Null: unknown count. */
   readonly delta: number | null;
 }
 
 export interface Limit {
-  /** Null: the limit is the organization's. */
+  /** Null: the organization. */
   readonly workspaceId: string | null;
   /** `monthly_traces` and `monthly_longlived_traces` (seen in client code). */
   readonly limitType: string;
@@ -95,7 +95,7 @@ export class Bill {
       .reduce((sum, stream) => sum + (ledger.counts(stream, [start, end], tier)[0] ?? 0), 0);
   }
 
-  /** The period begins at midnight UTC of `periodDay` (our guess). */
+  /** Begins at midnight UTC of `periodDay` (our guess). */
   period(): { start: number; end: number } {
     const now = new Date(this.#options.now());
     const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()];

@@ -92,7 +92,7 @@ export const deploymentUpdate = z.strictObject({
   secrets: secrets.optional(),
 });
 
-/** The statuses are documented, their order is our guess. A source with the word `fail` does not build (our own). */
+/** Statuses: documented; order: our guess. A source with the word `fail` does not build (our own). */
 const TREND = ["CREATING", "QUEUED", "BUILDING", "DEPLOYING", "DEPLOYED"];
 const FAILING = ["CREATING", "QUEUED", "BUILDING", "BUILD_FAILED"];
 

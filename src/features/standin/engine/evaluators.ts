@@ -37,7 +37,7 @@ export class EvaluatorLedger {
     this.#options = { ...options, seed: options.seed + 49_979_687 };
   }
 
-  /** Returns rows with an amount, in the order of rules, then by day. */
+  /** Rows with an amount, in the order of rules, then by day. */
   days({ workspaceId, start, end }: LedgerRange): EvaluatorDay[] {
     const now = this.#options.now();
     const rows: EvaluatorDay[] = [];
@@ -56,8 +56,8 @@ export class EvaluatorLedger {
   }
 
   /**
-   * Changes one row, never below 0. A future row shows on its day. Spend of an evaluator by code stays 0. Throws for a row
-   * before the start and for an unknown rule.
+   * Changes one row, never below 0. A future row shows on its day. An evaluator by code costs 0. Throws for a row before the
+   * start or an unknown rule.
    */
   change({ ruleId, at, measure, delta }: EvaluatorChange): Changed {
     const day = Math.floor(hourOf(this.#options.start, at, delta) / DAY) * DAY;

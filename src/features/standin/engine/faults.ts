@@ -27,11 +27,10 @@ const faultSchema = z.discriminatedUnion("kind", [
     framing: z.enum(["length", "chunked", "close", "gzip"]),
     at: z.enum(["half", "line", "all"]).default("half"),
   }),
-  /** Sends the body in pieces over `ms`. */
   z.strictObject({ kind: z.literal("slow"), ms: z.number().min(0).max(600_000) }),
   /** Sends the whole body in this framing. */
   z.strictObject({ kind: z.literal("whole"), framing: z.enum(["chunked", "close"]) }),
-  /** The counts are right, but in the next coarser stride. */
+  /** Right counts, in the next coarser stride. */
   z.strictObject({ kind: z.literal("stride") }),
   /** The uptime of deployments is missing or impossible. */
   z.strictObject({ kind: z.literal("measure"), wrong: z.enum(["missing", "negative", "fractional"]) }),
@@ -78,11 +77,11 @@ export type Fault = z.output<typeof faultSchema>;
 
 const meterFaultSchema = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("drop") }),
-  /** The trace is billed again after this time. */
+  /** Billed again after this time. */
   z.strictObject({ kind: z.literal("double"), after_seconds: z.number().min(0).default(0) }),
-  /** The trace is billed after this time, in the hour of sending. */
+  /** Billed after this time, in the hour of sending. */
   z.strictObject({ kind: z.literal("late"), seconds: z.number().min(0) }),
-  /** The trace is billed to another project, user or key of the same workspace. */
+  /** Billed to another project, user or key of the workspace. */
   z.strictObject({ kind: z.enum(["project", "user", "key"]) }),
 ]);
 export type MeterFault = z.output<typeof meterFaultSchema>;
@@ -168,7 +167,6 @@ export class Faults {
     this.set(options);
   }
 
-  /** Adds steps to those that are left. */
   set(options: FaultOptions): void {
     const { script = [], metering = [], rates, seed } = faultOptionsSchema.parse(options);
     this.#script.push(...script);
@@ -251,9 +249,7 @@ function matchesTime(
   return stride === undefined || strideOf(range) === stride;
 }
 
-/**
- * A gzip body is cut only for a client that accepts gzip. A response changes only if it has the part that the fault is about.
- */
+/** A gzip body is cut only for a client that accepts gzip. Other faults need a response with the part that they change. */
 function applies(fault: Fault, { path, query, acceptsGzip }: FaultyRequest): boolean {
   if (fault.kind === "sandbox") {
     // Only a cursor that the request has can be refused.

@@ -27,14 +27,14 @@ export interface LedgerOptions {
 }
 
 export interface LedgerRange {
-  /** Default: all workspaces. */
+  /** Default: all. */
   readonly workspaceId?: string | undefined;
-  /** A row belongs to the range in which it begins (our guess), so adjacent ranges count no row twice. */
+  /** A row counts where it begins (our guess), so adjacent ranges count no row twice. */
   readonly start: number;
   readonly end: number;
 }
 
-/** Returns the hour of an instant. Throws for an instant before the start, and for an amount that is not a whole number. */
+/** Throws for an instant before the start, and for a fraction as `amount`. */
 export function hourOf(start: number, at: number, amount: number): number {
   if (!Number.isSafeInteger(amount)) throw new RangeError(`${amount} is not a whole number`);
   const hour = Math.floor(at / HOUR) * HOUR;
@@ -61,10 +61,7 @@ export class Ledger {
     this.#longlived = new Rows((stream, at) => longlived.upTo(stream, at), this.#traces);
   }
 
-  /**
-   * Returns the traces between neighbouring `edges` (ascending). A row belongs to the bucket in which its hour begins (our
-   * guess). `tier` null: both tiers.
-   */
+  /** Traces between neighbouring `edges` (ascending). A row counts where its hour begins (our guess). `tier` null: both. */
   counts(stream: Stream, edges: readonly number[], tier: TraceTier | null = null): Float64Array {
     this.#applyDue();
     const now = this.#now();
@@ -97,7 +94,7 @@ export class Ledger {
   }
 
   addLater(cell: Cell, from: number): void {
-    // The stream must exist at once, because a response reads the list of streams first.
+    // Opened at once, so that responses include the stream.
     openStream(this.#streams, cell);
     this.#pending.push({ cell, from });
   }
@@ -119,7 +116,7 @@ export class Ledger {
     const now = this.#now();
     const due = this.#pending.filter(({ from }) => from <= now);
     if (due.length === 0) return;
-    // This comes first, because `change` calls this method again.
+    // First, because `change` calls this method again.
     this.#pending = this.#pending.filter(({ from }) => from > now);
     for (const { cell } of due) this.change(cell, 1);
   }
@@ -179,7 +176,7 @@ function standby({ replicas, begins, ends }: Stream, at: number, start: number):
   return replicas * Math.max(0, Math.floor((to - from) / 1000));
 }
 
-/** Sum from the start to an instant. The sum never falls. */
+/** Sum from the start to an instant. Never falls. */
 type UpTo = (stream: Stream, at: number) => number;
 
 class Rows {
@@ -194,13 +191,13 @@ class Rows {
     this.#whole = whole;
   }
 
-  /** Returns the row as of `until`. Default: as of the end of its hour. */
+  /** The row as of `until`. Default: the end of its hour. */
   of(stream: Stream, hour: number, until?: number): number {
     const count = this.#seededIn(stream, hour, until) + (this.#edits.get(stream)?.get(hour) ?? 0);
     return this.#within(count, stream, hour, until);
   }
 
-  /** Sets the row to `wanted`, or as close as its limits allow. */
+  /** Sets the row as close to `wanted` as its limits allow. */
   set(stream: Stream, hour: number, wanted: number): void {
     const edits = this.#edits.get(stream) ?? new Map<number, number>();
     const count = this.#within(wanted, stream, hour);
@@ -238,7 +235,7 @@ class Rows {
   }
 }
 
-/** Returns -1 for an instant outside of the edges, which ascend. */
+/** -1: outside of the edges, which ascend. */
 export function bucketOf(edges: readonly number[], at: number): number {
   return edges.findIndex((from, i) => at >= from && at < (edges[i + 1] ?? from));
 }

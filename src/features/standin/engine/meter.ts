@@ -15,7 +15,7 @@ export function runsOf(world: World): RunEngine {
   );
 }
 
-/** Bills the runs of an earlier server with the same seed, so that usage survives a restart. */
+/** Bills runs of an earlier server, so that usage survives a restart. */
 export function billEarlier(world: World, { at, runs }: { at: number; runs: number }): void {
   for (let i = 0; i < runs; i++) bill(world, at, null);
 }
@@ -64,9 +64,9 @@ function senderOf(world: World): ReturnType<typeof newSender> {
 }
 
 /**
- * Creates the deployment's own project and key, without a user (our guess). The workspace is the first readable one without
- * traffic, so that a probe finds no other traffic; otherwise the first readable one. They are created with the first trace, so
- * that an organization without traffic stays as seeded.
+ * Creates the deployment's project and key, without a user (our guess). The workspace is the first readable one, if possible
+ * without traffic, so that a probe finds no other traffic. They are created with the first trace, so that an organization
+ * without traffic stays as seeded.
  */
 function newSender({ organisation, access, seed }: World): Sender & { readonly deployment: Project } {
   const listed = organisation.workspaces.filter((one) => access.canRead(one) && one.deletedAt === null);

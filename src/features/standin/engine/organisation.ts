@@ -3,7 +3,7 @@ export interface Workspace {
   readonly id: string;
   name: string;
   readonly createdAt: number;
-  /** Usage ends at this instant. Null: not deleted. */
+  /** Usage ends at this instant. */
   deletedAt: number | null;
 }
 
@@ -12,7 +12,7 @@ export interface Project {
   readonly id: string;
   name: string;
   readonly workspace: Workspace;
-  /** True: every response leaves the project out, even for the past. */
+  /** Every response leaves the project out, even for the past. */
   dropped: boolean;
 }
 
@@ -34,7 +34,7 @@ export interface Key {
 export interface Retention {
   /** Share of traces that are long-lived when received, 0 to 1. */
   readonly received: number;
-  /** Share of long-lived traces after the rule ran, at least `received`. */
+  /** Share after the rule ran, at least `received`. */
   readonly upgraded: number;
   /** First day whose traces the rule upgrades, in days since 1970-01-01. */
   readonly ruleFrom: number;
@@ -46,7 +46,7 @@ export const SHORT_LIVED: Retention = { received: 0, upgraded: 0, ruleFrom: 0, n
 
 export type Rhythm = "office" | "evening" | "nightly" | "steady";
 
-/** A sender of traces or a deployment. Each trace or run belongs to one stream. */
+/** A sender of traces or a deployment. Each count belongs to one. */
 export interface Stream {
   readonly index: number;
   readonly project: Project;
@@ -115,7 +115,6 @@ export interface Organisation {
   readonly unreadable: readonly Workspace[];
 }
 
-/** Throws for an unknown id. */
 export function named<T extends { readonly id: string }>(kind: string, id: string, all: readonly T[]): T {
   const found = all.find((one) => one.id === id);
   if (found === undefined) throw new RangeError(`stand-in: no ${kind} ${JSON.stringify(id)}`);

@@ -1,4 +1,4 @@
-/** Returns 32 bits mixed as in murmur3, so that neighbouring days are unrelated. */
+/** 32 bits mixed as in murmur3, so that neighbouring days are unrelated. */
 function hash(a: number, b: number, c: number): number {
   let h = Math.imul(a ^ 0x9e3779b9, 0x85ebca6b);
   h = Math.imul(h ^ (h >>> 13) ^ b, 0xc2b2ae35);
@@ -7,14 +7,14 @@ function hash(a: number, b: number, c: number): number {
   return (h ^ (h >>> 13)) >>> 0;
 }
 
-/** Returns a number in [0, 1) that depends only on these integers, not on earlier calls. */
+/** In [0, 1), from these integers alone, whatever was called before. */
 export function unit(a: number, b: number, c: number): number {
   return hash(a, b, c) / 2 ** 32;
 }
 
 export type Dice = ReturnType<typeof dice>;
 
-/** A random sequence that depends only on the seed (mulberry32). */
+/** A sequence from the seed alone (mulberry32). */
 export function dice(seed: number) {
   let state = hash(seed, 1, 2);
   const next = (): number => {

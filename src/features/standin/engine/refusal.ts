@@ -43,17 +43,14 @@ export const notJson = (at: number): Refusal =>
 export const tooLarge = (limit: number): Refusal =>
   new Refusal(413, { detail: `The body is larger than ${limit} bytes` });
 
-/** With 400, the body is a sentence (our guess). */
+/** 400 has a sentence (our guess). */
 export const badRequest = (sentence: string): Refusal => new Refusal(400, { detail: sentence });
 
-/** An unknown route is refused by name, so that no test passes by accident (our own). */
+/** Refused by name, so that no test passes by accident (our own). */
 export const noRoute = (method: string, path: string): Refusal =>
   new Refusal(404, { detail: `stand-in: no route ${method} ${path}` });
 
-/**
- * Sandbox costs respond with problem details (RFC 7807), and with 400 for a wrong parameter (documented). The words are our
- * guess.
- */
+/** Problem details (RFC 7807), and 400 for a wrong parameter: documented for sandbox costs. The words are our guess. */
 export function asProblem({ status: given, body }: Refusal): Refusal {
   const { detail, error } = body as { detail?: string | readonly ValidationProblem[]; error?: string };
   const status = given === 422 ? 400 : given;
@@ -63,10 +60,7 @@ export function asProblem({ status: given, body }: Refusal): Refusal {
   return new Refusal(status, { type: "about:blank", title: STATUS_CODES[status], status, detail: text });
 }
 
-/**
- * Refuses with 422, which lists every problem by loc, msg and type (docs/platform.md, Requests). The words of msg and type are
- * our guess.
- */
+/** Refuses with 422 and every problem: loc, msg and type (docs/platform.md, Requests). Words of msg and type: our guess. */
 export function checked<T>(schema: z.ZodType<T>, given: unknown, where = "body"): T {
   const { success, data, error } = schema.safeParse(given);
   if (success) return data;

@@ -32,11 +32,11 @@ export interface Run {
   updatedAt: number;
   status: RunStatus;
   error: string | null;
-  /** Messages before this run, which a rollback restores. */
+  /** Messages before this run, for a rollback. */
   before: readonly Message[];
   /** Messages at the end of this run. */
   after: readonly Message[];
-  /** Resolves when the run ends, with `deleted` if the run was removed. */
+  /** Resolves when the run ends; `deleted` if it was removed. */
   readonly ended: PromiseWithResolvers<RunStatus | "deleted">;
   readonly started: PromiseWithResolvers<void>;
 }
@@ -53,7 +53,6 @@ export class RunEngine {
   readonly #threads = new Map<string, Thread>();
   readonly #timers = new Map<Run, NodeJS.Timeout>();
 
-  /** `meter` is called once for each run. */
   constructor(now: () => number, meter: () => void) {
     this.#now = now;
     this.#meter = meter;
@@ -136,7 +135,7 @@ export class RunEngine {
       throw new Refusal(409, { detail });
     }
     if (strategy === "enqueue") return;
-    // The newest run is undone first, because each one restores the state before it.
+    // Newest first: each run restores the state before it.
     for (const run of earlier.toReversed()) {
       if (strategy === "rollback") this.#rollBack(run);
       else this.#end(run, "interrupted");
@@ -189,7 +188,7 @@ function isOpen({ status }: Run): boolean {
   return status === "pending" || status === "running";
 }
 
-/** The assistant is always its id (documented). */
+/** Shows the assistant's id, never its name (documented). */
 export function toWireRun(run: Run): object {
   return {
     run_id: run.id,
@@ -220,7 +219,6 @@ export function isAssistant(nameOrId: string): boolean {
   return nameOrId === ASSISTANT.name || nameOrId === ASSISTANT.id;
 }
 
-/** `reply` is undefined if the run fails. */
 function perform(text: string): { delayMs: number; reply: string | undefined } {
   const delayMs = Math.min(Number(/\bdelay=(\d{1,9})\b/.exec(text)?.[1] ?? 0), LONGEST_MS);
   return { delayMs, reply: /\bfail\b/i.test(text) ? undefined : `Echo: ${text}` };

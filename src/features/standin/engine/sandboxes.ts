@@ -41,7 +41,7 @@ export class SandboxLedger {
     this.#options = { ...options, seed: options.seed + 32_452_843 };
   }
 
-  /** Returns rows with an amount, by time, then in the organization's order. */
+  /** Rows with an amount, by time, then in the organization's order. */
   hours({ workspaceId, start, end }: LedgerRange): SandboxHour[] {
     const requested = this.#requested(workspaceId);
     const now = this.#options.now();
@@ -56,7 +56,7 @@ export class SandboxLedger {
     return rows;
   }
 
-  /** Returns resources with an amount, in the organization's order. Contradictions are included. */
+  /** Resources with an amount, in the organization's order. Contradictions are included. */
   sums(range: LedgerRange): SandboxSum[] {
     const { workspaceId, start, end } = range;
     const sums = new Map<string, SandboxSum>();

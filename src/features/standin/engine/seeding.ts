@@ -105,7 +105,7 @@ function seedWorkspace(
   { w, projects }: { w: number; projects: number },
 ): void {
   const workspace = organisation.workspaces[w] as Workspace;
-  // Each workspace gets half of the users, so that workspaces share some.
+  // Overlapping halves, so that workspaces share users.
   const members = roll.some(organisation.users, Math.ceil(organisation.users.length / 2));
   for (let p = 0; p < projects; p++) {
     const project: Project = {
@@ -201,7 +201,7 @@ function seedDeployments(organisation: Organisation, seed: number): void {
   }
 }
 
-/** Each workspace with projects has sandboxes. Some begin or end within 2026. Separate dice keep the rest the same. */
+/** In every workspace with projects; some begin or end within 2026. Separate dice keep the rest the same. */
 function seedSandboxes(
   organisation: Organisation,
   { seed, many }: { seed: number; many: (count: number) => number },
@@ -231,8 +231,8 @@ function seedSandboxes(
 const EVALUATOR_NAMES = ["correctness", 'tone, "strict"', "=safety"];
 
 /**
- * The first workspace has three evaluators, others with projects up to three: by a model, by code, and by a model on a dataset.
- * Separate dice keep the rest the same.
+ * Three in the first workspace, up to three in others with projects: by a model, by code, by a model on a dataset. Separate
+ * dice keep the rest the same.
  */
 function seedEvaluators(organisation: Organisation, seed: number): void {
   const roll = dice(seed + 49_979_687);

@@ -21,7 +21,7 @@ export interface Settings {
   refuseFuture: boolean;
   /** False: a bucket without usage is sent as 0. */
   omitZero: boolean;
-  /** True: responses use gzip if the client accepts it. */
+  /** Responses use gzip if the client accepts it. */
   compress: boolean;
   /** How a body ends. With `length`, the CSV export is sent in chunks, because it streams. */
   framing: "length" | "chunked" | "close";
@@ -39,7 +39,7 @@ export interface Settings {
   tags: "on" | "off";
   /** False: lists of API keys, sandboxes and snapshots respond with 404. */
   names: boolean;
-  /** False: the routes are missing, as on servers with snapshots (docs/platform.md, Control plane). */
+  /** False: no such routes, as on servers with snapshots (docs/platform.md, Control plane). */
   templates: boolean;
 }
 

@@ -19,8 +19,8 @@ export interface Range {
 }
 
 /**
- * The stride depends on the length of the range (docs/platform.md, Contracts). Parts of days do not count, so 31 days and 23
- * hours are daily (our guess).
+ * The length of the range decides (docs/platform.md, Contracts). Parts of days do not count, so 31 days and 23 hours are daily
+ * (our guess).
  */
 export function strideOf({ start, end }: Range): StrideName {
   const days = Math.floor((end - start) / DAY);
@@ -32,8 +32,8 @@ export function strideOf({ start, end }: Range): StrideName {
 }
 
 /**
- * The contract has whole days and no hours (docs/platform.md, Contracts). The stride depends on the requested range, not on the
- * widened one (our guess).
+ * Whole days, never hours (docs/platform.md, Contracts). The stride depends on the requested range, not on the widened one (our
+ * guess).
  */
 export function dayGranular(range: Range): { range: Range; stride: StrideName } {
   const stride = strideOf(range);
@@ -50,9 +50,8 @@ interface Buckets {
 }
 
 /**
- * `align` selects one of two guesses where buckets of 7, 30 and 365 days start (docs/platform.md, Buckets). Other guesses:
- * hours and days are on the UTC grid. A bucket across the end of the range keeps its length, but counts only usage in the
- * range.
+ * `align` has two guesses where buckets of 7, 30 and 365 days start (docs/platform.md, Buckets). Other guesses: hours and days
+ * are on the UTC grid; a bucket across the end of the range keeps its length, but counts only the range.
  */
 export function cut(range: Range, stride: StrideName, align: "window" | "epoch"): Buckets {
   const length = LENGTH[stride];
@@ -70,7 +69,7 @@ export function cut(range: Range, stride: StrideName, align: "window" | "epoch")
   return { buckets, edges };
 }
 
-/** Both fields are always there, the unused one with 0 (our guess). */
+/** Always both fields, the unused one 0 (our guess). */
 export function toWireStride(stride: StrideName): { days: number; hours: number } {
   return stride === "hour" ? { days: 0, hours: 1 } : { days: LENGTH[stride] / DAY, hours: 0 };
 }

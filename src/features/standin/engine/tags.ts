@@ -3,7 +3,7 @@ import { type Dice, dice } from "./random.ts";
 
 export const TAGGINGS = "/api/v1/workspaces/current/taggings";
 
-/** All types are seen in client code. The stand-in has only the first four. */
+/** Seen in client code. The stand-in has only the first four. */
 export const taggedTypes = [
   "projects",
   "deployments",
@@ -37,7 +37,7 @@ interface TaggedResource extends Resource {
 
 interface TagOf {
   readonly resourceId: string;
-  /** Names of the key and value, created if missing. */
+  /** Names of key and value, created if missing. */
   readonly key: string;
   readonly value: string;
 }
@@ -65,7 +65,7 @@ export class Tags {
     }
   }
 
-  /** Returns tags in order of creation, without dropped resources. */
+  /** Tags in order of creation, without dropped resources. */
   of(workspaceId: string): (Tag & { readonly resources: TaggedResource[] })[] {
     const known = new Map(resourcesOf(this.#organisation).map((one) => [one.id, one]));
     return this.#all
@@ -79,7 +79,6 @@ export class Tags {
       });
   }
 
-  /** Throws for an unknown or dropped resource. */
   set({ resourceId, key, value }: TagOf): void {
     this.#set(named("resource", resourceId, resourcesOf(this.#organisation)), key, value);
   }

@@ -15,7 +15,7 @@ export class Trend {
     this.start = start;
   }
 
-  /** Sum from the start to an instant. The sum never falls. */
+  /** Sum from the start to an instant. Never falls. */
   upTo(stream: Stream, at: number): number {
     if (stream.weight === 0 || at <= this.start) return 0;
     const day = Math.floor(at / DAY);
@@ -55,9 +55,7 @@ function tracesOfDay(seed: number, stream: Stream, day: number): number {
   return Math.floor(stream.weight * busy * growth * luck + unit(seed, stream.index, day * 4 + 1));
 }
 
-/**
- * Returns the traces within `hours` (0 to 24, with fractions) after midnight UTC. The number never falls, and is `ofDay` at 24.
- */
+/** Traces within `hours` (0 to 24, with fractions) after midnight UTC. Never falls, and is `ofDay` at 24. */
 function tracesByHour(seed: number, stream: Stream, day: number, hours: number, ofDay: number): number {
   if (ofDay === 0) return 0;
   const shares = SHARES[stream.rhythm];
@@ -85,7 +83,7 @@ function cumulated(weight: (hour: number) => number): Float64Array {
   return sums.map((sum) => sum / whole);
 }
 
-/** The rule runs at night, for a whole UTC day at once. */
+/** The rule runs at night, for a whole UTC day. */
 const RULE_RUNS_AT = 4 * HOUR;
 
 export class LonglivedTrend {

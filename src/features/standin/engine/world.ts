@@ -32,7 +32,7 @@ export interface Discrepancy {
   /** Undefined: in both formats. */
   readonly format?: Format | undefined;
   readonly stride: StrideName;
-  /** Undefined: in all dimensions. */
+  /** Undefined: in all. */
   readonly groupBy?: string | undefined;
   /** Undefined: in responses about all tiers. */
   readonly tier?: TraceTier | null | undefined;
@@ -45,7 +45,7 @@ export interface Discrepancy {
 interface SeenRequest {
   readonly method: string;
   readonly url: string;
-  /** Null: the connection was reset or left open. */
+  /** Null: reset or left open. */
   readonly status: number | null;
   readonly fault: string | null;
 }
@@ -65,7 +65,7 @@ export class World {
   readonly access: Access;
   readonly bill: Bill;
   readonly faults: Faults;
-  /** `recent` is sorted, the oldest first. `count` is the number of all requests. */
+  /** `recent`: the oldest first. `count`: of all requests. */
   readonly requests: { count: number; readonly recent: SeenRequest[] } = { count: 0, recent: [] };
   readonly #source: () => number;
   #frozenAt: number | null = null;

@@ -23,7 +23,7 @@ export interface Route {
   /** The route itself parses its body and refuses a wrong one. */
   readonly takes?: "text";
   readonly refusesBy?: "problem";
-  /** A route of the stand-in (our own). It has no faults and is not remembered, so that tests can repair a broken platform. */
+  /** Our own route, without faults and not remembered, so that tests can repair a broken platform. */
   readonly isOwn?: true;
   handle(exchange: Exchange): Response | Promise<Response>;
 }

@@ -82,7 +82,7 @@ export type Sent = z.output<typeof message> & { readonly text: string };
 export function sentMessage(params: unknown): Sent {
   const given = read(sending, params);
   const texts = given.message.parts.map((part) => {
-    // Only text parts are accepted (docs/platform.md, Agent server). Parts of A2A 1.0 have no kind (documented).
+    // Text parts only (docs/platform.md, Agent server). Parts of A2A 1.0 have no kind (documented).
     const kind = part.kind ?? (typeof part.text === "string" ? "text" : "other");
     if (kind !== "text") {
       throw new RpcRefusal(CODES.contentUnsupported, `Unsupported part kind '${kind}': only 'text' is`);
@@ -127,8 +127,8 @@ export function isOver({ status }: Run): boolean {
 }
 
 /**
- * `id`, `contextId`, `artifacts`, `status`: docs/platform.md, Agent server. The other fields, and `canceled` after a rollback,
- * are documented.
+ * `id`, `contextId`, `artifacts`, `status`: docs/platform.md, Agent server. Other fields, and `canceled` after a rollback:
+ * documented.
  */
 export function toWireTask(run: Run, { version, status = run.status, historyLength = 10 }: TaskForm): object {
   const reply = replyOf(run);

@@ -31,7 +31,7 @@ export function billing(world: World): Route[] {
   ];
 }
 
-/** Every column is always there. Only those of the dimension have values (docs/platform.md, CSV export). */
+/** Always every column. Only those of the dimension have values (docs/platform.md, CSV export). */
 const DIMENSIONS = {
   "Workspace ID": "workspace_id",
   "Workspace Name": "workspace_name",

@@ -44,7 +44,7 @@ export function controlPlane(
   const template = "/v2/sandboxes/templates/:name";
   const deployment = "/v2/deployments/:id";
   return [
-    // The path is seen in client code. The body is like that of the update.
+    // Path: seen in client code. Body: as of the update.
     route("GET", template, ({ params: { name = "" } }) => known("GET").of(name)),
     route("PATCH", template, ({ params: { name = "" }, body }) => {
       const { name: to } = checked(templateUpdate, body);

@@ -45,7 +45,7 @@ interface Group {
   readonly [field: string]: unknown;
 }
 
-/** Groups have the organization's order. Empty groups are left out (our guesses). */
+/** In the organization's order, without empty groups (our guesses). */
 function groupsOf(world: World, query: SpendQuery, workspaceId: string): Group[] {
   const { period_start: start, group_by: by = "run_rule" } = query;
   const inRange = (from: number, to: number) =>
@@ -119,7 +119,7 @@ function sumOf(rows: readonly EvaluatorAmounts[]): EvaluatorAmounts {
   return sum;
 }
 
-/** The limit is compared with spend since Monday, whatever the period (our guess). */
+/** Compared with spend since Monday, whatever the period (our guess). */
 function limitOf({ rule }: EvaluatorDay, week: readonly EvaluatorDay[]): object | null {
   const { limitUsd } = rule;
   if (limitUsd === null) return null;
@@ -127,7 +127,7 @@ function limitOf({ rule }: EvaluatorDay, week: readonly EvaluatorDay[]): object 
   return { limit_usd: limitUsd, utilization_pct: utilization, window: "weekly" };
 }
 
-/** Returns Monday 00:00 UTC, when weekly spend restarts (documented). 1970-01-01 was a Thursday. */
+/** Monday 00:00 UTC, when weekly spend restarts (documented). 1970-01-01 was a Thursday. */
 function mondayOf(now: number): number {
   const day = Math.floor(now / DAY);
   return (day - ((day + 3) % 7)) * DAY;

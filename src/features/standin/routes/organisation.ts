@@ -59,7 +59,7 @@ export function organisationRoutes(world: World): Route[] {
         dashboards_count: 0,
       };
     }),
-    // The permission organization:read is our guess.
+    // organization:read is our guess.
     route("listing", "/api/v1/orgs/current", "organization:read", noQuery, () => {
       const { id, name } = world.organisation;
       return { id, display_name: name };
@@ -71,8 +71,8 @@ export function organisationRoutes(world: World): Route[] {
       const billing_installation_id = world.organisation.id.replace(/^......../, "00000016");
       return { version, billing_installation_id, license_expiration_time: "2099-12-31T00:00:00Z" };
     }),
-    // The bill may need more permission than usage (documented): `organization:manage` (our guess). Each metric with usage has
-    // one total (our guess).
+    // May need more than usage (documented): `organization:manage` (our guess). One total for each metric with usage (our
+    // guess).
     route("bill", "/api/v1/orgs/current/billing/usage", "organization:manage", usageQuery, (requested) =>
       world.bill
         .totals({ start: requested.starting_on, end: requested.ending_before })
@@ -112,7 +112,7 @@ export function organisationRoutes(world: World): Route[] {
       const id = tenantOf(world, exchange);
       return limits(world, (of) => of === id);
     }),
-    // Returns all limits of the organization and its workspaces (our guess).
+    // All limits of the organization and its workspaces (our guess).
     route("bill", "/api/v1/usage-limits/org", "organization:manage", noQuery, () =>
       limits(world, () => true),
     ),

@@ -41,7 +41,7 @@ type CostsQuery = z.output<typeof costsQuery>;
 /** A cursor is opaque (documented). Its content is our own. */
 const cursorSchema = z.strictObject({
   offset: z.int().min(0),
-  /** Number of repeats of this offset by a fault, which changes the cursor. */
+  /** Repeats of this offset by a fault, so that cursors differ. */
   again: z.int().min(0),
   /** True: a fault gives the next page the same cursor. */
   endless: z.boolean(),
@@ -83,7 +83,7 @@ interface Item {
   readonly [field: string]: string | null;
 }
 
-/** Items are sorted by time, then in the organization's order. Empty resources are left out (our guesses). */
+/** Sorted by time, then in the organization's order, without empty resources (our guesses). */
 function itemsOf({ sandboxLedger }: World, query: CostsQuery, workspaceId: string): Item[] {
   const { start_time: start, end_time: end, resource_ids: ids, resource_type: type } = query;
   const isByHour = query.granularity === "HOUR";

@@ -4,7 +4,7 @@ import { ASSISTANT, isAssistant, type Run, type RunEngine, type Thread, toWireRu
 import { json, type Route } from "../http/route.ts";
 import type { Response } from "../http/wire.ts";
 
-/** A route without these parameters has empty ids. */
+/** Ids are empty in a route without them. */
 const path = z.object({ thread: z.guid().default(""), run: z.guid().default("") });
 /** Other fields are ignored (seen). */
 const newThread = z.looseObject({ thread_id: z.guid().optional() });
@@ -22,7 +22,7 @@ const newRun = z.looseObject({
   input: z.looseObject({
     messages: z.array(z.looseObject({ role: z.string(), content: z.string() })).min(1),
   }),
-  // `rollback`: docs/platform.md, Agent server. The others and the default are documented.
+  // `rollback`: docs/platform.md, Agent server. Others and default: documented.
   multitask_strategy: z.enum(["reject", "enqueue", "interrupt", "rollback"]).default("enqueue"),
 });
 const nothing = z.strictObject({});
@@ -98,7 +98,7 @@ export function threads(engine: RunEngine): Route[] {
       const cancelled = run(given);
       engine.cancel(cancelled, action);
       if (wait) await cancelled.ended.promise;
-      // The status is 202, or 204 if the client waits (documented).
+      // 202, or 204 if the client waits (documented).
       return { status: wait ? 204 : 202, type: "application/json", body: "" };
     }),
   ];
@@ -118,7 +118,7 @@ function toWireTime({ createdAt }: Thread): string {
   return new Date(createdAt).toISOString();
 }
 
-/** `values.messages`: docs/platform.md, Agent server. The other fields are documented. */
+/** `values.messages`: docs/platform.md, Agent server. Others: documented. */
 function toWireState(thread: Thread): object {
   const { messages, runs } = thread;
   return {
