@@ -17,7 +17,7 @@ interface Problem {
 const NOT_FOUND: Problem = {
   status: 404,
   title: "There is no such page",
-  message: "This address leads nowhere.",
+  message: "No page has this address.",
   next: "Begin at the overview.",
   code: "page_unknown",
 };
@@ -25,7 +25,7 @@ const POSTGRES_AWAY: Problem = {
   status: 503,
   title: "Postgres does not respond",
   message: "The figures of this page are in Postgres, which cannot be read now.",
-  next: "Nothing is lost: the service goes on once it responds. `usage-etl doctor` says what is wrong. Reload this page then.",
+  next: "Nothing is lost. Run `usage-etl doctor` to see the cause, and reload this page once Postgres responds.",
   code: "postgres_unreachable",
 };
 
@@ -75,22 +75,22 @@ function problemOf(error: unknown): Problem {
     return {
       status: 403,
       title: "This form is too old",
-      message: "It was not sent from a page of this session. Nothing was changed.",
+      message: "The form was not sent from a page of this session. Nothing was changed.",
       next: "Go back, reload the page and send the form again.",
       code: "form_expired",
     };
   }
   if (statusCode !== undefined && statusCode < 500) {
-    const title = "This request cannot be answered";
+    const title = "This request is not valid";
     const next = "Begin at the overview.";
     return { status: statusCode, title, message: message ?? title, next, code: "request_invalid" };
   }
   if (["42P01", "42703", "3F000"].includes(code)) {
     return {
       status: 503,
-      title: "The database lacks what this page reads",
-      message: "A table or column that this page reads is not there.",
-      next: "Run `usage-etl migrate`. If that changes nothing, report it with the line of the log.",
+      title: "The database schema does not fit",
+      message: "A table or column that this page reads does not exist.",
+      next: "Run `usage-etl migrate`. If the error stays, report it with the line of the log.",
       code: "schema_old",
     };
   }
@@ -99,7 +99,7 @@ function problemOf(error: unknown): Problem {
     return {
       status: 503,
       title: "Postgres took too long",
-      message: "The statement of this page was ended after some seconds.",
+      message: "The query of this page was stopped after some seconds.",
       next: "Reload the page, or choose a shorter range.",
       code: "page_too_slow",
     };
@@ -113,8 +113,8 @@ function problemOf(error: unknown): Problem {
   return {
     status: 500,
     title: "This page failed",
-    message: "The service met an error that nobody expected. Its log says which.",
-    next: "Reload the page. If it stays, report it with the line of the log.",
+    message: "The service had an unexpected error, which is in its log.",
+    next: "Reload the page. If the error stays, report it with the line of the log.",
     code: "unexpected",
   };
 }
@@ -126,8 +126,8 @@ function isAway(code: string): boolean {
 
 function errorPage(error: EtlError): { status: number; title: string } {
   if (error instanceof UnreachableError) return { status: 503, title: "A server does not respond" };
-  if (error.code === "viewer_refused") return { status: 403, title: "You may look, not change" };
-  if (error.code === "pages_busy") return { status: 503, title: "Too many pages are followed" };
+  if (error.code === "viewer_refused") return { status: 403, title: "Your login is read-only" };
+  if (error.code === "pages_busy") return { status: 503, title: "Too many live pages" };
   if (error instanceof PackageMissingError) return { status: 501, title: "This is not installed" };
   if (/_(unknown|missing)$/.test(error.code)) return { status: 404, title: "Not found" };
   return { status: 400, title: "This cannot be shown" };

@@ -238,7 +238,7 @@ async function nowOf(reader: Database): Promise<number> {
     throw new UnreachableError({
       code: "postgres_unreachable",
       message: `The figures of this page are in Postgres, which cannot be read now: ${cause.message}.`,
-      next: "Nothing is lost: the service goes on once Postgres responds. `usage-etl doctor` says what is wrong. Reload this page then.",
+      next: "Nothing is lost. Run `usage-etl doctor` to see the cause, and reload this page once Postgres responds.",
       cause,
     });
   });

@@ -69,8 +69,8 @@ function writeProblem(reason: string) {
   const code = /^READONLY/.test(reason) ? "redis_read_only" : "redis_full";
   return {
     code,
-    message: `Redis takes no write: ${reason}.`,
-    next: "See whether it failed over; give it room.",
+    message: `Redis refuses writes: ${reason}.`,
+    next: "Check whether Redis failed over, and give it more memory or disk space.",
   };
 }
 

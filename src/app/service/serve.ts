@@ -165,7 +165,7 @@ function watchSecretFiles(secrets: ReadonlyMap<string, Secret>, log: Logger): Se
       const now = { value: secret.reveal(), problem: secret.problem() ?? "" };
       seen.set(secret, now);
       if (now.problem !== "" && now.problem !== before?.problem) {
-        const next = "The last value stays in use. Correct the file: it is read again.";
+        const next = "The last value stays in use. Correct the file, which is read again every few seconds.";
         log.warn({ code: "secret_unreadable", secret: name, reason: now.problem }, next);
       }
       if (now.value === before?.value) continue;

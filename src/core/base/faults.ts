@@ -2,20 +2,28 @@ import { EtlError, UnreachableError } from "./errors.ts";
 
 /** Errors of Postgres and the drivers by meaning. The first match applies. */
 const FAULTS: readonly { code: string; by: RegExp; next: string; passes?: boolean }[] = [
-  { code: "postgres_full", by: /^53100$/, next: "Make room on its disk." },
+  { code: "postgres_full", by: /^53100$/, next: "Free space on Postgres's disk." },
   {
     code: "postgres_read_only",
     by: /^25006$/,
-    next: "See whether it failed over. If not, default_transaction_read_only is on: see why, and let ALTER ROLE or ALTER DATABASE ... RESET it.",
+    next: "Check whether Postgres failed over. If not, turn off default_transaction_read_only with ALTER ROLE or ALTER DATABASE ... RESET.",
   },
-  { code: "postgres_overloaded", by: /^5[38]\w{3}$/, next: "See its log: connections, memory or disk." },
-  { code: "postgres_busy", by: /^(40001|40P01|55P03)$/, next: "See what holds its locks if it stays." },
+  {
+    code: "postgres_overloaded",
+    by: /^5[38]\w{3}$/,
+    next: "Check Postgres's log for a lack of connections, memory or disk.",
+  },
+  {
+    code: "postgres_busy",
+    by: /^(40001|40P01|55P03)$/,
+    next: "If the error stays, check which session holds locks in Postgres.",
+  },
   {
     code: "postgres_login_refused",
     by: /^28\w{3}$/,
     next: "Check user and password in DATABASE_URL. A file of DATABASE_URL_FILE is read again for each connection.",
   },
-  { code: "postgres_slow", by: /^57014$/, next: "See what keeps it busy.", passes: false },
+  { code: "postgres_slow", by: /^57014$/, next: "Check what keeps Postgres busy.", passes: false },
   {
     code: "postgres_unreachable",
     by: /^(08\w{3}|57P0\d|ECONN\w+|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$|connection terminated|not queryable|timeout exceeded when trying to connect|query read timeout/i,
@@ -26,8 +34,8 @@ const FAULTS: readonly { code: string; by: RegExp; next: string; passes?: boolea
     by: /^(WRONGPASS|NOAUTH|NOPERM)/,
     next: "Correct REDIS_URL or REDIS_PASSWORD. Their files are read again for each login.",
   },
-  { code: "redis_read_only", by: /^READONLY/, next: "See whether it failed over." },
-  { code: "redis_full", by: /^(OOM|MISCONF)/, next: "Give it memory or disk." },
+  { code: "redis_read_only", by: /^READONLY/, next: "Check whether Redis failed over." },
+  { code: "redis_full", by: /^(OOM|MISCONF)/, next: "Give Redis more memory or disk space." },
   {
     code: "redis_unreachable",
     by: /^(LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|Too many Cluster redirections|None of startup nodes|Failed to refresh slots|Cluster isn't ready)|sentinels are unreachable|connection is closed|command timed out|stream isn't writeable|max retries per request/i,

@@ -221,22 +221,22 @@ const FAULTS: readonly Fault[] = [
   {
     code: "redis_tls",
     by: /wrong version number|packet length too long|unexpected message|tlsv1 alert|socket disconnected before secure/i,
-    says: "was asked with TLS, and does not respond so",
-    next: () => "If it speaks no TLS, begin REDIS_URL with redis in place of rediss.",
+    says: "does not respond to TLS",
+    next: () => "If this Redis has no TLS, begin REDIS_URL with redis:// instead of rediss://.",
   },
   {
     code: "redis_tls",
     by: /certificate|altname|CERT_/i,
     says: "shows a certificate that is not trusted",
     next: () =>
-      "Set REDIS_CA_FILE to the certificate of the authority that signed it, and name the host as it does.",
+      "Set REDIS_CA_FILE to the certificate of the signing authority, and use the host name that Redis's certificate has.",
   },
   {
     code: "redis_no_primary",
     by: /invalid reply: null|no such master/i,
     says: "has no primary",
     next: ({ primary }) =>
-      `Name in REDIS_URL, after the hosts, a primary that they watch: they know no "${primary}".`,
+      `The Sentinels watch no primary "${primary}". Correct its name after the hosts in REDIS_URL.`,
   },
 ];
 

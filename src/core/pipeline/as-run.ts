@@ -81,7 +81,7 @@ export function endOfTotals(
   const daysNotFinal = counts.daysNotFinal + (counts.othersNotFinal ?? 0);
   const end = endOfCounts({ failed: failures + unverified, differences });
   if (end.outcome !== "done" || daysNotFinal === 0) return end;
-  const message = `${daysNotFinal} daily figures were not checked: they are not loaded and final.`;
+  const message = `${daysNotFinal} daily figures were not checked, because they are not loaded or not final.`;
   return { outcome: "partly_failed", code: "days_not_final", message };
 }
 

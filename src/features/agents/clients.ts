@@ -30,12 +30,12 @@ interface Host extends Pick<PlatformHttpOptions, "workspaceId" | "bearerToken"> 
 const CONTROL_PLANE = {
   variable: "USAGE_CONTROL_PLANE_URL",
   code: "control_plane_missing",
-  next: "Set it to the control plane's host, such as https://api.host.langchain.com, without /v2.",
+  next: "Set USAGE_CONTROL_PLANE_URL to the control plane's host, such as https://api.host.langchain.com, without /v2.",
 };
 const DEPLOYMENT = {
   variable: "USAGE_DEPLOYMENT_URL",
   code: "deployment_missing",
-  next: "Set it to the address that the platform shows on the deployment's page.",
+  next: "Set USAGE_DEPLOYMENT_URL to the address that the platform shows on the deployment's page.",
 };
 
 function httpOf(

@@ -39,7 +39,7 @@ export async function checkOwners(config: Config, store: Store | undefined, note
     notes.warn("owners", {
       code: "owners_differ",
       message: `${ownersFile} ${applied === undefined ? "was never applied" : "is not the owner file that was applied"}.`,
-      next: "`usage-etl owners plan` shows what it would change, `usage-etl owners apply` applies it.",
+      next: "Run `usage-etl owners plan` to see what the file would change, and `usage-etl owners apply` to apply it.",
     });
   } catch (error) {
     notes.warn("owners", problemOf(error));

@@ -83,8 +83,8 @@ async function billingPeriod(
     const which = known.map(({ start, end }) => `${start} to ${end}`).join(", ");
     throw refused(
       "period_unknown",
-      `No billing period of source ${source.source} is known in which ${day} lies.${which === "" ? "" : ` Known are ${which}.`}`,
-      "Run `usage-etl totals --provider` to read the one under way, or close the calendar month.",
+      `Source ${source.source} has no known billing period that includes ${day}.${which === "" ? "" : ` Known periods: ${which}.`}`,
+      "Run `usage-etl totals --provider` to read the current period, or close the calendar month.",
     );
   }
   const { start, end, isStartKnown, isCalendarMonth } = found;
@@ -92,7 +92,7 @@ async function billingPeriod(
   if (isCalendarMonth || isStartKnown) return over(period, now);
   throw refused(
     "period_start_unknown",
-    `The start of ${periodText(period)} of source ${source.source} is only inferred.`,
+    `The start of ${periodText(period)} of source ${source.source} is not known, only inferred.`,
     "Close a later period, or the calendar month.",
   );
 }

@@ -118,7 +118,7 @@ export async function readResourceTags(source: OpenSource): Promise<ReadPart> {
       const about = { code: "tag_refused", workspaceId, refused: refused.length };
       log.warn(
         about,
-        `What is no tag of a resource was left out, such as ${refused[0]}. No tag of the workspace was taken away.`,
+        `Invalid tags of the workspace were left out, such as ${refused[0]}. No stored tag was removed.`,
       );
     }
     await keepWorkspaceTags(store, { sourceId, workspaceId, ...requested.response });
@@ -177,7 +177,7 @@ export async function readNames(source: OpenSource): Promise<ReadPart> {
     if (refused.length > 0)
       log.warn(
         { code: "name_refused", dimension, refused: refused.length },
-        `Entries of a list of names were left out, such as ${refused[0]}.`,
+        `Invalid entries of a list of names were left out, such as ${refused[0]}.`,
       );
     read += await learnListedNames(store, { sourceId, dimension, fetchToken, part: part++, names });
   };

@@ -75,8 +75,8 @@ export function isForeign(manifest: Manifest | undefined, database: string): man
 export function foreignFiles(place: Place, { source_id, as_of }: Manifest): UsageError {
   return new UsageError({
     code: "files_of_another_database",
-    message: `The files of source ${source_id} in ${place.address} are of another database, as of ${as_of}. They were left as they are.`,
-    next: "Set USAGE_EXPORT_DIR to another folder or prefix. If this database has taken the other's place: `usage-etl files write --take-over`",
+    message: `The files of source ${source_id} in ${place.address} were written by another database, as of ${as_of}. No file was changed.`,
+    next: "Set USAGE_EXPORT_DIR to another folder or prefix. If this database replaces the other one, run `usage-etl files write --take-over`.",
   });
 }
 

@@ -75,7 +75,7 @@ function checkAsOf({ name, isAsOf }: View, { asOf }: SelectionOptions): void {
     code: "as_of_misplaced",
     message: isAsOf ? `${name} needs an instant.` : `${name} shows what is stored now, not as of an instant.`,
     next: isAsOf
-      ? "Give it with --as-of, such as --as-of 2026-04-03T09:00."
+      ? "Add the instant, such as --as-of 2026-04-03T09:00."
       : "Leave out --as-of, or export usage_daily_as_of.",
   });
 }

@@ -239,13 +239,13 @@ function datasetsOf(views: readonly View[], named: readonly string[]): Dataset[]
       code: "files_view_unusable",
       message:
         view === undefined
-          ? `USAGE_EXPORT_VIEWS names ${JSON.stringify(name)}, which is no view of this database.`
+          ? `USAGE_EXPORT_VIEWS names ${JSON.stringify(name)}, which is not a view of this database.`
           : `USAGE_EXPORT_VIEWS names ${name}, which has no source, or is by hour or period.`,
       next: `Name views by day or month and dimensions, such as ${views
         .filter(isDefault)
         .slice(0, 3)
         .map((one) => one.name)
-        .join(", ")}. The command export writes the others.`,
+        .join(", ")}. Use \`usage-etl export\` for other views.`,
     });
   });
 }

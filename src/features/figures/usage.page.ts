@@ -73,7 +73,7 @@ async function reportForFile({ db, query, now, masked }: Context<UsageQuery>): P
     throw new UsageError({
       code: "usage_range_long",
       message,
-      next: "`usage-etl export --view fct_cost_by_id_daily --where group_by=user` writes any range.",
+      next: "Run `usage-etl export --view fct_cost_by_id_daily --where group_by=user` for a longer range.",
     });
   }
   return reportOf(db, requested.question, { now, masked });

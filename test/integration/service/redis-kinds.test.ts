@@ -166,6 +166,6 @@ async function namesWrongSettings({ environment, otherCa }: RedisKind, kind: str
   const other = (environment.REDIS_URL ?? "").replace(/usage$/, "other");
   expect(await problemWith({ REDIS_URL: other })).toEqual([
     "redis_no_primary",
-    expect.stringMatching(/has no primary.*they know no "other"/),
+    expect.stringMatching(/has no primary.*watch no primary "other"/),
   ]);
 }

@@ -91,7 +91,7 @@ test("a missing, made-up, foreign or stolen token changes nothing", async () => 
   // Who only looks has no form. Another's token does not help.
   expect((await viewer.get(PAGE)).text).not.toMatch(FIELD);
   for (const _csrf of ["", anasToken])
-    expect(await refused(viewer, { _csrf })).toEqual([403, "You may look, not change"]);
+    expect(await refused(viewer, { _csrf })).toEqual([403, "Your login is read-only"]);
   expect([await state(), await actions()]).toEqual(["running", []]);
   // The page of the first form still works: nothing above used it up.
   expect((await ana.post(`${PAGE}/pause`, { _csrf: anasToken })).status).toBe(303);
