@@ -34,7 +34,7 @@ export const extractJob = defineJob({
   },
 });
 
-/** The task always stays in Postgres. */
+/** The task stays in Postgres in any case. */
 async function retryLater(
   { holdBack, source, log }: JobContext,
   error: unknown,

@@ -36,7 +36,7 @@ export function exitCodeOf(given: unknown): number {
     // Every attempt has failed by now, so a gateway's 502 counts as unreachable.
     if (error.retryable) return EXIT.unreachable;
     const { code, status = 0 } = error;
-    // A redirect counts as refused: the platform is not there.
+    // The platform does not redirect, so a redirect counts as refused.
     return code === "rpc_error" || (status >= 300 && status < 500) ? EXIT.refused : EXIT.unexpected;
   }
   return EXIT.unexpected;

@@ -133,7 +133,7 @@ export function numberOf(what: "run" | "backfill", text: string): number {
   });
 }
 
-/** `setTimeout` allows 24 days. */
+/** `setTimeout` allows at most 24 days. */
 const LONGEST_MS = 20 * 86_400_000;
 
 export function parseDuration(text: string): number {

@@ -28,7 +28,7 @@ interface RunningDemo {
   readonly syncEvery: string;
   /** Settings that the demo's routes name. */
   readonly routes?: Readonly<Record<string, string>>;
-  /** Most of its settings also apply to commands. */
+  /** Most settings of the demo's environment also apply to commands. */
   readonly environment: Environment;
 }
 
@@ -127,7 +127,7 @@ function readSettings(file: string): Environment | undefined {
   }
 }
 
-/** Adds to an error about a missing setting that the demo has ended. */
+/** If an error is about a missing setting, adds that the demo has ended. */
 export function withEndedDemo(error: unknown): unknown {
   if (!(error instanceof EtlError) || !["database_missing", "source_missing"].includes(error.code))
     return error;

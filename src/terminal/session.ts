@@ -24,7 +24,7 @@ export interface Session {
 
 /**
  * Reads the configuration, runs the action, closes its connections and sets the exit code. Without a configuration the
- * settings of a running demo apply. A command that is `alone` needs no settings.
+ * settings of a running demo apply, unless the command is `alone`.
  */
 export function inSession<O extends object>(
   action: (session: Session, options: O, ...rest: string[]) => Promise<number | undefined>,
@@ -90,7 +90,7 @@ export function inSessionOfSource<O extends object>(
   });
 }
 
-/** The second SIGINT, SIGTERM or SIGHUP ends the process at once. */
+/** A second signal of the same kind ends the process at once. */
 const STOPS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 /** After a signal the process exits within this time, even if something hangs. */
 const END_WITHIN_MS = 25_000;

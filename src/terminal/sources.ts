@@ -19,7 +19,7 @@ import { EXIT, exitCodeOf, firstExit } from "./exit.ts";
 import { describeRange, describeRun, exitOfRange, rangeToData } from "./load-report.ts";
 import type { Session } from "./session.ts";
 
-/** Not in session.ts, since most commands need no client of the platform and start sooner without it. */
+/** This code is not in session.ts, so that commands without a client of the platform start sooner. */
 
 export interface LoadPlan {
   readonly requested: Requested;

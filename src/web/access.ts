@@ -223,7 +223,7 @@ interface Login {
 }
 
 function whoOf(request: FastifyRequest, { access, clock, isProxy, userHeader }: Login): Who | undefined {
-  // Another client could send any name.
+  // Only a trusted proxy is believed, because another client could send any name.
   const name = isProxy(request.socket.remoteAddress) ? nameOf(request, userHeader) : null;
   if (access.kind === "open") return { role: "operator", name, session: "open" };
   const { valid, value } = request.unsignCookie(request.cookies[COOKIE] ?? "");

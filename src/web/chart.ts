@@ -20,7 +20,7 @@ interface ChartPart {
 
 interface Chart {
   readonly points: readonly ChartPoint[];
-  /** From the bottom up. The rest of a point's value is on top. */
+  /** Parts of each bar, from the bottom up. The rest of the value is on top. */
   readonly parts?: readonly ChartPart[];
   /** An earlier range, drawn as a line behind the bars. Its first point is at the first of `points`. */
   readonly before?: readonly ChartPoint[];

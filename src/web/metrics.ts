@@ -123,7 +123,7 @@ function registerStored(registry: Registry): (stored: Stored | undefined) => voi
   const up = gaugeOf(registry, "database_up", "1 if Postgres responded to this scrape.");
   return (stored) => {
     for (const one of Object.values(gauges)) one.reset();
-    // An alert on this gauge explains missing gauges.
+    // An alert on `database_up` explains why the other gauges are missing.
     up.set(stored === undefined ? 0 : 1);
     if (stored !== undefined) setStored(gauges, stored);
   };

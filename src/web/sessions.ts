@@ -6,7 +6,7 @@ import { within } from "./health.ts";
 
 /** Separate from the pages' pool, so that pages and checks of sessions do not delay each other. */
 const SESSIONS_POOL = { maxConnections: 2, statementTimeoutMs: 1_000 } as const;
-/** Longer than a statement, which may wait for a new connection. */
+/** Longer than the timeout of a statement, because a new connection may be needed first. */
 const RESPONSE_WITHIN_MS = 1_500;
 const MOST_REMEMBERED = 1_000;
 

@@ -38,7 +38,7 @@ export async function openDemoReceivers(say: (line: string) => void): Promise<De
   };
 }
 
-/** The first readable line of our message. For any other body: the body. */
+/** Returns the first readable line of our message, or any other body as it is. */
 function gistOf(body: string): string {
   try {
     const { text = "", payload, event_action: action, dedup_key: key } = JSON.parse(body);

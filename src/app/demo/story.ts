@@ -38,7 +38,7 @@ export function readStory(dataDir: string, now: number): Story {
   } catch {
     const today = DateTime.fromMillis(now, { zone: "utc" }).startOf("day");
     const ago = (days: number) => iso(today.minus({ days }));
-    // Every day of two months ago is final.
+    // Two months ago, every day is final.
     const closed = iso(today.startOf("month").minus({ months: 2 }));
     const refused = { from: ago(REFUSED_AGO.from), to: ago(REFUSED_AGO.to) };
     return { closed, refused, failing: ago(FAILING_AGO), unusual: ago(UNUSUAL_AGO) };

@@ -31,7 +31,7 @@ interface QueuesInput {
   readonly warn: Warn;
 }
 
-/** Redis may be away: the queues connect when it responds. */
+/** Redis may be away: queues connect when Redis responds. */
 export async function openQueues({ slugs, redis, role = "all", isTraced, warn }: QueuesInput) {
   const { prefix } = redis;
   const telemetry = isTraced ? { telemetry: await openTelemetry() } : {};

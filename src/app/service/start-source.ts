@@ -37,7 +37,7 @@ export async function startSource(
     defer(await keepSchedules(control, schedulesOf(config, features), { connection, log, clockOff }));
   }
   shared.onSecretChange(source.apiKey, () => {
-    // The next scheduled sync does the same.
+    // If this fails, the next scheduled sync resumes the source.
     resume(limited, control).catch(() => {});
   });
   if (does.works) defer(startWork(source, limited, { ...shared, log, jobs: jobsOf(features) }));
