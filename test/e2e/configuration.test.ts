@@ -48,7 +48,7 @@ test("an address with a login is refused as an argument, wherever it stands, and
   ];
   for (const ended of await Promise.all(lines.map((args) => run(args)))) {
     expect([ended.code, ended.stdout]).toEqual([2, ""]);
-    expect(ended.stderr).toContain("the list of processes shows");
+    expect(ended.stderr).toContain("in the list of processes");
     expect(piecesIn(ended.stderr, secret)).toEqual([]);
   }
 });
