@@ -174,7 +174,7 @@ async function ofTemplates<T>(requested: Promise<T>): Promise<T> {
   }
 }
 
-/** Limits of Control plane in docs/platform.md. */
+/** docs/platform.md, Control plane. */
 function refuseName(name: string): void {
   if (name.length <= 63 && /^[a-z]([-a-z0-9]*[a-z0-9])?$/.test(name)) return;
   throw new UsageError({

@@ -24,7 +24,7 @@ const STALE_AFTER_SYNCS = 4;
 const STALE_AFTER_MS = 3_600_000;
 
 export interface ConditionSettings {
-  /** Its incidents include the budgets of all sources, so that they are sent once. */
+  /** The source that has the budgets of all sources, so that they are sent once. */
   readonly firstSource: string | undefined;
   readonly staleAfterMs: number;
 }
@@ -98,7 +98,7 @@ export interface Condition {
   /** The incident ends only once `newest` has grown, because its cause (a forecast) may come and go. Default: false. */
   readonly isHeld?: boolean;
   readonly message: string;
-  /** Describes the state after the incident has ended. */
+  /** State after the incident has ended. */
   readonly over: string;
 }
 

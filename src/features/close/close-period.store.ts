@@ -40,7 +40,7 @@ export type CloseResult =
       /** Null: the costs are not closed yet. */
       readonly costsClosedAt: string | null;
       readonly adjusted: number;
-      /** Restatements since the close of usage other than all traces. */
+      /** Restatements, since the close, of usage except all traces. */
       readonly restatedOthers: readonly RestatementCount[];
     } & ClosedWith)
   | {

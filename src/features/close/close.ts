@@ -72,7 +72,7 @@ export async function closeSources(store: Store, order: CloseOrder): Promise<Clo
   return closed;
 }
 
-/** A billing period only if both of its ends are known. */
+/** Only a billing period with a known start and end is closed. */
 async function billingPeriod(
   db: Database,
   { source, day, now }: { source: SourceWithWorkspaces; day: string; now: number },

@@ -51,7 +51,7 @@ export function openBucket(
     address,
     endpoint,
     async create(name: string) {
-      // An upload needs its length, so the file is kept. It is one day of one view.
+      // An upload needs its length, so the file stays in memory: one day of one view.
       const chunks: Uint8Array[] = [];
       return {
         write: async (chunk: Uint8Array) => void chunks.push(chunk),
@@ -100,7 +100,7 @@ export function openBucket(
   };
 }
 
-/** On servers other than AWS's own, buckets are often no host names, and newer checksums are unknown. */
+/** Servers other than AWS often have no host name for a bucket, and lack newer checksums. */
 function configurationOf(bucket: string): { configuration: S3ClientConfig; endpoint: URL | undefined } {
   const { AWS_ENDPOINT_URL_S3: own, AWS_ENDPOINT_URL: all, AWS_REGION, AWS_DEFAULT_REGION } = process.env;
   const given = own || all || "";

@@ -15,7 +15,7 @@ const fileSchema = z.object({
   sha256: z.string(),
   /** Digest of all rows, independent of their order. */
   digest: z.string(),
-  /** Exact sums of the amounts, as texts. Null: no row has the amount. */
+  /** Exact sums as texts. Null: no row has the amount. */
   sums: z.record(z.string(), z.string().nullable()),
   /** True if all figures of the file are final. Null: the view does not say. */
   is_final: z.boolean().nullable(),

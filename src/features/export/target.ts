@@ -74,7 +74,7 @@ export function openStdoutTarget(stdout: NodeJS.WriteStream): Target {
   };
 }
 
-/** The reader of the pipe has closed it, as `head` does. */
+/** The reader has closed the pipe, as `head` does. */
 export class ReaderLeftError extends EtlError {}
 
 function closed(cause: Error & { code?: string }): EtlError {

@@ -13,7 +13,7 @@ export type RowsWanted = Selection & ReadingAccess;
 const BATCH = 1000;
 /** Longest pause of the reader before the connection is closed, because its snapshot holds back vacuum. */
 const LONGEST_PAUSE_MS = 600_000;
-/** The functions as of an instant refuse it with this SQLSTATE. */
+/** Functions as of an instant refuse an instant with this SQLSTATE. */
 const INVALID_PARAMETER = "22023";
 
 /**

@@ -7,7 +7,7 @@ import type { Database } from "../../core/store/db/database.ts";
 import { DEFAULT_ROUTE, type Route } from "./alert-route.ts";
 import { listRoutes } from "./alert-routes.store.ts";
 
-/** Errors must not contain its secrets. */
+/** Errors must not contain a receiver's secrets. */
 export type Receiver =
   | {
       readonly type: "webhook" | "slack" | "teams" | "google_chat";

@@ -39,9 +39,8 @@ export interface ProbeComparison {
  * `user` and `key` must be billed: an id, `(none)`, or `...` and the end of a short key. The project is the probe's own, so it
  * must rise by the number sent. Other dimensions include other traffic, which is at most the rise of other projects. So the
  * dimension and its expected id must rise by the number sent, less the loss of other projects at least and plus their gain at
- * most. Other ids may rise by that gain, other workspaces by the rise of their own projects. Without other traffic, every id is
- * decided. This is valid only if projects are read first before the traffic and last after it: their readings then enclose
- * those of other dimensions.
+ * most. Other ids may rise by that gain, other workspaces by the rise of their own projects. This is valid only if projects are
+ * read first before the traffic and last after it: their readings then enclose those of other dimensions.
  */
 export function compareProbe(probe: {
   readonly before: ProbeReadings;

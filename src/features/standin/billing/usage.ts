@@ -25,7 +25,7 @@ interface Group {
 
 export interface Usage {
   readonly stride: StrideName;
-  /** Sorted by time, then in the organisation's order (our guess). */
+  /** Sorted by time, then in the organization's order (our guess). */
   readonly rows: readonly UsageRow[];
   readonly missing?: Measure;
 }

@@ -56,7 +56,7 @@ export class Access {
     const organisation = headers["x-organization-id"];
     if (organisation !== undefined && organisation !== this.#organisation.id) throw forbidden();
     const tenant = headers["x-tenant-id"];
-    // The control plane needs it (documented). Body: seen (docs/platform.md, Control plane, Requests).
+    // The control plane needs the header (documented). Body: seen (docs/platform.md, Control plane, Requests).
     if (needs === "workspace" && this.organizationScoped && tenant === undefined) throw workspaceRequired();
     if (
       tenant !== undefined &&

@@ -185,7 +185,7 @@ export class Faults {
     this.#metering = [];
   }
 
-  /** Must be called once for each request, because it counts. */
+  /** Counts the request, so call this once for each. */
   next(request: FaultyRequest): Fault | null {
     const fault = take(this.#script, (step) => matches(step, request)) ?? this.#rolled(request);
     if (fault !== null) this.fired++;

@@ -83,7 +83,7 @@ function* toCsv({ rows, missing }: Usage, { groupBy, kind }: UsageQuery): Genera
   if (piece !== "") yield piece;
 }
 
-/** Tab against formulas: docs/platform.md, CSV export. Quotes: RFC 4180, 2.6 and 2.7. */
+/** A tab keeps a cell from being a formula: docs/platform.md, CSV export. Quotes: RFC 4180, 2.6 and 2.7. */
 function cell(text: string): string {
   const guarded = /^[=+\-@\t\r]/.test(text) ? `\t${text}` : text;
   return /[",\r\n]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded;

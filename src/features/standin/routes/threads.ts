@@ -4,11 +4,11 @@ import { ASSISTANT, isAssistant, type Run, type RunEngine, type Thread, toWireRu
 import { json, type Route } from "../http/route.ts";
 import type { Response } from "../http/wire.ts";
 
-/** Ids are empty in a route without them. */
+/** A route without these ids has empty ones. */
 const path = z.object({ thread: z.guid().default(""), run: z.guid().default("") });
 /** Other fields are ignored (seen). */
 const newThread = z.looseObject({ thread_id: z.guid().optional() });
-/** Types by role (documented). Any other role makes a message of type `chat`. */
+/** Types by role (documented). Another role gives the type `chat`. */
 const TYPES: Readonly<Record<string, string>> = {
   user: "human",
   human: "human",
