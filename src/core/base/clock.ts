@@ -2,7 +2,7 @@ import { setTimeout } from "node:timers/promises";
 
 /** Tests replace these timers. Only Postgres's clock decides what is due or final. */
 export interface Clock {
-  /** Epoch milliseconds. */
+  /** Epoch ms. */
   now(): number;
   /** Rejects with the signal's reason. */
   wait(ms: number, signal?: AbortSignal): Promise<void>;

@@ -55,7 +55,6 @@ function fromValues(
   return {
     ...read,
     databaseUrl: values.DATABASE_URL,
-    /** Undefined: migrations use `databaseUrl` too. */
     databaseMigrateUrl: values.DATABASE_MIGRATE_URL,
     maxConnections: values.DATABASE_POOL_SIZE,
     redisUrl: values.REDIS_URL,
@@ -76,20 +75,16 @@ function fromValues(
     meters: values.USAGE_METERS,
     settleAfterMs: values.USAGE_SETTLE_AFTER,
     hourlyForMs: values.USAGE_HOURLY_FOR,
-    /** Undefined: hours are kept forever. */
     hourlyKeepMs: values.USAGE_HOURLY_KEEP,
     reconcileForMs: values.USAGE_RECONCILE_FOR,
     syncEveryMs: values.USAGE_SYNC_EVERY,
     refreshAfterMs: values.USAGE_REFRESH_AFTER,
     keepHistoryMs: values.USAGE_KEEP_HISTORY,
-    /** Without an address the service writes no files. */
     files: {
       address: values.USAGE_EXPORT_DIR,
       views: values.USAGE_EXPORT_VIEWS,
     },
-    /** Undefined: commands must name an owner file. */
     ownersFile: values.USAGE_OWNERS_FILE,
-    /** Undefined: messages name only commands. */
     webUrl: values.USAGE_WEB_URL,
     httpHost: values.HTTP_HOST,
     httpPort: values.HTTP_PORT,
@@ -191,7 +186,6 @@ function redisFrom(values: Values, problems: string[]): RedisServer | undefined 
   return server;
 }
 
-/** Error: `configuration_invalid`. */
 export function readRedis(environment: Environment): RedisServer | undefined {
   const problems: string[] = [];
   const server = redisFrom(readVariables(environment, problems), problems);
@@ -224,7 +218,6 @@ export interface SourceConfig extends Readonly<SourceFields> {
   readonly bearerToken?: Secret | undefined;
 }
 
-/** One source named `default`, or those of `USAGE_SOURCES_FILE`. */
 function readSources(values: Values, problems: string[]): SourceConfig[] {
   const { USAGE_SOURCES_FILE: file, USAGE_BASE_URL: baseUrl, USAGE_API_KEY: apiKey } = values;
   if (file !== undefined) {

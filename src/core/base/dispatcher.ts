@@ -3,7 +3,6 @@ import { type HttpProxy, proxyOf } from "./proxy.ts";
 
 export interface Connections {
   readonly dispatcher: Dispatcher;
-  /** Undefined: the requests go directly to the origin. */
   readonly proxy: HttpProxy | undefined;
 }
 

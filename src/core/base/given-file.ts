@@ -46,7 +46,6 @@ export function textOf(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Error: `file_invalid` with the first ten problems. */
 export function refuseGiven(file: string, problems: readonly string[]): void {
   if (problems.length === 0) return;
   const hidden = problems.length - PROBLEMS_SHOWN;

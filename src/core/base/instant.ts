@@ -1,7 +1,7 @@
 import { DateTime } from "./luxon.ts";
 import { FIRST_DAY, LAST_DAY } from "./settings.ts";
 
-/** Reads an ISO 8601 day or instant, in UTC if it has no offset. Returns epoch milliseconds, or the problem as a sentence. */
+/** Reads an ISO 8601 day or instant, in UTC if it has no offset. Returns epoch ms, or the problem as a sentence. */
 export function readInstant(text: string): number | string {
   // luxon alone would read "10:00" as today and "2026" as its first day.
   const value = DateTime.fromISO(text, { zone: "utc" });

@@ -36,7 +36,7 @@ export function proxyOf(target: URL, environment: Environment = process.env): Ht
   return { url, variable, shown: `${url.origin} (${variable})` };
 }
 
-/** Describes how the origin of a URL is reached. Undefined if the environment names no proxy at all. */
+/** Undefined if the environment names no proxy at all. */
 export function describeProxy(target: URL, environment: Environment = process.env): string | undefined {
   if (["HTTPS_PROXY", "HTTP_PROXY"].every((name) => given(name, environment)[1] === "")) return undefined;
   const proxy = proxyOf(target, environment);

@@ -9,8 +9,8 @@ const isClone = import.meta.url.endsWith(".ts");
 export const ROOT = new URL(isClone ? "../../../" : "../../../../", import.meta.url);
 
 /**
- * Folder of the demo's data, and of a Postgres that it installed. A package is replaced by updates and may belong to another
- * user, so it uses a folder of the user. A clone uses its own.
+ * Folder of the demo's data, and of a Postgres that it installed. A package may be replaced or belong to another user, so it
+ * uses a folder of the user. A clone uses its own.
  */
 export const DATA_DIR = dataDirOf(isClone ? {} : process.env);
 

@@ -8,7 +8,6 @@ import { placeProblem, urlProblem } from "./url.ts";
 const DAY_MS = 86_400_000;
 /** Longest duration. Later dates cannot be shown, and longer plans do not end. */
 const LONGEST_MS = 36_525 * DAY_MS;
-/** Range of days and instants in settings and options. */
 export const FIRST_DAY = "1970-01-01";
 export const LAST_DAY = "2100-01-01";
 
@@ -100,7 +99,7 @@ const readToken = checked((text) => {
   if (issuer === undefined) return undefined;
   const problem = httpProblem(issuer);
   if (problem !== undefined) return `names an issuer that ${problem}`;
-  // Without https, somebody could replace the issuer's keys on the way and make any token.
+  // Without https, somebody could replace the issuer's keys on the way.
   const isSafe = /^(https:|http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/])/.test(new URL(issuer).href);
   return isSafe ? undefined : "names an issuer without https";
 });
@@ -307,9 +306,7 @@ export const sourceSchema = z.strictObject({
   /** MiB. */
   responseLimit: responseLimit.optional(),
   controlPlaneUrl: httpUrl.optional(),
-  /** Workspace of control plane requests. */
   workspaceId: workspaceId.optional(),
-  /** For template calls. */
   bearerToken: bearerToken.optional(),
   bearerTokenFile: z.string().min(1).optional(),
   deploymentUrl: httpUrl.optional(),

@@ -15,7 +15,6 @@ export function readVariables(environment: Environment, problems: string[]): Val
   return Object.fromEntries(names.map((name) => [name, readVariable(environment, name, problems)])) as Values;
 }
 
-/** Error: `configuration_invalid`. */
 export function readSetting<N extends SettingName>(environment: Environment, name: N): Values[N] {
   const problems: string[] = [];
   const value = readVariable(environment, name, problems);
@@ -73,7 +72,6 @@ export function plainName(name: string): string {
   return name.replace(/\W/g, "").toUpperCase();
 }
 
-/** Error: `configuration_invalid` with all problems. */
 export function refuse(problems: readonly string[]): void {
   if (problems.length === 0) return;
   throw new UsageError({

@@ -9,8 +9,8 @@ import type { SourceHandle } from "./source/source-handle.ts";
 const NOTE_SEEN_EVERY_MS = 30_000;
 
 /**
- * Records `work` as one run of the history. `endOf` gives the run's outcome. If `work` throws, the run ends as failed. If the
- * process dies or loses Postgres, the run has no end, and `runs` lists it as lost.
+ * Records `work` as one run of the history; `endOf` gives its outcome. An error ends the run as failed. If the process dies or
+ * loses Postgres, the run has no end, and `runs` lists it as lost.
  */
 export async function asRun<T>(
   { store, sourceId }: CreatedSource,
@@ -72,7 +72,7 @@ export function endOfCounts(counts: { failed: number; differences: number }): Ru
   return { outcome: "differs", code: "differences_left", message: `${differences} differences remain.` };
 }
 
-/** Days that could not be checked are not proved, so the outcome is `partly_failed`. */
+/** Days that could not be checked make the outcome `partly_failed`. */
 export function endOfTotals(
   counts: Pick<TotalsResult, "failures" | "unverified" | "daysNotFinal" | "differences"> &
     Partial<Pick<TotalsResult, "othersNotFinal">>,

@@ -43,7 +43,7 @@ export async function pruneLedgers(store: Store, { sourceId, keepDays, keepHours
   return kept;
 }
 
-/** After an installation, the first reports run before autovacuum has analyzed the tables. */
+/** After an installation, reports run before autovacuum does. */
 export async function keepStatistics({ db }: Store): Promise<number> {
   return (await analyzeStale(db)).length;
 }

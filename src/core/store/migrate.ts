@@ -24,8 +24,8 @@ interface MigrateResult {
 
 /**
  * Brings schema and views up to date. Leaves them alone if they are of a newer release, with which this release works. Advisory
- * locks make parallel starts safe. Analyzes tables without statistics. Errors: `migration_failed`; `schema_in_use` if a long
- * report locks what has to change; `postgres_too_old`, `postgres_encoding`.
+ * locks make parallel starts safe. Errors: `migration_failed`; `schema_in_use` if a long report locks what has to change;
+ * `postgres_too_old`, `postgres_encoding`.
  */
 export async function migrate(
   store: Store,

@@ -114,7 +114,7 @@ function countsOf(all: readonly Parts[], columns: readonly Interval[], unitMs: n
   return counts;
 }
 
-/** Visits only the ends of intervals: by all dimensions, a thousand workspaces have over a million days a year. */
+/** Visits only ends of intervals, because a large customer has over a million days a year. */
 function unitsIn(
   all: readonly (readonly Interval[])[],
   columns: readonly Interval[],
@@ -172,7 +172,6 @@ export function hasGapIn(parts: Parts, range: Interval): boolean {
   return intersect(gapTime(parts), [range]).length > 0;
 }
 
-/** Time in which at least one of the cells has a gap, earliest first. */
 export function gapsOf(cells: readonly { readonly parts: Parts }[]): Interval[] {
   return normalize(cells.flatMap(({ parts }) => gapTime(parts)));
 }

@@ -5,7 +5,7 @@ import type { Interval, Window } from "../time/window.ts";
 export interface LoadedInterval extends Interval {
   readonly final: boolean;
   readonly fetchNumber: number;
-  /** Epoch milliseconds, by Postgres's clock. */
+  /** Epoch ms, by Postgres's clock. */
   readonly fetchedAt: number;
 }
 

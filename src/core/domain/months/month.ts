@@ -1,7 +1,6 @@
 import { addDays, addMonths, type Days, monthStart } from "../time/days.ts";
 import type { Interval } from "../time/window.ts";
 
-/** A calendar month, UTC. */
 export interface CalendarMonth {
   readonly name: string;
   /** First day of the month and first day of the next month, ISO. */
@@ -30,7 +29,7 @@ export function daysOfMonth({ start, end }: Pick<CalendarMonth, "start" | "end">
   return { from: start, to: end };
 }
 
-/** Created once, because creating a format takes longer than using it a hundred times. */
+/** Creating a format takes longer than using it a hundred times. */
 const TITLE = new Intl.DateTimeFormat("en-US", { month: "long", year: "numeric", timeZone: "UTC" });
 
 export function monthTitle({ start }: Pick<CalendarMonth, "start">): string {

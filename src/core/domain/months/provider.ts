@@ -182,14 +182,12 @@ const COMPARED: ReadonlyMap<ProviderOutcome, string> = new Map([
   ["differs", "DIFFERENT"],
 ]);
 
-/** Describes which totals were compared and when, and why others were not. */
 export function describeProviderMonth(of: ProviderMonth): string {
   if (of.readAt === null) {
     return of.refusal === null
       ? "not compared with the billing provider: its totals were not read. `usage-etl totals --provider` reads them."
       : "not compared with the billing provider: the server does not show its totals to this key.";
   }
-  // A meter that is not loaded is left out.
   const said = of.outcomes.filter(({ outcome }) => outcome !== "not_loaded");
   const parts = said.map(({ meter, outcome, workspaces, held }) => {
     const whose =

@@ -18,14 +18,14 @@ interface TaskDemand {
   /** All scopes that may be loaded, of the wanted strides and every finer one. */
   readonly scopes: readonly PlannedScope[];
   readonly wanted: readonly { readonly stride: Stride; readonly range: Interval }[];
-  /** Epoch milliseconds. No request reaches further back. */
+  /** Epoch ms. No request reaches further back. */
   readonly dataStart: number;
 }
 
 /**
- * Returns the requests that load what is missing. Workspace requests come first, because their responses show which
- * workspaces the key can read. Then come days, which may show that their hours need no request, and then the newest time.
- * Workspace scopes that miss the same time share requests. Finer strides load time that does not fit the stride's tier.
+ * Returns the requests that load missing time. Workspace requests come first, because their responses show which workspaces the
+ * key can read. Then come days, which may make their hours needless, and then the newest time. Workspace scopes that miss the
+ * same time share requests. Finer strides load time that does not fit the stride's tier.
  */
 export function planTasks({ meter, scopes, wanted, dataStart }: TaskDemand): UsageRequest[] {
   const cells = Map.groupBy(scopes, (scope) => `${scope.groupBy} ${scope.workspaceId}`);

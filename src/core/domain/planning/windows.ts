@@ -13,7 +13,7 @@ import type { Interval, Window } from "../time/window.ts";
 
 /**
  * Widens a range outwards to the grid on which a plan for `stride` can be cut: the hour for `hour`, the UTC day for every
- * other. Leaves out time before `notBefore` (epoch milliseconds, floored to its UTC day). Undefined if no time remains.
+ * other. Leaves out time before `notBefore` (epoch ms, floored to its UTC day). Undefined if no time remains.
  */
 export function alignRange(range: Interval, stride: Stride, notBefore?: number): Interval | undefined {
   if (range.start >= range.end) return undefined;

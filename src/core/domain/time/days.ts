@@ -35,7 +35,6 @@ export function monthStart(day: string): string {
   return `${day.slice(0, 7)}-01`;
 }
 
-/** First day of the month that lies `months` after the month of the day. */
 export function addMonths(day: string, months: number): string {
   const [year, month] = [Number(day.slice(0, 4)), Number(day.slice(5, 7))];
   return new Date(Date.UTC(year, month - 1 + months, 1)).toISOString().slice(0, 10);

@@ -1,6 +1,6 @@
 import type { Stride } from "./stride.ts";
 
-/** Half-open UTC range `[start, end)` in epoch milliseconds. */
+/** Half-open UTC range `[start, end)` in epoch ms. */
 export interface Interval {
   readonly start: number;
   readonly end: number;

@@ -75,7 +75,6 @@ export function centsShown(amount: Amount): string {
   return `${amount < 0n ? "-" : ""}${whole}.${text.slice(-2)}`;
 }
 
-/** A floating-point number for charts. */
 export function amountDrawn(amount: Amount): number {
   return Number(amountText(amount));
 }

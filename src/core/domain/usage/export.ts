@@ -9,7 +9,7 @@ import {
 } from "./response-keys.ts";
 
 export interface ExportRow extends UsageRecord {
-  /** Epoch milliseconds of the bucket's end. Null only if the row has no start either. */
+  /** Epoch ms of the bucket's end. Null only if the row has no start either. */
   readonly bucketEnd: number | null;
   readonly line: number;
 }
@@ -28,7 +28,7 @@ export class ExportError extends Error {
 export interface ExportNotes {
   readonly first: number;
   readonly keys: readonly ResponseKey[];
-  /** Buckets whose end (epoch milliseconds) is not their start plus the stride. */
+  /** Buckets whose end (epoch ms) is not their start plus the stride. */
   readonly ends: readonly { readonly key: number; readonly bucketHour: number; readonly end: number }[];
 }
 

@@ -112,7 +112,6 @@ export function meterFlags(meter: Meter): string {
   return tier === METER.traces.tier ? `--kind ${kind}` : `--tier ${tier}`;
 }
 
-/** Returns the measure if the meter has several, else the meter's name. */
 export function numberName(meter: Meter, measure: Measure): string {
   return METER[meter].measures.length > 1 ? measure : METER_NAME[meter];
 }

@@ -30,7 +30,6 @@ interface Base {
   readonly amount: number;
   /** Distance to the weekday's usual amount. Null if unknown. */
   readonly level: number | null;
-  /** Distance to the expected amount. */
   readonly deviation: number | null;
   isLeftOut: boolean;
 }

@@ -57,7 +57,7 @@ export interface ExtractOptions {
    * requested.
    */
   readonly workspacesSince?: number | undefined;
-  /** True: figures that match the workspace counts are requested only when they are older than `refreshAfterMs`. */
+  /** True: figures that match the workspace counts are requested only if older than `refreshAfterMs`. */
   readonly isRoutine?: boolean | undefined;
   /** Row of the task. The task ends with its fetch if the response is loaded, or is older than the stored one. */
   readonly row?: StoredTask | undefined;
@@ -221,7 +221,7 @@ function rowsOf({ loaded, records, traces }: Extract<Responded, { loaded: LoadRe
   };
 }
 
-/** Result for a meter that the server no longer counts. Its earlier counts stay. */
+/** The server no longer counts the meter. Earlier counts stay. */
 const ENDED = {
   outcome: "not_available",
   rows: NO_ROWS,

@@ -13,7 +13,7 @@ import { createDownDetector, type OnProgress } from "./sequentially.ts";
 /** Enough parallel fetches to keep the network and Postgres busy on two cores. */
 const CONCURRENCY = 4;
 
-/** Counts of a run for one meter, dimension and stride. Different meters, dimensions or strides are never added. */
+/** Counts of a run for one meter, dimension and stride. Those of different ones are never added. */
 interface RunCounts {
   readonly meter: Meter;
   readonly groupBy: GroupBy;
@@ -34,7 +34,6 @@ interface TaskFailure {
 }
 
 export interface RunResult {
-  /** Ordered by meter and dimension, then from the coarsest stride. */
   readonly counts: readonly RunCounts[];
   readonly failures: readonly TaskFailure[];
 }

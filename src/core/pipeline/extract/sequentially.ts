@@ -42,7 +42,7 @@ export async function sequentially<T extends { readonly meter: Meter }>(
 /** The platform counts as down after this many consecutive requests failed on every attempt. More would make it worse. */
 const GIVE_UP_AFTER = 3;
 
-/** Counts consecutive transient failures. Throws `platform_unreachable` at the third. */
+/** Throws `platform_unreachable` at the third consecutive transient failure. */
 export function createDownDetector(): (gaveUp: PlatformError | undefined) => void {
   let inARow = 0;
   return (gaveUp) => {

@@ -136,8 +136,8 @@ export function afterRefusal(
     const parts = start < pastEnd ? over(task, planWindows({ start, end: pastEnd }, stride)) : [];
     return { outcome: "split", code, message, parts, keep: false, learn: "no_future_end" };
   }
-  // An error without a location concerns the whole response, such as an HTML page: a smaller request would not help. A response
-  // that is too large gets smaller with the request. If it never does, the split limit stops this.
+  // An error without a location concerns the whole response, such as an HTML page: a smaller request would not help. It does
+  // help if the response is too large. Otherwise the split limit ends this.
   const isTooLarge = code === "response_too_large";
   if (error.isAboutRecords || isTooLarge || (status !== undefined && SPLITTABLE.has(status))) {
     return split(task, { code, message }, maySplit);

@@ -50,8 +50,8 @@ export interface TotalsResult extends Omit<MeterTotals, "meter"> {
 
 /**
  * Compares final days with the platform's totals, each dimension with the workspace, and the tiers with all traces. Days that
- * differ are fetched again. If they are equal then, this was a restatement; else the window is kept as a difference. The last
- * step finds records that something other than a load changed.
+ * differ are fetched again. If they are equal then, this was a restatement; else the window is kept as a difference. Finally
+ * finds records that something other than a load changed.
  */
 export async function checkTotals(
   source: OpenSource,

@@ -171,7 +171,7 @@ export function isKnown(difference: TotalDifference, kind: FindingKind, known: r
   );
 }
 
-/** Most ids in the totals of a window. A year may name several times the projects of the largest window that is loaded. */
+/** Most ids in the totals of a window. A year may have several times as many as a window that is loaded. */
 const MOST_KEYS = 1_000_000;
 
 /** Accepts every bucket, because a sum does not depend on the platform's grid. */
@@ -248,7 +248,7 @@ interface Side {
   readonly days: readonly (Interval & { readonly scopeId: number })[];
 }
 
-/** Fetches and loads days again. `restated`: number of final counts that changed. */
+/** `restated`: number of final counts that changed. */
 export async function refetchDays(source: OpenSource, sides: readonly Side[]) {
   const done = { requests: 0, restated: 0, refetchFailures: 0 };
   for (const { meter, states, days } of sides) {

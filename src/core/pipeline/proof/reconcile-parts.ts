@@ -19,7 +19,6 @@ import { type OnProgress, sequentially } from "../extract/sequentially.ts";
 import { fetchUsage, queryOf } from "../source/fetch-usage.ts";
 import { type OpenSource, settleAfterIn, startOf, statesOf } from "../source/source.ts";
 
-/** Result for one meter and stride. */
 export interface StrideResult extends ComparedTasks {
   readonly meter: Meter;
   readonly stride: Stride;
@@ -27,7 +26,6 @@ export interface StrideResult extends ComparedTasks {
   /** Remaining differences. `open`: still to be fetched again. `platformDisagrees`: the platform contradicts itself. */
   readonly open: number;
   readonly platformDisagrees: number;
-  /** Undefined if no repair was needed. */
   readonly repaired?: Repaired;
   readonly notCompared: NotCompared;
 }
@@ -172,7 +170,6 @@ async function compareTasks(
     if (comparison.outcome === "outdated") comparison = await compare();
     compared += comparison.compared;
     unverified += comparison.unverified.length;
-    // The next pass compares these scopes.
     moved += comparison.outcome === "outdated" ? task.members.length : comparison.notFinal.length;
   };
   const failed = await sequentially(source, tasks, { work, onProgress });

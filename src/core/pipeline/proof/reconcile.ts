@@ -111,9 +111,8 @@ function addedRepairs(a: Repaired, b: Repaired): Repaired {
 }
 
 /**
- * Reconciles the last `days` days and earlier days that are due, with repair, then the hours of traces that are due. Hours come
- * last, so that the hours of a restated day are compared the same night. 31 days of hours take 34 requests a scope, 31 days
- * take one.
+ * Reconciles, with repair, the last `days` days and earlier due days, then the due hours of traces. Hours come last, so that
+ * the hours of a restated day are compared the same night. 31 days of hours take 34 requests a scope, the days one.
  */
 export async function reconcileScheduled(
   source: OpenSource,

@@ -60,7 +60,7 @@ export function accessProofOf(
   };
 }
 
-/** If the platform cannot prove access now, this is logged and the next contact proves it. Throws if the key is refused. */
+/** Only logs if the platform cannot prove access now: the next contact does. Throws if the key is refused. */
 async function orGoOn(source: RequestOptions, prove: () => Promise<void>): Promise<void> {
   try {
     await prove();

@@ -61,7 +61,7 @@ export async function makeContact(source: Contacted): Promise<void> {
 
 /**
  * Returns the configured workspaces that are known or that the platform shows. A command refuses the others; the service leaves
- * them out and logs an error. If none remain, the service refuses too: an empty list would mean all that are listed.
+ * them out and logs an error. If none remain, the service refuses too, because an empty list would mean all.
  */
 async function shownOf(source: Contacted, listed: readonly string[]): Promise<readonly string[]> {
   const { config, log, leavesOutUnshown = false } = source;
@@ -100,7 +100,7 @@ export async function requestListing(source: Contacted, attempts?: number): Prom
 
 export async function takeIn(source: Contacted, { workspaces, fetchToken }: Listing): Promise<void> {
   const { store, sourceId, config } = source;
-  // Workspaces that were configured earlier are included, or they would seem to have left the listing.
+  // Workspaces that were configured earlier must not seem to have left the listing.
   const known = await workspacesOf(store.db, sourceId);
   const wanted = new Set([...config.workspaceIds, ...known]);
   const listed = workspaces.filter((one) => config.workspaceIds.length === 0 || wanted.has(one.workspaceId));

@@ -31,10 +31,10 @@ export interface Reading<T> extends FetchEnd {
 }
 
 /**
- * The only way to request usage that is stored or compared: it owns retries, the rate limit, the abort signal, the ledger of
- * fetches and a refused key. `read` sends one attempt's request and reads its response. Each attempt draws a new fetch
- * number first, because these order responses. Errors of `read` are thrown unchanged; a `PlatformError` ends the attempt in
- * the ledger as failed, or as refused for a wrong record.
+ * Sends every request for usage that is stored or compared, with retries, rate limit, abort signal, ledger of fetches and
+ * handling of a refused key. `read` sends one attempt's request and reads its response. Each attempt first draws a new fetch
+ * number, which orders responses. Errors of `read` are thrown unchanged. A `PlatformError` ends the attempt in the ledger as
+ * failed, or as refused for a wrong record.
  */
 export async function fetchUsage<T, M extends AnyMember = Member>(
   source: OpenSource,

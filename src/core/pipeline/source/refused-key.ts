@@ -39,7 +39,7 @@ export async function liftRefusal({ store, sourceId }: CreatedSource): Promise<v
   await noteRefusal(store.db, sourceId, undefined);
 }
 
-/** True if the platform refused the key within the last hour. The key is not sent then. */
+/** A key is not sent if the platform refused it within the last hour. */
 export async function isRefusedLately({ store, sourceId }: CreatedSource): Promise<boolean> {
   return wasRefusedWithin(store.db, sourceId, REFUSED_FOR_MS);
 }

@@ -49,7 +49,6 @@ export async function withRetries<T>(
   }
 }
 
-/** Milliseconds to wait after the n-th failed attempt. */
 export function pauseOf(error: Error, attempt: number): number {
   if (error instanceof PlatformError) {
     // Nobody can mean a wait of hours or an unreadable value, so growing pauses replace it.

@@ -52,7 +52,7 @@ export interface OpenSource extends SourceDeps, CreatedSource, ServerFacts {
   readonly runId?: number | undefined;
 }
 
-/** The start of a meter, epoch milliseconds. For a meter that the server does not count: the start of traces. */
+/** The start of a meter, epoch ms. For a meter that the server does not count: the start of traces. */
 export function startOf(
   { meters, dataStart }: Pick<ServerFacts, "meters"> & { readonly dataStart: number },
   meter: Meter,
@@ -73,7 +73,6 @@ export function keptForMs({ settings }: Pick<SourceDeps, "settings">): number | 
 export interface AccessProof {
   /** Renews the proof if half of its time has passed. */
   fresh(): Promise<void>;
-  /** Always requests new proof. */
   renew(): Promise<void>;
   /** Requests new proof at the end of work. The response may invalidate zeros that rest on the earlier proof. */
   confirm(): Promise<void>;

@@ -35,7 +35,7 @@ export async function requeueLost(
 ): Promise<{ requeued: number; removed: number; finishedBackfills: number }> {
   const queued = await queuedTasks(store.db, sourceId);
   const present = await queue.present();
-  // While another process adds messages, a missing message may still come, and its task would be queued twice.
+  // Another process may still be adding a missing message, and its task would be queued twice.
   const isLost = (task: (typeof queued)[number]) =>
     task.expired || ((isAlone || !task.underWay) && !present.has(messageId(task)));
   const lost = queued.filter(isLost).map((task) => task.taskId);
@@ -61,12 +61,10 @@ export interface FetchQueue {
   remove(ids: readonly string[]): Promise<number>;
 }
 
-/** The id of a message. It differs each time the task is enqueued. */
 export function messageId({ taskId, generation }: Pick<QueueMessage, "taskId" | "generation">): string {
   return `${taskId}-${generation}`;
 }
 
-/** True for ids of `messageId`. Other messages are left alone. */
 function isMessageId(id: string): boolean {
   return /^\d+-\d+$/.test(id);
 }

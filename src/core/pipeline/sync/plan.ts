@@ -69,7 +69,7 @@ export async function planSource(
     const free = inFlight === undefined ? scopes : withoutInFlight(scopes, inFlight);
     planned.push(planTasks({ meter, scopes: free, wanted, dataStart }));
   }
-  // A large customer's first plan has more tasks than a call takes arguments, so they are not spread.
+  // A large first plan has more tasks than a call takes arguments.
   return planned.flat();
 }
 

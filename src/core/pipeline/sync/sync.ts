@@ -113,7 +113,6 @@ function notIn(
   };
 }
 
-/** Plans wanted time that is not final, and all due failures. */
 export async function planRoutine(
   source: OpenSource,
   given: { wanted: readonly Want[]; inFlight?: ReadonlyMap<number, readonly Interval[]> },

@@ -30,7 +30,7 @@ import { providerUsage } from "./provider.ts";
 import { sandboxUsage } from "./sandboxes.ts";
 
 export interface UsageQuery {
-  /** Epoch milliseconds, half-open: `[start, end)`. */
+  /** Epoch ms, half-open: `[start, end)`. */
   readonly start: number;
   readonly end: number;
   readonly meter: Meter;
@@ -200,9 +200,8 @@ function fromWireStride(wire: unknown): Stride | undefined {
 let isSet = false;
 
 /**
- * Call it before a large response is read. Otherwise V8 may treat all records as long-lived and keep hundreds of megabytes
- * until a full collection (docs/size.md, "Reconciliation"). At program start it would void precompiled code and cost 20 %
- * more CPU time.
+ * Call it before a large response is read. Otherwise V8 may keep hundreds of megabytes of records until a full collection
+ * (docs/size.md, "Reconciliation"). At program start it would void precompiled code and cost 20 % more CPU time.
  */
 function keepRecordsYoung(): void {
   if (isSet) return;

@@ -13,7 +13,6 @@ import type { WorkspaceIo, WorkspaceQuery } from "./by-workspace.ts";
 /** The platform's clients use the first path; its documentation has both. */
 const PATHS = ["/v1/platform/evaluators/spend", "/api/v1/platform/evaluators/spend"] as const;
 
-/** Period of every response. */
 const PERIOD = 7 * DAY_MS;
 
 const fields = z.record(z.string(), z.unknown());
@@ -85,7 +84,7 @@ interface Group {
 }
 
 interface Day {
-  /** Epoch milliseconds. */
+  /** Epoch ms. */
   readonly day: number;
   /** Billionths of a US dollar. */
   readonly spend: number;

@@ -37,7 +37,7 @@ export async function workspaceKeys(
   return namesOf(await getJson(http, { path: "/api/v1/api-key", workspaceId, signal }, list), KEY);
 }
 
-/** Lists sandboxes and snapshots of a workspace. `sendMore` sends each request but the first. */
+/** `sendMore` sends each request but the first. */
 export async function workspaceSandboxes(
   http: PlatformHttp,
   { workspaceId, signal, sendMore }: OfWorkspace & { sendMore: <T>(send: () => Promise<T>) => Promise<T> },

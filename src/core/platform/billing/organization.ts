@@ -26,7 +26,7 @@ export interface WireRejection {
 }
 
 export interface WireBillingPeriod {
-  /** Epoch milliseconds; null: unknown. */
+  /** Epoch ms; null: unknown. */
   readonly endsAt: number | null;
   readonly planTier: string | null;
   readonly planStartedAt: number | null;

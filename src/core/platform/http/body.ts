@@ -34,9 +34,8 @@ export class ResponseBody {
   /** False if only the connection's end marks the body's end (RFC 9112, 6.3): a lost connection looks the same. */
   readonly isEndProved: boolean;
   readonly status: number;
-  /** Decoded bytes handed out. */
   bytes = 0;
-  /** Raw bytes received. They are limited too, because a gzip may decode to nothing, for ever. */
+  /** Raw bytes received, limited because a gzip may decode to nothing, for ever. */
   #received = 0;
   /** Time that the reader worked on chunks, in ms. */
   #backedOffMs = 0;

@@ -46,13 +46,11 @@ export function orAbsent<T>(requested: Promise<T>): Promise<T | PlatformError> {
   });
 }
 
-/** Returns undefined on 404 and 405. */
 export async function unlessAbsent<T>(requested: Promise<T>): Promise<T | undefined> {
   const found = await orAbsent(requested);
   return found instanceof PlatformError ? undefined : found;
 }
 
-/** Only 408, 425, 429 and 5xx are retryable (Requests in docs/platform.md). */
 export function statusError(response: ErrorResponse, context: RequestContext): PlatformError {
   const { status } = response;
   const { ms: retryAfterMs, problem } = fromRetryAfter(
@@ -295,7 +293,7 @@ export interface RetryAfter {
   readonly problem?: string;
 }
 
-/** Epoch milliseconds of an HTTP date; undefined for other text. */
+/** Epoch ms of an HTTP date; undefined for other text. */
 function instantOf(text: string): number | undefined {
   const ms = DateTime.fromHTTP(text.trim(), { zone: "utc" }).toMillis();
   return Number.isNaN(ms) ? undefined : ms;

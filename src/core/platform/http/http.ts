@@ -27,7 +27,6 @@ export interface PlatformHttpOptions {
   readonly connections?: number;
   /** The variable that holds `baseUrl`, for errors. Default `USAGE_BASE_URL`. */
   readonly variable?: string;
-  /** Called for every request with its status; undefined if no response came. */
   readonly onResponse?: (status: number | undefined) => void;
   /** For deadlines and `Retry-After` dates. Default: the system's. */
   readonly clock?: Partial<Clock>;
@@ -41,7 +40,6 @@ export interface GetRequest extends RequestOptions {
   /** From the root of the API: `/api/v1/...`. */
   readonly path: string;
   readonly query?: URLSearchParams;
-  /** Default: application/json. */
   readonly accept?: string;
   /** Replaces the client's limits, ms: until the head, between two pieces of the body, and the body's grace. */
   readonly headersMs?: number | undefined;
@@ -54,7 +52,6 @@ export interface GetRequest extends RequestOptions {
 
 export interface SendRequest extends GetRequest {
   readonly method: "POST" | "PATCH";
-  /** Sent as JSON. */
   readonly body: unknown;
   /** Values hidden in errors, because a refusal may repeat them. Default: the body. */
   readonly secrets?: unknown;
@@ -100,7 +97,6 @@ export class PlatformHttp {
   readonly #connections: Connections;
   readonly #onResponse: (status: number | undefined) => void;
 
-  /** Throws `UsageError` for a base URL, key or proxy that no request can use. */
   constructor(options: PlatformHttpOptions) {
     const { apiKey, organizationId, workspaceId, bearerToken } = options;
     this.#variable = options.variable ?? "USAGE_BASE_URL";
@@ -295,7 +291,6 @@ function single(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header[0] : header;
 }
 
-/** Error: `base_url_invalid`. */
 function parseBaseUrl(text: string, variable: string): URL {
   const url = URL.parse(text);
   // The text may hold a password, so the message omits it.

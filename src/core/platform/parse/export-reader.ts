@@ -13,8 +13,8 @@ import {
 } from "./wire-values.ts";
 
 /**
- * Reads the rows of an export. `PlainCsv` is several times faster than `CarefulCsv` and refuses more. Throws `ResponseError`,
- * and errors of the cutter and `onRows`.
+ * `PlainCsv` is several times faster than `CarefulCsv` and refuses more. Throws `ResponseError`, and errors of the cutter and
+ * `onRows`.
  */
 export class ExportReader {
   readonly #subject: ExportSubject;

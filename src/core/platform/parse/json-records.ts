@@ -63,7 +63,6 @@ export class JsonRecordCutter {
     }
   }
 
-  /** Throws if the response is not whole. */
   end(): { readonly stride: unknown; readonly records: number } {
     if (this.#state !== "done")
       throw cutError(`the response ends within its JSON, after ${this.#records} records`);
@@ -118,7 +117,6 @@ export class JsonRecordCutter {
     return this.#go(/["{[]/.test(character) ? "in_value" : "in_literal", at);
   }
 
-  /** Only keys and the stride are kept. */
   #readValue(chunk: Buffer, at: number): number {
     const kept = this.#state === "in_key" || this.#key === "stride";
     const end = this.#scanner.scan(chunk, at);

@@ -95,7 +95,6 @@ export function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-/** Characters that may follow a literal. */
 export function isDelimiter(byte: number): boolean {
   return byte <= 0x20 || byte === 0x2c || byte === CLOSE_BRACE || byte === CLOSE_BRACKET;
 }

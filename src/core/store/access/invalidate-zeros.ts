@@ -4,7 +4,6 @@ import { type ChangedTime, endProof } from "../coverage/proved-time.ts";
 import { type Database, query } from "../db/query.ts";
 import { FETCH_END } from "../work/fetch-ledger.ts";
 
-/** Time of scopes whose zeros are not proved. */
 interface Invalidated {
   /** Selects the scope's id, the time (`tstzmultirange`) and `since` (`timestamptz`): later responses prove no zero. */
   readonly time: RawBuilder<unknown>;

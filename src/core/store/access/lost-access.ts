@@ -57,7 +57,7 @@ export async function loseAccess(
     });
     // Exports and totals may have named nothing because access was lost, so they no longer prove these zeros.
     await endUnprovenAccess(db, ids);
-    // This statement comes last: all loads of a workspace share its row, which is then locked only until the commit.
+    // Comes last: all loads of a workspace share its row, which is locked until the commit.
     await endAccess(db, { sourceId: lost.sourceId, entityIds: ids, at: lost.at, isUnlisted });
     return rows.map((row) => ({
       workspaceId: row.external_id,
@@ -78,7 +78,7 @@ function wasDueIn(missedBy: Parameters<typeof loseAccess>[1]["missedBy"]) {
   return sql`w.used_before is not null and least(w.used_before, w.readable_at + interval '1 hour') <= ${until}`;
 }
 
-/** Returns the configured workspaces that no usage ever named. Those that the platform lists as deleted are left out. */
+/** Returns the configured workspaces that no usage ever named, except deleted ones. */
 export async function withoutUsage(
   db: Database,
   { sourceId, workspaceIds }: { sourceId: number; workspaceIds: readonly string[] },

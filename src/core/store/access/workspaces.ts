@@ -14,7 +14,7 @@ interface ListedWorkspace {
   readonly isDeleted: boolean;
 }
 
-/** Stores the configured workspaces without proof of access. An empty list means all listed workspaces. */
+/** Stores the configured workspaces without proof of access. */
 export async function registerWorkspaces(
   db: Database,
   { sourceId, workspaceIds }: { sourceId: number; workspaceIds: readonly string[] },

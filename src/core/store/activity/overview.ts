@@ -108,7 +108,6 @@ export async function listSources(db: Database): Promise<ListedSource[]> {
 }
 
 export interface SourceWithWorkspaces extends ListedSource {
-  /** Platform ids. */
   readonly workspaceIds: readonly string[];
 }
 

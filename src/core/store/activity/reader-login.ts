@@ -19,7 +19,6 @@ export async function namedWorkspaces(db: Database): Promise<NamedWorkspace[]> {
   `;
 }
 
-/** Whether Postgres accepts the text as a value of the column's type. */
 export async function isValueOf(db: Database, { type }: ViewColumn, text: string): Promise<boolean> {
   try {
     await sql`select ${text}::text::${sql.raw(type)}`.execute(db);

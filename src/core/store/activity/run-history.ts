@@ -141,7 +141,6 @@ async function judged(db: Database, chosen: RawBuilder<unknown>): Promise<Run[]>
   return rows.map(withReason);
 }
 
-/** Error: `run_unknown`. */
 export async function runOf(db: Database, runId: number): Promise<Run> {
   const [run] = await runsById(db, [runId]);
   if (run !== undefined) return run;

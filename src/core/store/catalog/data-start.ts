@@ -5,8 +5,8 @@ import { type Database, queryValues } from "../db/query.ts";
 import { CLOSE_NAME } from "../months/closes.ts";
 
 /**
- * `usage.source.data_start` is the only place of a source's data start, for traces of every tier. Deployment usage begins
- * with its own history (source-meters.ts). Dates are UTC days, `YYYY-MM-DD`.
+ * `usage.source.data_start` is the only place of a source's data start, for traces of every tier. Deployment usage has its own
+ * start (source-meters.ts). Dates are UTC days, `YYYY-MM-DD`.
  */
 
 export async function dataStartOf(db: Database, slug: string): Promise<string | undefined> {

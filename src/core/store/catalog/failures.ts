@@ -70,7 +70,7 @@ export async function retryUnverified(
   `.execute(db);
 }
 
-/** Removes failures of scopes. `which`: a condition on scope `c`. */
+/** `which`: a condition on scope `c`. */
 export async function clearFailures(db: Database, which: RawBuilder<unknown>): Promise<void> {
   await sql`delete from usage.failure f using usage.scope c where c.scope_id = f.scope_id and ${which}`.execute(
     db,
@@ -90,12 +90,11 @@ const ATTEMPTS_WITHIN = sql`interval '10 minutes'`;
 const MOST = 1000;
 
 /**
- * Makes failures that an outage of the source caused due now, instead of in an hour or more (rule 12 of docs/rules.md). Returns
- * how many are due. An outage caused a failure if the source sent no response between the first and the last attempt of its
- * task; other failures keep their retry time. All failures of an outage are due once the source has responded to any request
- * since. Until then, each sync retries one of them. A foreign response is no response. It comes at once, even between good
- * ones, so the first three of a failure always count as an outage. After these, any response in the minutes before shows that
- * the task itself is at fault.
+ * Makes failures that an outage of the source caused due now (rule 12 of docs/rules.md). Returns how many are due. An outage
+ * caused a failure if the source sent no response between the first and the last attempt of its task. All failures of an outage
+ * are due once the source has responded since; until then, each sync retries one. A foreign response is no response. It comes
+ * at once, even between good ones, so a failure's first three always count as an outage. After these, any response in the
+ * minutes before shows that the task itself is at fault.
  */
 export async function retryAfterOutage(db: Database, sourceId: number): Promise<number> {
   const responded = sql`a.source_id = ${sourceId} and a.finished_at is not null

@@ -19,7 +19,6 @@ export interface ScopeState extends Scope {
   readonly failures: Interval[];
 }
 
-/** Default meter: traces of all tiers. */
 export interface WantedScopes {
   readonly sourceId: number;
   readonly meter?: Meter | undefined;
@@ -164,7 +163,7 @@ interface Alike extends Row<"usage.scope", "groupBy" | "stride"> {
 
 /**
  * Returns the scopes with missing time, and the missing parts, by scope id. Most scopes of a large customer have the same
- * stored state: Postgres subtracts once for them, and they share one list.
+ * stored state: they share one subtraction and one list.
  */
 export async function missingTime(db: Database, wanted: Missing): Promise<PlannedScope[]> {
   const { sourceId, meter = "traces", groupings, strides, workspaceIds, within, reprocess, retry } = wanted;

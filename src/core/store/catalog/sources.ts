@@ -30,7 +30,7 @@ interface SourceSettings {
   readonly invoiceIssuerName?: string | undefined;
 }
 
-/** Stores a source. Once usage is loaded, a configured data start moves the stored one earlier only. */
+/** Once usage is loaded, a configured data start moves the stored one earlier only. */
 export async function registerSource(store: Store, settings: SourceSettings): Promise<number> {
   return store.transaction(async ({ db }) => {
     const { slug, baseUrl, dataStart, hourlyHours, configurationDigest } = settings;

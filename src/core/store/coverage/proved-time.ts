@@ -108,11 +108,10 @@ export interface ChangedTime {
 }
 
 /**
- * Ends the proof of changed time. Proof by the export ends for the changed parts, proof by totals for all days of each total.
- * So every stored proof is true, and readers need not look for changes. `restatedBy`: number of the response that restated
- * counts of the time. It also ends the proof of the hours of changed days, unless a newer export proved them: hours are another
- * response. The proof of the time itself ends whatever its number, because a response may be requested before an export and
- * stored after it. The caller holds the locks of the scopes.
+ * Ends the proof of changed time: by the export for the changed parts, by totals for all days of each total. So every stored
+ * proof is true. `restatedBy`: number of the response that restated counts of the time. It also ends the proof of the hours of
+ * changed days, unless a newer export proved them: hours are another response. The proof of the time itself ends whatever its
+ * number, because a response may be requested before an export and stored after it. The caller holds the locks of the scopes.
  */
 export async function endProof(
   db: Database,

@@ -21,8 +21,8 @@ interface CopyTarget<Row extends NumberedRow> {
 }
 
 /**
- * Writes rows with COPY in binary, in 64 KiB buffers: the fastest way of those measured. `rows` come in key order. Each
- * buffer is encoded after Postgres has taken the one before, so at most two are in memory.
+ * Writes rows with COPY in binary, in 64 KiB buffers, the fastest way measured. `rows` are in key order. Each buffer is encoded
+ * after Postgres has taken the previous one, so at most two are in memory.
  */
 export async function copyRows<Row extends NumberedRow>(
   client: PoolClient,

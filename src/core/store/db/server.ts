@@ -44,7 +44,6 @@ export function unsuitable({ address, variable }: Store, facts: ServerFacts): Us
   });
 }
 
-/** Errors: those of `unsuitable`. */
 export async function requireSuitable(store: Store): Promise<void> {
   const fault = unsuitable(store, await serverFacts(store));
   if (fault !== undefined) throw fault;

@@ -47,7 +47,7 @@ export function startupSettings(session: Session | undefined): Readonly<Record<s
 
 /**
  * How often Postgres checks, during a statement, whether its client is still there. By default it never does, so the statement
- * of a killed process keeps its locks to the end. Postgres on Windows has no such check and refuses the setting.
+ * of a killed process keeps its locks to the end. Postgres on Windows refuses the setting.
  */
 export const NOTICES_LOSS = "client_connection_check_interval";
 const LOSS_WITHIN = "2s";
@@ -91,7 +91,6 @@ export function sessionCheck({ statementMs = 0 }: Session): string {
     pg_catalog.current_setting('session_replication_role') AS role`;
 }
 
-/** Errors: `postgres_setting`. */
 export function takeCheck(session: Session, { differs, role }: Found): void {
   if (differs) session.isPerTransaction = true;
   // Only a superuser may reset this setting.

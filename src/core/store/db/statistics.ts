@@ -2,9 +2,9 @@ import { sql } from "kysely";
 import { type Database, query } from "./query.ts";
 
 /**
- * Analyzes tables that were never analyzed, or changed by a tenth since: without statistics Postgres plans views as if their
- * tables were empty. Call it after loads, never inside their transaction. Skips tables of another owner, and tables that
- * autovacuum works on. If Postgres refuses or cancels, autovacuum does it later.
+ * Analyzes tables that were never analyzed, or changed by a tenth since. Otherwise Postgres plans views as if they were empty.
+ * Call it after loads, never inside their transaction. Skips tables of another owner or under autovacuum. If Postgres refuses
+ * or cancels, autovacuum does it later.
  */
 export async function analyzeStale(db: Database): Promise<string[]> {
   try {

@@ -26,11 +26,11 @@ const OUTCOME_EVERY_MS = 100;
 
 // PgBouncer refuses most settings when a session begins, so all are set for this transaction. A host that vanishes within it
 // holds locks until Postgres closes its socket. That must happen before the idle timeout, or each waiting session of that host
-// gets the locks in turn. Keepalives notice a silent peer. But a peer that owes an acknowledgement gets no keepalive: there
-// only the user timeout applies (15 minutes by default).
+// gets the locks in turn. Keepalives notice a silent peer, except one that owes an acknowledgement: for it, only the user
+// timeout applies (15 minutes by default).
 // A managed Postgres may end any transaction early (transaction_timeout, from version 17): the limits here are for each part.
 // keeps_digests: a change of records here ends the digests of its time only. Without this setting, it ends all digests.
-// One statement of a load takes seconds. If it takes ten minutes, it waits for something that does not come.
+// A statement of a load takes seconds. If it takes ten minutes, it waits in vain.
 const beginOf = ({
   isOneInstant = false,
 }: TransactionOptions) => `BEGIN ISOLATION LEVEL ${isOneInstant ? "REPEATABLE READ" : "READ COMMITTED"};

@@ -105,10 +105,10 @@ function firstOf(view: View, names: readonly string[]): ViewColumn | undefined {
 export interface Selection {
   readonly view: View;
   readonly columns: readonly ViewColumn[];
-  /** Half-open, epoch milliseconds. Without `from` or `to` that end is open. */
+  /** Half-open, epoch ms. Without `from` or `to` that end is open. */
   readonly range: { readonly from?: number; readonly to?: number };
   readonly where: readonly Condition[];
-  /** Epoch milliseconds, for a view as of an instant. */
+  /** Epoch ms, for a view as of an instant. */
   readonly asOf?: number;
 }
 
@@ -126,7 +126,6 @@ export function bindings({ where }: Selection): { text: string; values: string[]
   return { text: `SELECT ${calls.join(", ") || "1"}`, values };
 }
 
-/** Returns the query, ordered by time and key. */
 export function queryOf(selection: Selection): string {
   const { view, columns, asOf } = selection;
   const time = timeColumnOf(view);

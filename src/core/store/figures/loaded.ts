@@ -91,7 +91,6 @@ export async function loadedForCosts(
   `;
 }
 
-/** Only the latest hours are kept, so a range may have none. */
 export async function isLoadedByHour(db: Database, sourceId: number, { from, to }: Days): Promise<boolean> {
   const rows = await query(db)`
     select from usage.trace_scope c join usage.coverage v using (scope_id)

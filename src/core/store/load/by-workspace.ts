@@ -11,8 +11,8 @@ export interface ByWorkspace {
   readonly fetchToken: FetchToken;
   readonly scopeId: number;
   /**
-   * Time that these responses prove to be zero and that no stored figure contradicts. The whole window if the workspace has no
-   * traces in it; else its time that was never loaded, if the workspace has none there.
+   * Time that these responses prove to be zero and no stored figure contradicts: the whole window if the workspace has no
+   * traces in it, else the time that was never loaded, if it has none there.
    */
   readonly zero: readonly Interval[];
   /** When this was read, by Postgres's clock, epoch ms. A task may have waited since these responses came. */

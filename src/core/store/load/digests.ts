@@ -20,9 +20,7 @@ interface Suspect {
 }
 
 export interface StoredWindow {
-  /**
-   * Epoch of the stored digests. A change of records by something other than a load begins a new epoch, which makes them void.
-   */
+  /** Epoch of the stored digests. A change of records outside of loads begins a new epoch, which voids them. */
   readonly epoch: number;
   readonly isBeforeDataStart: boolean;
   /** Scopes whose final zeros of the window were invalidated after they had been shown. */
@@ -56,7 +54,6 @@ export async function readStored(
   };
 }
 
-/** Digests of the rows of a response, added in any order. */
 export class ResponseDigests {
   readonly #window: Window;
   readonly #ofScope: ReadonlyMap<number, WindowDigest>;

@@ -65,11 +65,10 @@ const NOTHING = {
 };
 
 /**
- * Replaces a window's records and its coverage in one transaction (rules 2 to 6 of docs/rules.md). It locks the scopes in
- * key order first. If any coverage in the window is as new as the response, the whole response is discarded. A scope without
- * records or proof of access stays unchanged and is noted as unverified. If the response would retire every non-zero row
- * that a scope has in the window, the result is `unconfirmed` and nothing changes, unless a first fetch already found the
- * same.
+ * Replaces a window's records and coverage in one transaction (rules 2 to 6 of docs/rules.md). Locks the scopes in key order
+ * first. If any coverage in the window is as new as the response, discards the response. A scope without records or proof of
+ * access stays unchanged and is noted as unverified. If the response would retire every non-zero row of a scope in the window,
+ * nothing changes and the result is `unconfirmed`, unless a first fetch found the same.
  */
 export async function loadResponse(store: Store, load: Load): Promise<LoadResult> {
   const { sourceId, meter, groupBy, response, rules = [], scopeIds, fetchToken } = load;
@@ -130,7 +129,7 @@ async function replaceWindow(
   const failed = proven.filter((id) => stored.failed.includes(id));
   if (failed.length > 0)
     await clearTime(db, "failure", { scopeIds: failed, period: window, olderThan: fetchToken.fetchNumber });
-  // This statement comes last: all loads of a source share these few rows, which are locked only until the commit.
+  // Comes last: all loads of a source share these few rows, which are locked until the commit.
   await countLateChanges(db, load, late);
   return { outcome: "loaded", ...NOTHING, ...counts, unverified };
 }

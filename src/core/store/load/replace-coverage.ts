@@ -17,7 +17,6 @@ interface Replacing {
   readonly replaced: readonly OverlappedRow[];
   readonly digests: ResponseDigests;
   readonly epoch: number;
-  /** True: the response has the digests of `replaced`. */
   readonly isKnown: boolean;
 }
 

@@ -17,10 +17,10 @@ interface ScopeMonth extends Interval {
 const BATCH = 5000;
 
 /**
- * Finds changes that no trigger saw, such as a restore of one table. These are months whose daily records differ from the
- * totals of their loads, and hours whose records have another digest than their loads. Such time becomes provisional and
- * unproved, so the next sync compares each record. Each change is found once. Returns the number of months x scopes. Not found:
- * a change of days that keeps count and sum of each series and month.
+ * Finds changes that no trigger saw, such as a restore of one table: months whose daily records differ from the totals of their
+ * loads, and hours whose records have another digest than their loads. Such time becomes provisional and unproved, so the next
+ * sync compares each record. Each change is found once. Returns the number of months x scopes. Not found: a change of days that
+ * keeps count and sum of each series and month.
  */
 export async function invalidateChanged(store: Store, sourceId: number): Promise<number> {
   const ofSource = store.db.selectFrom("usage.scope").where("source_id", "=", sourceId).orderBy("scope_id");

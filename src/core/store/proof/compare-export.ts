@@ -40,7 +40,7 @@ type Buckets = ReadonlySet<number> | undefined;
  * without any change.
  */
 export async function compareExport(store: Store, exported: ExportedWindow): Promise<Comparison> {
-  // If the export may lack its end, no bucket's content is known to be complete, so all rows are compared by key.
+  // If the export may lack its end, no bucket is known to be complete, so all rows are compared by key.
   let buckets: Buckets = exported.whole ? new Set() : undefined;
   for (;;) {
     const comparison = await compareBuckets(store, exported, buckets).catch((error) => {
@@ -141,9 +141,9 @@ interface Requested {
 }
 
 /**
- * Computes the same content of stored records, by bucket and scope, that `ExportContent` keeps of exported ones. Digests of
- * coverage are not used, because a reconciliation proves the contents of the tables. Returns the hours of the unequal buckets,
- * and the number of stored records in all buckets that are not staged.
+ * Computes the content of stored records, by bucket and scope, as `ExportContent` does. Digests of coverage are not used,
+ * because a reconciliation proves the tables. Returns the hours of the unequal buckets, and the number of stored records in the
+ * buckets that are not staged.
  */
 async function differingBuckets(
   { client }: Transaction,

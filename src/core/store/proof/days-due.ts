@@ -10,7 +10,7 @@ const MONTH_FINAL_AFTER = "4 days";
 interface RequestedDays {
   readonly sourceId: number;
   readonly meter?: Meter | undefined;
-  /** Epoch milliseconds, whole UTC days, half-open. */
+  /** Epoch ms, whole UTC days, half-open. */
   readonly range: Interval;
 }
 
@@ -58,8 +58,8 @@ async function due(
   const ofMeter = sql`source_id = ${sourceId} and kind = ${METER[meter].kind} and trace_tier = ${METER[meter].tier}`;
   const bucketSeconds = STRIDE_MS[stride] / 1000;
   const [from, to] = [sql`${new Date(range.start)}::timestamptz`, sql`${new Date(range.end)}::timestamptz`];
-  // A step of 24 hours, because a day of the session's time zone may be longer or shorter. The range is read once and then
-  // joined by scope: a search for each day and scope takes seconds with a hundred workspaces.
+  // A step has 24 hours, because a day of the session's time zone may be longer or shorter. The range is read once and joined
+  // by scope: a search per day and scope takes seconds with a hundred workspaces.
   const rows = await query<Row<"usage.scope", "scopeId"> & { start: Date }>(db)`
     with own as (
       select scope_id, group_by, workspace_id from usage.scope where ${ofMeter} and stride = ${stride}

@@ -3,8 +3,8 @@ import type { Database } from "../db/database.ts";
 import { endDifferences } from "./write-differences.ts";
 
 /**
- * Ends the differences of workspaces that are no longer read, as `not_configured`. If such a workspace is read again and
- * still differs, the next check finds the same difference anew.
+ * Ends the differences of workspaces that are no longer read, as `not_configured`. If such a workspace is read again and still
+ * differs, the next check finds it.
  */
 export async function endUnread(
   db: Database,

@@ -27,7 +27,7 @@ export function restatementCounts(which: RawBuilder<unknown>): RawBuilder<unknow
   )`;
 }
 
-/** Counts restatements of a range of days. `workspace`: an entity id; default: all workspaces. */
+/** `workspace`: an entity id; default: all workspaces. */
 export async function countRestatements(
   db: Database,
   requested: { sourceId: number; from: string; to: string; workspace?: number | undefined },

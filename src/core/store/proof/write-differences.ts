@@ -28,10 +28,10 @@ function isChanged(stride: Stride): string {
 }
 
 /**
- * Stores the differences that were found, and ends those that were not found again. A difference is open until its window is
- * fetched again. If it is then gone, it becomes `repaired` if the stored figure changed, else `withdrawn`. If the export
- * repeats its number, JSON and export of the platform contradict each other. No further request repairs that, so the difference
- * is `platform_disagrees` until one of the numbers changes. If the export has a new number, it is still changing, and the
+ * Stores found differences, and ends those that were not found again. A difference is open until its window is fetched again.
+ * If it is then gone, it becomes `repaired` if the stored figure changed, else `withdrawn`. If the export repeats its number,
+ * JSON and export of the platform contradict each other. No further request repairs that, so the difference is
+ * `platform_disagrees` until one of the numbers changes. If the export has a new number, it is still changing, and the
  * difference stays open. The caller stores the proof of the scopes.
  */
 export async function keepDifferences(
@@ -101,7 +101,7 @@ export async function keepDifferences(
   );
 }
 
-/** Ends open differences. `which`: a condition on difference `d` and its scope `c`. */
+/** `which`: a condition on difference `d` and its scope `c`. */
 export async function endDifferences(
   db: Database,
   state: "closed" | "not_configured" | "hours_dropped",

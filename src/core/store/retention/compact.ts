@@ -5,8 +5,8 @@ import { queryOne, queryValues, type Row } from "../db/query.ts";
 
 const SCOPES_AT_ONCE = 50;
 /**
- * A merged interval is merged again once its successors have this share of its length. It has a digest for each bucket, so
- * merging it with each new day would rewrite the digests of all time every night.
+ * A merged interval is merged again once its successors have this share of its length. Merging it with each new day would
+ * rewrite its digests of all time every night.
  */
 const LEFT_ALONE_BELOW = 1 / 16;
 /**

@@ -47,8 +47,8 @@ interface NewBackfill
 
 /**
  * Creates a backfill, its tasks and the record of who ordered it, in one transaction. A backfill without tasks is done at once.
- * Returns the id, or that of an equal backfill that started since the preview. So a form that is sent twice, or two people with
- * the same preview, start one backfill.
+ * Returns the id, or that of an equal backfill started since the preview, so that a form sent twice, or two people with the
+ * same preview, start one backfill.
  */
 export async function createBackfill(store: Store, wanted: NewBackfill): Promise<number> {
   const { sourceId, meter, range, stride, groupings, workspaceIds, reprocess, tasks } = wanted;

@@ -73,8 +73,8 @@ export async function finishFetch(
 
 /**
  * Lifts the sequence of fetch numbers above all stored numbers, because after a restore it may be behind. One process at a time
- * does this: a second one must not set the sequence back after the first has drawn from it. If it was behind, the digest epoch
- * may be too. So a new epoch begins, and no void digest becomes valid again.
+ * does this: a second one must not set it back after the first has drawn from it. If it was behind, the digest epoch may be
+ * too, so a new epoch begins and no void digest becomes valid again.
  */
 export async function liftFetchNumbers(store: Store): Promise<void> {
   // The time limits of a transaction apply: without them, a host that disappears here would block all others at start-up.
@@ -101,7 +101,7 @@ export async function liftFetchNumbers(store: Store): Promise<void> {
   });
 }
 
-/** Postgres's clock, epoch milliseconds. No other clock decides what is due or final. */
+/** Postgres's clock, epoch ms. No other clock decides what is due or final. */
 export async function storeNow(db: Database): Promise<number> {
   const { now } = await queryOne<{ now: Date }>(db)`select ${CLOCK} as now`;
   return now.getTime();

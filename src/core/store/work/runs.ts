@@ -54,7 +54,7 @@ export function keepSeen(db: Database, runId: number, { everyMs }: { everyMs: nu
   };
 }
 
-/** Ends a run. Without a reason of its own, the run gets that of its last failed request. */
+/** Without a reason of its own, a run gets that of its last failed request. */
 export async function endRun(db: Database, runId: number, end: RunEnd): Promise<void> {
   const { outcome, tasks = null, failed = 0, code = null, message = null } = end;
   const isDone = outcome === "done";
