@@ -69,6 +69,7 @@ const OF_SOURCE = [
     "control_check",
     "provider_total",
     "bill_part",
+    "unloaded_workspace",
     "usage_limit",
     "billing_period",
     "notification",

@@ -135,7 +135,7 @@ test("a workspace goes with all that depends on it and nothing else", async () =
 
   await expect(forget({})).rejects.toMatchObject({
     code: "records_kept",
-    message: expect.stringMatching(/holds 3 records, 1 restatements, 1 prices/),
+    message: expect.stringMatching(/has 3 records, 1 restatements, 1 prices/),
   });
   const held = {
     records: 3,
@@ -272,6 +272,29 @@ test("a source goes with all that depends on it, and not while a process loads i
      VALUES ($1, 'load', 'workspace', 'day', '2026-03-01', '2026-03-02', 1)`,
     [sourceId],
   );
+  for (const row of [
+    "bill_part VALUES ($1, 'names', NULL, now())",
+    "billing_period VALUES ($1, '2026-04-01Z', NULL, NULL, NULL, now())",
+    "configuration_change (source_id, setting, old_value, new_value) VALUES ($1, 'base_url', 'http://a', 'http://b')",
+    "source_meter (source_id, meter, state, evidence, request_again_at) VALUES ($1, 'longlived', 'counted', 'x', now())",
+    "provider_total VALUES ($1, '2026-03-01', 'm', 'w', 'Traces', 'traces', 5, 'equal', 5, 1, now())",
+    "unloaded_workspace VALUES ($1, '2026-03-01', 'w', NULL, 5, now())",
+    "usage_limit VALUES ($1, 'w', 'monthly_traces', 5, false, now())",
+  ])
+    await reader.query(`INSERT INTO usage.${row}`, [sourceId]);
+  const { rows: referring } = await reader.query<{ name: string }>(
+    `SELECT DISTINCT conrelid::regclass::text AS name FROM pg_constraint
+     WHERE contype = 'f' AND confrelid = 'usage.source'::regclass ORDER BY 1`,
+  );
+  const empty = [];
+  for (const { name } of referring) {
+    const { rows: found } = await reader.query(`SELECT FROM ${name} WHERE source_id = $1 LIMIT 1`, [
+      sourceId,
+    ]);
+    if (found.length === 0) empty.push(name);
+  }
+  // A source with a close is not forgotten.
+  expect(empty).toEqual(["usage.close"]);
   const forget = (how: object) => forgetSource(store, { sourceId, slug: "gone", ...HOW, ...how });
   await expect(forget({ withRecords: true })).rejects.toMatchObject({ code: "source_in_use" });
   await reader.query("UPDATE usage.fetch SET outcome = 'loaded' WHERE source_id = $1", [sourceId]);
