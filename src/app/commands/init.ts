@@ -158,7 +158,9 @@ function checkSet(set: Readonly<Record<string, string>>, responses: Responses): 
       if (name in QUESTIONS)
         return [`--set ${name} has an option of its own: ${QUESTIONS[name as Name].flag}`];
       if (isSecret(name) || isRouteSetting(name))
-        return [`--set ${name} is a secret, which the list of processes shows: --set ${name}_FILE=PATH`];
+        return [
+          `--set ${name} is a secret, and anybody on this host can see it in the list of processes. Use --set ${name}_FILE=PATH instead`,
+        ];
       return fitsEnvFile(value) ? [] : [`--set ${name} has a ' or a line end, which an env file cannot hold`];
     }),
   );
@@ -171,7 +173,7 @@ function requireResponses(responses: Responses): void {
   if (missing.length === 0) return;
   throw new UsageError({
     code: "init_incomplete",
-    message: `${missing.join(", ")} ${missing.length > 1 ? "are" : "is"} missing, and there is no terminal to ask for it.`,
+    message: `${missing.join(", ")} ${missing.length > 1 ? "are" : "is"} missing, and there is no terminal for prompts.`,
     next: `Give ${missing.map((name) => QUESTIONS[name].flag).join(", ")}, or set the variables.`,
   });
 }
