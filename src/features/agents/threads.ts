@@ -65,7 +65,7 @@ const stateSchema = z.object({
 /** Runs that a listing requests, newest first. */
 const LISTED = 100;
 
-/** Never sends a change twice. Throws `PlatformError`, `DeadlineError` or the signal's reason. Closing the client closes `http`. */
+/** Sends a change once. Throws `PlatformError`, `DeadlineError` or the signal's reason. Closing the client closes `http`. */
 export function createThreadsClient(http: PlatformHttp, clock: Clock = systemClock) {
   return {
     createThread: async (io?: RequestOptions) => {
