@@ -178,7 +178,7 @@ const LOOKS = {
 /** After this many workspaces without a response the search ends, because each takes several attempts. */
 const MOST_FAILURES = 3;
 
-/** Searches for a workspace with such usage. Only some may be refused: those that are deleted or never had any. */
+/** Searches for a workspace with such usage. A refused workspace may be deleted, or never had any. */
 async function learnByWorkspace(
   source: OpenSource,
   meter: keyof typeof LOOKS,
@@ -206,7 +206,7 @@ async function learnByWorkspace(
     else refusals.push(refused);
     if (refused.mayPass && ++failures === MOST_FAILURES) break;
   }
-  // No other workspace shows such usage, and this one may have some.
+  // No other workspace shows such usage, but the one with the unusable response may have some.
   if (unusable !== undefined) return unusable;
   const [refused] = refusals;
   if (refused !== undefined && refusals.length === source.workspaceIds.length)
@@ -251,7 +251,7 @@ async function sumUp(
   const requests: UnstoredRequest[] = requestsFor({ meter, groupBy: "workspace", window, members });
   try {
     for (const request of requests) {
-      // Kept until the response is complete, because an attempt that breaks off is repeated.
+      // Sums are kept until the response is complete, because an attempt that breaks off is repeated.
       const received = new Map<number | null, number>();
       const onRecords = (records: readonly UsageRecord[]) => {
         for (const { bucketStart, traces } of records)

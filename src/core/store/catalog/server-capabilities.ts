@@ -10,7 +10,6 @@ export interface LearnedCapability extends Row<"usage.source_fact", "evidence" |
   readonly retryDue: boolean;
 }
 
-/** A missing stride is retried after a day. */
 export async function learnCapability(
   db: Database,
   learned: { sourceId: number; capability: ServerCapability; evidence: string },

@@ -33,7 +33,7 @@ class TransactionLockAdapter extends PostgresAdapter {
   override async releaseMigrationLock(): Promise<void> {}
 }
 
-/** A host that vanishes before its COMMIT holds the locks of the statement until then. Others wait without a limit. */
+/** Limits how long a host that vanishes before its COMMIT holds the statement's locks: others wait without a limit. */
 const WITHIN_STATEMENT = "SET LOCAL idle_in_transaction_session_timeout = '30s'";
 
 /** Applies a session's settings in each transaction and single statement, if the pool's sessions lack them. */
