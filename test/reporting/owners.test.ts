@@ -250,7 +250,7 @@ test("a wrong file is refused by line and column, and the rules in force stay", 
       '  line 2, column 21: "to" is not a day such as 2026-10-01',
       '  line 3, column 5: "projekt" is not known; did you mean project?',
     ]);
-    expect(stderr).toContain("Nothing was changed. [file_invalid]");
+    expect(stderr).toContain("Nothing was changed. Correct the file and try again. [file_invalid]");
   }
   expect(await stored()).toEqual(before);
   expect(await printed(["owners", "export"])).toBe(FILE);
