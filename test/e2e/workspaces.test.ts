@@ -46,7 +46,7 @@ test("a typo in USAGE_WORKSPACE_IDS is refused; what was accepted by force can b
   const { USAGE_BASE_URL: _, USAGE_API_KEY: __, ...gone } = env;
   expect((await run(["source", "list"], gone)).stdout).toMatch(/default\s+no\s+1\s+0/);
   expect((await run(["source", "forget", "default"], gone)).stderr).toMatch(
-    /holds [\d,]+ records.*\n.*--with-records/,
+    /has [\d,]+ records.*\n.*--with-records/,
   );
   const source = await run(["source", "forget", "default", "--with-records"], gone);
   expect([source.code, source.stdout]).toEqual([
