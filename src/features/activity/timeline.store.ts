@@ -24,7 +24,7 @@ interface Placed<Kind extends TimelineKind, Details> {
   readonly kind: Kind;
   /** ISO instant with microseconds, UTC. For grouped entries: start of the hour or day. */
   readonly at: string;
-  /** Number of the run, close, action or change. For grouped entries: number of the source. For prices: 0. */
+  /** Number of the run, close, action or change. For grouped entries: id of the source. For prices: 0. */
   readonly id: number;
   readonly source: string | null;
   readonly details: Details;

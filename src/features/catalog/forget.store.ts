@@ -215,7 +215,7 @@ async function forgetScopes(
 
 /**
  * Removes scopes from fetch tasks. Tasks of a sync are deleted and planned again. Tasks of a backfill lose the scopes; queued
- * ones wait again, so a worker that still runs one cannot end it.
+ * tasks go back to waiting, so a worker that still runs one cannot end it.
  */
 async function forgetTasks(
   db: Database,

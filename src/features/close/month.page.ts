@@ -43,7 +43,7 @@ import { confirmation, openDaysList, openPage, providerBehind } from "./open-mon
 const SLUG = z.string().max(63).optional();
 const params = z.object({ month: z.string().max(20) });
 const requested = z.object({ source: SLUG });
-/** `closed`: only the costs of a closed month are closed. `none`: the month is closed without costs. */
+/** `closed`: adds the costs to a month that is closed already. `none`: closes the month without costs. */
 const COSTS = z.enum(["closed", "none"]);
 type Requested = z.output<typeof requested>;
 type Params = z.output<typeof params>;

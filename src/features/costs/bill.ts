@@ -71,7 +71,7 @@ function volumeOf({ fromQuantity, toQuantity, countedOver }: BillLine): string |
   if (fromQuantity === null) return undefined;
   const [from, to] = [fromQuantity, toQuantity].map((quantity) => quantity?.toLocaleString("en-US"));
   const whose = countedOver === "workspace" ? " of each workspace" : "";
-  // Only the start of a price that is no longer stored is known.
+  // If a price is no longer stored, only the day on which it began is known.
   if (to === undefined && countedOver === null)
     return fromQuantity === 0 ? "first tier" : `tier above ${from}`;
   if (fromQuantity === 0) return to === undefined ? "first tier" : `first ${to}${whose}`;

@@ -2,8 +2,8 @@ import { METER_NAME, type Meter } from "../../core/domain/usage/meter.ts";
 
 /**
  * How a close treats a meter. `checked`: its days must be loaded, final and without a difference. `not_counted`: wanted, but
- * the server does not count it. `not_known`: wanted, but unknown whether the server counts it; keeps the close open.
- * `not_wanted`: loaded earlier; only a difference keeps the close open.
+ * the server does not count it. `not_known`: wanted, but it is not known whether the server counts it, so the month stays open.
+ * `not_wanted`: loaded earlier; only a difference keeps the month open.
  */
 type OtherState = "checked" | "not_counted" | "not_known" | "not_wanted";
 

@@ -129,7 +129,7 @@ function clickHouseFilled(name: string, when: string): string[] {
   return [`DROP VIEW IF EXISTS ${name};`, `CREATE MATERIALIZED VIEW ${name} ${when}`];
 }
 
-/** ClickHouse treats a backslash in a text as an escape. */
+/** ClickHouse treats a backslash in a string as an escape. */
 function clickHouseText(text: string): string {
   return `'${text.replace(/[\\']/g, "\\$&")}'`;
 }

@@ -141,7 +141,7 @@ async function workspacesOf(
   if (column === undefined) {
     throw new UsageError({
       code: "view_without_workspace",
-      message: `${view.name} has no column of workspaces, so --workspace cannot be used.`,
+      message: `${view.name} has no workspace column, so --workspace cannot be used.`,
       next: "Leave --workspace out.",
     });
   }

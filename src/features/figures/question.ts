@@ -171,7 +171,7 @@ function beforeOf(range: Days, against: string | undefined, dataStart: string): 
     throw new UsageError({
       code: "range_not_earlier",
       message: `The range to compare with, ${before.from} to ${addDays(before.to, -1)}, does not end before ${range.from}.`,
-      next: `Let the range to compare with begin on ${rangeBefore(range).from} or earlier.`,
+      next: `Choose ${rangeBefore(range).from} or an earlier day as the start of the compared range.`,
     });
   }
   return before.from < dataStart ? { from: range.from, to: range.from } : before;

@@ -253,8 +253,8 @@ function lineOf(sum: Sum, facts: Facts): Line {
 }
 
 /**
- * The state of a sum in an interval. `isOpen`: the sum is not final, although its days may be. `elsewhere`: the undivided
- * amount.
+ * The state of a sum in an interval. `isOpen`: the sum may still change, even if its days are final. `elsewhere`: the
+ * amount that is not divided among the groups.
  */
 function claimsOf({ kind, id }: Sum, { question, loaded, unpriced }: Facts) {
   const isOfWorkspaces = question.by === "workspace";

@@ -146,7 +146,7 @@ type Traffic = Pick<ProbeRequest, "deployment" | "assistant" | "onTrace">;
 /** Two plain runs, two of a rollback, two A2A messages. */
 export const PROBE_TRACES = 6;
 
-/** `mark` is in every text. Nothing is sent twice. Returns the number of traces. */
+/** Every message contains `mark`. Nothing is sent twice. Returns the number of traces. */
 async function sendTraffic(
   { deployment: { threads, a2a }, assistant: assistantId, onTrace = () => {} }: Traffic,
   { mark, signal }: { mark: string; signal?: AbortSignal },

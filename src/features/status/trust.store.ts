@@ -39,8 +39,8 @@ export interface SourceTrust {
   /** Gap days of workspaces to which access was never proved, except days that a close left out. */
   readonly neverReadDays: number;
   /**
-   * Gaps of other meters that are loaded, except days that a close left out. `idleDays`: daily figures without a fetch task.
-   * `requestedDays`: the others.
+   * Gaps of other meters that are loaded, except days that a close left out. `idleDays`: missing daily figures that no
+   * fetch task will load. `requestedDays`: those that a task will load.
    */
   readonly otherGaps: readonly {
     readonly meter: Meter;

@@ -114,7 +114,7 @@ function countsOf(all: readonly Parts[], columns: readonly Interval[], unitMs: n
   return counts;
 }
 
-/** Visits only ends of intervals, because a large customer has over a million days a year. */
+/** Visits only where intervals begin and end, because the workspaces of a large customer have over a million days a year. */
 function unitsIn(
   all: readonly (readonly Interval[])[],
   columns: readonly Interval[],

@@ -34,7 +34,7 @@ export interface ExportNotes {
 
 /** Limit of keys and names in memory (about 60 MB). Beyond it a key may get a second number, and the store merges them. */
 const MOST_KEYS = 200_000;
-/** More rows with a wrong end than this mean another stride. */
+/** If more rows than this have a wrong end, the export has another stride. */
 const MAX_WRONG_ENDS = 10_000;
 
 const COLUMNS: Readonly<Partial<Record<Misfit["code"], string>>> = {

@@ -54,7 +54,7 @@ export interface Misfit {
 const MAX_ID_BYTES = 1000;
 /** Names of one key are searched one by one, so their number is limited. */
 const MAX_NAMES_OF_KEY = 1000;
-/** Most characters of id and names per key, on average. A UUID and an address have about 70. */
+/** Limit on the characters of ids and names, as an average per key. A UUID and an address have about 70. */
 const CHARACTERS_OF_KEY = 200;
 
 /**

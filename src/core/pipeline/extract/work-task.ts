@@ -87,7 +87,7 @@ async function workTask(source: OpenSource, task: ClaimedTask, isLastAttempt: bo
     isRepair,
     workspacesSince: isRepair ? undefined : task.createdAt,
     isRoutine: task.backfillId === undefined,
-    // A task that creates no others ends in the statement that ends its fetch.
+    // If the task creates no others, one statement ends both the fetch and the task.
     row: mayCreateOthers ? undefined : task,
   });
   const isSettled = isFinalBy(result);

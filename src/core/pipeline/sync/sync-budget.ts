@@ -19,7 +19,7 @@ export interface PutOff extends Pick<PutOffTasks, "tasks" | "byHour" | "quiet"> 
 }
 
 /**
- * `needed`: requests of one sync once all final time is loaded, if no window can be skipped. `allowed`: requests that the rate
+ * `needed`: requests of a sync after all final days are loaded, if it skips none. `allowed`: requests that the rate
  * limit allows until the next sync.
  */
 export interface SyncBudget {

@@ -68,7 +68,7 @@ function parseDocument(bytes: Buffer, fail: Fail): unknown {
   throw fail(foreignError("an object of the response has a key twice"));
 }
 
-/** Most characters of one event. A task with its history has some kilobytes. */
+/** The longest event that is read, in characters. A task with its history takes a few kilobytes. */
 const MAX_EVENT = 16_777_216;
 
 /**

@@ -84,7 +84,7 @@ export interface Freshness {
 }
 
 export async function freshnessOf(db: Database, source: string): Promise<Freshness[]> {
-  // The current day is loaded until its request, not until its end.
+  // The current day is loaded up to the time of its request, not up to its end.
   return query<Freshness>(db)`
     select group_by as "groupBy", stride,
            ${iso("least(loaded_until, fetched_at)")} as "loadedUntil",

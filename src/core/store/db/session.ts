@@ -28,7 +28,7 @@ export const CARRIED_SETTINGS: Readonly<Record<string, string>> = {
 export interface Session {
   /** Longest statement, ms. Default: no limit. */
   readonly statementMs?: number | undefined;
-  /** True: a pooler accepts only the carried settings when a session begins. */
+  /** True: when a session begins, a pooler accepts only the settings that it hands on to the server. */
   isRefused: boolean;
   /** True: sessions lack the settings, so each transaction sets them. */
   isPerTransaction: boolean;

@@ -28,7 +28,7 @@ interface TierSum {
   readonly all: number;
 }
 
-/** Returns the sums of pairs whose part is final. Locks their scopes, so that loads wait. */
+/** Returns the sums of all traces and of long-lived traces where both are final. Locks their scopes, so that loads wait. */
 async function sumTiers(store: Store, { pairs, parts, fetchToken }: Requested): Promise<TierSum[]> {
   return store.transaction(async ({ db }) => {
     await lockScopes(

@@ -115,7 +115,7 @@ export async function endDifferences(
   `).execute(db);
 }
 
-/** Kinds of totals over the platform's own days. The billing provider's totals are of calendar months. */
+/** Kinds of totals that are compared by UTC day. The billing provider's totals cover calendar months. */
 export const TOTAL_KINDS = ["stride_total", "grouping_total", "tier_total", "tier_exceeds"] as const;
 export type FindingKind = (typeof TOTAL_KINDS)[number] | "provider_total";
 

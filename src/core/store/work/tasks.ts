@@ -284,7 +284,7 @@ export interface PutOffTasks {
   /** `byHour`: hourly tasks. `quiet`: tasks of workspaces without recent traces. */
   readonly byHour: number;
   readonly quiet: number;
-  /** Tasks that have waited as long, with those of backfills. No other task can come before the last of them. */
+  /** Tasks, backfills included, that have waited at least this long. No other task comes before the last of them. */
   readonly ahead: number;
 }
 

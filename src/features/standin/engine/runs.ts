@@ -206,7 +206,7 @@ export function toWireRun(run: Run): object {
  * makes it fail.
  */
 export const ASSISTANT = {
-  /** Requests use the name or the id (docs/platform.md, Agent server). The id is that of examples. */
+  /** Requests use the name or the id (docs/platform.md, Agent server). The id is the one in the platform's examples. */
   name: "agent",
   id: "fe096781-5601-53d2-b2f6-0d3403f7e9ca",
   description: "Echoes the text it gets.",

@@ -45,7 +45,7 @@ interface Group {
   readonly [field: string]: unknown;
 }
 
-/** In the organization's order, without empty groups (our guesses). */
+/** Groups in the order in which the organization lists them, without empty ones (our guesses). */
 function groupsOf(world: World, query: SpendQuery, workspaceId: string): Group[] {
   const { period_start: start, group_by: by = "run_rule" } = query;
   const inRange = (from: number, to: number) =>
