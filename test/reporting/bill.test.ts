@@ -65,6 +65,17 @@ test("a month is billed by price, and what has no price or is not loaded is a li
   expect(await bench.bill("2026-04")).toEqual([
     "charge | traces | traces | traces | 1.5 | USD | - | 2 | 3 | final",
   ]);
+  const total = async () => (await bench.printed("2026-04")).find((line) => line.startsWith("Total: "));
+  const whole = await total();
+  expect(whole).toMatch(/^Total: 3 USD, final/);
+
+  // A total is not whole while the platform counts traces of a workspace that no sync loads.
+  await bench.owner.query(
+    "INSERT INTO usage.unloaded_workspace SELECT source_id, '2026-04-01', 'elsewhere', 'Elsewhere', 1234, now() FROM usage.source",
+  );
+  expect(await total()).toBe(`${whole?.slice(0, -1)}, without workspaces that no sync loads.`);
+  expect(await bench.command("2026-04")).toContain("Not in this bill: 1,234 traces of workspace Elsewhere");
+  expect(await bench.command("2026-04", "--by", "owner")).toContain("without workspaces that no sync loads");
 });
 
 test("lines of a price by volume say which part of the month they are for, also where the price is imported no more", async () => {

@@ -132,11 +132,12 @@ async function pageOf(
   const requested = { source, month: month.name, now, masked };
   const statement = await statementOf(db, requested);
   const bill = await monthBill(db, { source, monthStart: month.start });
-  const missing = describeUnloaded(await unloadedWorkspaces(db, { source, monthStart: month.start }));
+  const unloaded = await unloadedWorkspaces(db, { source, monthStart: month.start });
+  const missing = describeUnloaded(unloaded);
   return {
     title: `${monthTitle(month)}, ${source}`,
     body: html`${sourceForm(`/months/${month.name}`, sources, source)}${closed}${statement?.sums}${provider}${beforeDataStart(month, of)}${withoutCost(bill)}${statement?.parts}
-        <h2>Bill</h2>${missing !== undefined && notice("warn", html`<p>${prose(missing)}</p>`)}${billTable(bill, { month, dataStart })}${state}${others}<p class="back"><a href="${address("/months", { source })}">All months</a></p>`,
+        <h2>Bill</h2>${missing !== undefined && notice("warn", html`<p>${prose(missing)}</p>`)}${billTable(bill, { month, dataStart, unloaded })}${state}${others}<p class="back"><a href="${address("/months", { source })}">All months</a></p>`,
   };
 }
 

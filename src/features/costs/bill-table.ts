@@ -1,7 +1,7 @@
-import type { CalendarMonth } from "../../core/domain/months/month.ts";
 import { amountOf } from "../../core/domain/usage/amount.ts";
 import { type Cell, card, type Html, html, money, name, notice, numberHead, table } from "../../web/parts.ts";
 import {
+  type BillContext,
   type BillLine,
   billTotals,
   describeTotal,
@@ -25,14 +25,11 @@ export function withoutCost(bill: readonly BillLine[]): Html {
     ${bill.some(({ line }) => line === "correction") && notice("info", corrected)}`;
 }
 
-export function billTable(
-  lines: readonly BillLine[],
-  of: { readonly month: CalendarMonth; readonly dataStart: string },
-): Html {
+export function billTable(lines: readonly BillLine[], of: BillContext): Html {
   const totals = billTotals(lines);
   const foot = totals.map(
     ({ currency, cost }) => html`<tr><th scope="row" colspan="3">Total</th>
-      <td class="number" data-column="Cost"><strong>${money(cost)} ${currency}</strong></td><td data-column="State">${totalState(lines)}</td></tr>`,
+      <td class="number" data-column="Cost"><strong>${money(cost)} ${currency}</strong></td><td data-column="State">${totalState(lines, of.unloaded)}</td></tr>`,
   );
   const charged = lines.filter(({ line }) => !IS_APART.has(line));
   const apart = lines.filter(({ line }) => IS_APART.has(line));

@@ -116,7 +116,7 @@ function describeBill({ source, month, dataStart, lines, neverRead, unloaded }: 
         cost: ({ cost, currency }) => (cost === null ? null : `${shownAmount(cost)} ${currency}`),
         state: lineState,
       }),
-    describeTotal(lines, { month, dataStart }),
+    describeTotal(lines, { month, dataStart, unloaded }),
     !isClosed && neverReadProblem(neverRead)?.message,
     describeUnloaded(unloaded),
     isClosed &&

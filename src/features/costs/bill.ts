@@ -114,10 +114,16 @@ export function billTotals(lines: readonly BillLine[]): { currency: string; cost
 
 export const NOT_REPORTED = "seats, Fleet, Engine, tuned evaluators, taxes, discounts and credits";
 
-/** `dataStart`: first loaded day, ISO. */
+export interface BillContext {
+  readonly month: CalendarMonth;
+  /** First loaded day, ISO. */
+  readonly dataStart: string;
+  readonly unloaded: readonly UnloadedWorkspace[];
+}
+
 export function describeTotal(
   lines: readonly BillLine[],
-  { month, dataStart }: { month: CalendarMonth; dataStart: string },
+  { month, dataStart, unloaded }: BillContext,
 ): string {
   if (lines.length === 0) {
     return month.end <= dataStart
@@ -126,7 +132,7 @@ export function describeTotal(
   }
   const totals = billTotals(lines).map(({ currency, cost }) => `${amountShown(cost)} ${currency}`);
   if (totals.length === 0) return "Total: not known.";
-  return `Total: ${totals.join(" and ")}, ${totalState(lines)}.\nAn invoice also has what no API reports: ${NOT_REPORTED}.`;
+  return `Total: ${totals.join(" and ")}, ${totalState(lines, unloaded)}.\nAn invoice also has what no API reports: ${NOT_REPORTED}.`;
 }
 
 /** No bill contains evaluator spend. */
@@ -152,8 +158,12 @@ export function isBillProved(lines: readonly BillLine[]): boolean {
   return isBillFinal(lines) && chargedOf(lines).every(({ isProved }) => isProved);
 }
 
-export function totalState(all: readonly BillLine[]): string {
-  const lines = chargedOf(all);
+export function totalState(all: readonly BillLine[], unloaded: readonly UnloadedWorkspace[]): string {
+  const state = stateOfLines(chargedOf(all));
+  return unloaded.length === 0 ? state : `${state}, without workspaces that no sync loads`;
+}
+
+function stateOfLines(lines: readonly BillLine[]): string {
   if (lines.some(isWithoutCost)) return "without the lines that have no cost";
   if (lines.some(({ line }) => line === "estimate")) return "with estimates that no invoice has";
   if (lines.every(({ isClosed }) => isClosed)) return "closed";

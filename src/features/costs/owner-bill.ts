@@ -9,13 +9,23 @@ import { linesOf, shownDecimal, tableOf, toTheRight } from "../../terminal/outpu
 import { type Cell, decimalCell, type Table } from "../export/table-file.ts";
 import { type DividingDimension, NO_COST_CENTER } from "../owners/owner.ts";
 import { appliedOwners, type OwnedState, ownedState } from "../owners/owners.store.ts";
-import { type BillLine, describeTotal, isBillFinal, isBillProved, namesWithoutCost } from "./bill.ts";
+import {
+  type BillLine,
+  describeTotal,
+  describeUnloaded,
+  isBillFinal,
+  isBillProved,
+  namesWithoutCost,
+  type UnloadedWorkspace,
+} from "./bill.ts";
 import { monthBill, monthBillByOwner, type OwnerBill } from "./bill-lines.store.ts";
+import { unloadedWorkspaces } from "./bill-terms.store.ts";
 
 export interface BillByOwner {
   readonly source: string;
   readonly dataStart: string;
   readonly lines: readonly BillLine[];
+  readonly unloaded: readonly UnloadedWorkspace[];
   readonly owners: readonly (OwnerBill & {
     /** Share of the cost in the first currency, else of the traces. */ readonly sharePercent: number | null;
   })[];
@@ -31,6 +41,7 @@ export async function billByOwner(
 ): Promise<BillByOwner> {
   return inSnapshot(db, async (at) => {
     const lines = await monthBill(at, { source, monthStart: month.start });
+    const unloaded = await unloadedWorkspaces(at, { source, monthStart: month.start });
     const owners = await monthBillByOwner(at, { source, month, lines });
     const ended = [month.end, dayOf(now)].sort()[0] as string;
     const range = { from: month.start, to: ended };
@@ -43,6 +54,7 @@ export async function billByOwner(
       source,
       dataStart,
       lines,
+      unloaded,
       currencies,
       state,
       owners: owners.map((one) => ({ ...one, sharePercent: percentOf(partOf(one), whole) })),
@@ -73,7 +85,7 @@ export function billByOwnerToData({ name }: CalendarMonth, bill: BillByOwner) {
 }
 
 export function describeBillByOwner(month: CalendarMonth, bill: BillByOwner): string {
-  const { source, dataStart, lines, owners, currencies, divideBy, state } = bill;
+  const { source, dataStart, lines, unloaded, owners, currencies, divideBy, state } = bill;
   const hasCenters = owners.some(({ costCenter }) => costCenter !== NO_COST_CENTER);
   const columns = currencies.flatMap((currency) => {
     const amount = (text: string | undefined) =>
@@ -99,7 +111,8 @@ export function describeBillByOwner(month: CalendarMonth, bill: BillByOwner): st
         ...Object.fromEntries(columns),
         share: toTheRight(owners, ({ sharePercent }) => (sharePercent === null ? "-" : `${sharePercent} %`)),
       }),
-    describeTotal(lines, { month, dataStart }),
+    describeTotal(lines, { month, dataStart, unloaded }),
+    describeUnloaded(unloaded),
     without.length > 0 &&
       `Not in the cost, in whole or in part: ${without.join(", ")}. \`usage-etl bill ${month.name}\` says why.`,
     state.daysMissing > 0 &&

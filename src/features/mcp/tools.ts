@@ -16,8 +16,9 @@ import { listDifferences } from "../activity/difference-list.store.ts";
 import { listMoments, type Moment } from "../activity/timeline.store.ts";
 import { factOf } from "../alerts/conditions.ts";
 import { begunMonth, unknownName } from "../catalog/named.ts";
-import { billTotals, describeTotal, lineName, lineState } from "../costs/bill.ts";
+import { billTotals, describeTotal, describeUnloaded, lineName, lineState } from "../costs/bill.ts";
 import { monthBill } from "../costs/bill-lines.store.ts";
+import { unloadedWorkspaces } from "../costs/bill-terms.store.ts";
 import { laterCosts } from "../costs/closed-costs.store.ts";
 import { changedMonths } from "../costs/month-adjustments.store.ts";
 import { describeUnusual, unusualLately } from "../figures/unusual.ts";
@@ -133,13 +134,16 @@ export const TOOLS = {
         const { slug, dataStart } = sourceNamed(await usageSources(db), input.source);
         const month = begunMonth(input.month, await storeNow(db));
         const lines = await monthBill(db, { source: slug, monthStart: month.start });
+        const unloaded = await unloadedWorkspaces(db, { source: slug, monthStart: month.start });
         const totals = billTotals(lines).map(({ currency, cost }) => ({ currency, cost: amountText(cost) }));
         return {
           facts: {
             source: slug,
             month: month.name,
             totals,
-            says: describeTotal(lines, { month, dataStart }),
+            says: [describeTotal(lines, { month, dataStart, unloaded }), describeUnloaded(unloaded)]
+              .filter((one) => one !== undefined)
+              .join("\n"),
           },
           rows: lines.map((line) => ({ ...line, line: lineName(line), state: lineState(line) })),
         };
