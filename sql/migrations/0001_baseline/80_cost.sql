@@ -195,7 +195,7 @@ CREATE TABLE usage.unloaded_workspace (
   -- The platform's id, which need not be known here. Empty: usage without a workspace.
   workspace text NOT NULL,
   name text,
-  -- More than what is stored of it in the month.
+  -- Of whole days up to the reading.
   traces bigint NOT NULL,
   read_at timestamptz NOT NULL,
   CONSTRAINT unloaded_workspace_pkey PRIMARY KEY (source_id, month_start, workspace),

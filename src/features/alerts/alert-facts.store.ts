@@ -4,7 +4,7 @@ import { UNKNOWN_METERS, type UnknownMeter } from "../../core/store/catalog/sour
 import { isIfGiven } from "../../core/store/db/expressions.ts";
 import { type Database, query } from "../../core/store/db/query.ts";
 import { restatementCounts } from "../../core/store/proof/restatement-counts.ts";
-import { limitsOf } from "../costs/bill-terms.store.ts";
+import { IS_NOT_EXPECTED, limitsOf } from "../costs/bill-terms.store.ts";
 import type { UnpricedUsage } from "../costs/price.ts";
 import { unpricedBySource } from "../costs/prices.store.ts";
 import type { LimitUse } from "../costs/usage-limit.ts";
@@ -66,7 +66,9 @@ export async function alertFacts(db: Database, sourceId?: number): Promise<Alert
                                  'newest', coalesce(extract(epoch from max(u.month_start)) * 1000, 0)::bigint)
         from usage.unloaded_workspace u
         -- Other workspaces of a source that names its own are left out on purpose.
-        where u.source_id = s.source_id and s.workspace_ids = '{}'
+        where u.source_id = s.source_id and s.workspace_ids = '{}' and ${IS_NOT_EXPECTED}
+          -- Older months are not read again.
+          and u.month_start >= date_trunc('month', now() at time zone 'UTC') - interval '1 month'
       ) as "unloadedWorkspaces",
       ${UNKNOWN_METERS} as "unknownMeters",
       json_build_object('prices', u.prices, 'days', u.days, 'traces', u.traces, 'firstDay', u."firstDay", 'lastDay', u."lastDay")

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from "kysely";
 import { lockSource } from "../../core/store/catalog/scopes.ts";
 import type { Store } from "../../core/store/db/database.ts";
 import { iso, NOW } from "../../core/store/db/expressions.ts";
-import { change, type Database, query, type Row } from "../../core/store/db/query.ts";
+import { type Database, query, type Row } from "../../core/store/db/query.ts";
 import type { UnloadedWorkspace } from "./bill.ts";
 import type { LimitUse } from "./usage-limit.ts";
 
@@ -93,35 +93,39 @@ export async function billPartsOf(db: Database, sourceId: number): Promise<Learn
   `;
 }
 
-/** Stores workspaces of which the platform counts more traces than are loaded, and returns their number. */
+/** Replaces what the platform counts of workspaces that no sync requests in a month. */
 export async function keepUnloadedWorkspaces(
   store: Store,
-  month: { sourceId: number; monthStart: string; end: number; found: readonly UnloadedWorkspace[] },
-): Promise<number> {
+  month: { sourceId: number; monthStart: string; found: readonly UnloadedWorkspace[] },
+): Promise<void> {
   const { sourceId, monthStart, found } = month;
-  return store.transaction(async ({ db }) => {
-    // If two processes read usage at once, the last one to finish wins.
+  await store.transaction(async ({ db }) => {
+    // If two readings run at once, the one that ends last counts.
     await lockSource(db, sourceId);
     const ofMonth = sql`source_id = ${sourceId} and month_start = ${monthStart}::date`;
     await sql`delete from usage.unloaded_workspace where ${ofMonth}`.execute(db);
-    return change(db)`
+    await sql`
       insert into usage.unloaded_workspace (source_id, month_start, workspace, name, traces, read_at)
-      select ${sourceId}, ${monthStart}::date, f."workspaceId", f.name, f.traces - coalesce(k.traces, 0), now()
+      select ${sourceId}, ${monthStart}::date, f."workspaceId", f.name, f.traces, now()
       from json_to_recordset(${JSON.stringify(found)}::json) f ("workspaceId" text, name text, traces bigint)
-      left join lateral (
-        select sum(d.traces)::bigint as traces
-        from reporting.fct_usage_workspace_daily d join usage.source s on s.slug = d.source_id
-        where s.source_id = ${sourceId} and d.workspace_id = f."workspaceId" and d.usage_date >= ${monthStart}::date
-          and d.usage_date < (${new Date(month.end)}::timestamptz at time zone 'UTC')::date
-      ) k on true
-      where f.traces > coalesce(k.traces, 0)
-    `;
+      where f.traces > 0
+    `.execute(db);
   });
 }
 
 /**
- * Workspaces with traces in a month that no sync loads, from the platform's response without ids or the totals of the billing
- * provider. The most traces come first.
+ * Excludes rows `u` (source, month, workspace) of which days are expected by now: older readings stay when a workspace is loaded
+ * later, and its missing days are lines of the bill.
+ */
+export const IS_NOT_EXPECTED = sql<boolean>`not exists (
+  select from usage.entity e join usage.required_workspace r on r.workspace_id = e.entity_id
+  where e.source_id = u.source_id and e.dimension = 'workspace' and e.external_id = u.workspace
+    and r.days && daterange(u.month_start, (u.month_start + interval '1 month')::date)
+)`;
+
+/**
+ * Workspaces with traces in a month that no sync loads, by the platform's response without ids or by the totals of the billing
+ * provider. The workspaces with the most traces come first.
  */
 export async function unloadedWorkspaces(
   db: Database,
@@ -135,7 +139,7 @@ export async function unloadedWorkspaces(
       select source_id, month_start, workspace, null, value from usage.provider_total
       where outcome = 'unknown_workspace' and meter = 'traces' and workspace <> '' and value > 0
     ) u join usage.source s using (source_id)
-    where s.slug = ${source} and u.month_start = ${monthStart}::date
+    where s.slug = ${source} and u.month_start = ${monthStart}::date and ${IS_NOT_EXPECTED}
     group by workspace
     order by max(traces) desc, workspace
   `;

@@ -14,6 +14,7 @@ import {
   keepUsageLimits,
   noteBillPart,
   type StoredLimit,
+  unloadedWorkspaces,
 } from "./bill-terms.store.ts";
 import { keepWorkspaceTags } from "./resource-tags.store.ts";
 
@@ -133,7 +134,7 @@ export async function readResourceTags(source: OpenSource): Promise<ReadPart> {
  * remembered for a day.
  */
 export async function readAllWorkspaces(source: OpenSource): Promise<ReadPart> {
-  const { billing, sourceId, signal, store, workspaceIds, dataStart, clock } = source;
+  const { billing, sourceId, config, signal, store, workspaceIds, dataStart, clock } = source;
   const today = floorToGrid(clock.now(), DAY_MS);
   const current = monthAt(clock.now());
   let read = 0;
@@ -157,7 +158,9 @@ export async function readAllWorkspaces(source: OpenSource): Promise<ReadPart> {
     const found = [...requested.response]
       .filter(([workspaceId]) => !loaded.has(workspaceId))
       .map(([workspaceId, of]) => ({ workspaceId, ...of }));
-    read += await keepUnloadedWorkspaces(store, { sourceId, monthStart: month.start, end, found });
+    await keepUnloadedWorkspaces(store, { sourceId, monthStart: month.start, found });
+    const left = await unloadedWorkspaces(store.db, { source: config.slug, monthStart: month.start });
+    read += left.length;
   }
   await noteBillPart(store.db, { sourceId, part: "all_workspaces", refusal: null });
   return { read, refusal: null };
