@@ -3,7 +3,7 @@ import "../../core/base/validation.ts";
 import { didYouMean } from "../../core/base/spelling.ts";
 import type { Tool } from "./tools.ts";
 
-/** What n8n and others send with each call. */
+/** Metadata that n8n and other clients send with each call. */
 const OF_CLIENTS = ["tool", "toolCallId", "tool_call_id", "sessionId", "session_id", "action", "chatInput"];
 
 const CURSOR = z

@@ -168,7 +168,7 @@ function toWebRequest(request: FastifyRequest, signal: AbortSignal): Request {
   return new Request(`http://127.0.0.1${PATH}`, { method: "POST", headers, signal });
 }
 
-/** As JSON, or as a stream of one event for a client that accepts nothing else. */
+/** Sends JSON, or a stream of one event to a client that accepts nothing else. */
 async function send({ headers: { accept } }: FastifyRequest, reply: FastifyReply, response: Response) {
   const text = await response.text();
   const isStream =
