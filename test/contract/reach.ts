@@ -25,6 +25,7 @@ const HOSTS: readonly Host[] = ["BASE_URL", "CONTROL_PLANE_URL", "DEPLOYMENT_URL
 const given = (name: string): string | undefined => process.env[`USAGE_CONTRACT_${name}`] || undefined;
 
 export const ASSISTANT = given("ASSISTANT") ?? "agent";
+export const ASSISTANT_ID = given("ASSISTANT") ?? "fe096781-5601-53d2-b2f6-0d3403f7e9ca";
 export const TEMPLATE = given("TEMPLATE") ?? "python";
 export const SLOW_TEXT = given("SLOW_TEXT") ?? "delay=400 the earlier one";
 /** Takes longer than SLOW_TEXT: by then an earlier run that was not stopped would have ended. */

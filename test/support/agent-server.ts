@@ -13,8 +13,8 @@ export interface Requested {
 type Response = (response: ServerResponse, requested: Requested) => void;
 
 /**
- * An agent server that responds each request by `respond`, right or wrong. Closed when the test ends. Without `hasCard` it has no
- * agent card, and does not count who asks for it.
+ * An agent server that responds each request by `respond`, right or wrong. Closed when the test ends. It has no search
+ * of assistants and, without `hasCard`, no agent card; requests for them are not counted.
  */
 export async function agentServer(respond: Response, { hasCard = false } = {}) {
   const requests: Requested[] = [];
@@ -23,7 +23,8 @@ export async function agentServer(respond: Response, { hasCard = false } = {}) {
     for await (const piece of request) text += piece;
     const { method = "", url: path = "" } = request;
     const requested = { method, path, text, id: text.startsWith("{") ? JSON.parse(text).id : "" };
-    if (path.startsWith("/.well-known/") && !hasCard) return json(response, { detail: "Not Found" }, 404);
+    const isAbsent = path === "/assistants/search" || (path.startsWith("/.well-known/") && !hasCard);
+    if (isAbsent) return json(response, { detail: "Not Found" }, 404);
     requests.push(requested);
     respond(response, requested);
   });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { A2AS, ASSISTANT, LOCAL, type Reach, reach, untested } from "../contract/reach.ts";
+import { A2AS, ASSISTANT_ID as ASSISTANT, LOCAL, type Reach, reach, untested } from "../contract/reach.ts";
 import { CLIENTS, type Conversation } from "./a2a-clients.ts";
 
 interface Ids {

@@ -91,6 +91,8 @@ async function officialServer(versions: readonly string[]) {
     const send = (body: unknown) =>
       response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(body));
     if (request.method === "GET") return send(cardOf());
+    // The protocol has no search, so the client keeps the name.
+    if (request.url === "/assistants/search") return response.writeHead(404).end();
     const body = JSON.parse(text);
     bodies.push(body);
     const requestedVersion = `${request.headers["a2a-version"] ?? "0.3"}`;

@@ -85,8 +85,8 @@ export function lookAgain({ taskId, contextId }: Task): string {
   return `${arrived} Run \`usage-etl platform a2a task ${taskId} --context ${contextId}\` to see how it ended.`;
 }
 
-/** A context is a thread's UUID. Postgres accepts any hexadecimal digits in that form. */
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** The form of threads and assistants. Postgres accepts any hexadecimal digits in it. */
+export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Checked before a request is sent, because servers refuse any other text with -32602. Error: `context_invalid`. */
 export function refuseContext(contextId: string | null | undefined): void {
@@ -114,6 +114,8 @@ export interface Sent {
 export class RpcError extends PlatformError {
   /** Undefined if the code is not a number. */
   readonly rpcCode: number | undefined;
+  /** True if nothing was done. */
+  readonly isRefusal: boolean;
 
   constructor(error: unknown, { method, url, redact, effect }: RequestContext, { taskId, arrived }: Sent) {
     const { code } = error as { code?: unknown };
@@ -129,6 +131,7 @@ export class RpcError extends PlatformError {
       url,
     });
     this.rpcCode = rpcCode;
+    this.isRefusal = refusal !== undefined;
   }
 }
 

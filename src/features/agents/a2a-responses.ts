@@ -17,10 +17,11 @@ export interface TaskEvent extends Task {
 export type Check = <T>(value: unknown, schema: z.ZodType<T>) => T;
 
 const id = z.string().min(1);
-/** Some servers send a plain string. Parts of other kinds are left out. */
+/** Some servers send a plain string. The question of an interrupted run is a data part. Other parts are left out. */
 const part = z.union([
   z.string(),
   z.looseObject({ kind: z.literal("text").nullish(), text: z.string() }).transform(({ text }) => text),
+  z.object({ data: z.object({ id, value: z.json() }) }).transform(({ data: { value } }) => textOf(value)),
   z.unknown().transform(() => null),
 ]);
 const parts = z
@@ -37,11 +38,18 @@ const state = z.string().transform((name) => {
 });
 const status = z.object({ state, message: saying });
 const artifacts = z.array(z.object({ parts })).nullish();
+/** The server's own sentence, no reply. */
+const COMPLETED = "Task completed successfully";
+const history = z.array(z.object({ role: z.string(), taskId: z.string().nullish(), parts })).nullish();
 const taskSchema = z
-  .object({ id, contextId: id, status, artifacts })
-  .transform(({ id: taskId, contextId, status: { state, message }, artifacts }): Task => {
+  .object({ id, contextId: id, status, artifacts, history })
+  .transform(({ id: taskId, contextId, status: { state, message }, artifacts, history }): Task => {
     const inArtifacts = joined((artifacts ?? []).map((one) => one.parts));
-    return { taskId, contextId, state, reply: inArtifacts ?? message?.parts ?? null };
+    // A finished task that is read again has its reply in the history, or on older servers nowhere.
+    const last = history?.findLast((one) => (one.taskId ?? taskId) === taskId);
+    const inHistory = state === "completed" && /agent$/i.test(last?.role ?? "") ? last?.parts : null;
+    const inStatus = message?.parts === COMPLETED ? null : message?.parts;
+    return { taskId, contextId, state, reply: inArtifacts ?? inHistory ?? inStatus ?? null };
   });
 /** A message without a task counts as completed. */
 const messageSchema = z
@@ -67,6 +75,7 @@ export function hasEnded({ state }: Task): boolean {
 /** Reads the results of one stream, in order. An unknown kind gives undefined. */
 export function createEventReader(check: Check): (result: unknown) => TaskEvent | undefined {
   const artifacts = new Map<string, string>();
+  let said: string | null = null;
   return (result) => {
     const { kind, value } = opened(result, check);
     if (kind === "message" || kind === "task") {
@@ -84,9 +93,13 @@ export function createEventReader(check: Check): (result: unknown) => TaskEvent 
     if (kind !== "status-update") return undefined;
     const { taskId, contextId, status: now, final } = check(value, statusSchema);
     const task = { taskId, contextId, state: now.state, reply: now.message?.parts ?? null };
-    const reply = task.reply ?? (hasEnded(task) ? joined([...artifacts.values()]) : null);
-    // Without `final`, a text may still follow the last state.
-    return { ...task, reply, final: final === true || (hasEnded(task) && reply !== null) };
+    if (!hasEnded(task)) {
+      said = task.reply ?? said;
+      return { ...task, final: final === true };
+    }
+    const reply = task.reply ?? joined([...artifacts.values()]);
+    // Without `final`, a text may still follow the last state. Server 0.4.21 sends the reply in an earlier status only.
+    return { ...task, reply: reply ?? said, final: final === true || reply !== null };
   };
 }
 
@@ -112,6 +125,11 @@ function opened(result: unknown, check: Check): { readonly kind: string; readonl
     if (given[member] != null) return { kind, value: given[member] };
   }
   return { kind: "task", value: result };
+}
+
+/** Shows a question that is no text as JSON. */
+export function textOf(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 function joined(texts: readonly (string | null)[]): string | null {

@@ -57,7 +57,9 @@ const OPTIONS = {
   wait: new Option("--wait", "wait until the revision is deployed"),
   /** Cloud deployments take some minutes. */
   deployedWithin: withinOf(30 * 60_000),
-  assistant: new Option("--assistant <name or id>", "the assistant").default("agent"),
+  assistant: new Option("--assistant <name or id>", "graph of the deployment, or id of an assistant").default(
+    "agent",
+  ),
   /** Users rarely wait longer for an assistant. */
   repliedWithin: withinOf(10 * 60_000),
   thread: new Option("--thread <id>", "continue this thread instead of a new one"),
@@ -345,8 +347,12 @@ async function run(
     shown = { ...ended, reply: null };
     const hasSucceeded = ended.status === "success";
     if (hasSucceeded || ended.status === "unknown") {
-      const { messages } = await threads.state(threadId, { signal });
-      shown = { ...ended, reply: replyTo(text, messages, { hasSucceeded }) };
+      const { messages, questions } = await threads.state(threadId, { signal });
+      const isWaiting = hasSucceeded && questions.length > 0;
+      shown = isWaiting
+        ? { ...ended, status: "input_required", reply: questions.join("\n") }
+        : { ...ended, reply: replyTo(text, messages, { hasSucceeded }) };
+      if (isWaiting) return EXIT.partlyFailed;
     }
     return hasSucceeded || shown.reply !== null ? EXIT.done : EXIT.partlyFailed;
   } finally {
@@ -356,8 +362,11 @@ async function run(
 }
 
 function describeRun({ runId, threadId, status, reply }: Shown): string {
-  if (reply !== null) return reply;
   const run = `Run ${runId} on thread ${threadId}`;
+  if (status === "input_required") {
+    return `${run} has not finished. It waits for an answer to:\n${reply}\nAnswer it in the agent's own client.`;
+  }
+  if (reply !== null) return reply;
   if (status === "rolled_back")
     return `${run} was rolled back: a newer run, or somebody, deleted it while it was waited for.`;
   if (status === "pending" || status === "running") return `${run} has not ended, as far as is known.`;
@@ -416,9 +425,17 @@ function exitOfTask(state = "unknown"): number {
   return GOING_WELL.includes(state) ? EXIT.done : EXIT.partlyFailed;
 }
 
+const NO_REPLY: Readonly<Record<string, string>> = {
+  canceled: "The task was canceled.",
+  "input-required": "The assistant asks a question, which the server does not return with this task.",
+};
+const ANSWER = "\nThe task waits for your answer. Send the answer with --context and --task of this task.\n";
+
 function describeTask(task: Task): string {
   const ids = tableOf([task], { state: "state", context: "contextId", task: "taskId" });
-  return `${task.reply ?? "(no reply)"}\n\n${ids}`;
+  const reply = task.reply ?? NO_REPLY[task.state] ?? "(no reply)";
+  const hint = task.state === "input-required" ? ANSWER : "";
+  return `${reply}\n${hint}\n${ids}`;
 }
 
 function describeCard(card: AgentCard): string {

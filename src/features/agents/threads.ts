@@ -4,6 +4,7 @@ import { PlatformError } from "../../core/base/errors.ts";
 import { orAbsent } from "../../core/platform/http/errors.ts";
 import type { PlatformHttp, RequestOptions } from "../../core/platform/http/http.ts";
 import { getJson, sendJson } from "../../core/platform/http/read-body.ts";
+import { textOf } from "./a2a-responses.ts";
 import { pollUntil } from "./poll.ts";
 
 /** How a new run behaves while another one runs. */
@@ -14,8 +15,8 @@ interface Run {
   readonly runId: string;
   readonly threadId: string;
   /**
-   * The platform's status, or our own: `rolled_back` (a newer run deleted this one), `unknown` (the run ended, the server does
-   * not say how).
+   * The platform's status, or our own: `rolled_back` (a newer run deleted this one), `input_required` (the run waits for an
+   * answer), `unknown` (the run ended, the server does not say how).
    */
   readonly status: string;
 }
@@ -55,12 +56,16 @@ const content = z.union([
   z.unknown().transform((other) => (other == null ? "" : JSON.stringify(other))),
 ]);
 const message = z.object({ type: z.string().default(""), content });
-const stateSchema = z.object({
-  values: z
-    .object({ messages: z.array(message).nullish() })
-    .nullish()
-    .transform((values): { messages: Message[] } => ({ messages: values?.messages ?? [] })),
-});
+/** A run that asks ends as `success`. Only the thread's state shows the question. */
+const interrupt = z.object({ value: z.json() }).transform(({ value }) => textOf(value));
+const stateSchema = z
+  .object({
+    values: z.object({ messages: z.array(message).nullish() }).nullish(),
+    interrupts: z.array(interrupt).nullish(),
+  })
+  .transform(({ values, interrupts }) => {
+    return { messages: (values?.messages ?? []) as Message[], questions: interrupts ?? [] };
+  });
 
 /** Runs that a listing requests, newest first. */
 const LISTED = 100;
@@ -102,8 +107,8 @@ export function createThreadsClient(http: PlatformHttp, clock: Clock = systemClo
         if (found instanceof PlatformError) throw found;
         return found.status === "pending" ? undefined : found;
       }),
-    state: async (threadId: string, io?: RequestOptions) =>
-      (await getJson(http, { path: `${threadPath(threadId)}/state`, ...io }, stateSchema)).values,
+    state: (threadId: string, io?: RequestOptions) =>
+      getJson(http, { path: `${threadPath(threadId)}/state`, ...io }, stateSchema),
     close: () => http.close(),
   };
 }

@@ -6,6 +6,7 @@ import { addUpUsable } from "../../core/pipeline/source/fetch-usage.ts";
 import { sendRequest } from "../../core/pipeline/source/send-request.ts";
 import type { OpenSource } from "../../core/pipeline/source/source.ts";
 import { storeNow } from "../../core/store/work/fetch-ledger.ts";
+import { RpcError } from "../agents/a2a-calls.ts";
 import type { DeploymentClients } from "../agents/clients.ts";
 import { deadlineSignal } from "../agents/poll.ts";
 import {
@@ -27,6 +28,8 @@ export interface ProbeRequest {
   /** How long all figures must stay right, in ms. */
   readonly settleFor: number;
   readonly onTrace?: (sent: number) => void;
+  /** Called if the deployment refuses A2A: before the first trace, unless it has a card. */
+  readonly onNoA2a?: (reason: string) => void;
   /** Called after each reading; `next` is the pause until the next one, in ms. */
   readonly onReading?: (billed: number, expected: number, next: number) => void;
 }
@@ -142,15 +145,21 @@ export function describeRises(rises: readonly Rise[]): string {
 /** Makes the stand-in's assistant slow, so that a rollback finds the run active. Other assistants ignore this. */
 const SLOW = "delay=60000";
 const RUN_WITHIN_MS = 120_000;
-type Traffic = Pick<ProbeRequest, "deployment" | "assistant" | "onTrace">;
+type Traffic = Pick<ProbeRequest, "deployment" | "assistant" | "onTrace" | "onNoA2a">;
 /** Two plain runs, two of a rollback, two A2A messages. */
 export const PROBE_TRACES = 6;
+export const A2A_TRACES = 2;
 
 /** Every message contains `mark`. Nothing is sent twice. Returns the number of traces. */
 async function sendTraffic(
-  { deployment: { threads, a2a }, assistant: assistantId, onTrace = () => {} }: Traffic,
+  { deployment: { threads, a2a }, assistant: assistantId, onTrace = () => {}, onNoA2a = () => {} }: Traffic,
   { mark, signal }: { mark: string; signal?: AbortSignal },
 ): Promise<number> {
+  // A refusal after the first run would waste what the runs cost. `http.disable_a2a` removes the card together with the endpoint.
+  const card = await a2a.card(assistantId, { signal }).catch((error: unknown) => {
+    if (!(error instanceof PlatformError) || error.retryable) throw error;
+    onNoA2a(error.message);
+  });
   let sent = 0;
   const within = { withinMs: RUN_WITHIN_MS, signal };
   const start = (threadId: string, text: string, strategy?: "rollback") => {
@@ -173,13 +182,15 @@ async function sendTraffic(
   const { threadId } = await threads.createThread({ signal });
   refuseDeleted(await threads.waitForStart(await start(threadId, `to be rolled back ${SLOW}`), within));
   refuseDeleted(await threads.join(await start(threadId, "rolls back", "rollback"), within));
-  // `http.disable_a2a` removes the card together with the endpoint.
-  const card = await a2a.card(assistantId, { signal }).catch((error: unknown) => {
-    if (!(error instanceof PlatformError) || error.status !== 404) throw error;
-  });
   if (card === undefined) return sent;
   onTrace(++sent);
-  await a2a.send({ assistantId, text: `${mark}: sent` }, within);
+  try {
+    await a2a.send({ assistantId, text: `${mark}: sent` }, within);
+  } catch (error) {
+    if (!(error instanceof RpcError) || !error.isRefusal) throw error;
+    onNoA2a(error.message);
+    return sent - 1;
+  }
   onTrace(++sent);
   for await (const event of a2a.stream({ assistantId, text: `${mark}: streamed` }, within)) {
     if (event.final) break;

@@ -9,6 +9,7 @@ import { inSessionOfSource, type Session } from "../../terminal/session.ts";
 import { reportPerSource } from "../../terminal/sources.ts";
 import { deploymentClientsOf } from "../agents/clients.ts";
 import {
+  A2A_TRACES,
   describeRises,
   PROBE_TRACES,
   type ProbeRequest,
@@ -34,7 +35,7 @@ export function define(command: Command): void {
     .requiredOption("--project <name or id>", "project that the deployment traces into, and nobody else")
     .option("--user <id>", "user that the traces must be billed to", "(none)")
     .option("--short-key <short key>", "key that they must be billed to; default: it ends like USAGE_API_KEY")
-    .option("--assistant <name or id>", "assistant of the deployment", "agent")
+    .option("--assistant <name or id>", "graph of the deployment, or id of an assistant", "agent")
     .addOption(duration("--within <duration>", "how long to wait for billing", "PT1H"))
     .addOption(duration("--settle-for <duration>", "how long the figures must stay right", "PT1M"))
     .action(inSessionOfSource(probe));
@@ -60,7 +61,7 @@ async function probeSource(
   if (options.yes !== true) {
     throw new UsageError({
       code: "probe_unconfirmed",
-      message: `The probe would send ${PROBE_TRACES} billed traces through ${deploymentUrl} into project ${options.project}.`,
+      message: `The probe would send up to ${PROBE_TRACES} billed traces through ${deploymentUrl} into project ${options.project}.`,
       next: "Nothing was sent. Add --yes to send the traces.",
     });
   }
@@ -68,11 +69,13 @@ async function probeSource(
   const key = options.shortKey ?? `...${apiKey.reveal().slice(-4)}`;
   return output.progress({ label: "billed", unit: "traces" }, (update) => {
     const onTrace = (sent: number) => output.note(`Trace ${sent} is sent.`);
+    const onNoA2a = (reason: string) =>
+      output.note(`The probe sends ${PROBE_TRACES - A2A_TRACES} traces, none by A2A: ${reason}`);
     const onReading = (billed: number, expected: number, nextMs: number) => {
       update({ done: Math.min(billed, expected), total: expected });
       output.note(`${billed} of ${expected} traces billed; next reading in ${describeDuration(nextMs)}`);
     };
-    return probeMeter(source, { ...options, deployment, key, onTrace, onReading });
+    return probeMeter(source, { ...options, deployment, key, onTrace, onNoA2a, onReading });
   });
 }
 

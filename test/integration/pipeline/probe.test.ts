@@ -69,7 +69,11 @@ test("traces that are never billed are a difference at the deadline", async () =
 test("a deployment without A2A is probed by its runs", async () => {
   const { probe, standin } = await setup();
   standin.settings.http = { disable_a2a: true };
-  expect(await probe()).toMatchObject({ state: "matched", expected: 4 });
+  const told: string[] = [];
+  const onNoA2a = () => told.push("no A2A");
+  const result = await probe({ onNoA2a, onTrace: (sent) => told.push(`trace ${sent}`) });
+  expect(result).toMatchObject({ state: "matched", expected: 4 });
+  expect(told).toEqual(["no A2A", "trace 1", "trace 2", "trace 3", "trace 4"]);
 });
 
 test("traffic that fails half way is not sent again", async () => {

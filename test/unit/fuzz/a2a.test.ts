@@ -7,7 +7,7 @@ import { anyJson, often, outcomeOf, responseOf, SEED } from "./fuzz.ts";
 
 /** Responses of agent servers: the same in both versions of the protocol, and never a crash. */
 
-const MESSAGE = { assistantId: "agent", text: "hello" };
+const MESSAGE = { assistantId: "fe096781-5601-53d2-b2f6-0d3403f7e9ca", text: "hello" };
 const CODES = ["response_invalid", "rpc_error", "response_cut"];
 const noCard = () => responseOf(Buffer.from("{}"), 1);
 

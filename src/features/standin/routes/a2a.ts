@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { checked, noRoute } from "../engine/refusal.ts";
 import type { Run, RunEngine } from "../engine/runs.ts";
-import { ASSISTANT, isAssistant } from "../engine/runs.ts";
+import { ASSISTANT } from "../engine/runs.ts";
 import type { World } from "../engine/world.ts";
 import { type Exchange, json, MOST_BODY, type Route } from "../http/route.ts";
 import type { Response } from "../http/wire.ts";
@@ -110,7 +110,7 @@ async function result(call: Call): Promise<object> {
 function begin(call: Call): Run {
   const { engine, assistant, params } = call;
   const sent = sentMessage(params);
-  if (!isAssistant(assistant))
+  if (assistant !== ASSISTANT.id)
     throw new RpcRefusal(CODES.invalidParams, `Assistant '${assistant}' not found`);
   const thread = threadOf(engine, sent, call);
   return engine.start({ thread, input: [{ type: "human", content: sent.text }], strategy: "enqueue" });
@@ -173,7 +173,7 @@ function card({ query, origin }: Exchange, isLive: boolean): Response {
   );
   const wrong = (message: string) => json({ error: { code: CODES.invalidParams, message } }, 400);
   if (assistant === undefined) return wrong("Missing required query parameter: assistant_id");
-  if (!isAssistant(assistant)) return wrong(`Assistant '${assistant}' not found`);
+  if (assistant !== ASSISTANT.id) return wrong(`Assistant '${assistant}' not found`);
   const modes = ["text/plain"];
   const url = `${origin}/a2a/${assistant}`;
   const supportedInterfaces = ["1.0", "0.3"].map((protocolVersion) => {

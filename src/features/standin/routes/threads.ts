@@ -54,6 +54,10 @@ export function threads(engine: RunEngine): Route[] {
   const run = ({ ids }: Requested<unknown>): Run => engine.run(ids.thread, ids.run);
   const RUN = "/threads/:thread/runs/:run";
   return [
+    route("POST", "/assistants/search", nothing, ({ body }) => {
+      const { graph_id: graph } = checked(z.looseObject({ graph_id: z.string().optional() }), body);
+      return json(graph === undefined || graph === ASSISTANT.name ? [{ assistant_id: ASSISTANT.id }] : []);
+    }),
     route("POST", "/threads", nothing, ({ body }) => {
       const { thread_id: id } = checked(newThread, body);
       if (id !== undefined && engine.find(id) !== undefined) {

@@ -11,7 +11,8 @@ import { deploymentOf, httpOf, refused, setup } from "./clients.ts";
 const message = { assistantId: "agent", text: "hello" };
 const NOBODY = "00000000-0000-4000-8000-000000000000";
 type Live = Awaited<ReturnType<typeof setup>>;
-const posts = ({ standin }: Live) => standin.requests.recent.filter(({ method }) => method === "POST").length;
+const posts = ({ standin }: Live) =>
+  standin.requests.recent.filter(({ method, url }) => method === "POST" && url.startsWith("/a2a/")).length;
 const humans = async ({ threads }: Live, contextId: string) =>
   (await threads.state(contextId)).messages.filter(({ type }) => type === "human").map((one) => one.content);
 
@@ -71,9 +72,17 @@ describe("a conversation with a live server", () => {
     const { contextId } = await live.a2a.send(message);
     const unknown = await refused(live.a2a.send({ ...message, contextId, taskId: NOBODY }));
     expect(unknown.message).toContain("-32001");
-    const invalid = await refused(live.a2a.send({ ...message, assistantId: "nobody" }));
-    expect(invalid.message).toContain("-32602: Assistant 'nobody' not found");
+    const wrong = await refused(live.a2a.send({ ...message, assistantId: NOBODY }));
+    expect(wrong.message).toContain("-32602");
     expect(posts(live)).toBe(3);
+    live.standin.settings.http = { disable_a2a: true };
+    expect(await refused(live.a2a.send(message))).toMatchObject({
+      status: 404,
+      next: expect.stringMatching(/^A2A may be switched off/),
+    });
+    const nobody = await rejection(live.a2a.send({ ...message, assistantId: "nobody" }));
+    expect(nobody).toMatchObject({ code: "assistant_unknown" });
+    expect(posts(live)).toBe(4);
   });
 
   test.each(["c", "", "4340c6dc954e4ef4a1e8f73cc1826017", `${NOBODY}0`, `${NOBODY}\n`])(

@@ -44,6 +44,7 @@ describe("a stream", () => {
   const completed = { ...state("completed"), final: true };
   test.each([
     ["one artifact", [artifact("hi"), completed], "hi"],
+    ["an earlier status", [state("working", said("one")), state("working", said("two")), completed], "two"],
     ["pieces that are appended", [artifact("he"), artifact("llo", { append: true }), completed], "hello"],
     ["an artifact that is replaced", [artifact("draft"), artifact("hello"), completed], "hello"],
     [
@@ -83,6 +84,27 @@ describe("a response", () => {
       status: { state: "input-required", message: { parts: [part("which"), part("one?")] } },
     };
     expect((await sent({ result: task("", requested) })).reply).toBe("which\none?");
+    const question = { parts: [{ kind: "data", data: { id: "q", value: { which: 1 } } }] };
+    const asking = await sent({ result: task("input-required", { artifacts: [question] }) });
+    expect(asking.reply).toBe('{"which":1}');
+  });
+
+  test("is read once more if it has no text: its reply is in the history, unless the run was cancelled", async () => {
+    const agent = (text: string, taskId: string) => ({ role: "agent", taskId, parts: [part(text)] });
+    const history = [agent("hi", "t"), agent("later", "t2")];
+    const status = { state: "completed", ...said("Task completed successfully") };
+    for (const [second, expected] of [
+      [task("completed", { status, history }), { state: "completed", reply: "hi" }],
+      [task("completed", { status }), { state: "completed", reply: null }],
+      [task("canceled"), { state: "canceled", reply: null }],
+    ] as const) {
+      let responded = 0;
+      const server = await agentServer((response, { id }) =>
+        json(response, { jsonrpc: "2.0", id, result: responded++ === 0 ? task("completed") : second }),
+      );
+      expect(await deploymentOf(server.url).a2a.send(message)).toEqual({ ...ids, ...expected });
+      expect(responded).toBe(2);
+    }
   });
 
   test("to another request is refused, with an error too", async () => {

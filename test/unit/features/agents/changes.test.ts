@@ -17,7 +17,8 @@ describe("requests that change something", () => {
 
   test.each([303, 307])("follow no redirect (%d), and tell what may have happened", async (code) => {
     const server = await rawServer(() => status(`${code} X`, "", ["location: /other"]));
-    const error = await refused(createA2aClient(httpOf(server.url)).send({ assistantId: "a", text: "x" }));
+    const assistantId = "fe096781-5601-53d2-b2f6-0d3403f7e9ca";
+    const error = await refused(createA2aClient(httpOf(server.url)).send({ assistantId, text: "x" }));
     expect(changing(server.requests)).toHaveLength(1);
     expect([error.code, error.next]).toEqual(["redirect_refused", expect.stringContaining("costs a trace")]);
   });

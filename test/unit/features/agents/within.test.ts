@@ -11,7 +11,8 @@ import { deploymentOf } from "./clients.ts";
 const withinMs = 150;
 const message = { assistantId: "agent", text: "hello" };
 const run = { threadId: "t", runId: "r" };
-const ENDED = { kind: "task", id: "t1", contextId: "c1", status: { state: "completed" } };
+const artifacts = [{ parts: ["hi"] }];
+const ENDED = { kind: "task", id: "t1", contextId: "c1", status: { state: "completed" }, artifacts };
 const COMMENTS = { piece: ": still here\n\n", type: "text/event-stream" };
 
 type Deployment = ReturnType<typeof deploymentOf>;
