@@ -1,11 +1,16 @@
 import { createServer } from "node:http";
 import { listenInTest } from "./listen.ts";
 
-/** The body that replaces a response's; undefined leaves the response as it is. The response waits for it. */
+interface Replaced {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** The body that replaces a response's, or also its status; undefined leaves the response as it is. The response waits for it. */
 export type Rewrite = (response: {
   readonly url: URL;
   readonly text: string;
-}) => string | undefined | Promise<string | undefined>;
+}) => string | Replaced | undefined | Promise<string | undefined>;
 
 export interface Proxy {
   readonly url: string;
@@ -31,9 +36,12 @@ export async function startProxy(target: string, rewrite: Rewrite): Promise<Prox
         },
       });
       const text = await upstream.text();
-      const body = Buffer.from((await proxy.rewrite({ url, text })) ?? text);
+      const given = (await proxy.rewrite({ url, text })) ?? text;
+      const { status, body: sent } =
+        typeof given === "string" ? { status: upstream.status, body: given } : given;
+      const body = Buffer.from(sent);
       const retryAfter = upstream.headers.get("retry-after");
-      response.writeHead(upstream.status, {
+      response.writeHead(status, {
         ...(retryAfter === null ? {} : { "retry-after": retryAfter }),
         "content-type": upstream.headers.get("content-type") ?? "text/plain",
         "content-length": body.length,

@@ -43,7 +43,7 @@ const BILL_WORDS: Readonly<Record<BillPart, string>> = {
 function describeBillPart({ part, refusal, requestedAt }: LearnedBillPart): string {
   const when = requestedAt.toISOString().slice(0, 10);
   if (refusal === null) return `${BILL_WORDS[part]}: read, last on ${when}`;
-  return `${BILL_WORDS[part]}: not read; the server refused the request on ${when}, which is sent again daily (${refusal})`;
+  return `${BILL_WORDS[part]}: not read on ${when}; it is requested again daily (${refusal})`;
 }
 
 const ENDING_DAYS = 31;

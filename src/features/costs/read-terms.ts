@@ -167,8 +167,8 @@ export async function readAllWorkspaces(source: OpenSource): Promise<ReadPart> {
 }
 
 /**
- * Reads names of API keys, sandboxes and snapshots from the platform's lists: usage has only ids. A list that is refused for
- * the first workspace is not requested for the others.
+ * Reads names of API keys, sandboxes and snapshots from the platform's lists: usage has only ids. A list that cannot be read
+ * costs only its own names. A list that is refused for the first workspace is not requested for the others.
  */
 export async function readNames(source: OpenSource): Promise<ReadPart> {
   const { billing, sourceId, signal, store, workspaceIds, log } = source;
@@ -184,22 +184,26 @@ export async function readNames(source: OpenSource): Promise<ReadPart> {
       );
     read += await learnListedNames(store, { sourceId, dimension, fetchToken, part: part++, names });
   };
-  const ofOrganization = () => billing.organizationKeys({ signal });
-  const lists: readonly ["api_key" | "sandbox", readonly (() => Promise<ListedNames>)[]][] = [
+  type List = readonly ["api_key" | "sandbox", readonly (() => Promise<ListedNames>)[]];
+  const sandboxesOf = (kind: "boxes" | "snapshots"): List => [
+    "sandbox",
+    workspaceIds.map((workspaceId) => {
+      return () => billing.workspaceSandboxes({ kind, workspaceId, signal, sendMore });
+    }),
+  ];
+  const lists: readonly List[] = [
     // The organization's list comes first: it names most keys, and a key keeps its first name.
-    ["api_key", [ofOrganization]],
+    ["api_key", [() => billing.organizationKeys({ signal })]],
     ["api_key", workspaceIds.map((workspaceId) => () => billing.workspaceKeys({ workspaceId, signal }))],
-    [
-      "sandbox",
-      workspaceIds.map((workspaceId) => () => billing.workspaceSandboxes({ workspaceId, signal, sendMore })),
-    ],
+    sandboxesOf("boxes"),
+    sandboxesOf("snapshots"),
   ];
   const refusals: (string | null)[] = [];
   for (const [dimension, requests] of lists) {
     if (!used.has(dimension)) continue;
     let refusal: string | null = null;
     for (const [nth, send] of requests.entries()) {
-      const requested = await requestBill(source, send, LIST_REFUSALS);
+      const requested = await requestList(source, send);
       if ("response" in requested) await keep(dimension, requested.response);
       else if (nth === 0) refusal = requested.refusal;
       if (refusal !== null) break;
@@ -209,6 +213,18 @@ export async function readNames(source: OpenSource): Promise<ReadPart> {
   const refusal = refusals.includes(null) ? null : (refusals[0] ?? null);
   await noteBillPart(store.db, { sourceId, part: "names", refusal });
   return { read, refusal };
+}
+
+/** No figure needs a name, so a list that fails, or has another form than guessed, counts as refused and is logged. */
+async function requestList<T>(source: OpenSource, send: () => Promise<T>): Promise<BillResponse<T>> {
+  try {
+    return await requestBill(source, send, LIST_REFUSALS);
+  } catch (error) {
+    if (!(error instanceof PlatformError)) throw error;
+    const { code, message: refusal } = error;
+    source.log.warn({ code: "names_not_read", reason: code }, `A list of names was not read: ${refusal}`);
+    return { refusal };
+  }
 }
 
 type BillResponse<T> = { readonly response: T } | { readonly refusal: string };
@@ -228,7 +244,10 @@ export async function requestBill<T>(
     return { response: await sendAside(source, send) };
   } catch (error) {
     if (!(error instanceof PlatformError) || !refusals.includes(error.status ?? 0)) throw error;
-    return { refusal: error.message };
+    const { message: refusal } = error;
+    // Another response may give the rest of the part, which then counts as read.
+    source.log.info({ code: "bill_refused" }, `Not read for the bill: ${refusal}`);
+    return { refusal };
   }
 }
 

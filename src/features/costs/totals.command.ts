@@ -176,7 +176,7 @@ export function describeBill(
 }
 
 function describePart(what: string, { read, refusal }: ReadPart): string {
-  return `${what}: ${refusal === null ? `${read} read` : `not read, because the server refused the request. ${refusal}`}`;
+  return `${what}: ${refusal === null ? `${read} read` : `not read. ${refusal}`}`;
 }
 
 function describeProvider(source: string, provider: ProviderResult): string {

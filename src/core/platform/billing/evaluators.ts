@@ -16,17 +16,12 @@ const PATHS = ["/v1/platform/evaluators/spend", "/api/v1/platform/evaluators/spe
 const PERIOD = 7 * DAY_MS;
 
 const fields = z.record(z.string(), z.unknown());
-const responseSchema = z
-  .object({
-    period_start: z.string().nullish(),
-    // Go omits empty fields.
-    groups: z.array(fields).nullish(),
-  })
-  // Otherwise any other object would pass for a period without spend.
-  .refine(
-    (one) => (one.groups ?? one.period_start ?? null) !== null,
-    "it has neither groups nor period_start",
-  );
+const responseSchema = z.object({
+  // Without it any other object would pass for a period without spend.
+  period_start: z.string(),
+  // Go omits empty fields.
+  groups: z.array(fields).nullish(),
+});
 type Response = z.output<typeof responseSchema>;
 type Fields = z.output<typeof fields>;
 
@@ -128,7 +123,7 @@ async function request(http: PlatformHttp, period: Period, io: WorkspaceIo): Pro
 
 function fromWireResponse({ period_start: told, groups }: Response, start: number): Group[] {
   const requested = toWireTime(start).slice(0, 10);
-  if (told !== undefined && told !== null && told.slice(0, 10) !== requested)
+  if (told.slice(0, 10) !== requested)
     throw foreignError(
       `the response is about the seven days from ${describeValue(told)} on, not ${requested}`,
     );
@@ -167,7 +162,7 @@ function fromWireGroup(
       datasetName: fromWireName(textOf("dataset_name")),
       weeklyLimit: weeklyLimitOf(group.spend_limit),
     },
-    days: fromWireDays(days as unknown[], { nth, start }),
+    days: fromWireDays(days as unknown[], { group, nth, start }),
   };
 }
 
@@ -177,10 +172,17 @@ function weeklyLimitOf(given: unknown): number | null {
   return window === "weekly" ? (fromUsd(limit) ?? null) : null;
 }
 
-/** Missing values are zero: a code evaluator spends nothing. */
-function fromWireDays(days: readonly unknown[], { nth, start }: { nth: number; start: number }): Day[] {
+/**
+ * A missing value is zero if the group's total agrees: a code evaluator spends nothing. Otherwise it may be unknown, and the day
+ * is refused.
+ */
+function fromWireDays(
+  days: readonly unknown[],
+  { group, nth, start }: { group: Fields; nth: number; start: number },
+): Day[] {
   const seen = new Set<number>();
-  return days.map((given, i) => {
+  const refusals: { [field in "spend_usd" | "trace_count"]?: () => never } = {};
+  const found = days.map((given, i) => {
     const day = fields.safeParse(given).data ?? {};
     const refuse = refuserOf(day, `group ${nth}, day ${i}`, `groups.${nth}.days.${i}`);
     const text = typeof day.date === "string" ? day.date : "";
@@ -191,10 +193,27 @@ function fromWireDays(days: readonly unknown[], { nth, start }: { nth: number; s
       refuse("date", "which is no day of the seven that were asked for");
     if (seen.has(at)) refuse("date", "which comes twice");
     seen.add(at);
+    for (const field of ["spend_usd", "trace_count"] as const)
+      if (day[field] == null)
+        refusals[field] ??= () => refuse(field, `and total_${field} does not show that it is 0`);
     const spend = fromUsd(day.spend_usd ?? 0) ?? refuse("spend_usd", "not an amount of dollars from 0 on");
     const traces = day.trace_count ?? 0;
     if (!Number.isSafeInteger(traces) || (traces as number) < 0)
       refuse("trace_count", "not a whole number from 0 on");
     return { day: at, spend, traces: traces as number };
   });
+  // Each amount and the total are rounded to the nearest billionth.
+  const spend = fromUsd(totalOf(group.total_spend_usd)) ?? Number.NaN;
+  if (!(Math.abs(sumOf(found, "spend") - spend) <= found.length)) refusals.spend_usd?.();
+  if (sumOf(found, "traces") !== totalOf(group.total_trace_count)) refusals.trace_count?.();
+  return found;
+}
+
+/** Go omits zeros. Null does not show that a total is zero. */
+function totalOf(given: unknown): unknown {
+  return given === undefined ? 0 : given;
+}
+
+function sumOf(days: readonly Day[], amount: "spend" | "traces"): number {
+  return days.reduce((sum, day) => sum + day[amount], 0);
 }

@@ -37,30 +37,34 @@ export async function workspaceKeys(
   return namesOf(await getJson(http, { path: "/api/v1/api-key", workspaceId, signal }, list), KEY);
 }
 
-/** `sendMore` sends each request but the first. */
+/** Sandboxes (`boxes`) or snapshots of a workspace. `sendMore` sends each request but the first. */
 export async function workspaceSandboxes(
   http: PlatformHttp,
-  { workspaceId, signal, sendMore }: OfWorkspace & { sendMore: <T>(send: () => Promise<T>) => Promise<T> },
+  {
+    kind,
+    workspaceId,
+    signal,
+    sendMore,
+  }: OfWorkspace & {
+    readonly kind: "boxes" | "snapshots";
+    readonly sendMore: <T>(send: () => Promise<T>) => Promise<T>;
+  },
 ): Promise<ListedNames> {
   const items: unknown[] = [];
-  let requests = 0;
-  for (const kind of ["boxes", "snapshots"]) {
-    const cursors = new Set<string>();
-    for (let cursor: string | undefined; ; ) {
-      const query = new URLSearchParams(cursor === undefined ? {} : { cursor });
-      const send = () => http.get({ path: `/api/v2/sandboxes/${kind}`, query, workspaceId, signal });
-      const response = await (requests++ === 0 ? send() : sendMore(send));
-      const page = await readJson(response, pageSchema);
-      items.push(...page.items);
-      if (page.next_cursor == null) break;
-      if (cursors.has(page.next_cursor))
-        throw responseError(foreignError("its pages have no end: a cursor comes again"), response);
-      if (requests >= MOST_PAGES) throw responseError(tooManyPagesError(MOST_PAGES), response);
-      cursor = page.next_cursor;
-      cursors.add(cursor);
-    }
+  const cursors = new Set<string>();
+  for (let cursor: string | undefined; ; ) {
+    const query = new URLSearchParams(cursor === undefined ? {} : { cursor });
+    const send = () => http.get({ path: `/api/v2/sandboxes/${kind}`, query, workspaceId, signal });
+    const response = await (cursor === undefined ? send() : sendMore(send));
+    const page = await readJson(response, pageSchema);
+    items.push(...page.items);
+    if (page.next_cursor == null) return namesOf(items, { id: "id", name: "name" });
+    cursor = page.next_cursor;
+    if (cursors.has(cursor))
+      throw responseError(foreignError("its pages have no end: a cursor comes again"), response);
+    cursors.add(cursor);
+    if (cursors.size >= MOST_PAGES) throw responseError(tooManyPagesError(MOST_PAGES), response);
   }
-  return namesOf(items, { id: "id", name: "name" });
 }
 
 const KEY = { id: "short_key", name: "description" };

@@ -91,10 +91,19 @@ const instant = z
   .refine((wire) => fromWireTime(wire) !== undefined, "not a timestamp")
   .nullish()
   .transform((wire) => (wire ? (fromWireTime(wire) ?? null) : null));
-const billingSchema = z.object({
-  end_of_billing_period: instant,
-  current_plan: z.object({ tier: displayed, started_on: instant, ends_on: instant }).nullish(),
-});
+const billingSchema = z
+  .looseObject({})
+  // Otherwise any other object would pass for an unknown period.
+  .refine(
+    (wire) => "end_of_billing_period" in wire || "current_plan" in wire,
+    "it has neither end_of_billing_period nor current_plan",
+  )
+  .pipe(
+    z.object({
+      end_of_billing_period: instant,
+      current_plan: z.object({ tier: displayed, started_on: instant, ends_on: instant }).nullish(),
+    }),
+  );
 
 export async function listWorkspaces(
   http: PlatformHttp,
