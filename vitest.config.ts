@@ -52,6 +52,7 @@ export default defineConfig({
   test: {
     projects: projects.map((test) => ({ extends: true, test })),
     globalSetup: ["test/support/global-setup.ts"],
+    reporters: ["default", "./test/support/reporter.ts"],
     // A bound, not a measure: on a machine that others use too, a test may take ten times as long. No test sets a shorter one.
     testTimeout: times(600_000),
     hookTimeout: 300_000,

@@ -60,11 +60,10 @@ export async function startLocalPostgres(input: StartInput): Promise<Service> {
   });
 }
 
-/** With the default iterations, hashing this random password would take 8 ms per connection. */
 const START = `
-programs=$0 data=$1/data password=$2; shift 2
+programs=$0 data=$1/data password=$2 options=$3; shift 3
 [ -e "$data" ] || "$programs/initdb" -D "$data" -U postgres --auth=scram-sha-256 --pwfile="$password" \\
-  ${CLUSTER_OPTIONS} --no-sync --set=scram_iterations=1 || exit
+  ${CLUSTER_OPTIONS} --no-sync $options || exit
 exec "$programs/postgres" -D "$data" "$@"
 `;
 
@@ -73,7 +72,18 @@ export function postgresCommand(programs: string, place: Place, settings: readon
   const { dir, secretFile, port } = place;
   // No socket file, because its folder may have another server's.
   const all = ["listen_addresses=127.0.0.1", "unix_socket_directories=", `port=${port}`, ...settings];
-  return ["/bin/sh", "-c", START, programs, dir, secretFile, ...all.flatMap((setting) => ["-c", setting])];
+  // The password is hashed before the server starts.
+  const options = settings.filter((one) => one.startsWith("scram_iterations=")).map((one) => `--set=${one}`);
+  return [
+    "/bin/sh",
+    "-c",
+    START,
+    programs,
+    dir,
+    secretFile,
+    options.join(" "),
+    ...all.flatMap((setting) => ["-c", setting]),
+  ];
 }
 
 export async function pingPostgres(url: string): Promise<void> {

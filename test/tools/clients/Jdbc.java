@@ -4,7 +4,7 @@ import java.time.*;
 import java.util.*;
 
 /**
- * What a tool on JDBC sees of the schema reporting: a line a column of its metadata, a line a view with the number of its
+ * What a tool on JDBC sees of both schemas: a line a column of its metadata, a line a view with the number of its
  * rows, each value read as an object, and the values of the queries given. Arguments: URL, user, password, queries.
  */
 class Jdbc {
@@ -12,13 +12,13 @@ class Jdbc {
     try (Connection connection = DriverManager.getConnection(given[0], given[1], given[2])) {
       List<String> views = new ArrayList<>();
       DatabaseMetaData metadata = connection.getMetaData();
-      try (ResultSet found = metadata.getTables(null, "reporting", "%", new String[] {"VIEW"})) {
+      try (ResultSet found = metadata.getTables(null, "reporting%", "%", new String[] {"VIEW"})) {
         while (found.next()) {
-          views.add(found.getString("TABLE_NAME"));
+          views.add(found.getString("TABLE_SCHEM") + "." + found.getString("TABLE_NAME"));
           line("view", found.getString("TABLE_NAME"), isSaid(found));
         }
       }
-      try (ResultSet found = metadata.getColumns(null, "reporting", "%", "%")) {
+      try (ResultSet found = metadata.getColumns(null, "reporting%", "%", "%")) {
         while (found.next()) {
           String type = JDBCType.valueOf(found.getInt("DATA_TYPE")).getName();
           line("column", found.getString("TABLE_NAME") + "." + found.getString("COLUMN_NAME"), type,
@@ -27,12 +27,12 @@ class Jdbc {
       }
       for (String view : views) {
         try (Statement statement = connection.createStatement();
-            ResultSet rows = statement.executeQuery("SELECT * FROM reporting.\"" + view + "\"")) {
+            ResultSet rows = statement.executeQuery("SELECT * FROM " + view)) {
           int count = 0;
           for (; rows.next(); count++) {
             for (int at = 1; at <= rows.getMetaData().getColumnCount(); at++) rows.getObject(at);
           }
-          line("rows", view, Integer.toString(count));
+          line("rows", view.substring(view.indexOf('.') + 1), Integer.toString(count));
         }
       }
       for (int query = 3; query < given.length; query++) {

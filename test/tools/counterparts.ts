@@ -1,0 +1,133 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** What others wrote and our tests run against: where `npm run tools` installs it, which version that is, and which tests use it. */
+
+export const TOOLS = dirname(fileURLToPath(import.meta.url));
+
+/** Packages that an environment's list does not pin are the newest of this day. */
+export const UNTIL = "2026-11-30";
+
+/** Environments of Python: packages that need different versions of a third are apart. `without`: dependencies that are not needed. */
+export const PYTHON: Readonly<Record<string, { packages: readonly string[]; without?: readonly string[] }>> =
+  {
+    dbt: {
+      packages: ["dbt-core==1.12.6", "dbt-postgres==1.11.0", "dbt-metricflow==0.15.0"],
+      // It builds itself from a file of another host. dbt uses it only where a flag names it.
+      without: ["dbt-core-experimental-parser"],
+    },
+    "dbt-old": { packages: ["dbt-core==1.10.23", "dbt-postgres==1.11.0"] },
+  };
+
+/** From Maven Central. */
+export const JARS = [{ group: "org.postgresql", name: "postgresql", version: "42.7.14" }] as const;
+
+interface Counterpart {
+  readonly name: string;
+  /** What the tests do with it. */
+  readonly does: string;
+  readonly version: () => string | undefined;
+  /** A file of this folder, and how the titles of its tests begin. */
+  readonly tests: readonly [file: string, title?: string];
+}
+
+/** Folder of an environment of Python. */
+export function venvOf(name: string): string {
+  return join(TOOLS, ".installed", name);
+}
+
+/** Why what `npm run tools` installs is not here; undefined where it is. In CI nothing is skipped for that: it throws. */
+export function notInstalled(name: keyof typeof PYTHON | (typeof JARS)[number]["name"]): string | undefined {
+  if (existsSync(join(TOOLS, ".installed", name, ".list"))) return undefined;
+  return missing(`${name} is not installed: npm run tools`);
+}
+
+export const jarOf = (name: (typeof JARS)[number]["name"]) =>
+  join(TOOLS, ".installed", name, globSync("*.jar", { cwd: join(TOOLS, ".installed", name) })[0] ?? "");
+
+/** Why a command cannot be used here; undefined where it can. In CI it throws. */
+export function notFound(command: string, args: readonly string[] = ["--version"]): string | undefined {
+  return spawnSync(command, args).status === 0 ? undefined : missing(`${command} is not on this machine`);
+}
+
+export function missing(reason: string): string {
+  if (process.env.CI !== undefined) throw new Error(`${reason}. CI skips no test for that.`);
+  return reason;
+}
+
+const ofNpm = (name: string) => () => {
+  const found = [TOOLS, join(TOOLS, "../..")].map((root) => join(root, "node_modules", name, "package.json"));
+  const path = found.find((one) => existsSync(one));
+  return path && (JSON.parse(readFileSync(path, "utf8")).version as string);
+};
+const ofCommand =
+  (command: string, ...args: string[]) =>
+  () =>
+    /\d+(?:\.\d+)+/.exec(spawnSync(command, args, { encoding: "utf8" }).stdout ?? "")?.[0];
+
+const npm = (name: string, does: string, ...tests: Counterpart["tests"]): Counterpart => ({
+  name: `${name} (npm)`,
+  does,
+  version: ofNpm(name),
+  tests,
+});
+/** In the order of docs/compatibility.md. */
+export const COUNTERPARTS: readonly Counterpart[] = [
+  npm(
+    "@duckdb/node-api",
+    "reads the Parquet files, and answers the questions of bi.md",
+    "files-questions.test.ts",
+    "what people ask of the views has the same response in DuckDB",
+  ),
+  {
+    name: "JDBC driver of Postgres (Maven Central)",
+    does: "lists and reads every view, in two zones",
+    version: () => /[\d.]+\d/.exec(basename(jarOf("postgresql")))?.[0],
+    tests: ["clients.test.ts", "JDBC"],
+  },
+  {
+    name: "psqlODBC with unixODBC (Debian)",
+    does: "lists and reads every view, in two zones",
+    version: ofCommand("dpkg-query", "--show", "odbc-postgresql"),
+    tests: ["clients.test.ts", "ODBC"],
+  },
+  {
+    name: "psql (Debian)",
+    does: "lists and reads every view, in two zones",
+    version: ofCommand("psql", "--version"),
+    tests: ["clients.test.ts", "psql"],
+  },
+  npm(
+    "@evidence-dev/postgres",
+    "reads every view, in two zones",
+    "clients.test.ts",
+    "a driver of Node, in a process of the zone > that of Evidence",
+  ),
+  npm("@a2a-js/sdk", "calls an agent's A2A interface", "a2a.contract.test.ts"),
+  npm("a2a-sdk-1", "calls an agent's A2A interface", "official-server.test.ts"),
+  npm("@langchain/langgraph-sdk", "calls threads and runs", "runs.contract.test.ts"),
+  npm("langsmith", "calls the control plane and sandboxes", "control-plane.contract.test.ts"),
+  npm("langsmith-0-12", "reads spend of evaluators and sandboxes", "evaluators.contract.test.ts"),
+];
+
+const ROW = /^\| (.+?) \| (.+?) \| (.+?) \| (.+?) \| (.+?) \|$/gm;
+
+/** The page with a row for each counterpart, as `ran` says it, or else as it was. */
+export function withCounterparts(
+  page: string,
+  ran: (name: string) => { version: string; day: string; result: string } | undefined,
+): string {
+  const before = new Map([...page.matchAll(ROW)].map(([row, name = ""]) => [name, row]));
+  const rows = COUNTERPARTS.map(({ name, does }) => {
+    const now = ran(name);
+    return now === undefined
+      ? (before.get(name) ?? `| ${name} | ${does} | | | not run yet |`)
+      : `| ${name} | ${does} | ${now.version} | ${now.day} | ${now.result} |`;
+  });
+  const [begin, end] = ["| --- | --- | --- | --- | --- |\n", "\n<!-- end of the written part -->"];
+  const [from, to] = [page.indexOf(begin), page.indexOf(end)];
+  if (from < 0 || to < from) throw new Error("docs/compatibility.md lacks its table.");
+  return `${page.slice(0, from)}${begin}${rows.map((row) => `${row}\n`).join("")}${page.slice(to)}`;
+}

@@ -1,0 +1,67 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { JARS, PYTHON, TOOLS, UNTIL, venvOf } from "./counterparts.ts";
+
+/**
+ * `npm run tools`: installs what only the tests of this folder need, from npm, PyPI and Maven Central. What is installed already stays,
+ * until its list changes. Without Python or Maven their part is left out: the tests that need it are skipped and say so. In CI it fails.
+ */
+
+const UV = "0.13.9";
+const uv = join(venvOf("uv"), "bin/uv");
+const run = (command: string, ...args: string[]) =>
+  execFileSync(command, args, { stdio: ["ignore", "inherit", "inherit"] });
+
+install("npm", join(TOOLS, "node_modules"), readFileSync(join(TOOLS, "package-lock.json"), "utf8"), () =>
+  run("npm", "ci", "--no-audit", "--no-fund", "--prefix", TOOLS),
+);
+install("uv", venvOf("uv"), UV, (folder) => {
+  run("python3", "-m", "venv", folder);
+  run(join(folder, "bin/pip"), "install", "--quiet", `uv==${UV}`);
+});
+for (const [name, { packages, without = [] }] of Object.entries(PYTHON)) {
+  install(
+    `Python packages of ${name}`,
+    venvOf(name),
+    [UNTIL, ...packages, ...without].join("\n"),
+    (folder) => {
+      run(uv, "venv", "--quiet", folder);
+      const left = join(folder, "without.txt");
+      writeFileSync(left, without.map((one) => `${one}; python_version < '3'\n`).join(""));
+      const options = ["--quiet", "--python", folder, "--exclude-newer", UNTIL, "--override", left];
+      run(uv, "pip", "install", ...options, ...packages);
+    },
+  );
+}
+for (const { group, name, version } of JARS) {
+  const folder = join(TOOLS, ".installed", name);
+  install(`${name}.jar`, folder, version, () =>
+    run(
+      "mvn",
+      "-q",
+      "-B",
+      "dependency:copy",
+      `-Dartifact=${group}:${name}:${version}`,
+      `-DoutputDirectory=${folder}`,
+    ),
+  );
+}
+
+/** Fills a folder unless it was filled from the same list. A folder that was filled in part has no list, and is made anew. */
+function install(what: string, folder: string, list: string, fill: (folder: string) => void): void {
+  const note = join(folder, ".list");
+  if (existsSync(note) && readFileSync(note, "utf8") === list) return;
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  try {
+    fill(folder);
+    if (readdirSync(folder).length === 0) throw new Error(`${folder} is empty`);
+    writeFileSync(note, list);
+  } catch (error) {
+    if (process.env.CI !== undefined || what === "npm") throw error;
+    process.stderr.write(
+      `${what}: not installed. Tests that need it are skipped. ${(error as Error).message}\n`,
+    );
+  }
+}
