@@ -442,6 +442,59 @@ CREATE TABLE usage.hourly_record (
   CONSTRAINT hourly_record_traces_range CHECK ((traces >= 0))
 );
 
+CREATE TABLE usage.invoice (
+  invoice_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
+  source_id smallint NOT NULL,
+  issuer text NOT NULL,
+  number text NOT NULL,
+  status text NOT NULL,
+  issued_on date,
+  due_on date,
+  terms text,
+  account text,
+  purchase_order text,
+  currency text NOT NULL,
+  corrects_number text,
+  subtotal numeric(38,10),
+  total numeric(38,10) NOT NULL,
+  file_name text NOT NULL,
+  file_form text NOT NULL,
+  file bytea NOT NULL,
+  file_digest bytea NOT NULL,
+  accepted_difference text,
+  imported_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  imported_by text NOT NULL,
+  replaced_at timestamp with time zone,
+  CONSTRAINT invoice_pkey PRIMARY KEY (invoice_id),
+  CONSTRAINT invoice_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
+  CONSTRAINT invoice_file_form_known CHECK ((file_form = ANY (ARRAY['pdf'::text, 'csv'::text, 'xlsx'::text, 'json'::text, 'focus'::text, 'text'::text, 'typed'::text]))),
+  CONSTRAINT invoice_status_known CHECK ((status = ANY (ARRAY['open'::text, 'issued'::text, 'voided'::text])))
+);
+
+CREATE TABLE usage.invoice_line (
+  invoice_id integer NOT NULL,
+  line_number integer NOT NULL,
+  line_text text NOT NULL,
+  is_sum boolean NOT NULL,
+  part_of integer,
+  kind text NOT NULL,
+  quantity numeric(38,10),
+  unit text,
+  unit_price numeric(38,10),
+  amount numeric(38,10) NOT NULL,
+  period_start date,
+  period_end date,
+  workspace text,
+  place text NOT NULL,
+  source_text text NOT NULL,
+  CONSTRAINT invoice_line_pkey PRIMARY KEY (invoice_id, line_number),
+  CONSTRAINT invoice_line_invoice_id_fkey FOREIGN KEY (invoice_id) REFERENCES usage.invoice(invoice_id) ON DELETE CASCADE,
+  CONSTRAINT invoice_line_part_of_fkey FOREIGN KEY (invoice_id, part_of) REFERENCES usage.invoice_line(invoice_id, line_number),
+  CONSTRAINT invoice_line_kind_known CHECK ((kind = ANY (ARRAY['usage'::text, 'seat'::text, 'commitment'::text, 'drawdown'::text, 'credit'::text, 'discount'::text, 'tax'::text, 'adjustment'::text]))),
+  CONSTRAINT invoice_line_period_whole CHECK ((((period_start IS NULL) = (period_end IS NULL)) AND (period_start < period_end))),
+  CONSTRAINT invoice_line_sum_is_whole CHECK ((NOT (is_sum AND (part_of IS NOT NULL))))
+);
+
 CREATE TABLE usage.late_change (
   source_id smallint NOT NULL,
   observed_on date NOT NULL,
@@ -909,6 +962,8 @@ CREATE INDEX fetch_task_of_run ON usage.fetch_task USING btree (run_id) WHERE ((
 CREATE INDEX fetch_task_oldest ON usage.fetch_task USING btree (source_id, created_at) WHERE ((state = 'waiting'::text) AND (backfill_id IS NULL));
 
 CREATE UNIQUE INDEX fetch_task_routine_once ON usage.fetch_task USING btree (source_id, group_by, stride, period_start, period_end, scope_ids) WHERE (backfill_id IS NULL);
+
+CREATE UNIQUE INDEX invoice_current ON usage.invoice USING btree (source_id, issuer, number) WHERE (replaced_at IS NULL);
 
 CREATE INDEX operator_action_newest ON usage.operator_action USING btree (at DESC, action_id DESC);
 

@@ -9,6 +9,7 @@ import { coverage } from "./features/coverage/feature.ts";
 import { exporting } from "./features/export/feature.ts";
 import type { Feature } from "./features/feature.ts";
 import { figures } from "./features/figures/feature.ts";
+import { invoice } from "./features/invoice/feature.ts";
 import { mcp } from "./features/mcp/feature.ts";
 import { owners } from "./features/owners/feature.ts";
 import { probe } from "./features/probe/feature.ts";
@@ -26,6 +27,7 @@ export const FEATURES: readonly Feature[] = [
   costs,
   figures,
   close,
+  invoice,
   coverage,
   backfill,
   activity,

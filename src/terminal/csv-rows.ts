@@ -54,7 +54,7 @@ export function csvRows(file: string, content: string, form: CsvForm): CsvRow[] 
 }
 
 /** Finds the separator in the header, since no column name contains one. */
-function delimiterOf(content: string): string {
+export function delimiterOf(content: string): string {
   const header = /.*\S.*/.exec(content)?.[0] ?? "";
   const count = (delimiter: string) => header.split(delimiter).length;
   return DELIMITERS.reduce((best, other) => (count(other) > count(best) ? other : best));
@@ -127,21 +127,26 @@ function withPlainNumbers(
           `line ${line}, column "${name}": ${JSON.stringify(cell)} may be ${whole} or ${decimal}. Write ${whole} or ${decimal}0`,
         );
       }
-      const withPoint = sign === "," ? cell.replace(/[.,]/g, (one) => (one === "," ? "." : ",")) : cell;
-      return [name, WITH_POINT.test(withPoint) ? withPoint.replaceAll(",", "") : cell];
+      return [name, withPoint(cell, sign ?? ".") ?? cell];
     });
     return { line, cells: { ...cells, ...Object.fromEntries(plain) } };
   });
 }
 
+/** A number with a decimal point and without separators of thousands. Undefined: the cell is not a number. */
+export function withPoint(cell: string, sign: "." | ","): string | undefined {
+  const pointed = sign === "," ? cell.replace(/[.,]/g, (one) => (one === "," ? "." : ",")) : cell;
+  return WITH_POINT.test(pointed) ? pointed.replaceAll(",", "") : undefined;
+}
+
 /** Removes blanks and apostrophes between thousands: neither is ever a decimal sign. */
-function ungrouped(cell: string): string {
+export function ungrouped(cell: string): string {
   const text = cell.trim();
   return /^[+-]?\d{1,3}([\s'’]\d{3})+([.,]\d*)?$/.test(text) ? text.replaceAll(/[\s'’]/g, "") : text;
 }
 
 /** Undefined: the cell has no decimal sign, or is not a number. */
-function decimalSignOf(cell: string): "." | "," | "either" | undefined {
+export function decimalSignOf(cell: string): "." | "," | "either" | undefined {
   if (EITHER.test(cell)) return "either";
   if (!/^[+-]?[\d.,]+(e[+-]?\d+)?$/i.test(cell)) return undefined;
   const signs = (cell.match(/[.,]/g) ?? []) as ("." | ",")[];

@@ -32,6 +32,7 @@ const MODULES: Readonly<Record<string, readonly string[]>> = {
   "load/replace-coverage.ts": ["coverage", "became_final"],
   "features/close/close-period.store.ts": ["close", "closed_workspace", "closed_total"],
   "features/costs/keep-costs.store.ts": ["closed_charge", "closed_correction"],
+  "features/invoice/invoices.store.ts": ["invoice", "invoice_line"],
   "proof/control-findings.ts": ["control_check"],
   "proof/write-differences.ts": ["difference"],
   "coverage/proved-time.ts": ["reconciled", "matched_total"],

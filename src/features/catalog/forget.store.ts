@@ -72,6 +72,7 @@ const OF_SOURCE = [
     "unloaded_workspace",
     "usage_limit",
     "billing_period",
+    "invoice",
     "notification",
     "route_state",
     "source_fact",

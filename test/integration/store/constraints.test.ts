@@ -48,6 +48,9 @@ const WHOLE = `
   INSERT INTO usage.price (sku_id, source_id, workspace_id, unit_price, currency, valid_from, valid_to)
     VALUES (1, 1, 1, 0.0005, 'USD', '2026-01-01', '2027-01-01');
   INSERT INTO usage.price_tier VALUES (1, 1000, 0.0004);
+  INSERT INTO usage.invoice (source_id, issuer, number, status, currency, total, file_name, file_form, file, file_digest, imported_by)
+    VALUES (1, 'L', '1', 'issued', 'USD', 5, 'invoice.pdf', 'pdf', '', '', 'ada');
+  INSERT INTO usage.invoice_line VALUES (1, 1, 'Traces', true, NULL, 'usage', NULL, NULL, NULL, 5, '2026-10-01', '2026-11-01', NULL, '', '');
   INSERT INTO usage.owner_file VALUES (true, '', 'project', now());
   INSERT INTO usage.owner_rule VALUES (1, 1, NULL, NULL, 'project', 'p1', NULL, NULL, NULL, '(,)');
   INSERT INTO usage.owner_share VALUES (1, 'team', 'cc', 1);
@@ -177,6 +180,8 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   coverage_no_overlap: copyOf("coverage", { period_start: "'2026-01-06Z'::timestamptz" }),
   failure_no_overlap: copyOf("failure", { period_start: "'2026-01-06Z'::timestamptz" }),
   became_final_no_overlap: copyOf("became_final", { period_start: "'2026-01-06Z'::timestamptz" }),
+  invoice_line_sum_is_whole: copyOf("invoice_line", { line_number: "9", part_of: "1" }),
+  invoice_line_part_of_fkey: copyOf("invoice_line", { line_number: "9", is_sum: "false", part_of: "7" }),
   close_order: copyOf("close", { close_id: "9", period_end: "'2026-01-01'" }),
   close_costs_of_month: copyOf("close", {
     close_id: "9",

@@ -280,6 +280,7 @@ test("a source goes with all that depends on it, and not while a process loads i
     "provider_total VALUES ($1, '2026-03-01', 'm', 'w', 'Traces', 'traces', 5, 'equal', 5, 1, now())",
     "unloaded_workspace VALUES ($1, '2026-03-01', 'w', NULL, 5, now())",
     "usage_limit VALUES ($1, 'w', 'monthly_traces', 5, false, now())",
+    "invoice (source_id, issuer, number, status, currency, total, file_name, file_form, file, file_digest, imported_by) VALUES ($1, 'L', '1', 'issued', 'USD', 5, 'f', 'pdf', '', '', 'ada')",
   ])
     await reader.query(`INSERT INTO usage.${row}`, [sourceId]);
   const { rows: referring } = await reader.query<{ name: string }>(

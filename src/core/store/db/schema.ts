@@ -295,6 +295,47 @@ export interface Schema {
     bucket_start: Date;
     traces: number;
   };
+  "usage.invoice": {
+    invoice_id: GeneratedAlways<number>;
+    source_id: number;
+    issuer: string;
+    number: string;
+    status: "issued" | "open" | "voided";
+    issued_on: string | null;
+    due_on: string | null;
+    terms: string | null;
+    account: string | null;
+    purchase_order: string | null;
+    currency: string;
+    corrects_number: string | null;
+    subtotal: string | null;
+    total: string;
+    file_name: string;
+    file_form: "csv" | "focus" | "json" | "pdf" | "text" | "typed" | "xlsx";
+    file: Buffer;
+    file_digest: Buffer;
+    accepted_difference: string | null;
+    imported_at: Generated<Date>;
+    imported_by: string;
+    replaced_at: Date | null;
+  };
+  "usage.invoice_line": {
+    invoice_id: number;
+    line_number: number;
+    line_text: string;
+    is_sum: boolean;
+    part_of: number | null;
+    kind: "adjustment" | "commitment" | "credit" | "discount" | "drawdown" | "seat" | "tax" | "usage";
+    quantity: string | null;
+    unit: string | null;
+    unit_price: string | null;
+    amount: string;
+    period_start: string | null;
+    period_end: string | null;
+    workspace: string | null;
+    place: string;
+    source_text: string;
+  };
   "usage.late_change": {
     source_id: number;
     observed_on: string;

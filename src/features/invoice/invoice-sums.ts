@@ -1,0 +1,40 @@
+import { type Amount, amountShown } from "../../core/domain/usage/amount.ts";
+import type { Invoice, InvoiceLine } from "./invoice.ts";
+
+/** What the lines come to. A part is counted in its sum. */
+export function totalOf(lines: readonly InvoiceLine[]): Amount {
+  return lines.reduce((sum, { partOf, amount }) => (partOf === null ? sum + amount : sum), 0n);
+}
+
+/** Sums that do not add up: of parts, of lines without tax, of all lines. Nothing is rounded. */
+export function differencesOf({ lines, subtotal, total }: Invoice): string[] {
+  const ofParts = lines.flatMap((sum, at) => {
+    if (!sum.isSum) return [];
+    const parts = lines.filter(({ partOf }) => partOf === at);
+    const what = `${sum.place}, ${JSON.stringify(sum.text)}`;
+    const quantities = parts.flatMap(({ quantity }) => quantity ?? []);
+    const areKnown = sum.quantity !== null && quantities.length === parts.length;
+    return [
+      ...sumDifference(what, sum.amount, added(parts.map(({ amount }) => amount))),
+      ...(areKnown ? sumDifference(`${what}, quantity`, sum.quantity, added(quantities)) : []),
+    ];
+  });
+  const untaxed = totalOf(lines.filter(({ kind }) => kind !== "tax"));
+  return [
+    ...ofParts,
+    ...(subtotal === null ? [] : sumDifference("The subtotal", subtotal, untaxed)),
+    ...sumDifference("The total", total, totalOf(lines)),
+  ];
+}
+
+/** Empty if a written sum is what its parts come to. */
+export function sumDifference(what: string, written: Amount, parts: Amount): string[] {
+  if (written === parts) return [];
+  return [
+    `${what}: ${amountShown(written)} is written, and its parts add up to ${amountShown(parts)} (difference ${amountShown(written - parts)})`,
+  ];
+}
+
+function added(amounts: readonly Amount[]): Amount {
+  return amounts.reduce((sum, amount) => sum + amount, 0n);
+}
