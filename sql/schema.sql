@@ -4,6 +4,24 @@ CREATE SEQUENCE usage.digest_epoch AS bigint;
 
 CREATE SEQUENCE usage.fetch_number AS bigint;
 
+CREATE TABLE usage.added_line (
+  added_line_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
+  source_id smallint NOT NULL,
+  month_start date NOT NULL,
+  line_text text NOT NULL,
+  measure text,
+  amount numeric(38,10) NOT NULL,
+  currency text NOT NULL,
+  reason text NOT NULL,
+  added_by text,
+  added_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  CONSTRAINT added_line_pkey PRIMARY KEY (added_line_id),
+  CONSTRAINT added_line_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
+  CONSTRAINT added_line_amount_nonzero CHECK ((amount <> (0)::numeric)),
+  CONSTRAINT added_line_measure_known CHECK ((measure = ANY (ARRAY['deployment_lcu'::text, 'deployment_lsu'::text]))),
+  CONSTRAINT added_line_on_first CHECK ((EXTRACT(day FROM month_start) = (1)::numeric))
+);
+
 CREATE TABLE usage.backfill (
   backfill_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
   source_id smallint NOT NULL,
@@ -931,6 +949,8 @@ CREATE TABLE usage.workspace (
   CONSTRAINT workspace_entity_id_fkey FOREIGN KEY (entity_id) REFERENCES usage.entity(entity_id)
 );
 
+CREATE INDEX added_line_by_month ON usage.added_line USING btree (source_id, month_start);
+
 CREATE INDEX charge_by_month ON ONLY usage.charge USING btree (source_id, month_start, workspace_id);
 
 CREATE INDEX charge_day_by_month ON usage.charge_day USING btree (source_id, month_start, workspace_id);
@@ -1193,7 +1213,11 @@ CREATE TRIGGER failure_updated AFTER UPDATE ON usage.failure REFERENCING OLD TAB
 --   is_closed boolean,
 --   from_quantity bigint,
 --   to_quantity bigint,
---   counted_over text
+--   counted_over text,
+--   days_proved integer,
+--   days_differing integer,
+--   unproved_cost numeric(38,10),
+--   added_text text
 -- )
 
 -- VIEW reporting_detail.backfill_status (
@@ -1820,7 +1844,8 @@ CREATE TRIGGER failure_updated AFTER UPDATE ON usage.failure REFERENCING OLD TAB
 --   expected datemultirange,
 --   loaded datemultirange,
 --   final datemultirange,
---   proved datemultirange
+--   proved datemultirange,
+--   differing datemultirange
 -- )
 
 -- VIEW usage.billed_charge (
@@ -2899,13 +2924,13 @@ COMMENT ON COLUMN reporting.fct_usage_workspace_daily.proved_at IS 'The later of
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.longlived_traces IS 'Long-lived traces among traces. They add up as traces do, over the ids of this view. An id with long-lived traces but no traces in the period has no row. Null: traces or long-lived traces are not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.shortlived_traces IS 'Short-lived traces among traces, kept for 14 days: traces less longlived_traces. They add up as traces do. Null: one of the two is not loaded, or tiers_status is inconsistent.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.tiers_status IS 'Whether both tiers can be used, in the words of coverage_status: the worse status of traces and long-lived traces. empty: there are no short-lived traces. inconsistent, before all others: there are more long-lived traces than traces, so the short-lived ones are not known. Either one was requested before the other, or the platform contradicts itself. Null: tiers are not loaded (USAGE_METERS).';
-COMMENT ON VIEW reporting.usage_bill_monthly IS 'The bill of a month, line by line. Grain: calendar month (UTC) x line of its bill (key: source_id, month_start, line_number). An ESTIMATE from the imported prices, for all workspaces together. The bill is the sum of the lines charge and correction within one currency. A correction is a change of an earlier month after its costs were closed. The cost of a line estimate is on no invoice. The bill is complete if the month has no line unpriced, inconsistent, not_loaded, not_known or not_reported: these lines name unknown usage, and have no cost. Lines not_loaded and not_known of the service evaluators do not count, since evaluators'' spend (not_invoiced) is on no bill and has no cost here.';
+COMMENT ON VIEW reporting.usage_bill_monthly IS 'The bill of a month, line by line. Grain: calendar month (UTC) x line of its bill (key: source_id, month_start, line_number). An ESTIMATE from the imported prices, for all workspaces together. The bill is the sum of the lines charge, correction and added within one currency. A correction is a change of an earlier month after its costs were closed. The cost of a line estimate is on no invoice. The bill is complete if the month has no line unpriced, inconsistent, not_loaded, not_known or not_reported: these lines name unknown usage, and have no cost. Lines not_loaded and not_known of the service evaluators do not count, since evaluators'' spend (not_invoiced) is on no bill and has no cost here.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from. With a single source: default.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.line_number IS 'Place of the line on the bill of its month, from 1. It may change while the month is open.';
-COMMENT ON COLUMN reporting.usage_bill_monthly.service IS 'Service of the platform that is billed: traces, deployments, sandboxes or evaluators.';
-COMMENT ON COLUMN reporting.usage_bill_monthly.line IS 'What the line is. charge: usage of the month at a price. estimate: the same for nodes, runs or uptime of deployments from October 2026 on, which no invoice counts. correction: a change in corrected_month after it was closed. unpriced: usage without a price. inconsistent: short-lived traces of days with more long-lived traces than traces. not_loaded: days that are not loaded. not_known: it is not known whether the server counts this usage. not_reported: usage that is charged, but that the platform''s API does not report. not_charged: usage that is charged by other units, so this line has no cost. not_invoiced: evaluators'' spend, computed by the platform from model prices. Only the first three have a cost.';
-COMMENT ON COLUMN reporting.usage_bill_monthly.measure IS 'What the line counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds; lcu and lsu, the compute and storage units of sandboxes; spend_usd, US dollars of evaluators; deployment_lcu and deployment_lsu, those of deployments, are not reported.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.service IS 'Service of the platform that is billed: traces, deployments, sandboxes or evaluators; other for an added line.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.line IS 'What the line is. charge: usage of the month at a price. estimate: the same for nodes, runs or uptime of deployments from October 2026 on, which no invoice counts. correction: a change in corrected_month after it was closed. unpriced: usage without a price. inconsistent: short-lived traces of days with more long-lived traces than traces. not_loaded: days that are not loaded. not_known: it is not known whether the server counts this usage. not_reported: usage that is charged, but that the platform''s API does not report. not_charged: usage that is charged by other units, so this line has no cost. not_invoiced: evaluators'' spend, computed by the platform from model prices. added: a line that no API reports, which somebody entered with usage-etl bill add. Only charge, estimate, correction and added have a cost.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.measure IS 'What the line counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds; lcu and lsu, the compute and storage units of sandboxes; spend_usd, US dollars of evaluators; deployment_lcu and deployment_lsu, those of deployments, are not reported. Null: an added line that counts nothing.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.sku IS 'SKU of the imported price. On a line unpriced: the SKUs that have a price on other days only. Null: no SKU has a price.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.unit_price IS 'Imported price of one unit of measure, in currency. Null: the line has no price.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.currency IS 'ISO 4217 code of the price. Never add amounts of different currencies. Null: the line has no price.';
@@ -2920,6 +2945,10 @@ COMMENT ON COLUMN reporting.usage_bill_monthly.is_closed IS 'Whether the costs o
 COMMENT ON COLUMN reporting.usage_bill_monthly.from_quantity IS 'Usage of a calendar month after which this volume tier begins, in units of measure. Null: the price has no volume tiers. Does not add up.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.to_quantity IS 'Usage of a calendar month at which this volume tier ends, in units of measure. Null: the tier has no end, the price has no volume tiers, or the price of a closed month is no longer imported. Does not add up.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.counted_over IS 'Whose usage fills the volume tiers: source (all workspaces together) or workspace (each one separately). Null: the price has no volume tiers, or is no longer imported.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.days_proved IS 'Number of days_expected that are final, and equal the export or the totals. Never add up.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.days_differing IS 'Number of days_expected that differ from the export or the totals. Never add up.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.unproved_cost IS 'The part of estimated_cost of days that are not proved. Adds up within one currency. Null: the line has no cost. A correction has 0.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.added_text IS 'Text of an added line. Null: the line was not added.';
 COMMENT ON VIEW reporting_detail.backfill_status IS 'How far each backfill is. Grain: backfill (key: source_id, backfill_id). The counts are fetch tasks, one request each. They are 0 once the tasks are pruned (USAGE_KEEP_HISTORY).';
 COMMENT ON COLUMN reporting_detail.backfill_status.source_id IS 'Slug of the source, the platform organization that usage is read from. With a single source: default.';
 COMMENT ON COLUMN reporting_detail.backfill_status.backfill_id IS 'Number of the backfill, as the command line shows it.';

@@ -4,7 +4,8 @@
 -- is expected.
 CREATE OR REPLACE VIEW usage.bill_cell AS
 SELECT c.source_id, c.workspace_entity_id, c.meter, c.expected, c.loaded, c.final,
-       coalesce(p.compared + p.totalled - p.differing, '{}') * c.final AS proved
+       coalesce(p.compared + p.totalled - p.differing, '{}') * c.final AS proved,
+       coalesce(p.differing, '{}') AS differing
 FROM (
   SELECT source_id, workspace_entity_id, 'traces' AS meter, day_scope_id, expected, loaded, final
   FROM usage.trace_cell
@@ -48,7 +49,8 @@ WITH cell AS MATERIALIZED (SELECT * FROM usage.bill_cell),
 closed AS (SELECT source_id, month_start, corrected_in FROM usage.closed_period)
 SELECT src.slug AS source_id, m.month_start, x.line_number, x.service, x.line, x.measure, x.sku, x.unit_price,
        x.currency, x.corrected_month, x.quantity, x.cost AS estimated_cost, x.days_expected, x.days_loaded, x.is_final,
-       x.is_proved, c.month_start IS NOT NULL AS is_closed, x.from_quantity, x.to_quantity, x.counted_over
+       x.is_proved, c.month_start IS NOT NULL AS is_closed, x.from_quantity, x.to_quantity, x.counted_over,
+       x.days_proved, x.days_differing, x.unproved_cost, x.added_text
 FROM usage.source src
 -- A filter on the month excludes everything below of other months.
 JOIN usage.usage_month m USING (source_id)
@@ -58,7 +60,9 @@ CROSS JOIN LATERAL (
     SELECT o.meter, sum(usage.count_days(t.days))::integer AS days_expected,
            sum(usage.count_days(t.days * o.loaded))::integer AS days_loaded,
            bool_and(o.final @> t.days AND n.next_start <= n.today) AS is_final,
-           bool_and(o.proved @> t.days) AS is_proved
+           bool_and(o.proved @> t.days) AS is_proved,
+           sum(usage.count_days(t.days * o.proved))::integer AS days_proved,
+           sum(usage.count_days(t.days * o.differing))::integer AS days_differing
     FROM cell o
     CROSS JOIN LATERAL (
       SELECT (m.month_start + interval '1 month')::date AS next_start, (now() AT TIME ZONE 'UTC')::date AS today
@@ -109,6 +113,17 @@ CROSS JOIN LATERAL (
     ) u
     GROUP BY u.measure
   ),
+  added AS (
+    SELECT a.measure, a.currency, a.amount, a.line_text, a.added_line_id
+    FROM usage.added_line a
+    WHERE a.source_id = src.source_id AND a.month_start = m.month_start
+  ),
+  proved AS (
+    SELECT o.workspace_entity_id, p.measure, range_intersect_agg(o.proved) AS days
+    FROM priced p
+    JOIN cell o ON o.source_id = src.source_id AND o.meter = ANY (usage.meters_of_measure(p.measure))
+    GROUP BY 1, 2
+  ),
   charged AS (
     SELECT b.measure, b.sku, b.unit_price, b.currency,
            CASE WHEN b.is_correction THEN usage.month_of(b.usage_date) END AS corrected_month,
@@ -117,8 +132,11 @@ CROSS JOIN LATERAL (
            -- Set for a price with volume tiers. A closed month may have a price that is no longer imported: then only
            -- this is kept of it.
            CASE WHEN b.tier > 0 THEN b.from_quantity END AS from_quantity, v.to_quantity,
-           CASE WHEN p.workspace_id IS NULL THEN p.counted_over ELSE 'workspace' END AS counted_over
+           CASE WHEN p.workspace_id IS NULL THEN p.counted_over ELSE 'workspace' END AS counted_over,
+           coalesce(sum(b.cost) FILTER (WHERE NOT coalesce(f.days, '{}') @> b.usage_date AND NOT b.is_correction), 0)
+             AS unproved_cost
     FROM usage.billed_charge b
+    LEFT JOIN proved f ON f.workspace_entity_id = b.workspace_entity_id AND f.measure = b.measure
     LEFT JOIN usage.volume_tier v ON b.tier > 0 AND v.price_id = b.price_id AND v.tier = b.tier
       AND v.from_quantity = b.from_quantity
     LEFT JOIN usage.price p ON p.price_id = v.price_id
@@ -129,18 +147,18 @@ CROSS JOIN LATERAL (
     SELECT CASE WHEN corrected_month IS NOT NULL THEN 'correction'
                 WHEN usage.is_on_no_invoice(measure, m.month_start) THEN 'estimate' ELSE 'charge' END AS line,
            measure, sku, unit_price, currency, corrected_month, quantity, cost, is_final, from_quantity, to_quantity,
-           counted_over
+           counted_over, unproved_cost, NULL::text AS added_text
     FROM charged
     UNION ALL
     SELECT 'unpriced', 'traces', CASE WHEN u.has_other_price THEN u.unpriced_skus END, NULL, NULL, NULL, sum(u.traces),
-           NULL, bool_and(u.is_final), NULL, NULL, NULL
+           NULL, bool_and(u.is_final), NULL, NULL, NULL, NULL, NULL
     FROM usage.unpriced_day u
     WHERE u.source_id = src.slug AND u.usage_date >= m.month_start
       AND u.usage_date < (m.month_start + interval '1 month')::date
     GROUP BY 3
     UNION ALL
     SELECT CASE WHEN usage.is_on_no_invoice(u.measure, m.month_start) THEN 'not_charged' ELSE 'unpriced' END, u.measure,
-           NULL, NULL, NULL, NULL, u.unpriced, NULL, true, NULL, NULL, NULL
+           NULL, NULL, NULL, NULL, u.unpriced, NULL, true, NULL, NULL, NULL, NULL, NULL
     FROM used u
     -- Long-lived traces are priced separately or with all traces. One measure of deployments may be priced while the
     -- others are not. Both measures of sandboxes are charged.
@@ -150,22 +168,26 @@ CROSS JOIN LATERAL (
       ELSE u.measure IN (SELECT measure FROM priced)
         OR NOT EXISTS (SELECT FROM priced p WHERE usage.meter_of_measure(p.measure) = u.meter) END
     UNION ALL
-    SELECT 'inconsistent', 'shortlived', NULL, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, NULL
+    SELECT 'inconsistent', 'shortlived', NULL, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, NULL, NULL, NULL
     FROM tiers
     WHERE CASE WHEN is_short_priced THEN usage.has_inconsistent_day(src.source_id, m.month_start) END
     UNION ALL
-    SELECT 'not_reported', u.measure, NULL, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, NULL
+    SELECT 'not_reported', u.measure, NULL, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, NULL, NULL, NULL
     FROM (VALUES ('deployment_lcu'), ('deployment_lsu')) u (measure)
     WHERE usage.is_on_no_invoice(u.measure, m.month_start) AND EXISTS (SELECT FROM used WHERE meter = 'deployments')
+      AND u.measure NOT IN (SELECT a.measure FROM added a WHERE a.measure IS NOT NULL)
     UNION ALL
-    SELECT 'not_invoiced', u.measure, NULL, NULL, NULL, NULL, u.quantity, NULL, true, NULL, NULL, NULL
+    SELECT 'added', a.measure, NULL, NULL, a.currency, NULL, NULL, a.amount, true, NULL, NULL, NULL, a.amount, a.line_text
+    FROM added a
+    UNION ALL
+    SELECT 'not_invoiced', u.measure, NULL, NULL, NULL, NULL, u.quantity, NULL, true, NULL, NULL, NULL, NULL, NULL
     FROM used u
     WHERE u.measure = 'spend_usd' AND u.quantity > 0
     UNION ALL
     -- All measures of deployments, sandboxes and evaluators are in one response.
     SELECT o.line, CASE o.meter WHEN 'deployments' THEN 'nodes_executed' WHEN 'sandboxes' THEN 'lcu'
                         WHEN 'evaluators' THEN 'spend_usd' ELSE o.meter END,
-           NULL, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, NULL
+           NULL, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, NULL, NULL, NULL
     FROM (
       SELECT CASE WHEN u.meter IS NULL THEN 'not_loaded' ELSE 'not_known' END AS line, meter
       FROM state s FULL JOIN unknown u USING (meter)
@@ -175,26 +197,27 @@ CROSS JOIN LATERAL (
     WHERE o.meter <> 'longlived' OR (SELECT are_priced FROM tiers)
     UNION ALL
     -- No day has ended yet, or no workspace is known. That is different from a month without usage.
-    SELECT 'not_loaded', 'traces', NULL, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, NULL
+    SELECT 'not_loaded', 'traces', NULL, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, NULL, NULL, NULL
     WHERE NOT EXISTS (SELECT FROM state WHERE meter = 'traces')
   )
   SELECT row_number() OVER (
-           ORDER BY k.service = 'evaluators', k.service DESC,
+           ORDER BY coalesce(k.service = 'evaluators', false), l.line = 'added', k.service DESC,
                     array_position(ARRAY['charge', 'estimate', 'correction', 'unpriced', 'inconsistent', 'not_loaded',
                           'not_known', 'not_reported'], l.line),
                     l.corrected_month, l.measure COLLATE "C", l.sku COLLATE "C", l.from_quantity,
-                    l.unit_price DESC, l.currency COLLATE "C"
+                    l.unit_price DESC, l.currency COLLATE "C", l.added_text COLLATE "C", l.cost
          )::integer AS line_number,
-         l.line, k.service, l.measure, l.sku, l.unit_price::numeric(18, 10) AS unit_price,
+         l.line, coalesce(k.service, 'other') AS service, l.measure, l.sku, l.unit_price::numeric(18, 10) AS unit_price,
          l.currency, l.corrected_month, l.quantity::numeric(38, 10) AS quantity, l.cost::numeric(38, 10) AS cost,
-         t.days_expected, t.days_loaded, l.is_final AND coalesce(t.is_final, false) AS is_final,
-         l.line NOT IN ('inconsistent', 'not_reported') AND coalesce(t.is_proved, false) AS is_proved, l.from_quantity,
-         l.to_quantity, l.counted_over
+         t.days_expected, t.days_loaded, l.is_final AND (l.line = 'added' OR coalesce(t.is_final, false)) AS is_final,
+         l.line NOT IN ('inconsistent', 'not_reported', 'added') AND coalesce(t.is_proved, false) AS is_proved, l.from_quantity,
+         l.to_quantity, l.counted_over, t.days_proved, t.days_differing, l.unproved_cost::numeric(38, 10) AS unproved_cost,
+         l.added_text
   FROM line l
-  JOIN usage.measure k ON k.measure = l.measure
+  LEFT JOIN usage.measure k ON k.measure = l.measure
   CROSS JOIN LATERAL (
     SELECT max(days_expected) AS days_expected, min(days_loaded) AS days_loaded, bool_and(is_final) AS is_final,
-           bool_and(is_proved) AS is_proved
+           bool_and(is_proved) AS is_proved, min(days_proved) AS days_proved, max(days_differing) AS days_differing
     FROM state
     WHERE meter = ANY (usage.meters_of_measure(l.measure))
   ) t
@@ -202,14 +225,14 @@ CROSS JOIN LATERAL (
 COMMENT ON VIEW reporting.usage_bill_monthly IS
   'The bill of a month, line by line. Grain: calendar month (UTC) x line of its bill (key: source_id, month_start, '
   'line_number). An ESTIMATE from the imported prices, for all workspaces together. The bill is the sum of the lines '
-  'charge and correction within one currency. A correction is a change of an earlier month after its costs were '
+  'charge, correction and added within one currency. A correction is a change of an earlier month after its costs were '
   'closed. The cost of a line estimate is on no invoice. The bill is complete if the month has no line unpriced, '
   'inconsistent, not_loaded, not_known or not_reported: these lines name unknown usage, and have no cost. Lines '
   'not_loaded and not_known of the service evaluators do not count, since evaluators'' spend (not_invoiced) is on no '
   'bill and has no cost here.';
 CALL usage.comment_columns('{reporting.usage_bill_monthly}',
   'line_number', 'Place of the line on the bill of its month, from 1. It may change while the month is open.',
-  'service', 'Service of the platform that is billed: traces, deployments, sandboxes or evaluators.',
+  'service', 'Service of the platform that is billed: traces, deployments, sandboxes or evaluators; other for an added line.',
   'line',
     'What the line is. charge: usage of the month at a price. estimate: the same for nodes, runs or uptime of '
     'deployments from October 2026 on, which no invoice counts. correction: a change in corrected_month after it was '
@@ -217,11 +240,13 @@ CALL usage.comment_columns('{reporting.usage_bill_monthly}',
     'than traces. not_loaded: days that are not loaded. not_known: it is not known whether the server counts this '
     'usage. not_reported: usage that is charged, but that the platform''s API does not report. not_charged: usage that '
     'is charged by other units, so this line has no cost. not_invoiced: evaluators'' spend, computed by the platform '
-    'from model prices. Only the first three have a cost.',
+    'from model prices. added: a line that no API reports, which somebody entered with usage-etl bill add. Only '
+    'charge, estimate, correction and added have a cost.',
   'measure',
     'What the line counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or '
     'agent_uptime_seconds; lcu and lsu, the compute and storage units of sandboxes; spend_usd, US dollars of '
-    'evaluators; deployment_lcu and deployment_lsu, those of deployments, are not reported.',
+    'evaluators; deployment_lcu and deployment_lsu, those of deployments, are not reported. Null: an added line that '
+    'counts nothing.',
   'sku',
     'SKU of the imported price. On a line unpriced: the SKUs that have a price on other days only. Null: no SKU has a '
     'price.',
@@ -240,6 +265,12 @@ CALL usage.comment_columns('{reporting.usage_bill_monthly}',
   'days_loaded', 'Number of days_expected that are loaded. Never add up.',
   'is_final', 'Whether the month is over and every day of the line''s measure is final in every workspace.',
   'is_proved', 'Whether every day that has ended is final and proved in every workspace, by an export or by totals.',
+  'days_proved', 'Number of days_expected that are final, and equal the export or the totals. Never add up.',
+  'days_differing', 'Number of days_expected that differ from the export or the totals. Never add up.',
+  'unproved_cost',
+    'The part of estimated_cost of days that are not proved. Adds up within one currency. Null: the line has no cost. A '
+    'correction has 0.',
+  'added_text', 'Text of an added line. Null: the line was not added.',
   'is_closed', 'Whether the costs of the month are closed: then its charges and corrections never change.',
   'from_quantity',
     'Usage of a calendar month after which this volume tier begins, in units of measure. Null: the price has no volume '

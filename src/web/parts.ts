@@ -51,9 +51,9 @@ export function count(value: number | null, missing = "not known"): Html {
     : html`<span class="number">${value.toLocaleString("en-US", { maximumFractionDigits: 9 })}</span>`;
 }
 
-export function money(amount: Amount): Html {
-  const [short, exact] = [centsShown(amount), amountShown(amount)];
-  return html`<span class="number" title="${exact}">${short}</span>`;
+/** `exact`: the amount before it was rounded as a part of a sum. */
+export function money(amount: Amount, currency?: string, exact = amount): Html {
+  return html`<span class="number" title="${amountShown(exact)}">${centsShown(amount, currency)}</span>`;
 }
 
 export function percent(value: number | null, { signed = false } = {}): string {

@@ -26,9 +26,10 @@ async function setupBill() {
         .trim(),
     );
   };
+  const exits: (number | null)[] = [];
   const command = async (...flags: string[]) => {
     const { code, stdout } = await usageEtl(["bill", ...flags], { DATABASE_URL: bench.url });
-    expect(code).toBe(0);
+    exits.push(code);
     return stdout;
   };
   const printed = async (month: string) =>
@@ -36,7 +37,7 @@ async function setupBill() {
       .trim()
       .split("\n")
       .map((line) => line.trim().replaceAll(/ {2,}/g, " | "));
-  return { ...bench, bill, command, printed, owner: await connectPlain(bench.url) };
+  return { ...bench, bill, command, exits, printed, owner: await connectPlain(bench.url) };
 }
 
 test("a month is billed by price, and what has no price or is not loaded is a line without a cost", async () => {
@@ -67,15 +68,20 @@ test("a month is billed by price, and what has no price or is not loaded is a li
   ]);
   const total = async () => (await bench.printed("2026-04")).find((line) => line.startsWith("Total: "));
   const whole = await total();
-  expect(whole).toMatch(/^Total: 3 USD, final/);
+  expect(whole).toMatch(/^Total: 3.00 USD, final/);
+  expect(bench.exits).toEqual([0]);
 
   // A total is not whole while the platform counts traces of a workspace that no sync loads.
   await bench.owner.query(
     "INSERT INTO usage.unloaded_workspace SELECT source_id, '2026-04-01', 'elsewhere', 'Elsewhere', 1234, now() FROM usage.source",
   );
   expect(await total()).toBe(`${whole?.slice(0, -1)}, without workspaces that no sync loads.`);
-  expect(await bench.command("2026-04")).toContain("Not in this bill: 1,234 traces of workspace Elsewhere");
+  // Two traces are charged at the first price, which is for the first four: 2 x 1.5 + 1,232 x 1.
+  expect(await bench.command("2026-04")).toContain(
+    "Not in this bill: 1,234 traces (about 1,235.00 USD at the prices of the month) of workspace Elsewhere",
+  );
   expect(await bench.command("2026-04", "--by", "owner")).toContain("without workspaces that no sync loads");
+  expect(bench.exits).toEqual([0, 4, 4, 4]);
 });
 
 test("lines of a price by volume say which part of the month they are for, also where the price is imported no more", async () => {
@@ -89,42 +95,69 @@ test("lines of a price by volume say which part of the month they are for, also 
     { sku: "fee", unitPrice: "0.4", countedOver: "workspace", fromQuantity: 1200 },
   ]);
   const billed = [
-    "Traces, first 1,200 of each workspace | fee | 2,400 | 0.5 | 1,200 USD",
-    "Traces, above 1,200 of each workspace | fee | 300 | 0.4 | 120 USD",
-    "Traces, first 1,000 | traces | 1,000 | 0 | 0 USD",
-    "Traces, above 1,000 up to 2,500 | traces | 1,500 | 0.2 | 300 USD",
-    "Traces, above 2,500 | traces | 200 | 0.1 | 20 USD",
+    "Traces, first 1,200 of each workspace | fee | 2,400 traces | 0.5 | 1,200.00 USD",
+    "Traces, above 1,200 of each workspace | fee | 300 traces | 0.4 | 120.00 USD",
+    "Traces, first 1,000 | traces | 1,000 traces | 0 | 0.00 USD",
+    "Traces, above 1,000 up to 2,500 | traces | 1,500 traces | 0.2 | 300.00 USD",
+    "Traces, above 2,500 | traces | 200 traces | 0.1 | 20.00 USD",
   ];
   const shown = async (month: string) =>
     (await bench.printed(month))
-      .slice(2)
+      .slice(3)
       .filter((line) => line.includes(" | "))
       .map((line) => line.replace(/ \| [^|]*$/, ""));
   expect(await shown("2026-03")).toEqual(billed);
-  const [head, ...rows]: string[][] = parse(await bench.command("2026-03", "--csv"));
-  expect(head?.slice(2, 8)).toEqual(["what", "sku", "quantity", "unit_price", "currency", "estimated_cost"]);
-  expect(rows.map((row) => row.slice(2, 8))).toEqual([
-    ["Traces, first 1,200 of each workspace", "fee", "2400", "0.5", "USD", "1200"],
-    ["Traces, above 1,200 of each workspace", "fee", "300", "0.4", "USD", "120"],
-    ["Traces, first 1,000", "traces", "1000", "0", "USD", "0"],
-    ["Traces, above 1,000 up to 2,500", "traces", "1500", "0.2", "USD", "300"],
-    ["Traces, above 2,500", "traces", "200", "0.1", "USD", "20"],
+  const inFile = async (...flags: string[]) => {
+    const rows: Record<string, string>[] = parse(await bench.command("2026-03", "--csv", ...flags), {
+      columns: true,
+    });
+    const columns = [
+      "row",
+      "workspace_id",
+      "what",
+      "sku",
+      "quantity",
+      "unit",
+      "currency",
+      "cost",
+      "estimated_cost",
+    ];
+    return rows.map((row) => columns.map((column) => row[column]).join(" | "));
+  };
+  expect(await inFile()).toEqual([
+    "line |  | Traces, first 1,200 of each workspace | fee | 2400 | traces | USD | 1200 | 1200",
+    "line |  | Traces, above 1,200 of each workspace | fee | 300 | traces | USD | 120 | 120",
+    "line |  | Traces, first 1,000 | traces | 1000 | traces | USD | 0 | 0",
+    "line |  | Traces, above 1,000 up to 2,500 | traces | 1500 | traces | USD | 300 | 300",
+    "line |  | Traces, above 2,500 | traces | 200 | traces | USD | 20 | 20",
+    "total |  | Total |  |  |  | USD | 1640 | 1640",
+  ]);
+  // Tiers over the source fill in the order of workspaces.
+  expect(await inFile("--by", "workspace")).toEqual([
+    `line | ${WORKSPACE} | Traces, first 1,200 of each workspace | fee | 1200 | traces | USD | 600 | 600`,
+    `line | ${WORKSPACE} | Traces, above 1,200 of each workspace | fee | 300 | traces | USD | 120 | 120`,
+    `line | ${WORKSPACE} | Traces, first 1,000 | traces | 1000 | traces | USD | 0 | 0`,
+    `line | ${WORKSPACE} | Traces, above 1,000 up to 2,500 | traces | 500 | traces | USD | 100 | 100`,
+    `line | ${OTHER} | Traces, first 1,200 of each workspace | fee | 1200 | traces | USD | 600 | 600`,
+    `line | ${OTHER} | Traces, above 1,000 up to 2,500 | traces | 1000 | traces | USD | 200 | 200`,
+    `line | ${OTHER} | Traces, above 2,500 | traces | 200 | traces | USD | 20 | 20`,
+    "total |  | Total |  |  |  | USD | 1640 | 1640",
   ]);
 
   await bench.owner.query(CLOSE_MARCH);
   expect(await shown("2026-03")).toEqual(billed);
   await createPrices(bench.store, [{ sku: "fee", unitPrice: "0.5" }]);
   expect(await shown("2026-03")).toEqual([
-    "Traces, first tier | fee | 2,400 | 0.5 | 1,200 USD",
-    "Traces, tier above 1,200 | fee | 300 | 0.4 | 120 USD",
-    "Traces, first tier | traces | 1,000 | 0 | 0 USD",
-    "Traces, tier above 1,000 | traces | 1,500 | 0.2 | 300 USD",
-    "Traces, tier above 2,500 | traces | 200 | 0.1 | 20 USD",
+    "Traces, first tier | fee | 2,400 traces | 0.5 | 1,200.00 USD",
+    "Traces, tier above 1,200 | fee | 300 traces | 0.4 | 120.00 USD",
+    "Traces, first tier | traces | 1,000 traces | 0 | 0.00 USD",
+    "Traces, tier above 1,000 | traces | 1,500 traces | 0.2 | 300.00 USD",
+    "Traces, tier above 2,500 | traces | 200 traces | 0.1 | 20.00 USD",
   ]);
   expect((await shown("2026-04")).slice(0, 3)).toEqual([
-    "Traces | fee | 5 | 0.5 | 2.5 USD",
-    "Traces, tier above 1,200, correction of 2026-03 | fee | -300 | 0.4 | -120 USD",
-    "Traces, correction of 2026-03 | fee | 300 | 0.5 | 150 USD",
+    "Traces | fee | 5 traces | 0.5 | 2.50 USD",
+    "Traces, tier above 1,200, correction of 2026-03 | fee | -300 traces | 0.4 | -120.00 USD",
+    "Traces, correction of 2026-03 | fee | 300 traces | 0.5 | 150.00 USD",
   ]);
 });
 
@@ -157,10 +190,34 @@ test("deployment usage is a line of each measure, until one of them is priced; f
   expect(october.filter((line) => line.startsWith("not_charged"))).toEqual(
     used.map((line) => line.replace("unpriced", "not_charged")),
   );
-  expect(october.filter((line) => line.startsWith("not_reported"))).toEqual([
+  const notReported = (lines: readonly string[]) => lines.filter((line) => line.startsWith("not_reported"));
+  expect(notReported(october)).toEqual([
     "not_reported | deployments | deployment_lcu | - | - | - | - | - | - |",
     "not_reported | deployments | deployment_lsu | - | - | - | - | - | - |",
   ]);
+
+  // What no API reports is entered by hand, and stands in the place of the line that lacks it.
+  const add = (...line: string[]) => bench.command("add", "2026-10", ...line, "--reason", "invoice 4711");
+  await add("Compute units of deployments", "120.5", "USD", "--for", "deployment_lcu");
+  await add("Seats", "390.00", "USD");
+  await add("Seats, a credit", "-39.00", "USD");
+  await add("Seats", "39.001", "USD");
+  expect(bench.exits.slice(-4)).toEqual([0, 0, 0, 2]);
+  const billed = await bench.bill("2026-10");
+  expect(notReported(billed)).toHaveLength(1);
+  expect(billed.filter((line) => line.startsWith("added"))).toEqual([
+    "added | other | - | - | - | USD | - | - | 390 | final",
+    "added | other | - | - | - | USD | - | - | -39 | final",
+    "added | deployments | deployment_lcu | - | - | USD | - | - | 120.5 | final",
+  ]);
+  const shown = await bench.printed("2026-10");
+  expect(shown.filter((line) => line.startsWith("Seats"))).toEqual([
+    "Seats | - | - | - | 390.00 USD | entered by hand",
+    "Seats, a credit | - | - | - | -39.00 USD | entered by hand",
+  ]);
+  expect(shown).toContainEqual(
+    "Total: 471.50 USD, without the lines that have no cost, with lines entered by hand.",
+  );
   await createPrices(bench.store, [{ sku: "runs", measure: "agent_runs", unitPrice: "0.1" }]);
   expect(await bench.bill("2026-03")).toEqual([
     "charge | deployments | agent_runs | runs | 0.1 | USD | - | 2 | 0.2 | final",

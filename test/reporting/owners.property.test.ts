@@ -1,9 +1,16 @@
 import fc from "fast-check";
 import type pg from "pg";
 import { expect, test } from "vitest";
-import { monthNamed } from "../../src/core/domain/months/month.ts";
+import { type CalendarMonth, monthNamed } from "../../src/core/domain/months/month.ts";
+import { roundedTo } from "../../src/core/domain/usage/amount.ts";
 import type { Store } from "../../src/core/store/db/database.ts";
-import { monthBill, monthBillByOwner } from "../../src/features/costs/bill-lines.store.ts";
+import { type BillLine, billTotals } from "../../src/features/costs/bill.ts";
+import {
+  chargesByWorkspace,
+  monthBill,
+  monthBillByOwner,
+} from "../../src/features/costs/bill-lines.store.ts";
+import { billByOwner } from "../../src/features/costs/owner-bill.ts";
 import { applyOwners } from "../../src/features/owners/apply-owners.ts";
 import {
   DIVIDING_DIMENSIONS,
@@ -266,7 +273,7 @@ async function checkBills(store: Store, client: pg.Client): Promise<number> {
       sums.set(what, (sums.get(what) ?? 0n) + sign * exact(amount ?? "0"));
     for (const { currency, cost } of lines) if (currency !== null) add(currency, cost, -1n);
     for (const { costs, traces } of owners) {
-      for (const [currency, cost] of Object.entries(costs)) add(currency, cost, 1n);
+      for (const { currency, cost } of costs) add(currency, cost, 1n);
       add("traces", traces, 1n);
       divided++;
     }
@@ -279,11 +286,61 @@ async function checkBills(store: Store, client: pg.Client): Promise<number> {
       [...sums].filter(([, difference]) => difference !== 0n),
       name,
     ).toEqual([]);
-    const corrected = owners.flatMap(({ corrections }) => Object.keys(corrections));
+    const corrected = owners.flatMap(({ costs }) => costs.filter(({ correction }) => correction !== null));
     if (lines.every(({ line }) => line !== "correction")) expect(corrected).toEqual([]);
     else expect(corrected).not.toEqual([]);
+    await checkCents(store, month);
+    await checkWorkspaces(store, month, lines);
   }
   return divided;
+}
+
+/** In whole cents, the parts of all owners and SKUs are the bill's rounded total, and none is a cent from its exact cost. */
+async function checkCents(store: Store, month: CalendarMonth): Promise<void> {
+  const now = Date.parse("2026-06-01");
+  const { bill, owners } = await billByOwner(store.db, {
+    source: "default",
+    dataStart: month.start,
+    month,
+    now,
+  });
+  const costs = owners.flatMap((one) => one.costs);
+  for (const { currency, cost } of billTotals(bill.lines)) {
+    const some = costs.filter((one) => one.currency === currency);
+    const cents = some.reduce((sum, { rounded }) => sum + rounded, 0n);
+    expect(cents, `${month.name} ${currency}`).toBe(roundedTo(currency, cost));
+    for (const one of some) {
+      const lost = Number(one.rounded) / 1e10 - Number(one.cost);
+      expect(Math.abs(lost), JSON.stringify(one.cost)).toBeLessThan(0.010_000_1);
+    }
+  }
+}
+
+/** The charges of all workspaces are the charged lines of the bill, line by line, to the last digit. */
+async function checkWorkspaces(
+  store: Store,
+  month: CalendarMonth,
+  lines: readonly BillLine[],
+): Promise<void> {
+  const keyOf = (one: BillLine) =>
+    [one.line, one.measure, one.sku, one.unitPrice, one.currency, one.fromQuantity, one.correctedMonth].join(
+      " ",
+    );
+  const sumsOf = (some: readonly BillLine[]) => {
+    const sums = new Map<string, bigint[]>();
+    for (const one of some) {
+      const [quantity = 0n, cost = 0n, unproved = 0n] = sums.get(keyOf(one)) ?? [];
+      sums.set(keyOf(one), [
+        quantity + exact(one.quantity ?? "0"),
+        cost + exact(one.cost ?? "0"),
+        unproved + exact(one.unprovedCost ?? "0"),
+      ]);
+    }
+    return new Map([...sums].sort());
+  };
+  const divided = await chargesByWorkspace(store.db, { source: "default", monthStart: month.start });
+  expect(divided.every(({ workspaceId }) => workspaceId !== null)).toBe(true);
+  expect(sumsOf(divided)).toEqual(sumsOf(lines.filter(({ cost }) => cost !== null)));
 }
 
 /** By month, owner, cost centre and currency, or traces: what the views by owner have. */

@@ -11,6 +11,7 @@ const MODULES: Readonly<Record<string, readonly string[]>> = {
   "features/owners/alert-routes.store.ts": ["route"],
   "web/ended-sessions.ts": ["ended_session"],
   "features/owners/notifications.store.ts": ["notification", "route_state"],
+  "features/costs/added-line.ts": ["added_line"],
   "features/costs/bill-terms.store.ts": ["bill_part", "billing_period", "unloaded_workspace", "usage_limit"],
   "features/owners/owners.store.ts": ["owner_file", "owner_rule", "owner_share", "budget"],
   "features/costs/prices.store.ts": ["sku", "price", "price_tier"],

@@ -203,6 +203,27 @@ CREATE TABLE usage.unloaded_workspace (
   CONSTRAINT unloaded_workspace_traces_positive CHECK (traces > 0)
 );
 
+-- Lines of a month's bill that no API reports, such as seats or a credit: what somebody entered, who, when and why. A line is never
+-- changed: another one corrects it.
+CREATE TABLE usage.added_line (
+  added_line_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT added_line_pkey PRIMARY KEY,
+  source_id smallint NOT NULL CONSTRAINT added_line_source_id_fkey REFERENCES usage.source,
+  month_start date NOT NULL,
+  line_text text NOT NULL,
+  -- The measure that the platform charges and does not report. Null: something else.
+  measure text,
+  amount numeric(38, 10) NOT NULL,
+  currency text NOT NULL,
+  reason text NOT NULL,
+  -- Who entered it. Null: not known.
+  added_by text,
+  added_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  CONSTRAINT added_line_on_first CHECK (extract(day FROM month_start) = 1),
+  CONSTRAINT added_line_measure_known CHECK (measure IN ('deployment_lcu', 'deployment_lsu')),
+  CONSTRAINT added_line_amount_nonzero CHECK (amount <> 0)
+);
+CREATE INDEX added_line_by_month ON usage.added_line (source_id, month_start);
+
 -- Parts of the bill that were requested. Refusal: the server's response if it refused; null if it responded.
 CREATE TABLE usage.bill_part (
   source_id smallint NOT NULL CONSTRAINT bill_part_source_id_fkey REFERENCES usage.source,

@@ -70,6 +70,7 @@ const OF_SOURCE = [
     "provider_total",
     "bill_part",
     "unloaded_workspace",
+    "added_line",
     "usage_limit",
     "billing_period",
     "invoice",

@@ -28,9 +28,8 @@ import { namedSource } from "../../web/query.ts";
 import type { Context, Web } from "../../web/routes.ts";
 import { sourcesToClose } from "../catalog/named.ts";
 import { describeUnloaded } from "../costs/bill.ts";
-import { monthBill } from "../costs/bill-lines.store.ts";
 import { billTable, withoutCost } from "../costs/bill-table.ts";
-import { unloadedWorkspaces } from "../costs/bill-terms.store.ts";
+import { readMonthBill } from "../costs/month-bill.store.ts";
 import { closeDoes, describeAbsent, type KnownUsage, withFigures } from "../costs/other-usage.ts";
 import { statementOf } from "../figures/statement.ts";
 import { closeSources, monthOf } from "./close.ts";
@@ -131,13 +130,12 @@ async function pageOf(
   const { source, dataStart } = of;
   const requested = { source, month: month.name, now, masked };
   const statement = await statementOf(db, requested);
-  const bill = await monthBill(db, { source, monthStart: month.start });
-  const unloaded = await unloadedWorkspaces(db, { source, monthStart: month.start });
-  const missing = describeUnloaded(unloaded);
+  const bill = await readMonthBill(db, { source, dataStart, month });
+  const missing = describeUnloaded(bill.unloaded);
   return {
     title: `${monthTitle(month)}, ${source}`,
-    body: html`${sourceForm(`/months/${month.name}`, sources, source)}${closed}${statement?.sums}${provider}${beforeDataStart(month, of)}${withoutCost(bill)}${statement?.parts}
-        <h2>Bill</h2>${missing !== undefined && notice("warn", html`<p>${prose(missing)}</p>`)}${billTable(bill, { month, dataStart, unloaded })}${state}${others}<p class="back"><a href="${address("/months", { source })}">All months</a></p>`,
+    body: html`${sourceForm(`/months/${month.name}`, sources, source)}${closed}${statement?.sums}${provider}${beforeDataStart(month, of)}${withoutCost(bill.lines)}${statement?.parts}
+        <h2>Bill</h2>${missing !== undefined && notice("warn", html`<p>${prose(missing)}</p>`)}${billTable(bill)}${state}${others}<p class="back"><a href="${address("/months", { source })}">All months</a></p>`,
   };
 }
 

@@ -1,16 +1,30 @@
-import { amountOf } from "../../core/domain/usage/amount.ts";
-import { type Cell, card, type Html, html, money, name, notice, numberHead, table } from "../../web/parts.ts";
+import { type Amount, amountOf, percentOf } from "../../core/domain/usage/amount.ts";
 import {
-  type BillContext,
+  type Cell,
+  card,
+  type Html,
+  html,
+  money,
+  name,
+  notice,
+  numberHead,
+  percent,
+  table,
+} from "../../web/parts.ts";
+import {
+  type Bill,
   type BillLine,
   billTotals,
+  type CurrencyCost,
   describeTotal,
   lineName,
   lineState,
   NOT_REPORTED,
   namesWithoutCost,
+  roundedCosts,
   shownAmount,
   totalState,
+  unitOf,
 } from "./bill.ts";
 
 const IS_APART: ReadonlySet<BillLine["line"]> = new Set(["not_charged", "not_invoiced"]);
@@ -25,12 +39,24 @@ export function withoutCost(bill: readonly BillLine[]): Html {
     ${bill.some(({ line }) => line === "correction") && notice("info", corrected)}`;
 }
 
-export function billTable(lines: readonly BillLine[], of: BillContext): Html {
+export function billTable(bill: Bill): Html {
+  const { lines, unloaded } = bill;
   const totals = billTotals(lines);
-  const foot = totals.map(
-    ({ currency, cost }) => html`<tr><th scope="row" colspan="3">Total</th>
-      <td class="number" data-column="Cost"><strong>${money(cost)} ${currency}</strong></td><td data-column="State">${totalState(lines, of.unloaded)}</td></tr>`,
-  );
+  const rounded = roundedCosts(lines);
+  const row = (label: string, { currency, cost }: { currency: string; cost: Amount }, state: string) =>
+    html`<tr><th scope="row" colspan="3">${label}</th>
+      <td class="number" data-column="Cost"><strong>${money(cost, currency)} ${currency}</strong></td><td data-column="State">${state}</td></tr>`;
+  const beside = (label: string, costs: readonly CurrencyCost[], state: (part: CurrencyCost) => string) =>
+    costs.map((one) => row(label, { ...one, cost: amountOf(one.cost) }, state(one)));
+  const usedOf = ({ currency, cost }: CurrencyCost) => {
+    const total = totals.find((one) => one.currency === currency)?.cost ?? 0n;
+    return `${percent(percentOf(total, amountOf(cost)))} is used`;
+  };
+  const foot = [
+    ...totals.map((total) => row("Total", total, totalState(lines, unloaded))),
+    ...beside("Previous month", bill.before, () => ""),
+    ...beside("Budget", bill.budgets, usedOf),
+  ];
   const charged = lines.filter(({ line }) => !IS_APART.has(line));
   const apart = lines.filter(({ line }) => IS_APART.has(line));
   return html`${
@@ -40,10 +66,10 @@ export function billTable(lines: readonly BillLine[], of: BillContext): Html {
       kind: "cards",
       caption: `An estimate from the imported prices, rounded to cents. An invoice also has what no API reports: ${NOT_REPORTED}.`,
       heads: ["What", numberHead("Quantity"), numberHead("Unit price"), numberHead("Cost"), "State"],
-      rows: charged.map(chargedRow),
+      rows: charged.map((one) => chargedRow(one, rounded.get(one))),
       foot: html`${foot}`,
     })
-  }${totals.length === 0 && html`<p>${describeTotal(lines, of)}</p>`}${
+  }${totals.length === 0 && html`<p>${describeTotal(bill)}</p>`}${
     apart.length > 0 &&
     table({
       label: "Counted, and on no invoice",
@@ -55,19 +81,25 @@ export function billTable(lines: readonly BillLine[], of: BillContext): Html {
   }`;
 }
 
-function chargedRow(one: BillLine): Html {
+function chargedRow(one: BillLine, rounded: Amount | undefined): Html {
   const what = lineName(one);
   const isNamed =
     one.sku === null || one.sku === lineName({ ...one, fromQuantity: null }) || one.line === "unpriced";
   return card(html`${what}${!isNamed && html`<br><small>SKU ${name(one.sku ?? "")}</small>`}`, [
     quantity(one),
     ["Unit price", one.unitPrice === null ? "–" : `${shownAmount(one.unitPrice)} ${one.currency}`, "number"],
-    ["Cost", one.cost === null ? "–" : html`${money(amountOf(one.cost))} ${one.currency}`, "number"],
+    [
+      "Cost",
+      rounded === undefined
+        ? "–"
+        : html`${money(rounded, one.currency ?? "", amountOf(one.cost ?? "0"))} ${one.currency}`,
+      "number",
+    ],
     ["State", lineState(one)],
   ]);
 }
 
 function quantity({ measure, quantity: text }: BillLine): Cell {
   const shown = measure === IN_MONEY && text !== null ? money(amountOf(text)) : shownAmount(text);
-  return ["Quantity", shown ?? "–", "number"];
+  return ["Quantity", shown === null ? "–" : html`${shown} ${unitOf(measure)}`, "number"];
 }

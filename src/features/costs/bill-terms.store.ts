@@ -4,6 +4,7 @@ import type { Store } from "../../core/store/db/database.ts";
 import { iso, NOW } from "../../core/store/db/expressions.ts";
 import { type Database, query, type Row } from "../../core/store/db/query.ts";
 import type { UnloadedWorkspace } from "./bill.ts";
+import { priceUnloaded, type TracePrice } from "./price-unloaded.ts";
 import type { LimitUse } from "./usage-limit.ts";
 
 /** `workspaceId`: empty for the organization. */
@@ -96,7 +97,11 @@ export async function billPartsOf(db: Database, sourceId: number): Promise<Learn
 /** Replaces what the platform counts of workspaces that no sync requests in a month. */
 export async function keepUnloadedWorkspaces(
   store: Store,
-  month: { sourceId: number; monthStart: string; found: readonly UnloadedWorkspace[] },
+  month: {
+    sourceId: number;
+    monthStart: string;
+    found: readonly Pick<UnloadedWorkspace, "workspaceId" | "name" | "traces">[];
+  },
 ): Promise<void> {
   const { sourceId, monthStart, found } = month;
   await store.transaction(async ({ db }) => {
@@ -125,23 +130,52 @@ export const IS_NOT_EXPECTED = sql<boolean>`not exists (
 
 /**
  * Workspaces with traces in a month that no sync loads, by the platform's response without ids or by the totals of the billing
- * provider. The workspaces with the most traces come first.
+ * provider, and what the prices that are valid at the month's end would charge for them. The workspaces with the most traces come
+ * first.
  */
 export async function unloadedWorkspaces(
   db: Database,
   { source, monthStart }: { source: string; monthStart: string },
 ): Promise<UnloadedWorkspace[]> {
-  return query<UnloadedWorkspace>(db)`
-    select workspace as "workspaceId", max(name) as name, max(traces)::float8 as traces
+  const unloaded = await query<Omit<UnloadedWorkspace, "costs">>(db)`
+    select workspace as "workspaceId", max(name) as name, max(traces) filter (where meter = 'traces')::float8 as traces,
+           max(traces) filter (where meter = 'longlived')::float8 as longlived
     from (
-      select source_id, month_start, workspace, name, traces from usage.unloaded_workspace
+      select source_id, month_start, workspace, name, traces, 'traces' as meter from usage.unloaded_workspace
       union all
-      select source_id, month_start, workspace, null, value from usage.provider_total
-      where outcome = 'unknown_workspace' and meter = 'traces' and workspace <> '' and value > 0
+      select source_id, month_start, workspace, null, value, meter from usage.provider_total
+      where outcome = 'unknown_workspace' and meter in ('traces', 'longlived') and workspace <> '' and value >= 0
     ) u join usage.source s using (source_id)
     where s.slug = ${source} and u.month_start = ${monthStart}::date and ${IS_NOT_EXPECTED}
     group by workspace
-    order by max(traces) desc, workspace
+    having max(traces) filter (where meter = 'traces') > 0
+    order by max(traces) filter (where meter = 'traces') desc, workspace
+  `;
+  if (unloaded.length === 0) return [];
+  return priceUnloaded(unloaded, await tracePrices(db, { source, monthStart }));
+}
+
+/** Prices of traces at the month's end that apply to a workspace without a price of its own, and what they were charged for. */
+function tracePrices(
+  db: Database,
+  { source, monthStart }: { source: string; monthStart: string },
+): Promise<TracePrice[]> {
+  const isValid = (price: string) =>
+    sql`${sql.ref(`${price}.valid_from`)} < m.next and coalesce(${sql.ref(`${price}.valid_to`)}, m.next) >= m.next`;
+  return query<TracePrice>(db)`
+    select k.measure, p.currency, p.counted_over as "countedOver",
+           (select json_agg(json_build_object('from', v.from_quantity, 'to', v.to_quantity, 'unitPrice', v.unit_price::text) order by v.from_quantity)
+            from usage.volume_tier v where v.price_id = p.price_id) as tiers,
+           (select coalesce(sum(c.quantity), 0)::float8 from usage.billed_charge c
+            where c.source_id = s.source_id and c.billing_month = ${monthStart}::date and not c.is_correction and c.sku = k.name) as charged
+    from usage.source s
+    cross join (select (${monthStart}::date + interval '1 month')::date as next) m
+    join usage.price p on (p.source_id is null or p.source_id = s.source_id) and p.workspace_id is null and ${isValid("p")}
+    join usage.sku k using (sku_id)
+    where s.slug = ${source} and k.measure in ('traces', 'longlived', 'shortlived') and (p.source_id is not null or not exists (
+      select from usage.price o
+      where o.sku_id = p.sku_id and o.source_id = s.source_id and o.workspace_id is null and ${isValid("o")}
+    ))
   `;
 }
 

@@ -1,11 +1,25 @@
 import { counted } from "../../core/base/printable.ts";
 import type { CalendarMonth } from "../../core/domain/months/month.ts";
-import { type Amount, amountOf, amountShown } from "../../core/domain/usage/amount.ts";
+import {
+  type Amount,
+  amountOf,
+  amountShown,
+  amountText,
+  roundedParts,
+  roundedTo,
+  roundShown,
+} from "../../core/domain/usage/amount.ts";
 import type { CountedOver } from "./price.ts";
 
-/** A line of a source's monthly bill over all workspaces (`reporting.usage_bill_monthly`). Amounts are exact decimal texts. */
+/**
+ * A line of a source's monthly bill, over all workspaces (`reporting.usage_bill_monthly`) or of one workspace. Amounts are exact
+ * decimal texts.
+ */
 export interface BillLine {
-  readonly service: "traces" | "deployments" | "sandboxes" | "evaluators";
+  /** Null: over all workspaces. */
+  readonly workspaceId: string | null;
+  readonly workspaceName: string | null;
+  readonly service: "traces" | "deployments" | "sandboxes" | "evaluators" | "other";
   readonly line:
     | "charge"
     | "estimate"
@@ -16,8 +30,12 @@ export interface BillLine {
     | "not_known"
     | "not_reported"
     | "not_charged"
-    | "not_invoiced";
-  readonly measure: string;
+    | "not_invoiced"
+    | "added";
+  /** Null: a line that was added, and counts nothing. */
+  readonly measure: string | null;
+  /** Text of a line that was added. */
+  readonly addedText: string | null;
   /** For a line `unpriced`: the SKUs that have a price on other days only. */
   readonly sku: string | null;
   readonly unitPrice: string | null;
@@ -37,6 +55,10 @@ export interface BillLine {
   readonly cost: string | null;
   readonly daysExpected: number | null;
   readonly daysLoaded: number | null;
+  readonly daysProved: number | null;
+  readonly daysDiffering: number | null;
+  /** The part of the cost that is on days without proof. */
+  readonly unprovedCost: string | null;
   readonly isFinal: boolean;
   readonly isProved: boolean;
   readonly isClosed: boolean;
@@ -56,8 +78,28 @@ const MEASURE_NAME: Readonly<Record<string, string>> = {
   deployment_lsu: "Storage units (LSU) of deployments",
 };
 
+const UNIT: Readonly<Record<string, string>> = {
+  traces: "traces",
+  longlived: "traces",
+  shortlived: "traces",
+  nodes_executed: "nodes",
+  agent_runs: "runs",
+  agent_uptime_seconds: "seconds",
+  lcu: "LCU",
+  lsu: "LSU",
+  spend_usd: "USD",
+  deployment_lcu: "LCU",
+  deployment_lsu: "LSU",
+};
+
+/** What the quantity of a measure counts. */
+export function unitOf(measure: string | null): string | null {
+  return measure === null ? null : (UNIT[measure] ?? measure);
+}
+
 export function lineName(one: BillLine): string {
-  const { line, measure, service, correctedMonth } = one;
+  const { line, measure, service, correctedMonth, addedText } = one;
+  if (addedText !== null || measure === null) return addedText ?? "";
   const isOfAll = line === "not_loaded" || line === "not_known";
   if (isOfAll && service === "deployments") return "Deployment usage";
   if (isOfAll && service === "sandboxes") return "Sandbox usage";
@@ -80,6 +122,7 @@ function volumeOf({ fromQuantity, toQuantity, countedOver }: BillLine): string |
 
 export function lineState(one: BillLine): string {
   const { line, sku, daysExpected, daysLoaded, isFinal, isProved, isClosed } = one;
+  if (line === "added") return "entered by hand";
   if (line === "not_reported") return "charged, and the platform does not report it";
   if (line === "not_charged") return "not charged: the platform charges LCU and LSU instead";
   if (line === "not_invoiced") return "the platform's estimate from model prices: on no invoice";
@@ -95,7 +138,16 @@ export function lineState(one: BillLine): string {
   if (line === "estimate") return "no invoice counts it: LCU and LSU are charged";
   if (isClosed) return "closed";
   if (!isFinal) return "may still change";
-  return isProved ? "final and proved" : "final, not proved";
+  return isProved ? "final and proved" : `final, not proved${whyUnproved(one)}`;
+}
+
+function whyUnproved({ unprovedCost, currency, daysExpected, daysProved, daysDiffering }: BillLine): string {
+  if (unprovedCost === null || currency === null) return "";
+  const of = `${roundShown(amountOf(unprovedCost), currency)} ${currency} of it`;
+  if (daysDiffering !== null && daysDiffering > 0)
+    return `: ${of} on days that are not, and ${counted(daysDiffering, "workspace day")} differ`;
+  if (daysExpected === null || daysProved === null) return `: ${of}`;
+  return `: ${of} on ${counted(daysExpected - daysProved, "workspace day")} that nothing was compared with`;
 }
 
 export function shownAmount(text: string | null): string | null {
@@ -112,27 +164,65 @@ export function billTotals(lines: readonly BillLine[]): { currency: string; cost
     .sort((a, b) => (a.currency < b.currency ? -1 : 1));
 }
 
+/** Costs of lines, rounded to cents so that those of each currency add up to their rounded total. */
+export function roundedCosts<L extends { readonly currency: string | null; readonly cost: string | null }>(
+  lines: readonly L[],
+): ReadonlyMap<L, Amount> {
+  const rounded = new Map<L, Amount>();
+  const priced = lines.filter(({ currency, cost }) => currency !== null && cost !== null);
+  for (const [currency, some] of Map.groupBy(priced, (line) => line.currency ?? "")) {
+    const parts = roundedParts(
+      currency,
+      some.map(({ cost }) => amountOf(cost ?? "0")),
+    );
+    some.forEach((line, n) => void rounded.set(line, parts[n] as Amount));
+  }
+  return rounded;
+}
+
 export const NOT_REPORTED = "seats, Fleet, Engine, tuned evaluators, taxes, discounts and credits";
 
-export interface BillContext {
+export interface Bill {
+  readonly source: string;
+  readonly organization: string | null;
   readonly month: CalendarMonth;
   /** First loaded day, ISO. */
   readonly dataStart: string;
+  /** When the bill was read, ISO. */
+  readonly asOf: string;
+  /** Null: the month is open. `by` null: not recorded. */
+  readonly closed: { readonly at: string; readonly by: string | null } | null;
+  readonly lines: readonly BillLine[];
   readonly unloaded: readonly UnloadedWorkspace[];
+  /** Totals of the previous month, by currency. */
+  readonly before: readonly CurrencyCost[];
+  /** Budgets of the month for the whole source. */
+  readonly budgets: readonly CurrencyCost[];
 }
 
-export function describeTotal(
-  lines: readonly BillLine[],
-  { month, dataStart, unloaded }: BillContext,
-): string {
+export interface CurrencyCost {
+  readonly currency: string;
+  /** Exact decimal. */
+  readonly cost: string;
+}
+
+export function describeTotal({ lines, unloaded, month, dataStart }: Bill): string {
   if (lines.length === 0) {
     return month.end <= dataStart
       ? `Not known: the data starts on ${dataStart}. USAGE_DATA_START moves it earlier.`
       : "No usage.";
   }
-  const totals = billTotals(lines).map(({ currency, cost }) => `${amountShown(cost)} ${currency}`);
+  const totals = billTotals(lines).map(
+    ({ currency, cost }) => `${roundShown(roundedTo(currency, cost), currency)} ${currency}`,
+  );
   if (totals.length === 0) return "Total: not known.";
-  return `Total: ${totals.join(" and ")}, ${totalState(lines, unloaded)}.\nAn invoice also has what no API reports: ${NOT_REPORTED}.`;
+  return `Total: ${totals.join(" and ")}, ${totalState(lines, unloaded)}.\nAn invoice also has what no API reports: ${NOT_REPORTED}. \`usage-etl bill add\` adds such a line.`;
+}
+
+/** Whether something that is charged has no cost on the bill. */
+export function isIncomplete({ lines, unloaded, month, dataStart }: Bill): boolean {
+  const isBefore = lines.length === 0 && month.end <= dataStart;
+  return isBefore || unloaded.length > 0 || lines.some(isWithoutCost);
 }
 
 /** No bill contains evaluator spend. */
@@ -145,7 +235,7 @@ export function namesWithoutCost(lines: readonly BillLine[]): string[] {
 }
 
 function chargedOf(lines: readonly BillLine[]): readonly BillLine[] {
-  return lines.filter(({ service }) => service !== "evaluators");
+  return lines.filter(({ service, line }) => service !== "evaluators" && line !== "added");
 }
 
 /** Returns false for a bill without charged lines. */
@@ -159,8 +249,13 @@ export function isBillProved(lines: readonly BillLine[]): boolean {
 }
 
 export function totalState(all: readonly BillLine[], unloaded: readonly UnloadedWorkspace[]): string {
-  const state = stateOfLines(chargedOf(all));
-  return unloaded.length === 0 ? state : `${state}, without workspaces that no sync loads`;
+  return [
+    stateOfLines(chargedOf(all)),
+    unloaded.length > 0 && "without workspaces that no sync loads",
+    all.some(({ line }) => line === "added") && "with lines entered by hand",
+  ]
+    .filter(Boolean)
+    .join(", ");
 }
 
 function stateOfLines(lines: readonly BillLine[]): string {
@@ -176,6 +271,10 @@ export interface UnloadedWorkspace {
   readonly workspaceId: string;
   readonly name: string | null;
   readonly traces: number;
+  /** Null: not known. */
+  readonly longlived: number | null;
+  /** What the month's prices would charge for it. Empty: no price applies, or its retention tiers are not known. */
+  readonly costs: readonly CurrencyCost[];
 }
 
 /** Undefined: the bill contains all known usage. */
@@ -184,5 +283,25 @@ export function describeUnloaded(unloaded: readonly UnloadedWorkspace[]): string
   if (first === undefined) return undefined;
   const traces = unloaded.reduce((sum, one) => sum + one.traces, 0);
   const more = others.length === 0 ? "" : ` and ${others.length} more`;
-  return `Not in this bill: ${counted(traces, "trace")} of workspace ${first.name ?? (first.workspaceId || "(none)")}${more}, which no sync loads. Give the key access to the workspace, or add it to USAGE_WORKSPACE_IDS where that is set.`;
+  const costs = costsText(sumOf(unloaded));
+  const about = costs === "" ? "" : ` (about ${costs} at the prices of the month)`;
+  return `Not in this bill: ${counted(traces, "trace")}${about} of workspace ${first.name ?? (first.workspaceId || "(none)")}${more}, which no sync loads. Give the key access to the workspace, or add it to USAGE_WORKSPACE_IDS where that is set.`;
+}
+
+function sumOf(unloaded: readonly UnloadedWorkspace[]): CurrencyCost[] {
+  if (unloaded.some(({ costs }) => costs.length === 0)) return [];
+  const of = Map.groupBy(
+    unloaded.flatMap(({ costs }) => costs),
+    ({ currency }) => currency,
+  );
+  return [...of].map(([currency, some]) => ({
+    currency,
+    cost: amountText(some.reduce((sum, { cost }) => sum + amountOf(cost), 0n)),
+  }));
+}
+
+export function costsText(costs: readonly CurrencyCost[]): string {
+  return costs
+    .map(({ currency, cost }) => `${roundShown(amountOf(cost), currency)} ${currency}`)
+    .join(" and ");
 }

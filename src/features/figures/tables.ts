@@ -2,7 +2,13 @@ import { counted } from "../../core/base/printable.ts";
 import { daysText } from "../../core/domain/months/month.ts";
 import { daysBetween } from "../../core/domain/time/days.ts";
 import type { Interval } from "../../core/domain/time/window.ts";
-import { amountDrawn, amountShown, percentOf } from "../../core/domain/usage/amount.ts";
+import {
+  type Amount,
+  amountDrawn,
+  amountShown,
+  percentOf,
+  roundedParts,
+} from "../../core/domain/usage/amount.ts";
 import { type ChartPoint, MOST_PARTS, sparkline, timeChart, UNUSUAL_NOTE } from "../../web/chart.ts";
 import {
   address,
@@ -52,8 +58,19 @@ export function headline(report: Report, { asClosed = false } = {}): Html {
 
 const AS_CLOSED = sign("ok", "■", "as closed");
 
-function numberCell(figure: Figure, report: Report): Html {
-  return html`<td class="number">${figureShown(figure, report)}</td>`;
+function numberCell(figure: Figure, report: Report, rounded?: Amount): Html {
+  return html`<td class="number">${figureShown(figure, report, rounded)}</td>`;
+}
+
+/** Costs in whole cents that add up to the rounded total. Counts, and lines that are not the whole table, stay as they are. */
+function inCents(figures: readonly (Figure | undefined)[], of: Report): (Amount | undefined)[] {
+  const { question, total } = of;
+  const amounts = figures.map((figure) => figure?.amount ?? 0n);
+  const left = amounts.reduce((rest, amount) => rest - amount, total.sum.amount);
+  const isCut = left <= amounts.length && left >= -amounts.length;
+  if (question.measure !== "cost" || question.currency === undefined || !isCut)
+    return figures.map((figure) => figure?.amount);
+  return roundedParts(question.currency, amounts, total.sum.amount);
 }
 
 export function changeSince(before: Figure | undefined, figure: Figure): string {
@@ -72,6 +89,11 @@ export function idTable(report: Report, beside: readonly Report[] = [], { asClos
   // If the total and all lines are final, the state is shown once.
   const isAlike = total.sum.isFinal && lines.every(({ sum }) => stateWord(sum) === word);
   const ofUnit = beside.length === 0 ? "" : ` of ${unitOf(report)}`;
+  const own = inCents(
+    lines.map(({ sum }) => sum),
+    report,
+  );
+  const others = beside.map((other) => othersShown(report, other));
   const isFound = find === undefined || lines.some(({ kind }) => kind === "id");
   return html`${(hasRest || find !== undefined) && findForm(question, one)}
   ${!isFound && notice("info", `No ${one} has “${find}” in its name.`)}${table({
@@ -87,8 +109,13 @@ export function idTable(report: Report, beside: readonly Report[] = [], { asClos
       sortedHead(question, "growth", html`Change${ofUnit}`, since),
       html`<th scope="col" class="trend">Trend</th>`,
     ],
-    rows: lines.map((line, n) => idRow(line, report, { isAlike, n, beside })),
-    foot: idRow(total, report, { isAlike, beside }),
+    rows: lines.map((line, n) =>
+      idRow(line, report, { isAlike, n, rounded: own[n], beside: others.map((column) => column[n] ?? "") }),
+    ),
+    foot: idRow(total, report, {
+      isAlike,
+      beside: beside.map((other) => figureShown(other.total.sum, other)),
+    }),
   })}`;
 }
 
@@ -102,24 +129,29 @@ function sortedHead(question: Question, sort: Question["sort"], label: Html, bel
 function idRow(
   line: Line,
   report: Report,
-  { isAlike, n, beside }: { isAlike: boolean; n?: number; beside: readonly Report[] },
+  given: { isAlike: boolean; n?: number; rounded?: Amount | undefined; beside: readonly (Html | "")[] },
 ): Html {
+  const { isAlike, n, rounded, beside } = given;
   const colour = n === undefined ? "" : html`<span class="swatch ${colourOf(line, n)}"></span> `;
-  const figure = html`${numberCell(line.sum, report)}${!isAlike && html`<td>${stateBadge(line.sum)}</td>`}`;
-  return html`<tr><th scope="row">${colour}${titleOf(line, report)}</th>${figure}${beside.map((one) => html`<td class="number">${othersShown(line, report, one)}</td>`)}<td class="number spare">${percent(line.share)}</td><td class="number">${growthOf(line, report)}${changeOf(line)}</td>
+  const figure = html`${numberCell(line.sum, report, rounded)}${!isAlike && html`<td>${stateBadge(line.sum)}</td>`}`;
+  return html`<tr><th scope="row">${colour}${titleOf(line, report)}</th>${figure}${beside.map((one) => html`<td class="number">${one}</td>`)}<td class="number spare">${percent(line.share)}</td><td class="number">${growthOf(line, report)}${changeOf(line)}</td>
     <td class="trend">${sparkline(pointsOf(line.trend, report))}</td></tr>`;
 }
 
-/** Figure of `other` for the id of a line. For the rest: the total of `other` less its shown lines. */
-function othersShown(line: Line, { lines }: Report, other: Report): Html {
-  if (line.kind === "total") return figureShown(other.total.sum, other);
+/** Figures of `other` for the ids of the lines. For the rest: the total of `other` less its shown lines. */
+function othersShown({ lines }: Report, other: Report): Html[] {
   const figureOf = ({ kind, id, name }: Line) =>
     other.lines.find((one) => one.kind === kind && one.id === id && (kind !== "id" || one.name === name))
       ?.sum;
   const named = lines.filter(({ kind }) => kind !== "rest").map((one) => figureOf(one)?.amount ?? 0n);
   const rest = named.reduce((left, one) => left - one, other.total.sum.amount);
-  const own = line.kind === "rest" ? { ...other.total.sum, amount: rest } : figureOf(line);
-  return own === undefined ? count(null, "nothing is known") : figureShown(own, other);
+  const figures = lines.map((line) =>
+    line.kind === "rest" ? { ...other.total.sum, amount: rest } : figureOf(line),
+  );
+  const rounded = inCents(figures, other);
+  return figures.map((figure, n) =>
+    figure === undefined ? html`${count(null, "nothing is known")}` : figureShown(figure, other, rounded[n]),
+  );
 }
 
 function colourOf({ kind }: Line, n: number): string {
@@ -278,8 +310,11 @@ export function lineTitle({ kind, ids }: Line, question: Pick<Question, "by" | "
 }
 
 /** If a part is missing, shows the loaded amount, but never zero. */
-export function figureShown(figure: Figure, { question }: Report): Html {
-  const shown = question.measure === "cost" ? money(figure.amount) : html`${amountShown(figure.amount)}`;
+export function figureShown(figure: Figure, { question }: Report, rounded = figure.amount): Html {
+  const shown =
+    question.measure === "cost"
+      ? money(rounded, question.currency, figure.amount)
+      : html`${amountShown(figure.amount)}`;
   if (figure.isComplete) return html`${shown}${figure.isUnderWay && " so far"}`;
   if (figure.amount === 0n) return html`${figure.isUnpriced ? "no price" : "not loaded"}`;
   return html`at least ${shown}`;

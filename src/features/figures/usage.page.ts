@@ -1,4 +1,5 @@
 import { UsageError } from "../../core/base/errors.ts";
+import { monthAt } from "../../core/domain/months/month.ts";
 import { addMonths, monthStart } from "../../core/domain/time/days.ts";
 import type { Database } from "../../core/store/db/database.ts";
 import { inSnapshot } from "../../core/store/db/snapshot.ts";
@@ -9,10 +10,10 @@ import type { Page } from "../../web/layout.ts";
 import { type Html, html, notice, prose } from "../../web/parts.ts";
 import { namedSource } from "../../web/query.ts";
 import type { Context, Web } from "../../web/routes.ts";
-import { monthBill } from "../costs/bill-lines.store.ts";
+import type { Bill } from "../costs/bill.ts";
 import { withoutCost } from "../costs/bill-table.ts";
 import { currenciesOf } from "../costs/costs.store.ts";
-import type { MonthBill } from "../costs/month-bill.ts";
+import { readMonthBill } from "../costs/month-bill.store.ts";
 import { asCsv, BYTE_ORDER_MARK } from "../export/table-file.ts";
 import { fileName, idLines, trendLines } from "./files.ts";
 import { noteShown, notesOf } from "./notes.ts";
@@ -79,14 +80,14 @@ async function reportForFile({ db, query, now, masked }: Context<UsageQuery>): P
   return reportOf(db, requested.question, { now, masked });
 }
 
-async function billOf(db: Database, question: Question): Promise<MonthBill | undefined> {
+async function billOf(db: Database, question: Question): Promise<Bill | undefined> {
   const { requested, range, measure, workspace, source } = question;
   if (range.from === range.to) return undefined;
   const isMonth =
     requested.from === monthStart(requested.from) && requested.to === addMonths(requested.from, 1);
   if (!isMonth || workspace !== undefined || (measure !== "traces" && measure !== "cost")) return undefined;
-  const lines = await monthBill(db, { source: source.slug, monthStart: requested.from });
-  return { source: source.slug, month: { start: requested.from }, lines };
+  const { slug, dataStart } = source;
+  return readMonthBill(db, { source: slug, dataStart, month: monthAt(Date.parse(requested.from)) });
 }
 
 async function show({ db, query, now, masked }: Context<UsageQuery>): Promise<Page> {

@@ -1,7 +1,9 @@
 import type { SheetData, Cell as Written } from "write-excel-file/node";
 import { loadOptional } from "../../core/base/optional.ts";
 import { addDays } from "../../core/domain/time/days.ts";
-import { billTable, type MonthBill } from "../costs/month-bill.ts";
+import { maskedActor } from "../../core/store/work/operator-actions.ts";
+import type { Bill } from "../costs/bill.ts";
+import { billFile } from "../costs/bill-file.ts";
 import { type Cell, dayCell, type Table } from "../export/table-file.ts";
 import { cellsOf, idLines, trendLines } from "./files.ts";
 import type { Note } from "./notes.ts";
@@ -12,7 +14,7 @@ import { unitOf } from "./tables.ts";
 interface Contents {
   readonly report: Report;
   readonly notes: readonly Note[];
-  readonly bill: MonthBill | undefined;
+  readonly bill: Bill | undefined;
 }
 
 export async function workbookOf(
@@ -22,13 +24,21 @@ export async function workbookOf(
   const tables = [
     { sheet: titleOf(report.question), table: idLines(report) },
     { sheet: "Trend", table: trendLines(report) },
-    ...(bill === undefined ? [] : [{ sheet: "Bill", table: billTable([bill]) }]),
+    ...(bill === undefined
+      ? []
+      : [{ sheet: "Bill", table: billFile([masked ? withoutCloser(bill) : bill]) }]),
     { sheet: "About", table: aboutLines(report, notes, { now, masked }) },
   ];
   // Loading the library takes time, and most processes write no workbook.
   const { default: writeWorkbook } = await loadOptional(() => import("write-excel-file/node"));
   const sheets = tables.map(({ sheet, table }) => ({ sheet, stickyRowsCount: 1, ...sheetOf(table) }));
   return writeWorkbook(sheets).toBuffer();
+}
+
+/** A name may be an e-mail address. */
+function withoutCloser({ closed, ...bill }: Bill): Bill {
+  const by = closed?.by == null ? null : maskedActor(closed.by);
+  return { ...bill, closed: closed === null ? null : { ...closed, by } };
 }
 
 function aboutLines(

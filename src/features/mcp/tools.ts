@@ -17,10 +17,9 @@ import { listMoments, type Moment } from "../activity/timeline.store.ts";
 import { factOf } from "../alerts/conditions.ts";
 import { begunMonth, unknownName } from "../catalog/named.ts";
 import { billTotals, describeTotal, describeUnloaded, lineName, lineState } from "../costs/bill.ts";
-import { monthBill } from "../costs/bill-lines.store.ts";
-import { unloadedWorkspaces } from "../costs/bill-terms.store.ts";
 import { laterCosts } from "../costs/closed-costs.store.ts";
 import { changedMonths } from "../costs/month-adjustments.store.ts";
+import { readMonthBill } from "../costs/month-bill.store.ts";
 import { describeUnusual, unusualLately } from "../figures/unusual.ts";
 import { reportOnSources } from "../status/advice.ts";
 import { type Found, MOST_BYTES } from "./page.ts";
@@ -133,15 +132,15 @@ export const TOOLS = {
       inSnapshot(pool, async (db) => {
         const { slug, dataStart } = sourceNamed(await usageSources(db), input.source);
         const month = begunMonth(input.month, await storeNow(db));
-        const lines = await monthBill(db, { source: slug, monthStart: month.start });
-        const unloaded = await unloadedWorkspaces(db, { source: slug, monthStart: month.start });
+        const bill = await readMonthBill(db, { source: slug, dataStart, month });
+        const { lines, unloaded } = bill;
         const totals = billTotals(lines).map(({ currency, cost }) => ({ currency, cost: amountText(cost) }));
         return {
           facts: {
             source: slug,
             month: month.name,
             totals,
-            says: [describeTotal(lines, { month, dataStart, unloaded }), describeUnloaded(unloaded)]
+            says: [describeTotal(bill), describeUnloaded(unloaded)]
               .filter((one) => one !== undefined)
               .join("\n"),
           },

@@ -36,6 +36,8 @@ const WHOLE = `
     INSERT INTO usage.control_check VALUES (1, '2026-01-05Z', 0);
   INSERT INTO usage.provider_total
     VALUES (1, '2026-01-01', 'm1', 'w1', 'Traces', 'traces', 5, 'equal', 5, 1, now());
+  INSERT INTO usage.added_line (source_id, month_start, line_text, amount, currency, reason)
+    VALUES (1, '2026-01-01', 'Seats', 390, 'USD', 'invoice 4711');
   INSERT INTO usage.unloaded_workspace VALUES (1, '2026-01-01', 'w2', NULL, 5, now());
   INSERT INTO usage.usage_limit VALUES (1, 'w1', 'monthly_traces', 5, false, now());
   INSERT INTO usage.billing_period VALUES (1, '2026-02-01Z', NULL, NULL, NULL, now());

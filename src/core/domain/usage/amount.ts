@@ -4,7 +4,6 @@ import { MEASURE_DIGITS, type Measure } from "./meter.ts";
 export type Amount = bigint;
 
 const DIGITS = 10;
-const CENT = 10n ** BigInt(DIGITS - 2);
 
 /** Converts a whole number, or a plain decimal with at most ten digits after the point. */
 export function amountOf(value: string | number): Amount {
@@ -62,17 +61,66 @@ export function amountShown(amount: Amount): string {
   return whole.replace(/\B(?=(\d{3})+$)/g, ",") + (fraction === undefined ? "" : `.${fraction}`);
 }
 
+const minorDigitsOf = new Map<string, number>();
+
+/** Digits after the point of a currency's smallest unit, by ISO 4217: 2 for USD, 0 for JPY, 3 for KWD. */
+export function minorDigits(currency: string): number {
+  let digits = minorDigitsOf.get(currency);
+  if (digits === undefined) {
+    const format = new Intl.NumberFormat("en-US", { style: "currency", currency });
+    digits = format.resolvedOptions().maximumFractionDigits ?? 2;
+    minorDigitsOf.set(currency, digits);
+  }
+  return digits;
+}
+
+function unitOf(currency: string): Amount {
+  return 10n ** BigInt(DIGITS - minorDigits(currency));
+}
+
+/** Rounds to the currency's smallest unit, such as a cent, half away from zero. */
+export function roundedTo(currency: string, amount: Amount): Amount {
+  const unit = unitOf(currency);
+  const size = ((amount < 0n ? -amount : amount) + unit / 2n) / unit;
+  return (amount < 0n ? -size : size) * unit;
+}
+
+function sumOf(amounts: readonly Amount[]): Amount {
+  return amounts.reduce((sum, one) => sum + one, 0n);
+}
+
 /**
- * Rounds to cents, half away from zero, with thousands separators: `1,234.50`. An amount below half a cent is not
- * shown as zero.
+ * Rounds amounts of one currency so that they add up to their rounded sum: each is rounded down, and the units that are left go
+ * to those that lost the most (largest remainder). Equal losses: to the first. `whole`: their exact sum, if the parts were cut.
  */
-export function centsShown(amount: Amount): string {
-  const size = amount < 0n ? -amount : amount;
-  const cents = (size + CENT / 2n) / CENT;
-  if (cents === 0n && amount !== 0n) return amountShown(amount);
-  const text = String(cents).padStart(3, "0");
-  const whole = text.slice(0, -2).replace(/\B(?=(\d{3})+$)/g, ",");
-  return `${amount < 0n ? "-" : ""}${whole}.${text.slice(-2)}`;
+export function roundedParts(
+  currency: string,
+  parts: readonly Amount[],
+  whole: Amount = sumOf(parts),
+): Amount[] {
+  const unit = unitOf(currency);
+  const lost = parts.map((part) => ((part % unit) + unit) % unit);
+  const down = parts.map((part, n) => part - (lost[n] as Amount));
+  const left = Number((roundedTo(currency, whole) - sumOf(down)) / unit);
+  const byLoss = [...lost.keys()].sort((a, b) => Number((lost[b] as Amount) - (lost[a] as Amount)) || a - b);
+  const gains = new Set(byLoss.slice(0, left));
+  return down.map((part, n) => (gains.has(n) ? part + unit : part));
+}
+
+/**
+ * Rounds to the currency's smallest unit, half away from zero, with thousands separators: `1,234.50`. An amount below half a
+ * unit is not shown as zero.
+ */
+export function centsShown(amount: Amount, currency = "USD"): string {
+  const rounded = roundedTo(currency, amount);
+  return rounded === 0n && amount !== 0n ? amountShown(amount) : roundShown(rounded, currency);
+}
+
+/** An amount with the digits of its currency, and no more: `1,234.50`. */
+export function roundShown(amount: Amount, currency: string): string {
+  const [whole = "", fraction = ""] = amountShown(roundedTo(currency, amount)).split(".");
+  const digits = minorDigits(currency);
+  return digits === 0 ? whole : `${whole}.${fraction.padEnd(digits, "0")}`;
 }
 
 export function amountDrawn(amount: Amount): number {

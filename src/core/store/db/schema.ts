@@ -6,6 +6,18 @@ import type { Dimension, GroupBy } from "../../domain/usage/record.ts";
 
 /** Tables, and the views that the code names. Any column of a view may be null. */
 export interface Schema {
+  "usage.added_line": {
+    added_line_id: GeneratedAlways<number>;
+    source_id: number;
+    month_start: string;
+    line_text: string;
+    measure: "deployment_lcu" | "deployment_lsu" | null;
+    amount: string;
+    currency: string;
+    reason: string;
+    added_by: string | null;
+    added_at: Generated<Date>;
+  };
   "usage.backfill": {
     backfill_id: GeneratedAlways<number>;
     source_id: number;

@@ -145,7 +145,7 @@ test("a difference is asked about twice once, stays while it is not compared, an
     .sort((one, other) => other.traces - one.traces);
   expect(lacking.length).toBeGreaterThan(0);
   const named = await unloadedWorkspaces(bench.store.db, { source: "default", monthStart: month.start });
-  expect(named).toEqual(lacking);
+  expect(named).toMatchObject(lacking);
 
   // It says nothing of the platform's own totals, and does not take their proof from a day.
   const totals = await checkTotals(await bench.open(), "all");

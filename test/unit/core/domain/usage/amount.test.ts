@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
   amountDrawn,
@@ -5,8 +6,14 @@ import {
   amountShown,
   amountText,
   centsShown,
+  minorDigits,
   percentOf,
+  roundedParts,
+  roundedTo,
 } from "../../../../../src/core/domain/usage/amount.ts";
+import { seed, times } from "../../../../support/drawn.ts";
+
+const SEED = seed();
 
 test.each([
   [0, "0", "0"],
@@ -38,6 +45,41 @@ test.each([
   ["999999.999", "1,000,000.00"],
 ])("%s in cents", (value, shown) => {
   expect(centsShown(amountOf(value))).toBe(shown);
+});
+
+test.each([
+  ["JPY", "1234.5", "1,235"],
+  ["KWD", "0.0005", "0.001"],
+  ["USD", "1234.5", "1,234.50"],
+])("%s of %s", (currency, value, shown) => {
+  expect(centsShown(amountOf(value), currency)).toBe(shown);
+});
+
+test("parts in cents go to those that lost the most", () => {
+  const parts = ["629.044", "629.043", "629.034"].map(amountOf);
+  expect(roundedParts("USD", parts).map(amountText)).toEqual(["629.05", "629.04", "629.03"]);
+});
+
+test(`parts in the smallest unit add up to their rounded sum, and none is a unit away (seed ${SEED})`, () => {
+  const part = fc.bigInt({ min: -(10n ** 15n), max: 10n ** 15n });
+  fc.assert(
+    fc.property(
+      fc.constantFrom("USD", "JPY", "KWD"),
+      fc.array(part, { maxLength: 40 }),
+      (currency, parts) => {
+        const unit = 10n ** BigInt(10 - minorDigits(currency));
+        const rounded = roundedParts(currency, parts);
+        const sum = (amounts: readonly bigint[]) => amounts.reduce((all, one) => all + one, 0n);
+        expect(sum(rounded)).toBe(roundedTo(currency, sum(parts)));
+        rounded.forEach((one, n) => {
+          const away = one - (parts[n] as bigint);
+          expect(one % unit).toBe(0n);
+          expect(away < unit && away > -unit).toBe(true);
+        });
+      },
+    ),
+    { seed: SEED, numRuns: times(200) },
+  );
 });
 
 test("amounts add up without rounding", () => {

@@ -1,0 +1,56 @@
+import { type Amount, amountOf, amountText } from "../../core/domain/usage/amount.ts";
+import type { UnloadedWorkspace } from "./bill.ts";
+import type { CountedOver } from "./price.ts";
+
+/** A price of traces that applies to a workspace without a price of its own. */
+export interface TracePrice {
+  readonly measure: "traces" | "longlived" | "shortlived";
+  readonly currency: string;
+  readonly countedOver: CountedOver;
+  /** Ascending from 0. `to` null: no end. `unitPrice` is an exact decimal. */
+  readonly tiers: readonly {
+    readonly from: number;
+    readonly to: number | null;
+    readonly unitPrice: string;
+  }[];
+  /** Quantity of the month that was already charged at this price. */
+  readonly charged: number;
+}
+
+type Unpriced = Omit<UnloadedWorkspace, "costs">;
+
+/**
+ * Adds what the prices would charge for workspaces that no sync loads. A volume price that counts over the source goes on where
+ * the charged usage ends. Without the number of long-lived traces, a price by retention tier leaves the costs unknown.
+ */
+export function priceUnloaded(
+  unloaded: readonly Unpriced[],
+  prices: readonly TracePrice[],
+): UnloadedWorkspace[] {
+  const reached = new Map(prices.map((price) => [price, price.charged]));
+  return unloaded.map((one) => {
+    const costs = new Map<string, Amount>();
+    for (const price of prices) {
+      const quantity = quantityOf(one, price);
+      if (quantity === null) return { ...one, costs: [] };
+      const from = price.countedOver === "source" ? (reached.get(price) ?? 0) : 0;
+      reached.set(price, from + quantity);
+      const cost = costBetween(price, from, from + quantity);
+      costs.set(price.currency, (costs.get(price.currency) ?? 0n) + cost);
+    }
+    return { ...one, costs: [...costs].map(([currency, cost]) => ({ currency, cost: amountText(cost) })) };
+  });
+}
+
+function quantityOf({ traces, longlived }: Unpriced, { measure }: TracePrice): number | null {
+  if (measure === "traces") return traces;
+  if (longlived === null) return null;
+  return measure === "longlived" ? longlived : traces - longlived;
+}
+
+function costBetween({ tiers }: TracePrice, from: number, to: number): Amount {
+  return tiers.reduce((sum, tier) => {
+    const quantity = Math.min(to, tier.to ?? to) - Math.max(from, tier.from);
+    return quantity <= 0 ? sum : sum + BigInt(quantity) * amountOf(tier.unitPrice);
+  }, 0n);
+}
