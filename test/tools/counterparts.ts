@@ -18,6 +18,7 @@ export const PYTHON: Readonly<Record<string, { packages: readonly string[]; with
       // It builds itself from a file of another host. dbt uses it only where a flag names it.
       without: ["dbt-core-experimental-parser"],
     },
+    engines: { packages: ["duckdb==2.0.1", "chdb==4.4.0"] },
     "dbt-old": { packages: ["dbt-core==1.10.23", "dbt-postgres==1.11.0"] },
   };
 
@@ -67,6 +68,12 @@ const ofCommand =
   () =>
     /\d+(?:\.\d+)+/.exec(spawnSync(command, args, { encoding: "utf8" }).stdout ?? "")?.[0];
 
+/** Of the environment of engines. */
+const ofEngines = (name: string) => () =>
+  globSync(`lib/python*/site-packages/${name}-*.dist-info`, { cwd: venvOf("engines") })[0]?.match(
+    /-([\d.]+)\.dist-info$/,
+  )?.[1];
+
 const npm = (name: string, does: string, ...tests: Counterpart["tests"]): Counterpart => ({
   name: `${name} (npm)`,
   does,
@@ -79,8 +86,20 @@ export const COUNTERPARTS: readonly Counterpart[] = [
     "@duckdb/node-api",
     "reads the Parquet files, and answers the questions of bi.md",
     "files-questions.test.ts",
-    "what people ask of the views has the same response in DuckDB",
+    "what people ask of the views has the same response in DuckDB 1",
   ),
+  {
+    name: "duckdb (PyPI)",
+    does: "answers the questions of bi.md from the Parquet files",
+    version: ofEngines("duckdb"),
+    tests: ["files-questions.test.ts", "what people ask of the views has the same response in DuckDB 2"],
+  },
+  {
+    name: "chdb, which is ClickHouse (PyPI)",
+    does: "fills its tables from the Parquet files, and answers the questions of bi.md",
+    version: ofEngines("chdb"),
+    tests: ["files-questions.test.ts", "what people ask of the views has the same response in ClickHouse"],
+  },
   {
     name: "JDBC driver of Postgres (Maven Central)",
     does: "lists and reads every view, in two zones",

@@ -1,47 +1,123 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readdir, readlink, writeFile } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { openStore } from "../../src/core/store/db/database.ts";
 import { listViews } from "../../src/core/store/db/views.ts";
-import { type Engine, viewsFor } from "../../src/features/export/engine-views.ts";
+import { viewsFor } from "../../src/features/export/engine-views.ts";
 import type { Manifest } from "../../src/features/export/manifest.ts";
 import type { Place } from "../../src/features/export/place.ts";
 import { connectPlain } from "../support/reporting.ts";
+import { skipThis } from "../support/services.ts";
 import { inSchema } from "../support/views.ts";
+import { notInstalled, venvOf } from "./counterparts.ts";
 
 /** Rows as texts, null as null, in an order of their own. */
-type Rows = (string | null)[][];
+export type Rows = (string | null)[][];
 
 interface Files {
   readonly folder: string;
   readonly manifest: Manifest;
 }
 
-type Run = (query: string) => Promise<{ columns: string[]; rows: Rows }>;
+export type Run = (query: string) => Promise<{ columns: string[]; rows: Rows }>;
 
-/** Asks DuckDB what the files in a folder hold, through the views that `files views duckdb` makes. */
-export async function withDuckDb<T>(
+export interface Engine {
+  readonly name: string;
+  readonly language: keyof typeof ENGINE_VIEWS;
+  open(): Promise<{ run: Run; close(): Promise<void> }>;
+}
+
+/** DuckDB of npm, which is the older version, and what `npm run tools` installs from PyPI. */
+const OLDER_DUCKDB: Engine = { name: "DuckDB 1.5", language: "duckdb", open: openDuckDb };
+const NEWEST_DUCKDB: Engine = inPython("DuckDB 2", "duckdb");
+export const CLICKHOUSE: Engine = inPython("ClickHouse", "clickhouse");
+export const ALL_ENGINES = [OLDER_DUCKDB, NEWEST_DUCKDB, CLICKHOUSE];
+
+/** How each engine makes the views of a script, and reads the rows of a query. */
+const ENGINE_VIEWS = {
+  duckdb: {
+    create: async (run: Run, script: string) => void (await run(script)),
+    // As DuckDB itself writes values, so that all of its versions and clients write the same.
+    read: (query: string) => `SELECT COLUMNS(*)::VARCHAR FROM (${query})`,
+  },
+  clickhouse: { create: fillClickHouse, read: (query: string) => query },
+};
+
+async function openDuckDb() {
+  const instance = await DuckDBInstance.create(":memory:");
+  const connection = await instance.connect();
+  return {
+    run: async (query: string) => {
+      const result = await connection.runAndReadAll(query);
+      return { columns: result.columnNames(), rows: texts(result.getRows()) };
+    },
+    close: async () => {
+      connection.closeSync();
+      instance.closeSync();
+    },
+  };
+}
+
+function inPython(name: string, language: Engine["language"]): Engine {
+  return {
+    name,
+    language,
+    async open() {
+      const reason = notInstalled("engines");
+      if (reason !== undefined) skipThis(reason);
+      const script = fileURLToPath(new URL("engine.py", import.meta.url));
+      const child = spawn(join(venvOf("engines"), "bin/python"), [script, language], {
+        stdio: ["pipe", "pipe", "inherit"],
+      });
+      const ended = once(child, "close");
+      const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+      return {
+        async run(sql: string) {
+          child.stdin.write(`${JSON.stringify({ sql })}\n`);
+          const { done, value } = await lines.next();
+          if (done) throw new Error(`${name} ended`);
+          const { error, columns, rows } = JSON.parse(value);
+          if (error !== undefined) throw new Error(`${name}: ${error}\n${sql}`);
+          return { columns, rows: texts(rows) };
+        },
+        async close() {
+          child.stdin.end();
+          await ended;
+        },
+      };
+    },
+  };
+}
+
+const texts = (rows: readonly (readonly unknown[])[]): Rows =>
+  rows.map((row) => row.map((value) => (value === null ? null : String(value))));
+
+/** Asks an engine what the files in a folder hold, through the views that `files views` makes. */
+export async function withEngine<T>(
+  { language, open }: Engine,
   url: string,
   files: Files,
   request: (run: Run) => Promise<T>,
 ): Promise<T> {
-  const instance = await DuckDBInstance.create(":memory:");
-  const connection = await instance.connect();
+  const { run, close } = await open();
+  const { create, read } = ENGINE_VIEWS[language];
   try {
-    await connection.run(await scriptFor("duckdb", url, files));
-    return await request(async (query) => {
-      const result = await connection.runAndReadAll(query);
-      const rows = result.getRows().map((row) => row.map((value) => (value === null ? null : String(value))));
-      return { columns: result.columnNames(), rows };
-    });
+    await create(run, await scriptFor(language, url, files));
+    return await request((query) => run(read(query)));
   } finally {
-    connection.closeSync();
-    instance.closeSync();
+    await close();
   }
 }
 
-async function scriptFor(engine: Engine, url: string, { folder, manifest }: Files): Promise<string> {
+async function scriptFor(
+  engine: Engine["language"],
+  url: string,
+  { folder, manifest }: Files,
+): Promise<string> {
   const store = openStore({ url });
   try {
     return viewsFor(engine, { address: folder, manifests: [manifest], views: await listViews(store.db) });
@@ -50,44 +126,15 @@ async function scriptFor(engine: Engine, url: string, { folder, manifest }: File
   }
 }
 
-/** The same of ClickHouse. */
-export async function withClickHouse<T>(
-  clickHouse: ClickHouse,
-  url: string,
-  files: Files,
-  request: (run: Run) => Promise<T>,
-): Promise<T> {
-  await fillClickHouse(clickHouse, await scriptFor("clickhouse", url, files));
-  return request(async (query) => {
-    const response = await clickHouse.queryAsync(query, { format: "JSONCompact" });
-    const { meta, data } = JSON.parse(response.text()) as { meta: { name: string }[]; data: unknown[][] };
-    const rows = data.map((row) => row.map((value) => (value === null ? null : String(value))));
-    return { columns: meta.map(({ name }) => name), rows };
-  });
-}
-
 /** Runs what `files views clickhouse` makes, and waits until all views have their rows. */
-export async function fillClickHouse(clickHouse: ClickHouse, script: string): Promise<void> {
-  for (const statement of script.split(/;\n/).filter((text) => text.trim() !== ""))
-    await clickHouse.queryAsync(statement);
-  for (const [, view] of script.matchAll(/MATERIALIZED VIEW (\S+)/g))
-    await clickHouse.queryAsync(`SYSTEM WAIT VIEW ${view}`);
-}
-
-interface ClickHouse {
-  queryAsync(sql: string, options?: { format: string }): Promise<{ text(): string }>;
-  cleanup(): void;
-}
-
-/** ClickHouse in this process; undefined where CHDB_MODULE does not name npm's `chdb`, which has half a gigabyte. */
-export function startClickHouse(): ClickHouse | undefined {
-  const module = process.env.CHDB_MODULE;
-  return module === undefined ? undefined : new (createRequire(import.meta.url)(module).Session)();
+export async function fillClickHouse(run: Run, script: string): Promise<void> {
+  for (const statement of script.split(/;\n/).filter((text) => text.trim() !== "")) await run(statement);
+  for (const [, view] of script.matchAll(/MATERIALIZED VIEW (\S+)/g)) await run(`SYSTEM WAIT VIEW ${view}`);
 }
 
 /** Every dataset of a manifest, as DuckDB reads it. */
 export function readWithDuckDb(url: string, folder: string, manifest: Manifest): Promise<Map<string, Rows>> {
-  return withDuckDb(url, { folder, manifest }, async (run) => {
+  return withEngine(OLDER_DUCKDB, url, { folder, manifest }, async (run) => {
     const found = new Map<string, Rows>();
     for (const [name, { columns, partitioned_by }] of Object.entries(manifest.datasets)) {
       const wanted = [...partitioned_by, ...columns.map((column) => `"${column.name}"`)];
