@@ -323,7 +323,7 @@ CASE compared_with
     WHEN 'export'::text THEN (kind = ANY (ARRAY['missing_in_store'::text, 'missing_in_export'::text, 'traces_differ'::text, 'name_differs'::text, 'bucket_end_differs'::text]))
     ELSE (kind = compared_with)
 END),
-  CONSTRAINT difference_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text, 'lcu'::text, 'lsu'::text, 'spend_usd'::text, 'evaluated_traces'::text]))),
+  CONSTRAINT difference_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text, 'lcu'::text, 'lsu'::text, 'compute_standard_units'::text, 'storage_standard_units'::text, 'spend_usd'::text, 'evaluated_traces'::text]))),
   CONSTRAINT difference_period_order CHECK ((period_start < period_end)),
   CONSTRAINT difference_says_when CHECK (((kind <> ALL (ARRAY['name_differs'::text, 'bucket_end_differs'::text])) OR (export_says IS NOT NULL))),
   CONSTRAINT difference_state_known CHECK ((state = ANY (ARRAY['open'::text, 'platform_disagrees'::text, 'unattributed'::text, 'repaired'::text, 'closed'::text, 'withdrawn'::text, 'not_configured'::text, 'hours_dropped'::text]))),
@@ -832,7 +832,7 @@ CREATE TABLE usage.series (
   CONSTRAINT series_identity UNIQUE (scope_id, entity_id, measure),
   CONSTRAINT series_entity_id_fkey FOREIGN KEY (entity_id) REFERENCES usage.entity(entity_id),
   CONSTRAINT series_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
-  CONSTRAINT series_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text, 'lcu'::text, 'lsu'::text, 'spend_usd'::text, 'evaluated_traces'::text])))
+  CONSTRAINT series_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text, 'lcu'::text, 'lsu'::text, 'compute_standard_units'::text, 'storage_standard_units'::text, 'spend_usd'::text, 'evaluated_traces'::text])))
 );
 
 CREATE TABLE usage.sku (
@@ -841,7 +841,7 @@ CREATE TABLE usage.sku (
   measure text NOT NULL DEFAULT 'traces'::text,
   CONSTRAINT sku_pkey PRIMARY KEY (sku_id),
   CONSTRAINT sku_name_key UNIQUE (name),
-  CONSTRAINT sku_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'longlived'::text, 'shortlived'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text, 'lcu'::text, 'lsu'::text]))),
+  CONSTRAINT sku_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'longlived'::text, 'shortlived'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text, 'lcu'::text, 'lsu'::text, 'compute_standard_units'::text, 'storage_standard_units'::text]))),
   CONSTRAINT sku_name_form CHECK (((name ~ '\S'::text) AND (length(name) <= 200)))
 );
 
@@ -2614,6 +2614,13 @@ CREATE TRIGGER failure_updated AFTER UPDATE ON usage.failure REFERENCING OLD TAB
 --   unknown_from date
 -- )
 
+-- VIEW usage.unknown_unit (
+--   scope_id integer,
+--   entity_id integer,
+--   measure text,
+--   usage_date date
+-- )
+
 -- VIEW usage.unpriced_day (
 --   source_id text,
 --   usage_date date,
@@ -2701,6 +2708,8 @@ CREATE TRIGGER failure_updated AFTER UPDATE ON usage.failure REFERENCING OLD TAB
 -- FUNCTION usage.is_final(status text) RETURNS boolean
 
 -- FUNCTION usage.is_on_no_invoice(measure text, usage_date date) RETURNS boolean
+
+-- FUNCTION usage.is_standard_unit(measure text) RETURNS boolean
 
 -- FUNCTION usage.keep_charges(source smallint, month date, workspaces integer[], meters text[], days_of_hours datemultirange) RETURNS void
 
@@ -2819,7 +2828,7 @@ COMMENT ON COLUMN reporting.fct_cost_owner_daily.workspace_name IS 'Current name
 COMMENT ON COLUMN reporting.fct_cost_owner_daily.owner IS 'Who pays: an owner of the owner file, or (unallocated) if no rule matches.';
 COMMENT ON COLUMN reporting.fct_cost_owner_daily.cost_center IS 'Cost centre of the owner, as the rule names it. (none): the rule names no cost centre.';
 COMMENT ON COLUMN reporting.fct_cost_owner_daily.sku IS 'SKU of the imported price.';
-COMMENT ON COLUMN reporting.fct_cost_owner_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; for deployments nodes_executed, agent_runs or agent_uptime_seconds; for sandboxes lcu or lsu.';
+COMMENT ON COLUMN reporting.fct_cost_owner_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; for deployments nodes_executed, agent_runs or agent_uptime_seconds; for sandboxes lcu, lsu, compute_standard_units or storage_standard_units.';
 COMMENT ON COLUMN reporting.fct_cost_owner_daily.currency IS 'ISO 4217 code of the imported price. Never add amounts of different currencies.';
 COMMENT ON COLUMN reporting.fct_cost_owner_daily.quantity IS 'Quantity that is charged to the owner, in units of measure. Adds up over days, workspaces and owners within one sku.';
 COMMENT ON COLUMN reporting.fct_cost_owner_daily.estimated_cost IS 'Estimate in currency, from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
@@ -2842,7 +2851,7 @@ COMMENT ON COLUMN reporting.fct_cost_workspace_daily.estimated_cost IS 'Estimate
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.is_closed IS 'Whether the month is closed. A closed month keeps the cost that it was closed with. Later changes are adjustments in fct_close_cost.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.is_final IS 'Whether the figure is final: it was fetched late enough, and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.coverage_status IS 'Whether the figure can be used: the first of these that applies. Not usable: not_available (the server has no such figures), failed (the last response could not be used), missing (not loaded yet), unverified (no record, and no proof of access). Usable: provisional (may still change), empty (final, and zero), ok (final).';
-COMMENT ON COLUMN reporting.fct_cost_workspace_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; for deployments nodes_executed, agent_runs or agent_uptime_seconds; for sandboxes lcu or lsu.';
+COMMENT ON COLUMN reporting.fct_cost_workspace_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; for deployments nodes_executed, agent_runs or agent_uptime_seconds; for sandboxes lcu, lsu, compute_standard_units or storage_standard_units.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.quantity IS 'Quantity that is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.is_invoiced IS 'Whether an invoice of the platform charges by this measure on that day. False for runs, nodes and uptime of deployments since October 2026, which the platform charges by other units: never compare their cost with an invoice.';
 COMMENT ON VIEW reporting.fct_usage_api_key_daily IS 'Traces by API key and day. Grain: UTC day x workspace x API key (key: source_id, usage_date, workspace_id, api_key_short_key), days with usage. A day of a workspace that is not loaded is one row with null id and null traces. A filter on an id or name drops that row: see usage_coverage_daily. Traces add up over all keys. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_api_key, and the newest day from data_freshness.';
@@ -2924,13 +2933,13 @@ COMMENT ON COLUMN reporting.fct_usage_workspace_daily.proved_at IS 'The later of
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.longlived_traces IS 'Long-lived traces among traces. They add up as traces do, over the ids of this view. An id with long-lived traces but no traces in the period has no row. Null: traces or long-lived traces are not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.shortlived_traces IS 'Short-lived traces among traces, kept for 14 days: traces less longlived_traces. They add up as traces do. Null: one of the two is not loaded, or tiers_status is inconsistent.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.tiers_status IS 'Whether both tiers can be used, in the words of coverage_status: the worse status of traces and long-lived traces. empty: there are no short-lived traces. inconsistent, before all others: there are more long-lived traces than traces, so the short-lived ones are not known. Either one was requested before the other, or the platform contradicts itself. Null: tiers are not loaded (USAGE_METERS).';
-COMMENT ON VIEW reporting.usage_bill_monthly IS 'The bill of a month, line by line. Grain: calendar month (UTC) x line of its bill (key: source_id, month_start, line_number). An ESTIMATE from the imported prices, for all workspaces together. The bill is the sum of the lines charge, correction and added within one currency. A correction is a change of an earlier month after its costs were closed. The cost of a line estimate is on no invoice. The bill is complete if the month has no line unpriced, inconsistent, not_loaded, not_known or not_reported: these lines name unknown usage, and have no cost. Lines not_loaded and not_known of the service evaluators do not count, since evaluators'' spend (not_invoiced) is on no bill and has no cost here.';
+COMMENT ON VIEW reporting.usage_bill_monthly IS 'The bill of a month, line by line. Grain: calendar month (UTC) x line of its bill (key: source_id, month_start, line_number). An ESTIMATE from the imported prices, for all workspaces together. The bill is the sum of the lines charge, correction and added within one currency. A correction is a change of an earlier month after its costs were closed. The cost of a line estimate is on no invoice. The bill is complete if the month has no line unpriced, inconsistent, not_loaded, not_known, not_available or not_reported: these lines name unknown usage, and have no cost. Lines not_loaded and not_known of the service evaluators do not count, since evaluators'' spend (not_invoiced) is on no bill and has no cost here.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from. With a single source: default.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.line_number IS 'Place of the line on the bill of its month, from 1. It may change while the month is open.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.service IS 'Service of the platform that is billed: traces, deployments, sandboxes or evaluators; other for an added line.';
-COMMENT ON COLUMN reporting.usage_bill_monthly.line IS 'What the line is. charge: usage of the month at a price. estimate: the same for nodes, runs or uptime of deployments from October 2026 on, which no invoice counts. correction: a change in corrected_month after it was closed. unpriced: usage without a price. inconsistent: short-lived traces of days with more long-lived traces than traces. not_loaded: days that are not loaded. not_known: it is not known whether the server counts this usage. not_reported: usage that is charged, but that the platform''s API does not report. not_charged: usage that is charged by other units, so this line has no cost. not_invoiced: evaluators'' spend, computed by the platform from model prices. added: a line that no API reports, which somebody entered with usage-etl bill add. Only charge, estimate, correction and added have a cost.';
-COMMENT ON COLUMN reporting.usage_bill_monthly.measure IS 'What the line counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds; lcu and lsu, the compute and storage units of sandboxes; spend_usd, US dollars of evaluators; deployment_lcu and deployment_lsu, those of deployments, are not reported. Null: an added line that counts nothing.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.line IS 'What the line is. charge: usage of the month at a price. estimate: the same for nodes, runs or uptime of deployments from October 2026 on, which no invoice counts. correction: a change in corrected_month after it was closed. unpriced: usage without a price. inconsistent: short-lived traces of days with more long-lived traces than traces. not_loaded: days that are not loaded. not_known: it is not known whether the server counts this usage. not_available: days on which the platform gave no number of priced standard units. not_reported: usage that is charged, but that the platform''s API does not report. not_charged: usage that is charged by other units, so this line has no cost. counted_apart: standard units of sandboxes that no SKU prices; no document says that they are charged. not_invoiced: evaluators'' spend, computed by the platform from model prices. added: a line that no API reports, which somebody entered with usage-etl bill add. Only charge, estimate, correction and added have a cost.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.measure IS 'What the line counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds; lcu and lsu, the compute and storage units of sandboxes; compute_standard_units and storage_standard_units, other units of the same usage; spend_usd, US dollars of evaluators; deployment_lcu and deployment_lsu, those of deployments, are not reported. Null: an added line that counts nothing.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.sku IS 'SKU of the imported price. On a line unpriced: the SKUs that have a price on other days only. Null: no SKU has a price.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.unit_price IS 'Imported price of one unit of measure, in currency. Null: the line has no price.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.currency IS 'ISO 4217 code of the price. Never add amounts of different currencies. Null: the line has no price.';
@@ -3016,7 +3025,7 @@ COMMENT ON COLUMN reporting_detail.dim_price.to_quantity IS 'Usage of a calendar
 COMMENT ON COLUMN reporting_detail.dim_price.counted_over IS 'Whose usage fills the volume tiers: source (all workspaces together) or workspace (each one separately). Null: the price has no volume tiers.';
 COMMENT ON COLUMN reporting_detail.dim_price.is_valid_today IS 'Whether the price is valid on the current UTC day.';
 COMMENT ON COLUMN reporting_detail.dim_price.imported_at IS 'When the price was imported.';
-COMMENT ON COLUMN reporting_detail.dim_price.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; for deployments nodes_executed, agent_runs or agent_uptime_seconds; for sandboxes lcu or lsu.';
+COMMENT ON COLUMN reporting_detail.dim_price.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; for deployments nodes_executed, agent_runs or agent_uptime_seconds; for sandboxes lcu, lsu, compute_standard_units or storage_standard_units.';
 COMMENT ON VIEW reporting_detail.dim_resource IS 'Each deployment, sandbox, snapshot and run rule, with its current name. Grain: resource (key: source_id, group_by, dimension_id). Names are not unique: join by the key. Names of sandboxes are null until their lists are read. A run rule also has its evaluator, its project or dataset, and its weekly limit, from the newest response. Never join dimension_id to projects of traces: these are other ids.';
 COMMENT ON COLUMN reporting_detail.dim_resource.source_id IS 'Slug of the source, the platform organization that usage is read from. With a single source: default.';
 COMMENT ON COLUMN reporting_detail.dim_resource.group_by IS 'Kind of resource: deployment, sandbox (or snapshot), or run_rule (a rule that runs an evaluator).';
@@ -3092,7 +3101,7 @@ COMMENT ON COLUMN reporting_detail.fct_close_cost.period_end IS 'First UTC day o
 COMMENT ON COLUMN reporting_detail.fct_close_cost.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting_detail.fct_close_cost.workspace_name IS 'Current name of the workspace.';
 COMMENT ON COLUMN reporting_detail.fct_close_cost.sku IS 'SKU of the imported price.';
-COMMENT ON COLUMN reporting_detail.fct_close_cost.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; for deployments nodes_executed, agent_runs or agent_uptime_seconds; for sandboxes lcu or lsu.';
+COMMENT ON COLUMN reporting_detail.fct_close_cost.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; for deployments nodes_executed, agent_runs or agent_uptime_seconds; for sandboxes lcu, lsu, compute_standard_units or storage_standard_units.';
 COMMENT ON COLUMN reporting_detail.fct_close_cost.unit_price IS 'Imported price of one unit of measure, in currency.';
 COMMENT ON COLUMN reporting_detail.fct_close_cost.currency IS 'ISO 4217 code of the imported price. Never add amounts of different currencies.';
 COMMENT ON COLUMN reporting_detail.fct_close_cost.closed_quantity IS 'Quantity that this price applied to when the month was closed, in units of measure. Adds up within one sku.';
@@ -3116,21 +3125,21 @@ COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.estimated_cost IS 'Estim
 COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.is_closed IS 'Whether the month is closed. The sum of a closed month by workspace stays, and the row (adjustment) balances what the ids have more or less since.';
 COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.is_final IS 'Whether the figure is final: it was fetched late enough, and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.coverage_status IS 'Whether the figure can be used: the first of these that applies. Not usable: not_available (the server has no such figures), failed (the last response could not be used), missing (not loaded yet), unverified (no record, and no proof of access). Usable: provisional (may still change), empty (final, and zero), ok (final).';
-COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; for deployments nodes_executed, agent_runs or agent_uptime_seconds; for sandboxes lcu or lsu.';
+COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; for deployments nodes_executed, agent_runs or agent_uptime_seconds; for sandboxes lcu, lsu, compute_standard_units or storage_standard_units.';
 COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.quantity IS 'Quantity that is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
 COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.is_invoiced IS 'Whether an invoice of the platform charges by this measure on that day. False for runs, nodes and uptime of deployments since October 2026, which the platform charges by other units: never compare their cost with an invoice.';
-COMMENT ON VIEW reporting_detail.fct_other_usage_daily IS 'Usage of deployments, sandboxes and evaluators by day. Grain: UTC day x measure x dimension x workspace x id (key: source_id, usage_date, measure, group_by, workspace_id, dimension_id). Choose ONE measure and ONE group_by: quantities add up over the other keys, never over two measures or dimensions. By workspace there is a row for every day to today, from the data start or the beginning of the usage, whichever is earlier. By another dimension there are days with usage, and one row with null id and null quantity for a day of a workspace that is not loaded. Null quantity: not loaded, or before the beginning, which is not zero. None of this usage is part of traces. Evaluators'' spend is the platform''s estimate from model prices and NO INVOICE. Filter on usage_date: without it every record is read.';
+COMMENT ON VIEW reporting_detail.fct_other_usage_daily IS 'Usage of deployments, sandboxes and evaluators by day. Grain: UTC day x measure x dimension x workspace x id (key: source_id, usage_date, measure, group_by, workspace_id, dimension_id). Choose ONE measure and ONE group_by: quantities add up over the other keys, never over two measures or dimensions. By workspace there is a row for every day to today, from the data start or the beginning of the usage, whichever is earlier. By another dimension there are days with usage, and one row with null id and null quantity for a day of a workspace that is not loaded. Null quantity: not loaded, before the beginning, or not given by the platform, which is not zero. None of this usage is part of traces. Evaluators'' spend is the platform''s estimate from model prices and NO INVOICE. Filter on usage_date: without it every record is read.';
 COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.source_id IS 'Slug of the source, the platform organization that usage is read from. With a single source: default.';
 COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.meter IS 'Kind of usage: deployments, sandboxes or evaluators.';
-COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.measure IS 'What the quantity counts. nodes_executed: nodes of graphs that were executed. agent_runs: runs of agents. agent_uptime_seconds: a RAW SUM OVER ALL REPLICAS; the invoice counts deduplicated standby minutes instead, so never multiply it by an invoice price. lcu, lsu: compute and storage units of sandboxes and snapshots. spend_usd: US dollars that evaluators spent on models, computed by the platform from the configured model prices, NO INVOICE. evaluated_traces: traces that were evaluated, once for each rule.';
+COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.measure IS 'What the quantity counts. nodes_executed: nodes of graphs that were executed. agent_runs: runs of agents. agent_uptime_seconds: a RAW SUM OVER ALL REPLICAS; the invoice counts deduplicated standby minutes instead, so never multiply it by an invoice price. lcu, lsu: compute and storage units of sandboxes and snapshots. compute_standard_units, storage_standard_units: OTHER units of the same usage, NEVER to be added to lcu and lsu. spend_usd: US dollars that evaluators spent on models, computed by the platform from the configured model prices, NO INVOICE. evaluated_traces: traces that were evaluated, once for each rule.';
 COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.group_by IS 'What dimension_id names: workspace, deployment, sandbox, run_rule, user or api_key.';
 COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.workspace_name IS 'Current name of the workspace.';
 COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.dimension_id IS E'The platform''s id of the workspace, deployment, sandbox or snapshot, rule, user or API key. (none): the platform gave no id. \\(none): an id that is spelled (none). Null: the day is not loaded.';
-COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.quantity IS 'Quantity in units of measure. Adds up over days, workspaces and ids, within one measure and one group_by. Null: not loaded, or before the beginning.';
+COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.quantity IS 'Quantity in units of measure. Adds up over days, workspaces and ids, within one measure and one group_by. Null: not loaded, before the beginning, or standard units of a day on which the platform gave no number for an item.';
 COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.is_final IS 'Whether the figure is final: it was fetched late enough, and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.coverage_status IS 'Whether the figure can be used: the first that applies of not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count this usage, or not yet on that day.';
+COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.coverage_status IS 'Whether the figure can be used: the first that applies of not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count this usage, or not yet on that day, or gave no number of standard units for an item of that day.';
 COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.fetched_at IS 'When the figures were requested from the platform, by the clock of this database. Null: not loaded.';
 COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.is_reconciled IS 'Whether the day was compared with a complete CSV export of the platform, in this dimension and workspace, no difference from the export or a total remains, and the day has not changed since. If is_final is true too, close lists nothing about the day.';
 COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.reconciled_at IS 'When that export was requested, by the clock of this database. For hours: the oldest of the exports that they need. Null: not reconciled.';
@@ -3422,7 +3431,7 @@ COMMENT ON VIEW reporting_detail.usage_reconciliation IS 'Where the platform''s 
 COMMENT ON COLUMN reporting_detail.usage_reconciliation.source_id IS 'Slug of the source, the platform organization that usage is read from. With a single source: default.';
 COMMENT ON COLUMN reporting_detail.usage_reconciliation.usage_kind IS 'Kind of usage: traces, langsmith_deployments (the platform''s words), sandboxes or evaluators.';
 COMMENT ON COLUMN reporting_detail.usage_reconciliation.trace_tier IS 'Retention tier of the traces: all, longlived or shortlived.';
-COMMENT ON COLUMN reporting_detail.usage_reconciliation.measure IS 'What the amounts count: traces, or for deployments nodes_executed, agent_runs or agent_uptime_seconds (a raw sum over replicas), or for sandboxes lcu or lsu, or for evaluators spend_usd or evaluated_traces.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation.measure IS 'What the amounts count: traces, or for deployments nodes_executed, agent_runs or agent_uptime_seconds (a raw sum over replicas), or for sandboxes lcu, lsu or standard units, or for evaluators spend_usd or evaluated_traces.';
 COMMENT ON COLUMN reporting_detail.usage_reconciliation.group_by IS 'Dimension: workspace, project, user or api_key.';
 COMMENT ON COLUMN reporting_detail.usage_reconciliation.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting_detail.usage_reconciliation.period_start IS 'Start of the time bucket.';
@@ -3451,7 +3460,7 @@ COMMENT ON VIEW reporting_detail.usage_restatement IS 'Which final figures were 
 COMMENT ON COLUMN reporting_detail.usage_restatement.source_id IS 'Slug of the source, the platform organization that usage is read from. With a single source: default.';
 COMMENT ON COLUMN reporting_detail.usage_restatement.usage_kind IS 'Kind of usage: traces, langsmith_deployments (the platform''s words), sandboxes or evaluators.';
 COMMENT ON COLUMN reporting_detail.usage_restatement.trace_tier IS 'Retention tier of the traces: all, longlived or shortlived.';
-COMMENT ON COLUMN reporting_detail.usage_restatement.measure IS 'What the amounts count: traces, or for deployments nodes_executed, agent_runs or agent_uptime_seconds (a raw sum over replicas), or for sandboxes lcu or lsu, or for evaluators spend_usd or evaluated_traces.';
+COMMENT ON COLUMN reporting_detail.usage_restatement.measure IS 'What the amounts count: traces, or for deployments nodes_executed, agent_runs or agent_uptime_seconds (a raw sum over replicas), or for sandboxes lcu, lsu or standard units, or for evaluators spend_usd or evaluated_traces.';
 COMMENT ON COLUMN reporting_detail.usage_restatement.group_by IS 'Dimension: workspace, project, user or api_key.';
 COMMENT ON COLUMN reporting_detail.usage_restatement.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting_detail.usage_restatement.period_start IS 'Start of the time bucket.';

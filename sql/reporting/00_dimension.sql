@@ -45,6 +45,8 @@ SELECT * FROM (
     ('agent_uptime_seconds', 'deployments', 'deployments', 'Agent Uptime', 'Seconds', 4, true),
     ('lcu', 'sandboxes', 'sandboxes', 'Sandbox Compute Units', 'LCU', 6, true),
     ('lsu', 'sandboxes', 'sandboxes', 'Sandbox Storage Units', 'LSU', 6, true),
+    ('compute_standard_units', 'sandboxes', 'sandboxes', 'Sandbox Compute Standard Units', 'Standard Units', 6, true),
+    ('storage_standard_units', 'sandboxes', 'sandboxes', 'Sandbox Storage Standard Units', 'Standard Units', 6, true),
     ('spend_usd', 'evaluators', 'evaluators', NULL, NULL, NULL, true),
     ('evaluated_traces', 'evaluators', 'evaluators', NULL, NULL, NULL, true),
     ('deployment_lcu', 'deployments', 'deployments', NULL, NULL, NULL, false),

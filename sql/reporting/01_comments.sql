@@ -73,7 +73,8 @@ BEGIN
           'When the figures were requested from the platform, by the clock of this database. Null: not loaded.'),
         ('measure',
           'What the SKU counts: traces (all of them), longlived or shortlived traces; for deployments nodes_executed, '
-          'agent_runs or agent_uptime_seconds; for sandboxes lcu or lsu.'),
+          'agent_runs or agent_uptime_seconds; for sandboxes lcu, lsu, compute_standard_units or '
+          'storage_standard_units.'),
         ('quantity',
           'Quantity that is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers '
           'within one sku.'),

@@ -95,9 +95,30 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE measure
   WHEN 'lcu' THEN stored * 0.000001
   WHEN 'lsu' THEN stored * 0.000001
+  WHEN 'compute_standard_units' THEN stored * 0.000001
+  WHEN 'storage_standard_units' THEN stored * 0.000001
   WHEN 'spend_usd' THEN stored * 0.000000001
   ELSE stored
 END;
+
+-- Measures that the platform may not give for an item (src/core/domain/usage/meter.ts).
+CREATE OR REPLACE FUNCTION usage.is_standard_unit(measure text) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN measure IN ('compute_standard_units', 'storage_standard_units');
+
+-- Stored buckets with an item for which the platform gave no number: the measure has no record there, but LCU has one.
+-- Without a record of LCU there was no item, so the measure is zero.
+CREATE OR REPLACE VIEW usage.unknown_unit AS
+SELECT c.scope_id, c.entity_id, m.measure, r.bucket_start AS usage_date
+FROM usage.series c
+JOIN usage.dated_record r USING (series_id)
+CROSS JOIN (VALUES ('compute_standard_units'), ('storage_standard_units')) m (measure)
+WHERE c.measure = 'lcu' AND NOT EXISTS (
+  SELECT FROM usage.series s
+  JOIN usage.dated_record o USING (series_id)
+  WHERE s.scope_id = c.scope_id AND s.entity_id = c.entity_id AND s.measure = m.measure
+    AND o.bucket_start = r.bucket_start
+);
 
 -- Wanted meters that the server may or may not count, and the first day for which that is not known. A day is known if
 -- the server said, a month after the day, that it had counted nothing: usage may come late.

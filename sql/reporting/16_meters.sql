@@ -59,11 +59,20 @@ LEFT JOIN LATERAL (
     AND (g.kind = 'traces' OR s.measure = m.measure)
 ) l ON t.loaded
 CROSS JOIN LATERAL (
-  SELECT CASE WHEN x.trace_scope_id IS NULL THEN usage.amount_of(m.measure, l.stored)
+  SELECT usage.is_standard_unit(m.measure) AND EXISTS (
+           SELECT FROM usage.unknown_unit o
+           WHERE o.scope_id = x.scope_id AND o.measure = m.measure AND o.usage_date = d.usage_date
+         ) AS is_unknown
+) k
+CROSS JOIN LATERAL (
+  SELECT CASE WHEN k.is_unknown THEN NULL
+              WHEN x.trace_scope_id IS NULL THEN usage.amount_of(m.measure, l.stored)
               WHEN l.traces >= l.stored THEN l.traces - l.stored END AS quantity,
-         CASE WHEN x.trace_scope_id IS NOT NULL
+         CASE WHEN k.is_unknown THEN 'not_available'
+              WHEN x.trace_scope_id IS NOT NULL
                 THEN usage.shortlived_status(t.status, l.traces::bigint, l.stored::bigint)
               WHEN t.status = 'ok' AND l.stored = 0 THEN 'empty' ELSE t.status END AS status
 ) f
-LEFT JOIN usage.day_proof p ON p.scope_id = x.scope_id
+-- A total without a number for an item proves nothing about standard units.
+LEFT JOIN usage.day_proof p ON p.scope_id = x.scope_id AND NOT usage.is_standard_unit(m.measure)
 WHERE x.group_by = 'workspace' AND g.meter <> 'traces';

@@ -16,14 +16,14 @@ FROM (
   UNION ALL
   -- Each stored figure by another dimension, and a row for each day that is not loaded.
   SELECT x.slug, u.day, g.meter, u.measure, g.dimension, x.workspace_id, x.workspace_name, u.dimension_id, u.quantity,
-         usage.status_at(u.day, x.final, x.not_available, x.failed, x.missing, x.unverified),
+         CASE WHEN u.is_loaded AND u.quantity IS NULL THEN 'not_available'
+              ELSE usage.status_at(u.day, x.final, x.not_available, x.failed, x.missing, x.unverified) END,
          CASE WHEN u.is_loaded THEN x.fetched_at[width_bucket(u.day, x.starts)] END,
-         CASE WHEN u.is_loaded THEN nullif(p.reconciled_at[width_bucket(u.day, p.starts)], '-infinity') END,
-         CASE WHEN u.is_loaded THEN nullif(p.matched_at[width_bucket(u.day, p.starts)], '-infinity') END,
-         CASE WHEN u.is_loaded THEN nullif(p.proved_at[width_bucket(u.day, p.starts)], '-infinity') END
+         nullif(p.reconciled_at[width_bucket(u.day, p.starts)], '-infinity'),
+         nullif(p.matched_at[width_bucket(u.day, p.starts)], '-infinity'),
+         nullif(p.proved_at[width_bucket(u.day, p.starts)], '-infinity')
   FROM usage.meter_dimension g
   JOIN usage.figure_days x USING (group_by, meter)
-  LEFT JOIN usage.day_proof p ON p.scope_id = x.scope_id
   CROSS JOIN LATERAL (
     SELECT r.bucket_start AS day, s.measure, usage.shown_id(e.external_id) AS dimension_id,
            usage.amount_of(s.measure, r.traces) AS quantity, true AS is_loaded
@@ -32,10 +32,17 @@ FROM (
     JOIN usage.entity e USING (entity_id)
     WHERE s.scope_id = x.scope_id
     UNION ALL
+    SELECT o.usage_date, o.measure, usage.shown_id(e.external_id), NULL, true
+    FROM usage.unknown_unit o
+    JOIN usage.entity e USING (entity_id)
+    WHERE o.scope_id = x.scope_id
+    UNION ALL
     SELECT day, m.measure, NULL, NULL, false
     FROM usage.days_of(x.expected - x.loaded) day
     JOIN usage.measure m ON m.meter = g.meter AND m.is_reported
   ) u
+  LEFT JOIN usage.day_proof p
+    ON p.scope_id = x.scope_id AND u.is_loaded AND NOT usage.is_standard_unit(u.measure)
   WHERE g.group_by <> 'workspace' AND g.kind <> 'traces'
 ) u;
 COMMENT ON VIEW reporting_detail.fct_other_usage_daily IS
@@ -44,7 +51,8 @@ COMMENT ON VIEW reporting_detail.fct_other_usage_daily IS
   'quantities add up over the other keys, never over two measures or dimensions. By workspace there is a row for every '
   'day to today, from the data start or the beginning of the usage, whichever is earlier. By another dimension there '
   'are days with usage, and one row with null id and null quantity for a day of a workspace that is not loaded. Null '
-  'quantity: not loaded, or before the beginning, which is not zero. None of this usage is part of traces. '
+  'quantity: not loaded, before the beginning, or not given by the platform, which is not zero. None of this usage is '
+  'part of traces. '
   'Evaluators'' spend is the platform''s estimate from model prices and NO INVOICE. Filter on usage_date: without it '
   'every record is read.';
 CALL usage.comment_columns('{reporting_detail.fct_other_usage_daily}',
@@ -52,7 +60,9 @@ CALL usage.comment_columns('{reporting_detail.fct_other_usage_daily}',
   'measure',
     'What the quantity counts. nodes_executed: nodes of graphs that were executed. agent_runs: runs of agents. '
     'agent_uptime_seconds: a RAW SUM OVER ALL REPLICAS; the invoice counts deduplicated standby minutes instead, so '
-    'never multiply it by an invoice price. lcu, lsu: compute and storage units of sandboxes and snapshots. spend_usd: '
+    'never multiply it by an invoice price. lcu, lsu: compute and storage units of sandboxes and snapshots. '
+    'compute_standard_units, storage_standard_units: OTHER units of the same usage, NEVER to be added to lcu and lsu. '
+    'spend_usd: '
     'US dollars that evaluators spent on models, computed by the platform from the configured model prices, NO '
     'INVOICE. evaluated_traces: traces that were evaluated, once for each rule.',
   'group_by', 'What dimension_id names: workspace, deployment, sandbox, run_rule, user or api_key.',
@@ -61,10 +71,11 @@ CALL usage.comment_columns('{reporting_detail.fct_other_usage_daily}',
     'gave no id. \(none): an id that is spelled (none). Null: the day is not loaded.',
   'quantity',
     'Quantity in units of measure. Adds up over days, workspaces and ids, within one measure and one group_by. Null: '
-    'not loaded, or before the beginning.',
+    'not loaded, before the beginning, or standard units of a day on which the platform gave no number for an item.',
   'coverage_status',
     'Whether the figure can be used: the first that applies of not_available, failed, missing, unverified, '
-    'provisional, empty, ok. not_available: the server does not count this usage, or not yet on that day.'
+    'provisional, empty, ok. not_available: the server does not count this usage, or not yet on that day, or '
+    'gave no number of standard units for an item of that day.'
 );
 
 CREATE OR REPLACE VIEW reporting_detail.dim_resource AS

@@ -57,7 +57,7 @@ CALL usage.comment_columns('{reporting_detail.usage_restatement}',
   'trace_tier', 'Retention tier of the traces: all, longlived or shortlived.',
   'measure',
     'What the amounts count: traces, or for deployments nodes_executed, agent_runs or agent_uptime_seconds (a raw '
-    'sum over replicas), or for sandboxes lcu or lsu, or for evaluators spend_usd or evaluated_traces.',
+    'sum over replicas), or for sandboxes lcu, lsu or standard units, or for evaluators spend_usd or evaluated_traces.',
   'old_amount',
     'Amount of the measure before the change. Null: no record. Does not add up: one bucket may change more than once.',
   'new_amount',

@@ -28,7 +28,7 @@ CALL usage.comment_columns('{reporting_detail.usage_reconciliation}',
   'trace_tier', 'Retention tier of the traces: all, longlived or shortlived.',
   'measure',
     'What the amounts count: traces, or for deployments nodes_executed, agent_runs or agent_uptime_seconds (a raw '
-    'sum over replicas), or for sandboxes lcu or lsu, or for evaluators spend_usd or evaluated_traces.',
+    'sum over replicas), or for sandboxes lcu, lsu or standard units, or for evaluators spend_usd or evaluated_traces.',
   'stored_amount',
     'Stored amount of the measure. For a tier_total: the stored traces of all tiers less the long-lived ones. Null: no '
     'record. Does not add up.',

@@ -13,6 +13,8 @@ RETURN CASE measure
   WHEN 'agent_uptime_seconds' THEN 'deployments'
   WHEN 'lcu' THEN 'sandboxes'
   WHEN 'lsu' THEN 'sandboxes'
+  WHEN 'compute_standard_units' THEN 'sandboxes'
+  WHEN 'storage_standard_units' THEN 'sandboxes'
   WHEN 'spend_usd' THEN 'evaluators'
   WHEN 'evaluated_traces' THEN 'evaluators'
   ELSE measure
@@ -71,7 +73,8 @@ AS $$
     UNION ALL
     SELECT slug, meter, measure, usage_date, workspace_id, trim_scale(quantity), usage.is_final(status), status
     FROM usage.measured_day
-    WHERE status <> 'not_available' AND meter <> 'evaluators'
+    -- A loaded day whose units are unknown stays: it makes the volume tiers of later days uncertain.
+    WHERE (status <> 'not_available' OR fetched_at IS NOT NULL) AND meter <> 'evaluators'
       AND meter = ANY (ARRAY(SELECT p.meter FROM usage.priced_meter p))
   ) u
   WHERE u.slug = (SELECT s.slug FROM usage.source s WHERE s.source_id = source)

@@ -91,6 +91,12 @@ CROSS JOIN LATERAL (
            bool_or(measure = 'shortlived') AS is_short_priced
     FROM (SELECT measure FROM usage.sku UNION ALL SELECT measure FROM priced) p
   ),
+  -- Standard units that a SKU prices, in this month or any other.
+  standard AS (
+    SELECT measure FROM usage.sku WHERE usage.is_standard_unit(measure)
+    UNION
+    SELECT measure FROM priced WHERE usage.is_standard_unit(measure)
+  ),
   -- Usage that is counted apart from all traces, and how much of it has no price. A price on other days or in other
   -- workspaces does not count.
   used AS (
@@ -136,7 +142,9 @@ CROSS JOIN LATERAL (
            coalesce(sum(b.cost) FILTER (WHERE NOT coalesce(f.days, '{}') @> b.usage_date AND NOT b.is_correction), 0)
              AS unproved_cost
     FROM usage.billed_charge b
+    -- A total without a number for an item proves nothing about standard units.
     LEFT JOIN proved f ON f.workspace_entity_id = b.workspace_entity_id AND f.measure = b.measure
+      AND NOT usage.is_standard_unit(b.measure)
     LEFT JOIN usage.volume_tier v ON b.tier > 0 AND v.price_id = b.price_id AND v.tier = b.tier
       AND v.from_quantity = b.from_quantity
     LEFT JOIN usage.price p ON p.price_id = v.price_id
@@ -161,9 +169,10 @@ CROSS JOIN LATERAL (
            NULL, NULL, NULL, NULL, u.unpriced, NULL, true, NULL, NULL, NULL, NULL, NULL
     FROM used u
     -- Long-lived traces are priced separately or with all traces. One measure of deployments may be priced while the
-    -- others are not. Both measures of sandboxes are charged.
+    -- others are not. LCU and LSU of sandboxes are charged; whether standard units are, no document says.
     WHERE u.unpriced > 0 AND CASE u.meter WHEN 'longlived' THEN (SELECT are_priced FROM tiers)
-                                  WHEN 'sandboxes' THEN true
+                                  WHEN 'sandboxes' THEN NOT usage.is_standard_unit(u.measure)
+                                    OR u.measure IN (SELECT s.measure FROM standard s)
       WHEN 'evaluators' THEN false
       ELSE u.measure IN (SELECT measure FROM priced)
         OR NOT EXISTS (SELECT FROM priced p WHERE usage.meter_of_measure(p.measure) = u.meter) END
@@ -184,6 +193,19 @@ CROSS JOIN LATERAL (
     FROM used u
     WHERE u.measure = 'spend_usd' AND u.quantity > 0
     UNION ALL
+    SELECT 'counted_apart', u.measure, NULL, NULL, NULL, NULL, u.quantity, NULL, true, NULL, NULL, NULL, NULL, NULL
+    FROM used u
+    WHERE usage.is_standard_unit(u.measure) AND u.measure NOT IN (SELECT s.measure FROM standard s)
+    UNION ALL
+    SELECT 'not_available', s.measure, NULL, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, NULL, NULL, NULL
+    FROM standard s
+    WHERE EXISTS (
+      SELECT FROM usage.scope c
+      JOIN usage.unknown_unit o USING (scope_id)
+      WHERE c.source_id = src.source_id AND c.group_by = 'workspace' AND c.stride = 'day' AND o.measure = s.measure
+        AND o.usage_date >= m.month_start AND o.usage_date < (m.month_start + interval '1 month')::date
+    )
+    UNION ALL
     -- All measures of deployments, sandboxes and evaluators are in one response.
     SELECT o.line, CASE o.meter WHEN 'deployments' THEN 'nodes_executed' WHEN 'sandboxes' THEN 'lcu'
                         WHEN 'evaluators' THEN 'spend_usd' ELSE o.meter END,
@@ -203,16 +225,18 @@ CROSS JOIN LATERAL (
   SELECT row_number() OVER (
            ORDER BY coalesce(k.service = 'evaluators', false), l.line = 'added', k.service DESC,
                     array_position(ARRAY['charge', 'estimate', 'correction', 'unpriced', 'inconsistent', 'not_loaded',
-                          'not_known', 'not_reported'], l.line),
+                          'not_known', 'not_available', 'not_reported'], l.line),
                     l.corrected_month, l.measure COLLATE "C", l.sku COLLATE "C", l.from_quantity,
                     l.unit_price DESC, l.currency COLLATE "C", l.added_text COLLATE "C", l.cost
          )::integer AS line_number,
          l.line, coalesce(k.service, 'other') AS service, l.measure, l.sku, l.unit_price::numeric(18, 10) AS unit_price,
          l.currency, l.corrected_month, l.quantity::numeric(38, 10) AS quantity, l.cost::numeric(38, 10) AS cost,
          t.days_expected, t.days_loaded, l.is_final AND (l.line = 'added' OR coalesce(t.is_final, false)) AS is_final,
-         l.line NOT IN ('inconsistent', 'not_reported', 'added') AND coalesce(t.is_proved, false) AS is_proved, l.from_quantity,
-         l.to_quantity, l.counted_over, t.days_proved, t.days_differing, l.unproved_cost::numeric(38, 10) AS unproved_cost,
-         l.added_text
+         l.line NOT IN ('inconsistent', 'not_reported', 'added') AND usage.is_standard_unit(l.measure) IS NOT TRUE
+           AND coalesce(t.is_proved, false) AS is_proved,
+         l.from_quantity, l.to_quantity, l.counted_over,
+         CASE WHEN usage.is_standard_unit(l.measure) THEN 0 ELSE t.days_proved END AS days_proved, t.days_differing,
+         l.unproved_cost::numeric(38, 10) AS unproved_cost, l.added_text
   FROM line l
   LEFT JOIN usage.measure k ON k.measure = l.measure
   CROSS JOIN LATERAL (
@@ -227,9 +251,9 @@ COMMENT ON VIEW reporting.usage_bill_monthly IS
   'line_number). An ESTIMATE from the imported prices, for all workspaces together. The bill is the sum of the lines '
   'charge, correction and added within one currency. A correction is a change of an earlier month after its costs were '
   'closed. The cost of a line estimate is on no invoice. The bill is complete if the month has no line unpriced, '
-  'inconsistent, not_loaded, not_known or not_reported: these lines name unknown usage, and have no cost. Lines '
-  'not_loaded and not_known of the service evaluators do not count, since evaluators'' spend (not_invoiced) is on no '
-  'bill and has no cost here.';
+  'inconsistent, not_loaded, not_known, not_available or not_reported: these lines name unknown usage, and have no '
+  'cost. Lines not_loaded and not_known of the service evaluators do not count, since evaluators'' spend '
+  '(not_invoiced) is on no bill and has no cost here.';
 CALL usage.comment_columns('{reporting.usage_bill_monthly}',
   'line_number', 'Place of the line on the bill of its month, from 1. It may change while the month is open.',
   'service', 'Service of the platform that is billed: traces, deployments, sandboxes or evaluators; other for an added line.',
@@ -238,13 +262,16 @@ CALL usage.comment_columns('{reporting.usage_bill_monthly}',
     'deployments from October 2026 on, which no invoice counts. correction: a change in corrected_month after it was '
     'closed. unpriced: usage without a price. inconsistent: short-lived traces of days with more long-lived traces '
     'than traces. not_loaded: days that are not loaded. not_known: it is not known whether the server counts this '
-    'usage. not_reported: usage that is charged, but that the platform''s API does not report. not_charged: usage that '
-    'is charged by other units, so this line has no cost. not_invoiced: evaluators'' spend, computed by the platform '
-    'from model prices. added: a line that no API reports, which somebody entered with usage-etl bill add. Only '
-    'charge, estimate, correction and added have a cost.',
+    'usage. not_available: days on which the platform gave no number of priced standard units. not_reported: usage '
+    'that is charged, but that the platform''s API does not report. not_charged: usage that is charged by other units, '
+    'so this line has no cost. counted_apart: standard units of sandboxes that no SKU prices; no document says that '
+    'they are charged. not_invoiced: evaluators'' spend, computed by the platform from model prices. added: a line that '
+    'no API reports, which somebody entered with usage-etl bill add. Only charge, estimate, correction and added have a '
+    'cost.',
   'measure',
     'What the line counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or '
-    'agent_uptime_seconds; lcu and lsu, the compute and storage units of sandboxes; spend_usd, US dollars of '
+    'agent_uptime_seconds; lcu and lsu, the compute and storage units of sandboxes; '
+    'compute_standard_units and storage_standard_units, other units of the same usage; spend_usd, US dollars of '
     'evaluators; deployment_lcu and deployment_lsu, those of deployments, are not reported. Null: an added line that '
     'counts nothing.',
   'sku',

@@ -178,8 +178,9 @@ WHERE kind = 'traces' AND trace_tier = 'all'
 WITH CHECK OPTION;
 
 -- One entity and measure within one scope: the integer that replaces all three in the record tables. A response about
--- deployments has three measures a record, one about sandboxes or evaluators two. Each measure is its own series in the
--- scope of the response. Measures with digits after the point are kept as whole numbers (usage.amount_of).
+-- deployments has three measures a record, one about sandboxes four, one about evaluators two. Each measure is its own
+-- series in the scope of the response. Measures with digits after the point are kept as whole numbers
+-- (usage.amount_of).
 CREATE TABLE usage.series (
   series_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT series_pkey PRIMARY KEY,
   scope_id integer NOT NULL CONSTRAINT series_scope_id_fkey REFERENCES usage.scope,
@@ -187,7 +188,7 @@ CREATE TABLE usage.series (
   measure text NOT NULL DEFAULT 'traces',
   CONSTRAINT series_identity UNIQUE (scope_id, entity_id, measure),
   CONSTRAINT series_measure_known CHECK (
-    measure IN ('traces', 'nodes_executed', 'agent_runs', 'agent_uptime_seconds', 'lcu', 'lsu', 'spend_usd',
-      'evaluated_traces')
+    measure IN ('traces', 'nodes_executed', 'agent_runs', 'agent_uptime_seconds', 'lcu', 'lsu',
+      'compute_standard_units', 'storage_standard_units', 'spend_usd', 'evaluated_traces')
   )
 );

@@ -38,8 +38,8 @@ CREATE TABLE usage.difference (
   ),
   CONSTRAINT difference_period_order CHECK (period_start < period_end),
   CONSTRAINT difference_measure_known CHECK (
-    measure IN ('traces', 'nodes_executed', 'agent_runs', 'agent_uptime_seconds', 'lcu', 'lsu', 'spend_usd',
-      'evaluated_traces')
+    measure IN ('traces', 'nodes_executed', 'agent_runs', 'agent_uptime_seconds', 'lcu', 'lsu',
+      'compute_standard_units', 'storage_standard_units', 'spend_usd', 'evaluated_traces')
   ),
   CONSTRAINT difference_kind_known CHECK (
     CASE compared_with

@@ -10,7 +10,8 @@ CREATE TABLE usage.sku (
   CONSTRAINT sku_name_form CHECK (name ~ '\S' AND length(name) <= 200),
   CONSTRAINT sku_measure_known CHECK (
     measure IN (
-      'traces', 'longlived', 'shortlived', 'nodes_executed', 'agent_runs', 'agent_uptime_seconds', 'lcu', 'lsu'
+      'traces', 'longlived', 'shortlived', 'nodes_executed', 'agent_runs', 'agent_uptime_seconds', 'lcu', 'lsu',
+      'compute_standard_units', 'storage_standard_units'
     )
   )
 );

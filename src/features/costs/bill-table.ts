@@ -27,7 +27,7 @@ import {
   unitOf,
 } from "./bill.ts";
 
-const IS_APART: ReadonlySet<BillLine["line"]> = new Set(["not_charged", "not_invoiced"]);
+const IS_APART: ReadonlySet<BillLine["line"]> = new Set(["not_charged", "counted_apart", "not_invoiced"]);
 const IN_MONEY = "spend_usd";
 
 export function withoutCost(bill: readonly BillLine[]): Html {
@@ -72,9 +72,9 @@ export function billTable(bill: Bill): Html {
   }${totals.length === 0 && html`<p>${describeTotal(bill)}</p>`}${
     apart.length > 0 &&
     table({
-      label: "Counted, and on no invoice",
+      label: "Counted, without a cost",
       kind: "cards",
-      caption: "Counted, and on no invoice.",
+      caption: "Counted, without a cost.",
       heads: ["What", numberHead("Quantity"), "Why it has no cost"],
       rows: apart.map((one) => card(lineName(one), [quantity(one), ["Why it has no cost", lineState(one)]])),
     })

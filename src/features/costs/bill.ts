@@ -28,8 +28,10 @@ export interface BillLine {
     | "inconsistent"
     | "not_loaded"
     | "not_known"
+    | "not_available"
     | "not_reported"
     | "not_charged"
+    | "counted_apart"
     | "not_invoiced"
     | "added";
   /** Null: a line that was added, and counts nothing. */
@@ -73,6 +75,8 @@ const MEASURE_NAME: Readonly<Record<string, string>> = {
   agent_uptime_seconds: "Agent uptime, in seconds",
   lcu: "Compute units (LCU) of sandboxes",
   lsu: "Storage units (LSU) of sandboxes",
+  compute_standard_units: "Compute standard units of sandboxes",
+  storage_standard_units: "Storage standard units of sandboxes",
   spend_usd: "Evaluators, in US dollars",
   deployment_lcu: "Compute units (LCU) of deployments",
   deployment_lsu: "Storage units (LSU) of deployments",
@@ -87,6 +91,8 @@ const UNIT: Readonly<Record<string, string>> = {
   agent_uptime_seconds: "seconds",
   lcu: "LCU",
   lsu: "LSU",
+  compute_standard_units: "standard units",
+  storage_standard_units: "standard units",
   spend_usd: "USD",
   deployment_lcu: "LCU",
   deployment_lsu: "LSU",
@@ -125,6 +131,9 @@ export function lineState(one: BillLine): string {
   if (line === "added") return "entered by hand";
   if (line === "not_reported") return "charged, and the platform does not report it";
   if (line === "not_charged") return "not charged: the platform charges LCU and LSU instead";
+  if (line === "counted_apart")
+    return "counted apart from LCU and LSU, on days with a number for every sandbox; no price charges it";
+  if (line === "not_available") return "not known: the platform gave no number on some days";
   if (line === "not_invoiced") return "the platform's estimate from model prices: on no invoice";
   if (line === "inconsistent") return "not known: more long-lived traces than traces on some days";
   if (line === "not_known") return "not known: no response says whether the server counts it";
@@ -227,7 +236,7 @@ export function isIncomplete({ lines, unloaded, month, dataStart }: Bill): boole
 
 /** No bill contains evaluator spend. */
 function isWithoutCost({ service, line, cost }: BillLine): boolean {
-  return cost === null && service !== "evaluators" && line !== "not_charged";
+  return cost === null && service !== "evaluators" && line !== "not_charged" && line !== "counted_apart";
 }
 
 export function namesWithoutCost(lines: readonly BillLine[]): string[] {
@@ -235,7 +244,9 @@ export function namesWithoutCost(lines: readonly BillLine[]): string[] {
 }
 
 function chargedOf(lines: readonly BillLine[]): readonly BillLine[] {
-  return lines.filter(({ service, line }) => service !== "evaluators" && line !== "added");
+  return lines.filter(
+    ({ service, line }) => service !== "evaluators" && line !== "added" && line !== "counted_apart",
+  );
 }
 
 /** Returns false for a bill without charged lines. */

@@ -1,4 +1,4 @@
-import { MEASURE_DIGITS, METER } from "../../core/domain/usage/meter.ts";
+import { MEASURE_DIGITS, METER, STANDARD_UNITS } from "../../core/domain/usage/meter.ts";
 
 export const PRICED_MEASURES = [
   "traces",
@@ -9,6 +9,7 @@ export const PRICED_MEASURES = [
   "agent_uptime_seconds",
   "lcu",
   "lsu",
+  ...STANDARD_UNITS,
 ] as const;
 /** The quantity that a SKU is charged for. Long-lived and short-lived traces are parts of `traces`. */
 export type PricedMeasure = (typeof PRICED_MEASURES)[number];

@@ -1,6 +1,7 @@
 import { counted } from "../../core/base/printable.ts";
 import { monthTitle } from "../../core/domain/months/month.ts";
 import { amountOf, centsShown } from "../../core/domain/usage/amount.ts";
+import { STANDARD_UNITS } from "../../core/domain/usage/meter.ts";
 import type { Database } from "../../core/store/db/database.ts";
 import { DIMENSIONS } from "../../core/store/db/dimensions.ts";
 import { closedMonths } from "../../core/store/months/closes.ts";
@@ -71,6 +72,7 @@ function notLoadedIn({ question, gaps, workspaces }: Report): Note | undefined {
   if (gaps.length === 0) return undefined;
   const { range, source, by, measure } = question;
   const dimension = measure === "cost" || by === "owner" ? "workspace" : by;
+  const isStandard = STANDARD_UNITS.some((one) => one === measure);
   const named = gaps
     .slice(0, MOST_WORKSPACES)
     .map((gap) => `${plainName(gap.name ?? gap.workspaceId)}: ${intervalsShown(gap.missing)}`);
@@ -84,7 +86,7 @@ function notLoadedIn({ question, gaps, workspaces }: Report): Note | undefined {
   });
   return {
     kind: "warn",
-    text: `The totals are not complete: a part of the range is not loaded by ${idWord({ by: dimension, measure })}. Missing is not zero. ${named.join("; ")}${left > 0 ? `; and parts of ${left} more of ${workspaces} workspaces` : ""}.`,
+    text: `The totals are not complete: a part of the range is not ${isStandard ? "given by the platform" : "loaded"} by ${idWord({ by: dimension, measure })}. Missing is not zero. ${named.join("; ")}${left > 0 ? `; and parts of ${left} more of ${workspaces} workspaces` : ""}.`,
     // The coverage page shows traces of all tiers only.
     ...((measure === "cost" || measure === "traces") && { link: ["See the coverage", coverage] as const }),
   };

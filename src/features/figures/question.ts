@@ -247,6 +247,8 @@ export const COUNTED_WORDS: Readonly<Record<Counted, string>> = {
   agent_uptime_seconds: "seconds of agent uptime",
   lcu: "compute units (LCU) of sandboxes",
   lsu: "storage units (LSU) of sandboxes",
+  compute_standard_units: "compute standard units of sandboxes",
+  storage_standard_units: "storage standard units of sandboxes",
   spend_usd: "USD spent by evaluators",
   evaluated_traces: "evaluated traces",
 };

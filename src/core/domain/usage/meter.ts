@@ -16,8 +16,9 @@ export type Meter = (typeof METERS)[number];
 
 /**
  * Measures of records with their digits after the point; they are stored as whole numbers (amount.ts).
- * `agent_uptime_seconds` is a sum over replicas. `lcu` and `lsu` are compute and storage units. `spend_usd` is the
- * platform's estimate from model prices and is on no invoice.
+ * `agent_uptime_seconds` is a sum over replicas. `lcu` and `lsu` are compute and storage units, and
+ * standard units are other ones, never added to them. `spend_usd` is the platform's estimate from model prices and is on no
+ * invoice.
  */
 export const MEASURE_DIGITS = {
   traces: 0,
@@ -26,11 +27,19 @@ export const MEASURE_DIGITS = {
   agent_uptime_seconds: 0,
   lcu: 6,
   lsu: 6,
+  compute_standard_units: 6,
+  storage_standard_units: 6,
   spend_usd: 9,
   evaluated_traces: 0,
 } as const;
 export type Measure = keyof typeof MEASURE_DIGITS;
 export const MEASURES = Object.keys(MEASURE_DIGITS) as Measure[];
+
+/**
+ * Measures that the platform may not give for an item. A bucket with such an item has no record of the measure, but one of
+ * `lcu` (`usage.unknown_unit`).
+ */
+export const STANDARD_UNITS = ["compute_standard_units", "storage_standard_units"] as const;
 
 interface MeterTerms {
   /**
@@ -73,7 +82,12 @@ export const METER: Readonly<Record<Meter, MeterTerms>> = {
     measures: ["nodes_executed", "agent_runs", "agent_uptime_seconds"],
     project: "deployment",
   },
-  sandboxes: { ...BY_WORKSPACE, kind: "sandboxes", measures: ["lcu", "lsu"], project: "sandbox" },
+  sandboxes: {
+    ...BY_WORKSPACE,
+    kind: "sandboxes",
+    measures: ["lcu", "lsu", ...STANDARD_UNITS],
+    project: "sandbox",
+  },
   evaluators: {
     ...BY_WORKSPACE,
     kind: "evaluators",

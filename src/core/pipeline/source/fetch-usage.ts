@@ -113,6 +113,7 @@ export async function addUpResponse(
 ): Promise<{ response: ResponseCollector; problem: ResponseProblem | undefined; rules: readonly RunRule[] }> {
   const response = new ResponseCollector({ ...queryOf(request), window: grid ?? request.window }, mostKeys);
   const rules: RunRule[] = [];
+  const refused = new Set<string>();
   let stride: Stride | undefined;
   try {
     ({ stride } = await readRecords(source, request, {
@@ -122,12 +123,22 @@ export async function addUpResponse(
         if (response.isFull) throw new Error("the response names too many ids");
       },
       onRules: (named) => void rules.push(...named),
+      onRefused: (value) => void (refused.size < MOST_REFUSED && refused.add(value)),
     }));
   } catch (error) {
     if (!response.isFull) throw error;
   }
+  const [first] = refused;
+  if (first !== undefined)
+    source.log.warn(
+      { code: "units_refused", workspaceId: queryOf(request).workspaceIds[0], refused: refused.size },
+      `Standard units of sandboxes were left out, so they are not available on these days, such as ${first}.`,
+    );
   return { response, problem: response.problem(grid?.stride ?? stride), rules };
 }
+
+/** So many different values of one response are counted. */
+const MOST_REFUSED = 100;
 
 /** Throws `PlatformError` with the problem's code if the response cannot be used. */
 export async function addUpUsable(

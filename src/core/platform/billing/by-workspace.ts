@@ -13,6 +13,8 @@ export interface WorkspaceIo extends RequestOptions {
   readonly onRecords: (records: UsageRecord[]) => void;
   /** Only for evaluators: the rules that a response names. */
   readonly onRules?: ((rules: RunRule[]) => void) | undefined;
+  /** Only for sandboxes: a value that is left out, with its place. */
+  readonly onRefused?: ((refused: string) => void) | undefined;
   /** Sends each request after the first, with the caller's rate limit and retries. Default: once, immediately. */
   readonly sendMore?: (<T>(send: () => Promise<T>) => Promise<T>) | undefined;
 }

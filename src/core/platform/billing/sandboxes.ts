@@ -10,11 +10,12 @@ import {
 } from "../../domain/time/stride.ts";
 import { type Interval, partsOf } from "../../domain/time/window.ts";
 import { fromUnitText } from "../../domain/usage/amount.ts";
-import { METER } from "../../domain/usage/meter.ts";
+import { type Measure, STANDARD_UNITS } from "../../domain/usage/meter.ts";
+import type { UsageRecord } from "../../domain/usage/record.ts";
 import type { PlatformHttp } from "../http/http.ts";
 import { readJson, responseError } from "../http/read-body.ts";
 import { foreignError, refuserOf, tooManyPagesError } from "../parse/response-error.ts";
-import { fromWireId, fromWireTime, toWireTime } from "../parse/wire-values.ts";
+import { describeValue, fromWireId, fromWireTime, toWireTime } from "../parse/wire-values.ts";
 import type { WorkspaceIo, WorkspaceQuery } from "./by-workspace.ts";
 
 const PATH = "/api/v2/sandboxes/usage/costs";
@@ -36,7 +37,7 @@ const pageSchema = z.object({ items: z.array(z.unknown()), next_cursor: z.string
 /**
  * Passes a workspace's sandbox and snapshot units to `onRecords`. Days are sums of hours or, for more than a few resources,
  * sums by resource. Weeks and longer buckets are requested as sums by resource, so that both ways prove each other. Errors:
- * those of `get`; `response_invalid`, which names the item.
+ * those of `get`; `response_invalid`, which names the item. `onRefused` gets wrong standard units, which are then unknown.
  */
 export async function sandboxUsage(
   http: PlatformHttp,
@@ -47,14 +48,14 @@ export async function sandboxUsage(
   const reader = new SandboxReader(http, query, io);
   if (stride === "hour" || (stride === "day" && query.groupBy === "project")) {
     await reader.readHours(query, STRIDE_MS[stride]);
-    return { stride, records: reader.records };
+    return reader.end(stride);
   }
   // A workspace without sandboxes takes one request for any number of days. For few resources, hours take fewer requests.
   const resources = stride === "day" ? await reader.resources(query) : Number.POSITIVE_INFINITY;
   if (resources > FEW) {
     for (const bucket of partsOf(query, STRIDE_MS[stride])) await reader.readSums(bucket);
   } else if (resources > 0) await reader.readHours(query, DAY_MS);
-  return { stride, records: reader.records };
+  return reader.end(stride);
 }
 
 type Granularity = "HOUR" | "RESOURCE";
@@ -64,11 +65,18 @@ interface PageQuery extends Interval {
   readonly cursor: string | undefined;
 }
 
+/** Sums of one bucket and id, in the order of `STANDARD_UNITS`. Null: an item has no number. */
+interface StandardSum {
+  readonly key: Omit<UsageRecord, "measure" | "traces">;
+  readonly units: (number | null)[];
+}
+
 class SandboxReader {
-  records = 0;
+  #records = 0;
   readonly #http: PlatformHttp;
   readonly #query: WorkspaceQuery;
   readonly #io: WorkspaceIo;
+  readonly #standard = new Map<string, StandardSum>();
   #requests = 0;
   #isSized: boolean;
 
@@ -101,20 +109,36 @@ class SandboxReader {
     }
   }
 
+  /** Passes the standard units, which are known only now: any later item of a bucket may lack them. */
+  end(stride: Stride): { stride: Stride; records: number } {
+    this.#io.onRecords(
+      [...this.#standard.values()].flatMap(({ key, units }) =>
+        STANDARD_UNITS.flatMap((measure, i) => {
+          const traces = units[i] ?? null;
+          return traces === null ? [] : [{ ...key, measure, traces }];
+        }),
+      ),
+    );
+    return { stride, records: this.#records };
+  }
+
   #pass(items: readonly Item[], bucketOf: (start: number) => number): void {
     const { groupBy, workspaceId } = this.#query;
-    this.records += items.length;
+    this.#records += items.length;
     this.#io.onRecords(
-      items.flatMap(({ resourceId, start, units }) =>
-        METER.sandboxes.measures.map((measure, i) => ({
-          bucketStart: bucketOf(start),
-          workspaceId,
-          dimensionId: groupBy === "workspace" ? workspaceId : resourceId,
-          dimensionName: null,
-          measure,
-          traces: units[i] as number,
-        })),
-      ),
+      items.flatMap(({ resourceId, start, units, standard }) => {
+        const bucketStart = bucketOf(start);
+        const dimensionId = groupBy === "workspace" ? workspaceId : resourceId;
+        const key = { bucketStart, workspaceId, dimensionId, dimensionName: null };
+        const id = `${bucketStart} ${dimensionId}`;
+        const before = this.#standard.get(id)?.units;
+        const sums = standard.map((unit, i) => {
+          const sum = before === undefined ? 0 : (before[i] ?? null);
+          return sum === null || unit === null ? null : sum + unit;
+        });
+        this.#standard.set(id, { key, units: sums });
+        return CHARGED.map((measure, i) => ({ ...key, measure, traces: units[i] as number }));
+      }),
     );
   }
 
@@ -125,7 +149,7 @@ class SandboxReader {
     for (let cursor: string | undefined, nth = 0; ; ) {
       const { response, page } = await this.#page({ ...range, granularity, cursor });
       try {
-        yield page.items.map((item) => fromWireItem(item, nth++, seen));
+        yield page.items.map((item) => fromWireItem(item, nth++, { seen, onRefused: this.#io.onRefused }));
       } catch (error) {
         throw responseError(error, response);
       }
@@ -185,11 +209,15 @@ function cursorError({ method, url, message }: PlatformError): PlatformError {
   });
 }
 
+const CHARGED = ["lcu", "lsu"] as const satisfies Measure[];
+
 interface Item {
   readonly resourceId: string;
   readonly start: number;
-  /** Whole millionths, in the order of the meter's measures. */
+  /** Whole millionths, in the order of `CHARGED`. */
   readonly units: readonly number[];
+  /** Whole millionths, in the order of `STANDARD_UNITS`. Null: not available. */
+  readonly standard: readonly (number | null)[];
 }
 
 /** Has a bit for each hour of each resource seen so far, because a repeated page would be counted twice. */
@@ -221,7 +249,13 @@ class Seen {
   }
 }
 
-function fromWireItem(wire: unknown, nth: number, seen: Seen): Item {
+const NOT_UNITS = "not a decimal from 0 on with at most six digits after the point";
+
+function fromWireItem(
+  wire: unknown,
+  nth: number,
+  { seen, onRefused }: { seen: Seen; onRefused: WorkspaceIo["onRefused"] },
+): Item {
   const item = (typeof wire === "object" && wire !== null ? wire : {}) as Record<string, unknown>;
   const refuse = refuserOf(item, `item ${nth}`, `items.${nth}`);
   const textOf = (field: string): string => {
@@ -232,13 +266,18 @@ function fromWireItem(wire: unknown, nth: number, seen: Seen): Item {
     fromWireId(textOf("resource_id")) ?? refuse("resource_id", "which cannot be kept as an id");
   const start = fromWireTime(textOf("period_start")) ?? refuse("period_start", "not a timestamp");
   if (!seen.fits(start)) refuse("period_start", "which is no hour of the range that was asked for");
-  const units = METER.sandboxes.measures.map((measure) => {
+  const units = CHARGED.map((measure) => {
     if (item[measure] === null) refuse(measure, "so what was used is not available yet");
-    return (
-      fromUnitText(textOf(measure)) ??
-      refuse(measure, "not a decimal from 0 on with at most six digits after the point")
-    );
+    return fromUnitText(textOf(measure)) ?? refuse(measure, NOT_UNITS);
   });
   if (!seen.note(resourceId, start)) refuse("resource_id", "which comes twice for the same time");
-  return { resourceId, start, units };
+  // Their form is not documented further, so a wrong one must not cost the other units.
+  const standard = STANDARD_UNITS.map((measure) => {
+    const given = item[measure] ?? null;
+    const unit = typeof given === "string" ? fromUnitText(given) : undefined;
+    if (unit === undefined && given !== null)
+      onRefused?.(`items.${nth}.${measure} is ${describeValue(given)}, ${NOT_UNITS}`);
+    return unit ?? null;
+  });
+  return { resourceId, start, units, standard };
 }

@@ -585,7 +585,7 @@ export interface Schema {
   "usage.sku": {
     sku_id: GeneratedAlways<number>;
     name: string;
-    measure: Generated<"agent_runs" | "agent_uptime_seconds" | "lcu" | "longlived" | "lsu" | "nodes_executed" | "shortlived" | "traces">;
+    measure: Generated<"agent_runs" | "agent_uptime_seconds" | "compute_standard_units" | "lcu" | "longlived" | "lsu" | "nodes_executed" | "shortlived" | "storage_standard_units" | "traces">;
   };
   "usage.source": {
     source_id: GeneratedAlways<number>;

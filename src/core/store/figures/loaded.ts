@@ -47,7 +47,10 @@ export async function loadedDays(
   `;
 }
 
-/** Days of other meters, as their views show them: hours never replace a day. */
+/**
+ * Days of other meters, as their views show them: hours never replace a day, and a day whose units are unknown is not
+ * there.
+ */
 export async function loadedMeterDays(
   db: Database,
   of: UsageCells & { readonly counted: Counted },
@@ -55,12 +58,19 @@ export async function loadedMeterDays(
 ): Promise<LoadedWorkspace[]> {
   return query<LoadedWorkspace>(db)`
     select x.workspace_entity_id as key, x.workspace_id as "workspaceId", x.workspace_name as name,
-           ${intervalsOf(sql`usage.time_of(x.loaded) * t.span`)} as loaded,
-           ${intervalsOf(sql`usage.time_of(x.final) * t.span`)} as final,
-           ${intervalsOf(sql`usage.time_of(${PROVED_DAYS} * x.final) * t.span`)} as proved, false as "byHours"
+           ${intervalsOf(sql`usage.time_of(x.loaded - u.days) * t.span`)} as loaded,
+           ${intervalsOf(sql`usage.time_of(x.final - u.days) * t.span`)} as final,
+           ${intervalsOf(sql`usage.time_of(case when u.is_standard then '{}' else ${PROVED_DAYS} * x.final end) * t.span`)} as proved,
+           false as "byHours"
     from usage.day_cell x
     left join usage.day_proof p on p.scope_id = x.day_scope_id
     cross join lateral (select tstzmultirange(tstzrange(${midnight(from)}, ${midnight(to)})) as span) t
+    cross join lateral (
+      select usage.is_standard_unit(${of.counted}) as is_standard, coalesce(range_agg(daterange(o.usage_date, o.usage_date + 1)), '{}') as days
+      from usage.unknown_unit o
+      where usage.is_standard_unit(${of.counted}) and o.scope_id = x.day_scope_id and o.measure = ${of.counted}
+        and o.usage_date >= ${from}::date and o.usage_date < ${to}::date
+    ) u
     where x.slug = ${of.source} and x.meter = ${meterOfCounted(of.counted)} and x.group_by = ${of.by}
       and ${isIfGiven("x.workspace_entity_id", of.workspaceId)}
     order by x.workspace_id collate "C"

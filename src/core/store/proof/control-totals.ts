@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { FetchToken } from "../../domain/coverage/finality.ts";
 import type { Interval } from "../../domain/time/window.ts";
-import type { Measure } from "../../domain/usage/meter.ts";
+import { type Measure, STANDARD_UNITS } from "../../domain/usage/meter.ts";
 import { overlaps } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import { markMatched } from "../coverage/proved-time.ts";
@@ -24,7 +24,10 @@ export interface TotalDifference
   readonly dimensionId: string;
 }
 
-/** `compared`: scopes whose time is all final and was not loaded again after the totals were requested. */
+/**
+ * `compared`: scopes whose time is all final and was not loaded again after the totals were requested. Standard units differ only
+ * where both sides have a number for every item.
+ */
 export async function compareTotals(
   store: Store,
   requested: {
@@ -63,7 +66,7 @@ export async function compareTotals(
         where c.scope_id = any (${compared}::integer[])
         group by 1, 2, 3, 4
       ), stored as (
-        select x.scope_id, p.part, e.external_id, x.measure, sum(r.traces)::bigint as traces
+        select x.scope_id, p.part, e.external_id, x.measure, sum(r.traces)::bigint as traces, count(*) as records
         from usage.series x
         join usage.entity e using (entity_id)
         join usage.dated_record r using (series_id)
@@ -74,7 +77,11 @@ export async function compareTotals(
       select scope_id as "scopeId", part, external_id as "dimensionId", measure, stored.traces as "storedTraces",
              control.traces as "controlTraces"
       from stored full join control using (scope_id, part, external_id, measure)
-      where coalesce(stored.traces, 0) <> coalesce(control.traces, 0)
+      where coalesce(stored.traces, 0) <> coalesce(control.traces, 0) and (measure <> all (${STANDARD_UNITS}::text[])
+        or control.traces is not null and stored.records is not distinct from (
+          select o.records from stored o
+          where o.scope_id = control.scope_id and o.part = control.part and o.external_id = control.external_id and o.measure = 'lcu'
+        ))
       order by scope_id, part, external_id, measure
     `;
     await markMatched(db, { scopeIds: compared, parts, fetchToken: requested.fetchToken, differing: rows });
@@ -139,7 +146,11 @@ export async function compareGroupings(
       from day
       left join total g on g.scope_id = day.scope_id and g.usage_date = day.usage_date and g.measure = day.measure
       left join total w on w.scope_id = day.total_scope_id and w.usage_date = day.usage_date and w.measure = day.measure
-      where coalesce(g.traces, 0) <> coalesce(w.traces, 0)
+      where coalesce(g.traces, 0) <> coalesce(w.traces, 0) and not exists (
+        select from usage.unknown_unit o
+        where day.measure = any (${STANDARD_UNITS}::text[]) and o.measure = day.measure and o.usage_date = day.usage_date
+          and o.scope_id in (day.scope_id, day.total_scope_id)
+      )
       order by day.scope_id, day.usage_date, day.measure
     `;
   });

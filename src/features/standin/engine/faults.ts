@@ -38,7 +38,7 @@ const faultSchema = z.discriminatedUnion("kind", [
    * Sandbox costs. `empty-page`: a cursor without items, as the platform may send. `repeated-page`: the same items again.
    * `endless`: the same page and cursor each time. `cursor-expired`: a cursor is refused. `no-cursor`: `next_cursor` is
    * missing, even if pages follow. Other faults change the first item: `lcu` is null, negative or has 30 decimals, or
-   * `period_start` is 17 minutes late.
+   * `period_start` is 17 minutes late. `standard`: its standard units are negative and a number.
    */
   z.strictObject({
     kind: z.literal("sandbox"),
@@ -52,6 +52,7 @@ const faultSchema = z.discriminatedUnion("kind", [
       "negative",
       "many-digits",
       "off-hour",
+      "standard",
     ]),
   }),
   /**

@@ -6,9 +6,11 @@ import { HOUR } from "./trend.ts";
 export const SANDBOX_COSTS = "/api/v2/sandboxes/usage/costs";
 
 type SandboxMeasure = "lcu" | "lsu";
+const STANDARD = ["compute_standard_units", "storage_standard_units"] as const;
+type StandardMeasure = (typeof STANDARD)[number];
 
-/** Millionths of a unit, so that sums are exact. Six decimals are documented. */
-type Units = Record<SandboxMeasure, number>;
+/** Millionths of a unit, so that sums are exact. Six decimals are documented. Null: not available (documented). */
+type Units = Record<SandboxMeasure, number> & Record<StandardMeasure, number | null>;
 
 export interface SandboxSum extends Units {
   readonly resourceId: string;
@@ -25,7 +27,7 @@ interface SandboxChange {
   readonly resourceId: string;
   /** Any instant of the hour. */
   readonly at: number;
-  readonly measure: SandboxMeasure;
+  readonly measure: SandboxMeasure | StandardMeasure;
   /** Millionths of a unit. */
   readonly delta: number;
 }
@@ -49,8 +51,8 @@ export class SandboxLedger {
     const first = Math.ceil(Math.max(start, this.#options.start) / HOUR) * HOUR;
     for (let hour = first; hour < Math.min(end, now); hour += HOUR) {
       for (const sandbox of requested) {
-        const { lcu, lsu } = this.#shown(sandbox, hour, now);
-        if (lcu > 0 || lsu > 0) rows.push({ ...about(sandbox), hour, lcu, lsu });
+        const units = this.#shown(sandbox, hour, now);
+        if (units.lcu > 0 || units.lsu > 0) rows.push({ ...about(sandbox), hour, ...units });
       }
     }
     return rows;
@@ -60,16 +62,19 @@ export class SandboxLedger {
   sums(range: LedgerRange): SandboxSum[] {
     const { workspaceId, start, end } = range;
     const sums = new Map<string, SandboxSum>();
-    for (const one of this.#requested(workspaceId)) sums.set(one.id, { ...about(one), lcu: 0, lsu: 0 });
-    for (const { resourceId, lcu, lsu } of this.hours(range)) {
-      const sum = sums.get(resourceId);
+    for (const one of this.#requested(workspaceId)) sums.set(one.id, { ...about(one), ...NONE });
+    for (const row of this.hours(range)) {
+      const sum = sums.get(row.resourceId);
       if (sum === undefined) continue;
-      sum.lcu += lcu;
-      sum.lsu += lsu;
+      sum.lcu += row.lcu;
+      sum.lsu += row.lsu;
+      // Null if any hour is (our guess): only complete usage is available (documented).
+      for (const one of STANDARD) sum[one] = added(sum[one], row[one]);
     }
     for (const { resourceId, at, measure, delta } of this.contradictions) {
       const sum = sums.get(resourceId);
-      if (sum !== undefined && at >= start && at < end) sum[measure] = Math.max(0, sum[measure] + delta);
+      if (sum !== undefined && at >= start && at < end)
+        sum[measure] = Math.max(0, (sum[measure] ?? 0) + delta);
     }
     return [...sums.values()].filter(({ lcu, lsu }) => lcu > 0 || lsu > 0);
   }
@@ -81,12 +86,19 @@ export class SandboxLedger {
   change({ resourceId, at, measure, delta }: SandboxChange): Changed {
     const hour = hourOf(this.#options.start, at, delta);
     const sandbox = named("sandbox", resourceId, this.#options.organisation.sandboxes);
-    const before = this.#shown(sandbox, hour)[measure];
+    const before = this.#shown(sandbox, hour)[measure] ?? 0;
     const units = { ...this.#of(sandbox, hour) };
     const isAlwaysZero = measure === "lcu" && sandbox.type === "SNAPSHOT";
-    units[measure] = isAlwaysZero ? 0 : Math.max(0, units[measure] + delta);
+    units[measure] = isAlwaysZero ? 0 : Math.max(0, (units[measure] ?? 0) + delta);
     this.#changed.set(rowId(sandbox, hour), units);
-    return { before, after: this.#shown(sandbox, hour)[measure] };
+    return { before, after: this.#shown(sandbox, hour)[measure] ?? 0 };
+  }
+
+  /** The hour has no number of this measure any more. */
+  hide({ resourceId, at, measure }: Omit<SandboxChange, "delta"> & { measure: StandardMeasure }): void {
+    const sandbox = named("sandbox", resourceId, this.#options.organisation.sandboxes);
+    const hour = hourOf(this.#options.start, at, 0);
+    this.#changed.set(rowId(sandbox, hour), { ...this.#of(sandbox, hour), [measure]: null });
   }
 
   #requested(workspaceId: string | undefined): Sandbox[] {
@@ -105,11 +117,15 @@ export class SandboxLedger {
   }
 }
 
-const NONE: Readonly<Units> = { lcu: 0, lsu: 0 };
+const NONE: Readonly<Units> = { lcu: 0, lsu: 0, compute_standard_units: 0, storage_standard_units: 0 };
+
+function added(sum: number | null, part: number | null): number | null {
+  return sum === null || part === null ? null : sum + part;
+}
 
 /**
  * The amounts depend only on seed, resource and hour (our own). Sandboxes compute in some hours. Some sandboxes and all
- * snapshots use storage.
+ * snapshots use storage. Standard units are not available in some days of a resource.
  */
 function seeded(seed: number, { id, type, begins, ends }: Sandbox, hour: number): Readonly<Units> {
   if (hour < begins || hour >= ends) return NONE;
@@ -117,14 +133,22 @@ function seeded(seed: number, { id, type, begins, ends }: Sandbox, hour: number)
   const nth = hour / HOUR;
   const isRunning = type === "SANDBOX" && unit(seed, own, nth) < 0.1 + 0.6 * unit(seed, own, 0);
   const isKept = type === "SNAPSHOT" || unit(seed + 1, own, 0) < 0.7;
+  const standard = (is: boolean, n: number) =>
+    unit(seed + n, own, Math.floor(nth / 24)) < 0.06
+      ? null
+      : is
+        ? 1 + 2 * Math.floor(400_000 * unit(seed + n + 1, own, nth))
+        : 0;
   return {
+    compute_standard_units: standard(isRunning, 5),
+    storage_standard_units: standard(isKept, 7),
     // 0.010001 to 1.999997 and odd in the sixth decimal, so rounding gives a wrong sum.
     lcu: isRunning ? 10_001 + 2 * Math.floor(994_999 * unit(seed + 2, own, nth)) : 0,
     lsu: isKept ? 200 + Math.floor(5000 * unit(seed + 3, own, 0) + 5 * unit(seed + 4, own, nth)) : 0,
   };
 }
 
-function about({ id, type, workspace }: Sandbox): Omit<SandboxSum, SandboxMeasure> {
+function about({ id, type, workspace }: Sandbox): Omit<SandboxSum, keyof Units> {
   return { resourceId: id, resourceType: type, workspaceId: workspace.id };
 }
 

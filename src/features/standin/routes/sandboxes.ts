@@ -80,7 +80,7 @@ export function sandboxes(world: World): Route[] {
 interface Item {
   readonly period_start: string;
   readonly lcu: string | null;
-  readonly [field: string]: string | null;
+  readonly [field: string]: unknown;
 }
 
 /** Sorted by time, then in the organization's order, without empty resources (our guesses). */
@@ -90,10 +90,8 @@ function itemsOf({ sandboxLedger }: World, query: CostsQuery, workspaceId: strin
   const rows = isByHour
     ? sandboxLedger.hours({ workspaceId, start, end })
     : sandboxLedger.sums({ workspaceId, start, end }).map((sum) => ({ ...sum, hour: start }));
-  // Null means not available (documented). That all are null is our own.
-  const none = { compute_standard_units: null, storage_standard_units: null };
-  const alsoNone = { vcpu_hours: null, memory_gib_hours: null, storage_gib_hours: null };
-  const further = isByHour ? none : { ...none, ...alsoNone };
+  // Null means not available (documented). That these are always null is our own.
+  const none = { vcpu_hours: null, memory_gib_hours: null, storage_gib_hours: null };
   return rows
     .filter((row) => ids === undefined || ids.includes(row.resourceId))
     .filter((row) => type === undefined || type === row.resourceType)
@@ -103,12 +101,15 @@ function itemsOf({ sandboxLedger }: World, query: CostsQuery, workspaceId: strin
       period_start: toWireTime(row.hour),
       lcu: toWireUnits(row.lcu),
       lsu: toWireUnits(row.lsu),
-      ...further,
+      compute_standard_units: toWireUnits(row.compute_standard_units),
+      storage_standard_units: toWireUnits(row.storage_standard_units),
+      ...(isByHour ? {} : none),
     }));
 }
 
 /** Trailing zeros are omitted (docs/platform.md, Sandbox costs). */
-function toWireUnits(millionths: number): string {
+function toWireUnits(millionths: number | null): string | null {
+  if (millionths === null) return null;
   const whole = Math.floor(millionths / 1_000_000);
   const digits = String(millionths % 1_000_000).padStart(6, "0");
   return `${whole}.${digits}`.replace(/\.?0+$/, "");
@@ -146,6 +147,7 @@ function spoilt([first, ...others]: readonly Item[], wrong: Wrong): Item[] {
     negative: { lcu: "-0.5" },
     "many-digits": { lcu: "0.123456789012345678901234567891" },
     "off-hour": { period_start: late },
+    standard: { compute_standard_units: "-0.5", storage_standard_units: 0.25 },
   };
   return [wrong === null ? first : { ...first, ...changes[wrong] }, ...others];
 }
