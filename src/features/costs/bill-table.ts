@@ -1,3 +1,4 @@
+import { shortInstant } from "../../core/domain/time/days.ts";
 import { type Amount, amountOf, percentOf } from "../../core/domain/usage/amount.ts";
 import {
   type Cell,
@@ -40,7 +41,7 @@ export function withoutCost(bill: readonly BillLine[]): Html {
 }
 
 export function billTable(bill: Bill): Html {
-  const { lines, unloaded } = bill;
+  const { organization, asOf, lines, unloaded } = bill;
   const totals = billTotals(lines);
   const rounded = roundedCosts(lines);
   const row = (label: string, { currency, cost }: { currency: string; cost: Amount }, state: string) =>
@@ -64,7 +65,7 @@ export function billTable(bill: Bill): Html {
     table({
       label: "Bill",
       kind: "cards",
-      caption: `An estimate from the imported prices, rounded to cents. An invoice also has what no API reports: ${NOT_REPORTED}.`,
+      caption: `${organization === null ? "" : `Organization ${organization}. `}An estimate from the imported prices, in cents that add up, as of ${shortInstant(asOf)}. An invoice also has what no API reports: ${NOT_REPORTED}.`,
       heads: ["What", numberHead("Quantity"), numberHead("Unit price"), numberHead("Cost"), "State"],
       rows: charged.map((one) => chargedRow(one, rounded.get(one))),
       foot: html`${foot}`,

@@ -222,7 +222,7 @@ function describeBill(bill: SourceBill): string {
         cost: toTheRight(lines, (line) => costOf(line) ?? "-"),
         state: lineState,
       }),
-    workspaceSums(lines, rounded),
+    ...workspaceSums(lines, rounded),
     describeTotal(bill),
     describeBeside(bill),
     bill.closed === null && neverReadProblem(neverRead)?.message,
@@ -243,13 +243,13 @@ function describeHead({ organization, month, asOf, closed }: Bill): string {
 }
 
 /** What each workspace is charged, where one has several lines. The sums are those of the rounded lines. */
-function workspaceSums(lines: readonly BillLine[], rounded: ReadonlyMap<BillLine, Amount>): string | false {
+function workspaceSums(lines: readonly BillLine[], rounded: ReadonlyMap<BillLine, Amount>): string[] {
   const charged = lines.filter((line) => line.workspaceId !== null && rounded.has(line));
   const sums = [
     ...Map.groupBy(charged, ({ workspaceId, currency }) => JSON.stringify([workspaceId, currency])).values(),
   ];
-  if (sums.every((some) => some.length === 1)) return false;
-  return tableOf(sums, {
+  if (sums.every((some) => some.length === 1)) return [];
+  const shown = tableOf(sums, {
     workspace: ([first]: BillLine[]) => first?.workspaceName ?? first?.workspaceId ?? null,
     "sum of its lines": toTheRight(sums, (some) => {
       const sum = some.reduce((all, line) => all + (rounded.get(line) ?? 0n), 0n);
@@ -257,6 +257,7 @@ function workspaceSums(lines: readonly BillLine[], rounded: ReadonlyMap<BillLine
       return `${roundShown(sum, currency)} ${currency}`;
     }),
   });
+  return ["", shown, ""];
 }
 
 function describeBeside({ lines, before, budgets }: Bill): string | false {

@@ -152,11 +152,18 @@ export function lineState(one: BillLine): string {
 
 function whyUnproved({ unprovedCost, currency, daysExpected, daysProved, daysDiffering }: BillLine): string {
   if (unprovedCost === null || currency === null) return "";
-  const of = `${roundShown(amountOf(unprovedCost), currency)} ${currency} of it`;
-  if (daysDiffering !== null && daysDiffering > 0)
-    return `: ${of} on days that are not, and ${counted(daysDiffering, "workspace day")} differ`;
-  if (daysExpected === null || daysProved === null) return `: ${of}`;
-  return `: ${of} on ${counted(daysExpected - daysProved, "workspace day")} that nothing was compared with`;
+  const amount = amountOf(unprovedCost);
+  const days =
+    daysDiffering !== null && daysDiffering > 0
+      ? `${counted(daysDiffering, "workspace day")} ${daysDiffering === 1 ? "differs" : "differ"}`
+      : daysExpected !== null &&
+        daysProved !== null &&
+        `nothing was compared with ${counted(daysExpected - daysProved, "workspace day")}`;
+  const said = [
+    amount !== 0n && `${roundShown(amount, currency)} ${currency} is on days without proof`,
+    days,
+  ].filter(Boolean);
+  return said.length === 0 ? "" : `: ${said.join(", ")}`;
 }
 
 export function shownAmount(text: string | null): string | null {
