@@ -97,7 +97,7 @@ export async function main(): Promise<void> {
       const command = program.commandsGroup(`${group}:`).command(name).description(about);
       if (name !== named) continue;
       const { define, examples } = await loadOptional(load);
-      define(command);
+      define(command, FEATURES);
       command.addHelpText("after", describeExamples(examples));
     }
     program.commandsGroup("Other:").helpCommand("help [command]", "show the options of a command");

@@ -4,6 +4,7 @@ import type { FeatureJob } from "../../jobs/job.ts";
 import type { Config, SourceConfig } from "../core/base/config.ts";
 import type { Store } from "../core/store/db/database.ts";
 import type { Notes } from "../terminal/check.ts";
+import type { Session } from "../terminal/session.ts";
 import type { Web, WebServices } from "../web/routes.ts";
 
 /** The parts that a feature adds to the program. Each part is loaded at its first use. */
@@ -15,6 +16,8 @@ export interface Feature {
   readonly endpoints?: () => Promise<AddEndpoints>;
   readonly jobs?: () => Promise<(config: Config, slug: string) => FeatureJob[]>;
   readonly checks?: () => Promise<FeatureChecks>;
+  /** What the feature keeps of sources outside the database. */
+  readonly outside?: () => Promise<Outside>;
 }
 
 export interface CommandEntry {
@@ -35,7 +38,7 @@ export const COMMAND_GROUPS = [
 type CommandGroup = (typeof COMMAND_GROUPS)[number];
 
 export interface CommandDefinition {
-  define(command: Command): void;
+  define(command: Command, features: readonly Feature[]): void;
   /** The words after `usage-etl`, and what the command does. */
   readonly examples: readonly (readonly [line: string, does: string])[];
 }
@@ -47,6 +50,17 @@ export interface FeatureChecks {
   /** Once for the installation. `store` undefined: the database cannot be read. */
   installation?(config: Config, store: Store | undefined, notes: Notes): Promise<void>;
   source?(config: Config, of: CheckedSource, notes: Notes): Promise<void>;
+}
+
+/** Called before the source is forgotten. */
+type Outside = (session: Session, slug: string) => Promise<KeptOutside>;
+
+export interface KeptOutside {
+  readonly count: number;
+  /** Names what was counted, and where it is. */
+  readonly what: string;
+  /** Called after the source was forgotten. */
+  remove(): Promise<void>;
 }
 
 export interface CheckedSource {

@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import { UsageError } from "../../core/base/errors.ts";
-import { count, instant, tableOf } from "../../terminal/output.ts";
+import { count, instant, linesOf, tableOf } from "../../terminal/output.ts";
 import { commandActor, inSession, type Session } from "../../terminal/session.ts";
+import type { Feature } from "../feature.ts";
 import { type Forgotten, forgetSource } from "./forget.store.ts";
 import { listKnownSources } from "./known.store.ts";
 import { storedSource } from "./named.ts";
@@ -16,14 +17,18 @@ export const examples = [
   ["source forget emea --dry-run", "what would go"],
 ] as const;
 
-export function define(source: Command): void {
+export function define(source: Command, features: readonly Feature[]): void {
   source
     .command("list")
     .description("show the stored sources, and whether they are configured")
     .action(inSession(list));
   withForgetting(source.command("forget <slug>"))
     .description("remove a source that is no longer configured, with everything that is stored about it")
-    .action(inSession(forget));
+    .action(
+      inSession((session: Session, options: ForgetOptions, slug = "") =>
+        forget(session, options, { slug, features }),
+      ),
+    );
 }
 
 export function withForgetting(command: Command): Command {
@@ -53,20 +58,49 @@ async function list({ config, output, ...session }: Session): Promise<undefined>
   );
 }
 
-async function forget(session: Session, options: ForgetOptions, slug: string): Promise<undefined> {
+async function forget(
+  session: Session,
+  options: ForgetOptions,
+  { slug, features }: { slug: string; features: readonly Feature[] },
+): Promise<undefined> {
+  const { config, output } = session;
   const store = await session.migratedStore();
-  const { sourceId } = storedSource(await listKnownSources(store.db), slug);
-  if (session.config.sources.some((one) => one.slug === slug)) {
+  const { withRecords = false, dryRun = false } = options;
+  const outside = await Promise.all(
+    features.flatMap((feature) => feature.outside?.().then((find) => find(session, slug)) ?? []),
+  );
+  const stored = await listKnownSources(store.db);
+  // An earlier attempt may have ended before it removed all that is outside.
+  const isGone = stored.every(({ source }) => source !== slug) && outside.some((kept) => kept.count > 0);
+  const sourceId = isGone ? undefined : storedSource(stored, slug).sourceId;
+  if (config.sources.some((one) => one.slug === slug)) {
     throw new UsageError({
       code: "source_configured",
       message: `Source ${slug} is configured, so the next sync would add it again.`,
       next: "Remove the source from the configuration of every process first (USAGE_SOURCES_FILE, or USAGE_BASE_URL and USAGE_API_KEY).",
     });
   }
-  const { withRecords = false, dryRun = false } = options;
-  const result = await forgetSource(store, { sourceId, slug, withRecords, dryRun, by: commandActor() });
+  const result =
+    sourceId === undefined
+      ? undefined
+      : await forgetSource(store, { sourceId, slug, withRecords, dryRun, by: commandActor() });
+  if (!dryRun) for (const kept of outside) await kept.remove();
   const again = `source forget ${slug}${withRecords ? " --with-records" : ""}`;
-  session.output.data({ source: slug, ...result }, () => describeForgotten(`Source ${slug}`, result, again));
+  const data = {
+    source: slug,
+    ...(result ?? { forgotten: !dryRun }),
+    outside: outside.map((kept) => ({ count: kept.count, what: kept.what })),
+  };
+  output.data(data, () =>
+    linesOf([
+      result === undefined
+        ? `The database does not know source ${slug}.`
+        : describeForgotten(`Source ${slug}`, result, again),
+      ...outside.map(
+        (kept) => kept.count > 0 && `${dryRun ? "Also" : "Removed"}: ${count(kept.count)} ${kept.what}.`,
+      ),
+    ]),
+  );
 }
 
 const PARTS = [

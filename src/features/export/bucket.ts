@@ -83,7 +83,7 @@ export function openBucket(
       do {
         const list = new ListObjectsV2Command({
           Bucket: bucket,
-          Prefix: `${keyOf(folder)}/`,
+          Prefix: keyOf(folder === "" ? "" : `${folder}/`),
           ContinuationToken,
         });
         const page = await inTime((options) => client.send(list, options));

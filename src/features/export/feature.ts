@@ -14,5 +14,6 @@ export const exporting: Feature = {
     },
   },
   jobs: async () => (await import("./files.job.ts")).filesJobs,
+  outside: async () => (await import("./source-files.ts")).filesOfSource,
   checks: async () => ({ source: (await import("./files.check.ts")).checkFilesPlace }),
 };

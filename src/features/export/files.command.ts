@@ -7,9 +7,11 @@ import { EXIT } from "../../terminal/exit.ts";
 import { count, linesOf, table } from "../../terminal/output.ts";
 import { inSession, type Session } from "../../terminal/session.ts";
 import { storedSources } from "../catalog/named.ts";
+import { nameOfDatabase } from "./database-name.store.ts";
 import { ENGINES, type Engine, viewsFor } from "./engine-views.ts";
 import { type CheckedFiles, checkFiles, type Manifest, manifestName, readManifest } from "./manifest.ts";
 import { openPlace, type Place } from "./place.ts";
+import { type UnknownFiles, unknownFiles } from "./source-files.ts";
 import { type FilesWritten, writeSourceFiles } from "./write-files.ts";
 
 interface FilesOptions {
@@ -86,16 +88,17 @@ async function check(session: Session, options: FilesOptions): Promise<number> {
   const { output, signal } = session;
   const place = await openPlace(addressOf(session, options), { signal });
   const checked: ({ source: string; asOf: string } & CheckedFiles)[] = [];
-  for (const { source } of await sourcesOf(session, options)) {
+  const { sources, unknown } = await sourcesThere(session, place, options);
+  for (const source of sources) {
     const manifest = await manifestOf(place, source);
     const found = await output.progress({ label: `files of ${source}`, unit: "files" }, (onProgress) =>
       checkFiles(place, manifest, { signal, onProgress }),
     );
     checked.push({ source, asOf: manifest.as_of, ...found });
   }
-  output.data(checked, () =>
-    linesOf(
-      checked.flatMap(({ source, asOf, files, rows, wrong }) => {
+  output.data([...checked, ...unknown.map((one) => ({ ...one, isKnown: false }))], () =>
+    linesOf([
+      ...checked.flatMap(({ source, asOf, files, rows, wrong }) => {
         const result =
           wrong.length === 0 ? "all as the manifest says." : `${wrong.length} are not as the manifest says:`;
         return [
@@ -104,16 +107,20 @@ async function check(session: Session, options: FilesOptions): Promise<number> {
           wrong.length > MOST_LISTED && `  and ${wrong.length - MOST_LISTED} more`,
         ];
       }),
-    ),
+      ...unknown.map((one) => describeUnknown(place, one)),
+    ]),
   );
-  return checked.some(({ wrong }) => wrong.length > 0) ? EXIT.mismatch : EXIT.done;
+  return unknown.length > 0 || checked.some(({ wrong }) => wrong.length > 0) ? EXIT.mismatch : EXIT.done;
 }
 
 async function views(session: Session, options: FilesOptions, engine = ""): Promise<undefined> {
   const { output, signal } = session;
   const place = await openPlace(addressOf(session, options), { signal });
   const manifests: Manifest[] = [];
-  for (const { source } of await sourcesOf(session, options)) manifests.push(await manifestOf(place, source));
+  const { sources, unknown } = await sourcesThere(session, place, options);
+  for (const source of sources) manifests.push(await manifestOf(place, source));
+  for (const one of unknown) output.note(describeUnknown(place, one));
+  if (sources.length === 0) storedSources([], options.source);
   const all = await listViews((await session.store()).db);
   const text = viewsFor(engine as Engine, { address: place.address, manifests, views: all });
   output.data({ text }, () => text);
@@ -137,6 +144,26 @@ function addressOf({ config }: Session, { to }: FilesOptions): string {
     message: "USAGE_EXPORT_DIR is not set.",
     next: "Set USAGE_EXPORT_DIR to a folder or to s3://bucket/prefix, or name a folder: `usage-etl files write --to ./files`",
   });
+}
+
+/** Without `--source`, also the sources that only have files. */
+async function sourcesThere(session: Session, place: Place, { source }: FilesOptions) {
+  const { db } = await session.migratedStore();
+  const stored = (await listSources(db)).map((one) => one.source);
+  const unknown =
+    source === undefined ? await unknownFiles(place, { stored, database: await nameOfDatabase(db) }) : [];
+  const isOnlyUnknown = stored.length === 0 && unknown.length > 0;
+  const named = isOnlyUnknown
+    ? []
+    : storedSources(
+        stored.map((slug) => ({ source: slug })),
+        source,
+      );
+  return { sources: named.map((one) => one.source), unknown };
+}
+
+function describeUnknown({ address }: Place, { source, files }: UnknownFiles): string {
+  return `${source}: ${count(files)} files of a source that the database does not know. To remove them: \`USAGE_EXPORT_DIR=${address} usage-etl source forget ${source}\``;
 }
 
 async function sourcesOf(session: Session, { source }: FilesOptions) {

@@ -22,7 +22,7 @@ export interface Place {
   readonly endpoint?: URL | undefined;
   create(name: string): Promise<PlaceFile>;
   read(name: string): Promise<Uint8Array | undefined>;
-  /** Size of each file below a folder in bytes, by name. */
+  /** Size of each file below a folder in bytes, by name. The empty folder is all of the place. */
   list(folder: string): Promise<ReadonlyMap<string, number>>;
   /** A missing file is no error. */
   remove(name: string): Promise<void>;

@@ -19,6 +19,13 @@ export function pathOf({ view, columns, day }: Dataset, source: string, rows: Ro
   return `${view.name}/source_id=${source}${partition}/${name}.parquet`;
 }
 
+const OURS = /^[a-z0-9_]+\/source_id=([^/]+)\/(?:usage_date=[0-9-]{10}\/)?[0-9a-f]{32}\.parquet$/;
+
+/** Undefined: not a file that we wrote. */
+export function sourceOfPath(path: string): string | undefined {
+  return OURS.exec(path)?.[1];
+}
+
 /** Removes incomplete files. Errors: those of a place, `files_interrupted`. */
 export async function writeDays(
   client: pg.Client,

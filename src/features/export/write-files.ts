@@ -20,7 +20,7 @@ import {
 } from "./manifest.ts";
 import { openPlace, type Place } from "./place.ts";
 import { onReadingConnection, type ReadingAccess } from "./reading-connection.store.ts";
-import { interrupted, type PlannedFile, pathOf, writeDays } from "./write-days.ts";
+import { interrupted, type PlannedFile, pathOf, sourceOfPath, writeDays } from "./write-days.ts";
 
 export interface FilesSettings {
   readonly address: string;
@@ -176,14 +176,12 @@ function replacedBy(given: {
   // `there` lacks the files of views that are no longer written.
   const earlier = Object.values(before?.datasets ?? {}).flatMap(({ files }) => files.map(({ path }) => path));
   const paths = [...new Set([...there.keys(), ...since.keys(), ...earlier])]
-    .filter((path) => OURS.test(path) && !current.has(path))
+    .filter((path) => sourceOfPath(path) !== undefined && !current.has(path))
     .sort();
   const all = paths.map((path) => ({ path, since: since.get(path) ?? asOf }));
   const isOld = (one: { since: string }) => Date.parse(one.since) <= Date.parse(asOf) - keepMs;
   return { replaced: all.filter((one) => !isOld(one)), old: all.filter(isOld).map(({ path }) => path) };
 }
-
-const OURS = /^[a-z0-9_]+\/source_id=[^/]+\/(?:usage_date=[0-9-]{10}\/)?[0-9a-f]{32}\.parquet$/;
 
 function sourceUnknown(source: string): EtlError {
   return new EtlError({
