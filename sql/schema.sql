@@ -489,6 +489,26 @@ CREATE TABLE usage.invoice (
   CONSTRAINT invoice_status_known CHECK ((status = ANY (ARRAY['open'::text, 'issued'::text, 'voided'::text])))
 );
 
+CREATE TABLE usage.invoice_cause (
+  match_id integer NOT NULL,
+  place integer NOT NULL,
+  cause text NOT NULL,
+  why text,
+  amount numeric(38,10) NOT NULL,
+  sku text,
+  period_start date,
+  period_end date,
+  workspace text,
+  quantity numeric,
+  line_number integer,
+  days_not_loaded integer,
+  days_not_final integer,
+  CONSTRAINT invoice_cause_pkey PRIMARY KEY (match_id, place),
+  CONSTRAINT invoice_cause_match_id_fkey FOREIGN KEY (match_id) REFERENCES usage.invoice_match(match_id) ON DELETE CASCADE,
+  CONSTRAINT invoice_cause_known CHECK ((cause = ANY (ARRAY['rounding'::text, 'period'::text, 'changes'::text, 'upgrades'::text, 'days_open'::text, 'unread_workspace'::text, 'counted_over'::text, 'price'::text, 'not_reported'::text, 'seat'::text, 'credit'::text, 'tax'::text, 'adjustment'::text, 'unexplained'::text]))),
+  CONSTRAINT invoice_cause_why_when CHECK (((cause = 'unexplained'::text) = (why IS NOT NULL)))
+);
+
 CREATE TABLE usage.invoice_line (
   invoice_id integer NOT NULL,
   line_number integer NOT NULL,
@@ -511,6 +531,77 @@ CREATE TABLE usage.invoice_line (
   CONSTRAINT invoice_line_kind_known CHECK ((kind = ANY (ARRAY['usage'::text, 'seat'::text, 'commitment'::text, 'drawdown'::text, 'credit'::text, 'discount'::text, 'tax'::text, 'adjustment'::text]))),
   CONSTRAINT invoice_line_period_whole CHECK ((((period_start IS NULL) = (period_end IS NULL)) AND (period_start < period_end))),
   CONSTRAINT invoice_line_sum_is_whole CHECK ((NOT (is_sum AND (part_of IS NOT NULL))))
+);
+
+CREATE TABLE usage.invoice_match (
+  match_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
+  invoice_id integer NOT NULL,
+  inputs jsonb NOT NULL,
+  inputs_digest bytea NOT NULL,
+  total numeric(38,10) NOT NULL,
+  bill numeric(38,10) NOT NULL,
+  remainder numeric(38,10) NOT NULL,
+  matched_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  confirmed_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  CONSTRAINT invoice_match_pkey PRIMARY KEY (match_id),
+  CONSTRAINT invoice_match_once UNIQUE (invoice_id, inputs_digest),
+  CONSTRAINT invoice_match_invoice_id_fkey FOREIGN KEY (invoice_id) REFERENCES usage.invoice(invoice_id)
+);
+
+CREATE TABLE usage.invoice_match_line (
+  match_id integer NOT NULL,
+  place integer NOT NULL,
+  line_number integer,
+  state text NOT NULL,
+  why text,
+  measure text,
+  sku text,
+  period_start date,
+  period_end date,
+  workspace text,
+  quantity_here numeric,
+  unit_price_here numeric(38,10),
+  cost_here numeric(38,10),
+  CONSTRAINT invoice_match_line_pkey PRIMARY KEY (match_id, place),
+  CONSTRAINT invoice_match_line_match_id_fkey FOREIGN KEY (match_id) REFERENCES usage.invoice_match(match_id) ON DELETE CASCADE,
+  CONSTRAINT invoice_match_line_state_known CHECK ((state = ANY (ARRAY['agrees'::text, 'within_tolerance'::text, 'quantity_differs'::text, 'price_differs'::text, 'only_on_invoice'::text, 'only_here'::text, 'not_comparable'::text]))),
+  CONSTRAINT invoice_match_line_why_when CHECK (((state = 'not_comparable'::text) = (why IS NOT NULL)))
+);
+
+CREATE TABLE usage.invoice_rule (
+  rule_number integer NOT NULL,
+  line_text text NOT NULL,
+  kind text,
+  unit text,
+  valid_from date,
+  valid_to date,
+  period text NOT NULL,
+  measure text NOT NULL,
+  sku text,
+  rounding text NOT NULL,
+  tolerance_amount numeric(38,10),
+  tolerance_percent numeric(9,6),
+  CONSTRAINT invoice_rule_pkey PRIMARY KEY (rule_number),
+  CONSTRAINT invoice_rule_kind_known CHECK ((kind = ANY (ARRAY['usage'::text, 'seat'::text, 'commitment'::text, 'drawdown'::text, 'credit'::text, 'discount'::text, 'tax'::text, 'adjustment'::text]))),
+  CONSTRAINT invoice_rule_line_text_form CHECK ((line_text ~ '\S'::text)),
+  CONSTRAINT invoice_rule_period_known CHECK ((period = ANY (ARRAY['previous_month'::text, 'month_of_issue'::text]))),
+  CONSTRAINT invoice_rule_rounding_known CHECK ((rounding = ANY (ARRAY['half_up'::text, 'down'::text, 'none'::text]))),
+  CONSTRAINT invoice_rule_tolerance_amount_range CHECK ((tolerance_amount >= (0)::numeric)),
+  CONSTRAINT invoice_rule_tolerance_percent_range CHECK ((tolerance_percent >= (0)::numeric)),
+  CONSTRAINT invoice_rule_validity_order CHECK ((valid_from < valid_to))
+);
+
+CREATE TABLE usage.invoice_settlement (
+  settlement_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
+  invoice_id integer NOT NULL,
+  match_id integer NOT NULL,
+  reason text,
+  settled_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  settled_by text NOT NULL,
+  CONSTRAINT invoice_settlement_pkey PRIMARY KEY (settlement_id),
+  CONSTRAINT invoice_settlement_invoice_id_fkey FOREIGN KEY (invoice_id) REFERENCES usage.invoice(invoice_id),
+  CONSTRAINT invoice_settlement_match_id_fkey FOREIGN KEY (match_id) REFERENCES usage.invoice_match(match_id),
+  CONSTRAINT invoice_settlement_reason_form CHECK ((reason ~ '\S'::text))
 );
 
 CREATE TABLE usage.late_change (

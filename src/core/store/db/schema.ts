@@ -331,6 +331,21 @@ export interface Schema {
     imported_by: string;
     replaced_at: Date | null;
   };
+  "usage.invoice_cause": {
+    match_id: number;
+    place: number;
+    cause: "adjustment" | "changes" | "counted_over" | "credit" | "days_open" | "not_reported" | "period" | "price" | "rounding" | "seat" | "tax" | "unexplained" | "unread_workspace" | "upgrades";
+    why: string | null;
+    amount: string;
+    sku: string | null;
+    period_start: string | null;
+    period_end: string | null;
+    workspace: string | null;
+    quantity: string | null;
+    line_number: number | null;
+    days_not_loaded: number | null;
+    days_not_final: number | null;
+  };
   "usage.invoice_line": {
     invoice_id: number;
     line_number: number;
@@ -347,6 +362,54 @@ export interface Schema {
     workspace: string | null;
     place: string;
     source_text: string;
+  };
+  "usage.invoice_match": {
+    match_id: GeneratedAlways<number>;
+    invoice_id: number;
+    inputs: string;
+    inputs_digest: Buffer;
+    total: string;
+    bill: string;
+    remainder: string;
+    matched_at: Generated<Date>;
+    confirmed_at: Generated<Date>;
+  };
+  "usage.invoice_match_line": {
+    match_id: number;
+    place: number;
+    line_number: number | null;
+    state: "agrees" | "not_comparable" | "only_here" | "only_on_invoice" | "price_differs" | "quantity_differs" | "within_tolerance";
+    why: string | null;
+    measure: string | null;
+    sku: string | null;
+    period_start: string | null;
+    period_end: string | null;
+    workspace: string | null;
+    quantity_here: string | null;
+    unit_price_here: string | null;
+    cost_here: string | null;
+  };
+  "usage.invoice_rule": {
+    rule_number: number;
+    line_text: string;
+    kind: "adjustment" | "commitment" | "credit" | "discount" | "drawdown" | "seat" | "tax" | "usage" | null;
+    unit: string | null;
+    valid_from: string | null;
+    valid_to: string | null;
+    period: "month_of_issue" | "previous_month";
+    measure: string;
+    sku: string | null;
+    rounding: "down" | "half_up" | "none";
+    tolerance_amount: string | null;
+    tolerance_percent: string | null;
+  };
+  "usage.invoice_settlement": {
+    settlement_id: GeneratedAlways<number>;
+    invoice_id: number;
+    match_id: number;
+    reason: string | null;
+    settled_at: Generated<Date>;
+    settled_by: string;
   };
   "usage.late_change": {
     source_id: number;
