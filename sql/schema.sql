@@ -545,7 +545,7 @@ CREATE TABLE usage.invoice_match (
   confirmed_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
   CONSTRAINT invoice_match_pkey PRIMARY KEY (match_id),
   CONSTRAINT invoice_match_once UNIQUE (invoice_id, inputs_digest),
-  CONSTRAINT invoice_match_invoice_id_fkey FOREIGN KEY (invoice_id) REFERENCES usage.invoice(invoice_id)
+  CONSTRAINT invoice_match_invoice_id_fkey FOREIGN KEY (invoice_id) REFERENCES usage.invoice(invoice_id) ON DELETE CASCADE
 );
 
 CREATE TABLE usage.invoice_match_line (
@@ -599,8 +599,8 @@ CREATE TABLE usage.invoice_settlement (
   settled_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
   settled_by text NOT NULL,
   CONSTRAINT invoice_settlement_pkey PRIMARY KEY (settlement_id),
-  CONSTRAINT invoice_settlement_invoice_id_fkey FOREIGN KEY (invoice_id) REFERENCES usage.invoice(invoice_id),
-  CONSTRAINT invoice_settlement_match_id_fkey FOREIGN KEY (match_id) REFERENCES usage.invoice_match(match_id),
+  CONSTRAINT invoice_settlement_invoice_id_fkey FOREIGN KEY (invoice_id) REFERENCES usage.invoice(invoice_id) ON DELETE CASCADE,
+  CONSTRAINT invoice_settlement_match_id_fkey FOREIGN KEY (match_id) REFERENCES usage.invoice_match(match_id) ON DELETE CASCADE,
   CONSTRAINT invoice_settlement_reason_form CHECK ((reason ~ '\S'::text))
 );
 

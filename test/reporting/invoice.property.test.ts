@@ -4,9 +4,9 @@ import { type Explanation, explain } from "../../src/features/invoice/explain.ts
 import { readMatchInputs } from "../../src/features/invoice/match.store.ts";
 import { createPrices, dayOf, type GivenPrice, unscaled } from "../support/charges.ts";
 import { seed } from "../support/drawn.ts";
-import { type GivenLine, insertInvoice } from "../support/stored-invoices.ts";
 import { addSource, connectPlain } from "../support/reporting.ts";
 import { loadRows, setupMigrated, windowOf } from "../support/store.ts";
+import { type GivenLine, insertInvoice } from "../support/stored-invoices.ts";
 
 /**
  * Random usage in which the invoice and our figures differ by what is named here, each with the amount that this file computes:
@@ -171,7 +171,9 @@ function anyWorld(draw: Random): World {
       const [few, sign] = [1 + draw(19), draw(2) === 0 ? 1 : -1];
       if (cause === "changes") perturbed.set(`${measure} ${workspace}`, { cause, traces: sign * few });
       // Which of two workspaces had the traces of lines for all of them is not known.
-      const isOpen = [...perturbed].some(([key, one]) => key.startsWith(measure) && one.cause === "days_open");
+      const isOpen = [...perturbed].some(
+        ([key, one]) => key.startsWith(measure) && one.cause === "days_open",
+      );
       if (cause === "days_open" && !isOpen) perturbed.set(`${measure} ${workspace}`, { cause, traces: few });
       if (cause === "upgrades" && measure === "longlived")
         perturbed.set(`${measure} ${workspace}`, { cause, traces: few });

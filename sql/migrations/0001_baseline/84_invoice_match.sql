@@ -29,7 +29,7 @@ CREATE TABLE usage.invoice_rule (
 -- they are stored once.
 CREATE TABLE usage.invoice_match (
   match_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT invoice_match_pkey PRIMARY KEY,
-  invoice_id integer NOT NULL CONSTRAINT invoice_match_invoice_id_fkey REFERENCES usage.invoice,
+  invoice_id integer NOT NULL CONSTRAINT invoice_match_invoice_id_fkey REFERENCES usage.invoice ON DELETE CASCADE,
   inputs jsonb NOT NULL,
   -- SHA-256 of the inputs.
   inputs_digest bytea NOT NULL,
@@ -100,11 +100,13 @@ CREATE TABLE usage.invoice_cause (
 );
 
 -- Who settled an invoice, by which match, and why its remainder was accepted. A row is never changed or removed: a
--- later one corrects it.
+-- later one corrects it. Only a source that is forgotten takes its invoices with it.
 CREATE TABLE usage.invoice_settlement (
   settlement_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT invoice_settlement_pkey PRIMARY KEY,
-  invoice_id integer NOT NULL CONSTRAINT invoice_settlement_invoice_id_fkey REFERENCES usage.invoice,
-  match_id integer NOT NULL CONSTRAINT invoice_settlement_match_id_fkey REFERENCES usage.invoice_match,
+  invoice_id integer NOT NULL
+    CONSTRAINT invoice_settlement_invoice_id_fkey REFERENCES usage.invoice ON DELETE CASCADE,
+  match_id integer NOT NULL
+    CONSTRAINT invoice_settlement_match_id_fkey REFERENCES usage.invoice_match ON DELETE CASCADE,
   reason text CONSTRAINT invoice_settlement_reason_form CHECK (reason ~ '\S'),
   settled_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   settled_by text NOT NULL

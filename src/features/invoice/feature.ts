@@ -4,7 +4,7 @@ export const invoice: Feature = {
   commands: {
     invoice: {
       group: "Prices and owners",
-      about: "import invoices of the platform, and show them beside what they were read from",
+      about: "import invoices of the platform, and explain how they differ from our bill",
       load: () => import("./invoice.command.ts"),
     },
   },

@@ -8,6 +8,7 @@ import { withSource } from "../../terminal/options.ts";
 import { instant, tableOf, toTheRight } from "../../terminal/output.ts";
 import { commandActor, inSession, type Session } from "../../terminal/session.ts";
 import { FIELDS, type Field } from "./draft.ts";
+import { defineExplain, explainExamples } from "./explain.command.ts";
 import { importInvoices, previewInvoices, refuseOpen } from "./import-invoice.ts";
 import { describePreview, describeStored, invoiceData, previewData } from "./invoice-report.ts";
 import { readInvoices } from "./invoices.store.ts";
@@ -31,6 +32,7 @@ export const examples = [
   ["invoice import invoice.pdf", "shows what it reads, and stores it after a yes"],
   ["invoice import lines.csv --mapping columns.yaml --yes", "a file with other columns"],
   ["invoice list", "what is stored"],
+  ...explainExamples,
 ] as const;
 
 export function define(invoice: Command): void {
@@ -64,6 +66,7 @@ export function define(invoice: Command): void {
     .description("show a stored invoice beside the rows that it was read from")
     .option("--history", "also versions that were replaced")
     .action(inSession(show));
+  defineExplain(invoice);
 }
 
 function fieldOf(text: string, before: Partial<Record<Field, string>> = {}): Partial<Record<Field, string>> {

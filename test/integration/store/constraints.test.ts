@@ -53,6 +53,11 @@ const WHOLE = `
   INSERT INTO usage.invoice (source_id, issuer, number, status, currency, total, file_name, file_form, file, file_digest, imported_by)
     VALUES (1, 'L', '1', 'issued', 'USD', 5, 'invoice.pdf', 'pdf', '', '', 'ada');
   INSERT INTO usage.invoice_line VALUES (1, 1, 'Traces', true, NULL, 'usage', NULL, NULL, NULL, 5, '2026-10-01', '2026-11-01', NULL, '', '');
+  INSERT INTO usage.invoice_rule VALUES (1, 'Traces', NULL, NULL, '2026-01-01', '2027-01-01', 'previous_month', 'traces', NULL, 'half_up', 1, 1);
+  INSERT INTO usage.invoice_match (invoice_id, inputs, inputs_digest, total, bill, remainder) VALUES (1, '{}', '', 5, 5, 0);
+  INSERT INTO usage.invoice_match_line VALUES (1, 1, 1, 'agrees', NULL, 'traces', 'traces', '2026-10-01', '2026-11-01', NULL, 5, 1, 5);
+  INSERT INTO usage.invoice_cause VALUES (1, 1, 'seat', NULL, 5, NULL, NULL, NULL, NULL, NULL, 1, NULL, NULL);
+  INSERT INTO usage.invoice_settlement (invoice_id, match_id, reason, settled_by) VALUES (1, 1, 'credited', 'ada');
   INSERT INTO usage.owner_file VALUES (true, '', 'project', now());
   INSERT INTO usage.owner_rule VALUES (1, 1, NULL, NULL, 'project', 'p1', NULL, NULL, NULL, '(,)');
   INSERT INTO usage.owner_share VALUES (1, 'team', 'cc', 1);
@@ -184,6 +189,9 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   became_final_no_overlap: copyOf("became_final", { period_start: "'2026-01-06Z'::timestamptz" }),
   invoice_line_sum_is_whole: copyOf("invoice_line", { line_number: "9", part_of: "1" }),
   invoice_line_part_of_fkey: copyOf("invoice_line", { line_number: "9", is_sum: "false", part_of: "7" }),
+  invoice_rule_validity_order: copyOf("invoice_rule", { rule_number: "9", valid_to: "'2025-01-01'" }),
+  invoice_match_line_why_when: copyOf("invoice_match_line", { place: "9", why: "'seat'" }),
+  invoice_cause_why_when: copyOf("invoice_cause", { place: "9", why: "'usage'" }),
   close_order: copyOf("close", { close_id: "9", period_end: "'2026-01-01'" }),
   close_costs_of_month: copyOf("close", {
     close_id: "9",

@@ -1,0 +1,201 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { CLOSE_MARCH, createMonths, createPrices } from "../support/charges.ts";
+import { usageEtl } from "../support/cli.ts";
+import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { type GivenLine, insertInvoice } from "../support/stored-invoices.ts";
+import { temporaryFolder } from "../support/temporary.ts";
+
+const [WORKSPACE, OTHER] = WORKSPACES;
+const SUM = "LangSmith Traces";
+
+interface Data {
+  readonly difference: string;
+  readonly remainder: string;
+  readonly causes: readonly Record<string, string | null>[];
+  readonly unexplained: readonly Record<string, string | null>[];
+  readonly lines: readonly Record<string, string | number | null>[];
+  readonly suggestions: readonly Record<string, string | null>[];
+  readonly settlement: { readonly reason: string | null; readonly corrected: number } | null;
+}
+
+/** A source with prices by volume: 10 free traces of each workspace, then 0.005. */
+async function setupInvoices() {
+  const bench = await setupSource();
+  const client = await connectPlain(bench.url);
+  await createMonths(bench, { [WORKSPACE]: { 0: 30, 40: 7 }, [OTHER]: { 1: 15 } });
+  await createPrices(bench.store, [
+    { unitPrice: "0", countedOver: "workspace" },
+    { unitPrice: "0.005", fromQuantity: 10, countedOver: "workspace" },
+  ]);
+  const run = async (...words: string[]) => usageEtl(["invoice", ...words], { DATABASE_URL: bench.url });
+  const explained = async (number: string) => {
+    const { code, stdout } = await run("explain", number, "--json");
+    return { code, ...(JSON.parse(stdout) as Data) };
+  };
+  return { ...bench, client, run, explained };
+}
+
+function tiers(workspace: string | null, free: number, charged: number, amount: string): GivenLine[] {
+  const about = { sum: SUM, workspace };
+  return [
+    { ...about, text: "Tier 1 (0 - 10)", quantity: String(free), unitPrice: "0", amount: "0" },
+    { ...about, text: "Tier 2 (> 10)", quantity: String(charged), unitPrice: "0.005", amount },
+  ];
+}
+
+const AGREED = [...tiers(WORKSPACE, 10, 20, "0.1"), ...tiers(OTHER, 10, 5, "0.03")];
+
+test("an invoice that agrees has no cause but its rounding, and the same inputs are one match", async () => {
+  const { client, run, explained } = await setupInvoices();
+  await insertInvoice(client, { number: "A-1", issuedOn: "2026-04-01", lines: AGREED });
+  const first = await explained("A-1");
+  // 5 x 0.005 is 0.025, which the invoice rounds half up.
+  expect(first).toMatchObject({ code: 0, difference: "0.005", remainder: "0", unexplained: [] });
+  expect(first.causes).toMatchObject([{ cause: "rounding", amount: "0.005" }]);
+  expect(first.lines.map(({ state }) => state)).toEqual(["agrees", "agrees", "agrees", "agrees"]);
+  expect(await explained("A-1")).toEqual(first);
+  const matches = async () =>
+    (
+      await client.query(
+        "SELECT invoice_id, remainder, jsonb_array_length(inputs -> 'lines') AS lines FROM usage.invoice_match",
+      )
+    ).rows;
+  expect(await matches()).toEqual([{ invoice_id: "1", remainder: "0.0000000000", lines: "4" }]);
+  // All amounts that are stored add up to the difference.
+  const { rows } = await client.query(
+    "SELECT m.total - m.bill = sum(c.amount) AS adds_up FROM usage.invoice_match m JOIN usage.invoice_cause c USING (match_id) GROUP BY match_id",
+  );
+  expect(rows).toEqual([{ adds_up: "t" }]);
+  const { stdout } = await run("explain", "A-1", "--lines");
+  expect(stdout).toContain(
+    "0.13 USD; our bill of the same usage, 0.125 USD. The invoice is 0.005 USD higher.",
+  );
+  expect(stdout).toContain("Lines: 4 agrees.");
+});
+
+test("the workspace that nobody reads is why an invoice is 424.09 USD higher", async () => {
+  const { client, run, explained, store } = await setupInvoices();
+  await createPrices(store, [{ unitPrice: "0.004" }]);
+  await client.query(
+    "INSERT INTO usage.unloaded_workspace SELECT source_id, '2026-03-01', 'elsewhere', 'Elsewhere', 106023, now() FROM usage.source",
+  );
+  const line = (workspace: string, quantity: string, amount: string): GivenLine => ({
+    ...{ text: SUM, workspace, quantity, unitPrice: "0.004", amount, period: ["2026-03-01", "2026-04-01"] },
+  });
+  const lines = [
+    line(WORKSPACE, "30", "0.12"),
+    line(OTHER, "15", "0.06"),
+    line("Elsewhere", "106023", "424.09"),
+  ];
+  await insertInvoice(client, { number: "A-1", issuedOn: "2026-04-01", lines });
+  const found = await explained("A-1");
+  expect(found).toMatchObject({ code: 0, difference: "424.09", remainder: "0" });
+  expect(found.causes).toMatchObject([
+    { cause: "unread_workspace", workspaceId: "elsewhere", quantity: "106023", amount: "424.09" },
+  ]);
+  expect(found.lines.at(-1)).toMatchObject({ state: "only_on_invoice" });
+  const { stdout } = await run("explain", "A-1");
+  expect(stdout).toMatch(/a workspace that no sync loads +traces, Elsewhere +March 2026 +106,023 +424.09/);
+  const unknown = await run("explain", "A-2");
+  expect([unknown.code, unknown.stderr]).toEqual([
+    2,
+    expect.stringContaining("No invoice A-2 is stored. Did you mean A-1?"),
+  ]);
+});
+
+test("each line has a state, and rules of a file decide what it charges and which difference is tolerated", async () => {
+  const { client, run, explained } = await setupInvoices();
+  const lines: GivenLine[] = [
+    ...tiers(WORKSPACE, 10, 21, "0.11"),
+    ...tiers("unheard", 10, 0, "0"),
+    { text: "Traces of March", quantity: "45", amount: "3" },
+    { text: "Base charge", kind: "seat", quantity: "2", amount: "78" },
+  ];
+  await insertInvoice(client, { number: "A-1", issuedOn: "2026-04-01", lines });
+  const first = await explained("A-1");
+  expect(first.code).toBe(4);
+  const states = ({ lines }: Data) => lines.map(({ state, why }) => [state, why].filter(Boolean).join(" "));
+  expect(states(first)).toEqual([
+    ...["agrees", "quantity_differs", "only_on_invoice", "only_on_invoice"],
+    ...["not_comparable no_rule", "not_comparable seat", "only_here", "only_here"],
+  ]);
+  // 45 traces are exactly what both workspaces have.
+  expect(first.suggestions).toMatchObject([{ text: "Traces of March", measure: "traces", quantity: "45" }]);
+  expect(first.unexplained.map(({ why, amount }) => `${why} ${amount}`).sort()).toEqual([
+    ...["no_rule 3", "only_here -0.03", "usage 0.01"],
+  ]);
+
+  const file = join(temporaryFolder(), "rules.csv");
+  writeFileSync(file, "text,measure,tolerance_amount\nLangSmith Traces,traces,0.01\ntraces of *,seat,\n");
+  expect((await run("rules", file)).stdout).toContain("2 rules in force");
+  const second = await explained("A-1");
+  expect(states(second).slice(0, 6)).toEqual([
+    ...["agrees", "within_tolerance", "only_on_invoice", "only_on_invoice"],
+    ...["not_comparable seat", "not_comparable seat"],
+  ]);
+  // Only the workspace that the invoice leaves out is open.
+  expect(second.unexplained.filter(({ isTolerated }) => !isTolerated)).toMatchObject([{ why: "only_here" }]);
+  const { stdout } = await run("rules");
+  expect(stdout.split("\n").slice(0, 3)).toEqual([
+    "text,measure,sku,kind,unit,from,to,period,rounding,tolerance_amount,tolerance_percent",
+    "LangSmith Traces,traces,,,,,,previous_month,half_up,0.01,",
+    "traces of *,seat,,,,,,previous_month,half_up,,",
+  ]);
+  writeFileSync(file, "text,measure,rounding\n,trace,up\n");
+  const refused = await run("rules", file);
+  expect(refused.code).toBe(2);
+  for (const part of [
+    'line 2, column "text"',
+    'line 2, column "measure": "trace" is not one of',
+    'column "rounding": "up"',
+  ])
+    expect(refused.stderr).toContain(part);
+});
+
+test("an invoice is settled once, with a reason for what is not explained, and only corrected afterwards", async () => {
+  const { client, run, explained } = await setupInvoices();
+  await client.query(CLOSE_MARCH);
+  const figures = async () =>
+    (
+      await client.query(
+        "SELECT to_jsonb(b) AS bill FROM reporting.usage_bill_monthly b ORDER BY month_start, line_number",
+      )
+    ).rows;
+  const before = await figures();
+  const lines = AGREED.map((line, at) => (at === 1 ? { ...line, amount: "12.44" } : line));
+  await insertInvoice(client, { number: "A-1", issuedOn: "2026-04-01", lines });
+  await insertInvoice(client, { number: "A-2", issuedOn: "2026-05-01", status: "open", lines: [] });
+  const settle = async (...words: string[]) => {
+    const { code, stdout, stderr } = await run("settle", ...words);
+    return [code, (stdout || stderr).trim().split("\n")[0]];
+  };
+  expect(await explained("A-1")).toMatchObject({ code: 4, remainder: "12.34", settlement: null });
+  expect((await run("explain", "A-1")).stdout).toMatch(
+    /NOT EXPLAINED: the amount is not quantity times price +traces, \S+, line 3 .* 12.34/,
+  );
+  expect(await settle("A-1")).toEqual([
+    2,
+    expect.stringContaining("12.34 USD of invoice A-1 is not explained."),
+  ]);
+  expect(await settle("A-2")).toEqual([
+    2,
+    expect.stringContaining("Invoice A-2 is open. Only an issued invoice can be settled."),
+  ]);
+  expect(await settle("A-1", "--reason", "credited in May")).toEqual([
+    0,
+    expect.stringContaining(": credited in May."),
+  ]);
+  expect(await explained("A-1")).toMatchObject({
+    code: 0,
+    settlement: { reason: "credited in May", corrected: 0 },
+  });
+  // The same again changes nothing; another reason corrects it, and the first one stays.
+  expect((await settle("A-1", "--reason", "credited in May"))[0]).toBe(0);
+  expect((await settle("A-1", "--reason", "credited in June"))[0]).toBe(0);
+  expect(await explained("A-1")).toMatchObject({ settlement: { reason: "credited in June", corrected: 1 } });
+  const { rows } = await client.query("SELECT reason FROM usage.invoice_settlement ORDER BY settlement_id");
+  expect(rows.map(({ reason }) => reason)).toEqual(["credited in May", "credited in June"]);
+  expect(await figures()).toEqual(before);
+});
