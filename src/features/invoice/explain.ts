@@ -21,7 +21,7 @@ import { lineCost, type Pricing, type Tier } from "./pricing.ts";
  * of all changes before it, less our bill before that change. So causes never overlap, and with the remainder they are the
  * difference.
  */
-export const CAUSES = [
+const CAUSES = [
   "rounding",
   "period",
   "changes",

@@ -34,7 +34,6 @@ const WHY_WORDS: Readonly<Record<Unexplained["why"], string>> = {
   no_period: "the line has no period, and the invoice no day of issue",
   no_price: "no price is imported for it",
   several_skus: "several SKUs count it, and the rule names none",
-  no_quantity: "the line has no quantity",
   currency: "our prices are in another currency",
   not_reported: CAUSE_WORDS.not_reported,
   seat: CAUSE_WORDS.seat,

@@ -8,4 +8,5 @@ export const invoice: Feature = {
       load: () => import("./invoice.command.ts"),
     },
   },
+  pages: async () => (await import("./explain.page.ts")).addExplanation,
 };

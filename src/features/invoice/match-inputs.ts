@@ -96,20 +96,17 @@ interface Unread extends Days {
 }
 
 /** Why a line has nothing to be compared with. */
-export const WHY_NOT = [
-  "no_rule",
-  "no_period",
-  "no_price",
-  "several_skus",
-  "no_quantity",
-  "currency",
-  "not_reported",
-  "seat",
-  "credit",
-  "tax",
-  "adjustment",
-] as const;
-export type WhyNot = (typeof WHY_NOT)[number];
+export type WhyNot =
+  | "no_rule"
+  | "no_period"
+  | "no_price"
+  | "several_skus"
+  | "currency"
+  | "not_reported"
+  | "seat"
+  | "credit"
+  | "tax"
+  | "adjustment";
 
 export type Target =
   | {

@@ -1,5 +1,5 @@
 import type { Days } from "../../core/domain/time/days.ts";
-import { type Amount, amountOf, amountText } from "../../core/domain/usage/amount.ts";
+import { type Amount, amountOf, amountText, minorDigits } from "../../core/domain/usage/amount.ts";
 import type { PricedMeasure } from "../costs/price.ts";
 import {
   billedDays,
@@ -70,12 +70,6 @@ export interface Prepared {
     readonly why: WhyNot;
     readonly sku: string | null;
   }[];
-}
-
-export function digitsOf(currency: string): number {
-  return (
-    new Intl.NumberFormat("en", { style: "currency", currency }).resolvedOptions().maximumFractionDigits ?? 2
-  );
 }
 
 /** Sorts the lines of an invoice by SKU and period, beside the usage and prices of our bill. */
@@ -296,7 +290,7 @@ export function pairs(
 }
 
 export function roundingOf(rule: InvoiceRule | undefined, currency: string): RoundingRule {
-  return { rounding: rule?.rounding ?? "half_up", digits: digitsOf(currency) };
+  return { rounding: rule?.rounding ?? "half_up", digits: minorDigits(currency) };
 }
 
 /** Our bill of one SKU beside the lines, before anything is explained. */

@@ -5,7 +5,7 @@ import type { LineKind } from "./invoice.ts";
 
 /** Beside the measures: `seat`, and `not_reported` for usage that no API of the platform reports. */
 export const RULE_MEASURES = [...PRICED_MEASURES, "seat", "not_reported"] as const;
-export type RuleMeasure = (typeof RULE_MEASURES)[number];
+type RuleMeasure = (typeof RULE_MEASURES)[number];
 
 /** How the issuer rounds each tier of each workspace to the currency's smallest unit. */
 export const ROUNDINGS = ["half_up", "down", "none"] as const;

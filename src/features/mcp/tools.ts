@@ -21,6 +21,8 @@ import { laterCosts } from "../costs/closed-costs.store.ts";
 import { changedMonths } from "../costs/month-adjustments.store.ts";
 import { readMonthBill } from "../costs/month-bill.store.ts";
 import { describeUnusual, unusualLately } from "../figures/unusual.ts";
+import { invoiceNumbered, readExplanation } from "../invoice/explain-invoice.ts";
+import { causeRows, differenceText, explanationData } from "../invoice/explanation.ts";
 import { reportOnSources } from "../status/advice.ts";
 import { type Found, MOST_BYTES } from "./page.ts";
 import { queryAsReader, type Reader } from "./query-as-reader.store.ts";
@@ -147,6 +149,42 @@ export const TOOLS = {
           rows: lines.map((line) => ({ ...line, line: lineName(line), state: lineState(line) })),
         };
       }),
+  }),
+
+  explain_invoice: tool({
+    about:
+      "Why an invoice of the platform differs from our bill of the same usage. Each cause is our bill priced again with one thing changed; all amounts of the list add up to the difference. A row with is_explained false is a part of the remainder.",
+    input: { source: SOURCE, number: z.string().describe("The number of the invoice.") },
+    facts: {
+      source: text,
+      says: text.describe("The difference in words."),
+      currency: text,
+      total: text,
+      bill: text,
+      difference: text,
+      remainder: text.describe("What no cause explains."),
+      settlement: z.looseObject({}).nullable(),
+    },
+    list: ["causes", z.looseObject({ why: text, amount: text })],
+    response: async ({ db, reader }, { source, number }) => {
+      const invoice = await invoiceNumbered(db, { number, source: source ?? undefined });
+      const explained = await readExplanation(db, invoice);
+      const { total, bill, difference, remainder, currency, settlement } = explanationData(explained);
+      const isMasked = reader === "usage_reader_masked" && settlement !== null;
+      const settled = isMasked ? { ...settlement, settledBy: maskedActor(settlement.settledBy) } : settlement;
+      return {
+        facts: {
+          ...{ source: invoice.source, says: differenceText(explained), currency },
+          ...{ total, bill, difference, remainder, settlement: settled },
+        },
+        rows: causeRows(explained).map(({ quantity, amount, isExplained, ...row }) => ({
+          ...row,
+          is_explained: isExplained,
+          quantity: quantity === null ? null : amountText(quantity),
+          amount: amountText(amount),
+        })),
+      };
+    },
   }),
 
   why_changed: tool({
