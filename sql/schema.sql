@@ -62,7 +62,7 @@ CREATE TABLE usage.bill_part (
   requested_at timestamp with time zone NOT NULL,
   CONSTRAINT bill_part_pkey PRIMARY KEY (source_id, part),
   CONSTRAINT bill_part_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT bill_part_known CHECK ((part = ANY (ARRAY['provider_totals'::text, 'usage_limits'::text, 'billing_period'::text, 'resource_tags'::text, 'names'::text, 'all_workspaces'::text])))
+  CONSTRAINT bill_part_known CHECK ((part = ANY (ARRAY['provider_totals'::text, 'usage_limits'::text, 'billing_period'::text, 'resource_tags'::text, 'names'::text, 'all_workspaces'::text, 'audit_log'::text])))
 );
 
 CREATE TABLE usage.billing_period (
@@ -617,6 +617,20 @@ CREATE TABLE usage.late_change (
   CONSTRAINT late_change_pkey PRIMARY KEY (source_id, trace_tier, group_by, stride, observed_on, was_final, age_hours),
   CONSTRAINT late_change_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT late_change_age_range CHECK ((age_hours > 0))
+);
+
+CREATE TABLE usage.logged_change (
+  change_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
+  source_id smallint NOT NULL,
+  external_id text NOT NULL,
+  operation text NOT NULL,
+  changed_at timestamp with time zone NOT NULL,
+  workspace text,
+  user_id text,
+  is_certain boolean NOT NULL,
+  CONSTRAINT logged_change_pkey PRIMARY KEY (change_id),
+  CONSTRAINT logged_change_once UNIQUE (source_id, external_id),
+  CONSTRAINT logged_change_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id)
 );
 
 CREATE TABLE usage.matched_total (

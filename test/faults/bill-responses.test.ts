@@ -44,7 +44,8 @@ interface Endpoint {
   readonly place?: string;
   /** An amount of this type is refused. Default: a text. */
   readonly otherType?: unknown;
-  readonly isPaged?: true;
+  /** The field of a page that has its cursor. */
+  readonly paged?: "next_cursor" | "cursor";
 }
 
 interface BillEndpoint extends Endpoint {
@@ -58,7 +59,7 @@ interface BillEndpoint extends Endpoint {
 const NEVER_FAILED = Object.fromEntries(RESPONSES.map((one) => [one, "logged"])) as Record<Response, Outcome>;
 const REFUSED_ALONE = { "401": "logged", "403": "logged", "404": "logged" } as const;
 const PAGES = {
-  isPaged: true,
+  paged: "next_cursor",
   outcomes: { ...NEVER_FAILED, "an empty page with a cursor": "read" },
 } as const;
 
@@ -105,6 +106,12 @@ const ENDPOINTS: Readonly<Record<string, BillEndpoint>> = {
   "names of the organization's keys": { part: "names", path: /\/service-keys$/, outcomes: NEVER_FAILED },
   "names of people's keys": { part: "names", path: /\/api\/v1\/api-key$/, outcomes: NEVER_FAILED },
   "names of sandboxes": { part: "names", path: /\/sandboxes\/boxes/, ...PAGES },
+  "the audit log": {
+    part: "audit_log",
+    path: /\/audit-logs/,
+    paged: "cursor",
+    outcomes: { "an empty page with a cursor": "read" },
+  },
   "names of snapshots": { part: "names", path: /\/sandboxes\/snapshots/, ...PAGES },
 };
 
@@ -114,7 +121,7 @@ const METERS: Readonly<Partial<Record<Meter, Endpoint>>> = {
     path: /\/sandboxes\/usage\/costs/,
     put: ({ items: [item] }: { items: object[] }, amount) => void Object.assign(item ?? {}, { lcu: amount }),
     otherType: 0.5,
-    isPaged: true,
+    paged: "next_cursor",
   },
   evaluators: {
     path: /\/evaluators\/spend/,
@@ -133,6 +140,7 @@ const ROWS: Readonly<Record<BillPart, string>> = {
   names:
     "concat_ws(' ', dimension, external_id, name) FROM usage.entity_name JOIN usage.entity USING (entity_id) WHERE dimension IN ('api_key', 'sandbox')",
   all_workspaces: "concat_ws(' ', month_start, workspace, name, traces) FROM usage.unloaded_workspace",
+  audit_log: "concat_ws(' ', external_id, operation, changed_at, user_id) FROM usage.logged_change",
 };
 const PARTS = Object.keys(ROWS) as BillPart[];
 
@@ -152,6 +160,7 @@ async function forget({ sql }: Bench): Promise<void> {
     "billing_period",
     "resource_tag",
     "unloaded_workspace",
+    "logged_change",
     "bill_part",
   ])
     await sql(`DELETE FROM usage.${table}`);
@@ -164,7 +173,7 @@ const DIGITS_30 = "123456789012345678901234567890";
 
 /** The endpoint's response in place of the right one. */
 function replaced(
-  { isPaged, put, otherType = "5" }: Endpoint,
+  { paged, put, otherType = "5" }: Endpoint,
   response: Response,
   { text, url }: { text: string; url: URL },
 ) {
@@ -172,11 +181,11 @@ function replaced(
     return { status: Number(response), body: JSON.stringify({ detail: `it says ${response}` }) };
   if (response === "HTML with 200") return "<html>Sign in</html>";
   if (response === "an empty page with a cursor" || response === "a page that repeats") {
-    if (isPaged !== true) return JSON.stringify({ items: [], next_cursor: "0" });
-    const { items, next_cursor: next } = JSON.parse(text);
+    if (paged === undefined) return JSON.stringify({ items: [], next_cursor: "0" });
+    const { items, [paged]: next } = JSON.parse(text);
     // The next page is the first one, as the stand-in numbers pages of names.
-    if (response === "a page that repeats") return JSON.stringify({ items, next_cursor: next ?? "0" });
-    return url.searchParams.has("cursor") ? text : JSON.stringify({ items: [], next_cursor: "0" });
+    if (response === "a page that repeats") return JSON.stringify({ items, [paged]: next ?? "0" });
+    return url.searchParams.has("cursor") ? text : JSON.stringify({ items: [], [paged]: "0" });
   }
   const body = JSON.parse(text);
   const amounts: Partial<Record<Response, unknown>> = {
@@ -204,6 +213,7 @@ function saidOf(bill: ReadBill, part: BillPart, { logs }: Bench) {
     resource_tags: bill.tags,
     names: bill.names,
     all_workspaces: bill.allWorkspaces,
+    audit_log: bill.auditLog,
   };
   const months = part === "provider_totals" ? (provider?.failed ?? []) : [];
   return {
@@ -219,11 +229,14 @@ function saidOf(bill: ReadBill, part: BillPart, { logs }: Bench) {
 test("each response of each endpoint of the bill costs its own part alone, and is named", async () => {
   const start = monthBefore(monthAt(now() - 4 * DAY_MS)).start;
   const days = Math.floor(now() / DAY_MS) - Date.parse(start) / DAY_MS + 1;
-  const standin = { scale: 0.34, tags: "on", sandboxes: "on", workspaceIds: "optional" } as const;
+  const switches = { tags: "on", sandboxes: "on", workspaceIds: "optional", auditLog: "on" } as const;
+  const standin = { scale: 0.34, ...switches };
   const bench = await setup({ days, workspaces: [0, 1], hourlyForMs: HOUR_MS, standin });
   const { bill } = bench.standin;
   for (const workspaceId of [null, ...bench.workspaceIds])
     bill.limits.push({ workspaceId, limitType: "monthly_traces", value: 7 });
+  const change = { operation: "update_ttl_settings", workspaceId: null, userId: null, succeeded: true };
+  bill.changes.push({ ...change, at: bench.now - DAY_MS });
   bill.rejecting.set(bench.workspaceIds[0] ?? "", "payload_size");
   await bench.sync({ settings: { meters: ["traces", "sandboxes"] } });
   const read = async (baseUrl = bench.standin.url) =>

@@ -233,8 +233,28 @@ CREATE TABLE usage.bill_part (
   requested_at timestamptz NOT NULL,
   CONSTRAINT bill_part_pkey PRIMARY KEY (source_id, part),
   CONSTRAINT bill_part_known CHECK (
-    part IN ('provider_totals', 'usage_limits', 'billing_period', 'resource_tags', 'names', 'all_workspaces')
+    part IN (
+      'provider_totals', 'usage_limits', 'billing_period', 'resource_tags', 'names', 'all_workspaces', 'audit_log'
+    )
   )
+);
+
+-- Changes of settings that change a bill, from the platform's audit log. The log keeps them for 400 days, this table
+-- for good. It has no values of a setting and no address.
+CREATE TABLE usage.logged_change (
+  change_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT logged_change_pkey PRIMARY KEY,
+  source_id smallint NOT NULL CONSTRAINT logged_change_source_id_fkey REFERENCES usage.source,
+  -- The platform's id of the entry.
+  external_id text NOT NULL,
+  operation text NOT NULL,
+  changed_at timestamptz NOT NULL,
+  -- The platform's id, which need not be known here. Null: the entry names no workspace.
+  workspace text,
+  -- The platform's id of the user who made the change. Null: the entry names none.
+  user_id text,
+  -- Whether the log says that it succeeded. False: it does not say. Changes that failed are not kept.
+  is_certain boolean NOT NULL,
+  CONSTRAINT logged_change_once UNIQUE (source_id, external_id)
 );
 
 -- Usage limits that the platform enforces, as they were last read. A whole response replaces them.

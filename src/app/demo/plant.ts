@@ -146,6 +146,7 @@ export async function loadBill(source: OpenSource, loader: Loader): Promise<stri
   return [
     `Source ${BILLED} shows the whole bill, from a server that counts retention tiers, deployments, sandboxes and evaluators.`,
     `- In the bill (\`usage-etl bill ${month.name} --source ${BILLED}\`) one part is not proved: the sum of a sandbox was made to differ from its hours.`,
+    "- The same bill names a change of retention in the audit log, beside the day on which long-lived traces stepped.",
     `- The billing provider's own totals. ${DRIFT} traces too many were planted in one of them:`,
     describeBill(BILLED, bill).replace(/^/gm, "    "),
   ].join("\n");

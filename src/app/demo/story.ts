@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { DateTime } from "../../core/base/luxon.ts";
+import { DAY_MS, HOUR_MS } from "../../core/domain/time/stride.ts";
 import type { FaultStep } from "../../features/standin/engine/faults.ts";
 import { type Standin, startStandin } from "../../features/standin/server.ts";
 
@@ -50,12 +51,14 @@ export function keepStory(dataDir: string, story: Story): void {
   writeFileSync(fileIn(dataDir), `${JSON.stringify(story)}\n`);
 }
 
-export function daysOf({ closed }: Story) {
+export function daysOf({ closed }: Pick<Story, "closed">) {
   const month = DateTime.fromISO(closed, { zone: "utc" });
   return {
     restated: iso(month.plus({ days: 16 })),
     /** A day on which the export differs from the JSON. */
     differing: iso(month.plus({ months: 1, days: 9 })),
+    /** From this day on, a setting keeps all traces of one workspace for long. */
+    retained: iso(month.plus({ months: 1, days: 19 })),
   };
 }
 
@@ -134,14 +137,14 @@ function iso(day: DateTime): string {
 
 /** Factor of the largest stream's traces on the unusual day. */
 const UNUSUALLY = 8;
+/** Days until the setting is changed back. */
+const RETAINED_FOR = 2;
 /** Traces that only the billing provider counts. */
 export const DRIFT = 25;
 
-/** A cloud server whose billing provider has too many traces of one workspace's first month. */
-export async function startBilled(
-  { closed, unusual }: Pick<Story, "closed" | "unusual">,
-  port = 0,
-): Promise<Standin> {
+/** A cloud server whose billing provider has too many traces of one workspace's first month, and whose retention changes. */
+export async function startBilled(story: Pick<Story, "closed" | "unusual">, port = 0): Promise<Standin> {
+  const { closed, unusual } = story;
   const standin = await startStandin({
     port,
     seed: 3,
@@ -152,12 +155,14 @@ export async function startBilled(
     sandboxes: "on",
     evaluators: "on",
     tags: "on",
+    auditLog: "on",
   });
   const { bill, ledger, organisation, sandboxLedger } = standin;
   const sender = largestSender(organisation, organisation.workspaces[0]?.id);
   ledger.change({ ...sender, at: Date.parse(`${unusual}T14:00Z`) }, Math.ceil(UNUSUALLY * sender.weight));
   const start = DateTime.fromISO(closed, { zone: "utc" });
   const [workspace] = organisation.workspaces;
+  changeRetention(standin, { workspace, on: Date.parse(daysOf(story).retained) });
   // On one day of the second month, a sandbox's total exceeds its hours.
   const unproved = start.plus({ months: 1, days: 9 });
   const stored = sandboxLedger
@@ -186,4 +191,21 @@ export async function startBilled(
     value: Math.ceil((whole?.value ?? 0) * 1.1),
   });
   return standin;
+}
+
+function changeRetention(
+  { bill, ledger, organisation }: Standin,
+  { workspace, on }: { workspace: Standin["organisation"]["workspaces"][0] | undefined; on: number },
+): void {
+  const off = on + RETAINED_FOR * DAY_MS;
+  const streams = organisation.streams.filter(({ project }) => project.workspace === workspace);
+  for (const { project, user, key } of streams)
+    for (let at = on; at < off; at += HOUR_MS) ledger.upgrade({ project, user, key, at }, 1_000_000);
+  const change = {
+    operation: "update_ttl_settings",
+    workspaceId: workspace?.id ?? null,
+    userId: organisation.users[0]?.id ?? null,
+    succeeded: true,
+  };
+  bill.changes.push({ ...change, at: on + 600_000 }, { ...change, at: off + 600_000 });
 }

@@ -10,6 +10,7 @@ import { RUN_KINDS } from "../../core/store/work/runs.ts";
 import {
   ALL,
   address,
+  capital,
   choice,
   cursorField,
   cursorText,
@@ -25,6 +26,7 @@ import {
 } from "../../web/parts.ts";
 import { rangeText } from "../../web/query.ts";
 import type { Web } from "../../web/routes.ts";
+import { changeWords } from "../costs/logged-changes.ts";
 import { listMoments, type Moment, TIMELINE_KINDS, type TimelineKind } from "./timeline.store.ts";
 
 const ON_A_PAGE = 50;
@@ -106,6 +108,7 @@ const KIND_WORDS: Readonly<Record<TimelineKind, string>> = {
   prices: "prices imported",
   action: "action",
   configuration: "configuration",
+  platform_change: "platform setting",
 };
 
 interface Entry {
@@ -179,6 +182,12 @@ function entryOf(moment: Moment, run: Run | undefined, masked: boolean): Entry {
     }
     case "configuration":
       return { what: changeOf(moment.details), to: address("/coverage", { source }), tone: "" };
+    case "platform_change": {
+      const { workspace, userId, userName } = moment.details;
+      const what = html`${capital(changeWords(moment.details))}${workspace !== null && html` in workspace ${name(workspace)}`}.`;
+      const who = userId === null ? undefined : ((masked ? null : userName) ?? `user ${userId}`);
+      return { what, to: address(`/months/${moment.at.slice(0, 7)}`, { source }), who, tone: "" };
+    }
     default:
       return run === undefined ? { what: "It is not stored any more.", tone: "" } : ofRun(run, masked);
   }

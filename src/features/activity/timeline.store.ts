@@ -15,6 +15,7 @@ export const TIMELINE_KINDS = [
   "prices",
   "action",
   "configuration",
+  "platform_change",
 ] as const;
 export type TimelineKind = (typeof TIMELINE_KINDS)[number];
 
@@ -40,7 +41,15 @@ export type Moment =
   | Placed<"close", { readonly month: string; readonly accepted: number; readonly by: Person | null }>
   | Placed<"prices", { readonly prices: number; readonly skus: readonly string[] }>
   | Placed<"action", Person & Row<"usage.operator_action", "action" | "detail" | "outcome">>
-  | Placed<"configuration", Row<"usage.configuration_change", "setting" | "oldValue" | "newValue">>;
+  | Placed<"configuration", Row<"usage.configuration_change", "setting" | "oldValue" | "newValue">>
+  | Placed<
+      "platform_change",
+      Row<"usage.logged_change", "operation" | "isCertain" | "userId"> & {
+        readonly workspace: string | null;
+        /** The user's address, if one is stored. Masked readers may not see it. */
+        readonly userName: string | null;
+      }
+    >;
 
 interface Wanted {
   readonly source?: string | undefined;
@@ -182,5 +191,15 @@ const PARTS = {
            json_build_object('setting', c.setting, 'oldValue', c.old_value, 'newValue', c.new_value)
     from usage.configuration_change c join usage.source s using (source_id)
     where ${ofSource(wanted)} and ${after(wanted, sql`'configuration'`, sql`c.changed_at`, sql`c.change_id`)}
+    order by c.changed_at desc, c.change_id desc`,
+  platform_change: (wanted: Wanted) => sql`
+    select 'platform_change', c.changed_at, c.change_id, s.slug, json_build_object(
+             'operation', c.operation, 'isCertain', c.is_certain, 'workspace', coalesce(w.dimension_name, c.workspace),
+             'userId', c.user_id, 'userName', u.dimension_name)
+    from usage.logged_change c join usage.source s using (source_id)
+    left join usage.labelled_entity w
+      on w.source_id = c.source_id and w.dimension = 'workspace' and w.dimension_id = c.workspace
+    left join usage.labelled_entity u on u.source_id = c.source_id and u.dimension = 'user' and u.dimension_id = c.user_id
+    where ${ofSource(wanted)} and ${after(wanted, sql`'platform_change'`, sql`c.changed_at`, sql`c.change_id`)}
     order by c.changed_at desc, c.change_id desc`,
 };

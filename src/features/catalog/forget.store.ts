@@ -69,6 +69,7 @@ const OF_SOURCE = [
     "control_check",
     "provider_total",
     "bill_part",
+    "logged_change",
     "unloaded_workspace",
     "added_line",
     "usage_limit",

@@ -29,6 +29,7 @@ import type { Context, Web } from "../../web/routes.ts";
 import { sourcesToClose } from "../catalog/named.ts";
 import { describeUnloaded } from "../costs/bill.ts";
 import { billTable, withoutCost } from "../costs/bill-table.ts";
+import { changesOfMonth, describeLoggedChanges, type ExplainedChange } from "../costs/logged-changes.ts";
 import { readMonthBill } from "../costs/month-bill.store.ts";
 import { closeDoes, describeAbsent, type KnownUsage, withFigures } from "../costs/other-usage.ts";
 import { statementOf } from "../figures/statement.ts";
@@ -132,11 +133,18 @@ async function pageOf(
   const statement = await statementOf(db, requested);
   const bill = await readMonthBill(db, { source, dataStart, month });
   const missing = describeUnloaded(bill.unloaded);
+  const changes = await changesOfMonth(db, { source, month });
   return {
     title: `${monthTitle(month)}, ${source}`,
     body: html`${sourceForm(`/months/${month.name}`, sources, source)}${closed}${statement?.sums}${provider}${beforeDataStart(month, of)}${withoutCost(bill.lines)}${statement?.parts}
-        <h2>Bill</h2>${missing !== undefined && notice("warn", html`<p>${prose(missing)}</p>`)}${billTable(bill)}${state}${others}<p class="back"><a href="${address("/months", { source })}">All months</a></p>`,
+        <h2>Bill</h2>${missing !== undefined && notice("warn", html`<p>${prose(missing)}</p>`)}${billTable(bill)}${changes.length > 0 && loggedChanges(changes, source)}${state}${others}<p class="back"><a href="${address("/months", { source })}">All months</a></p>`,
   };
+}
+
+function loggedChanges(changes: readonly ExplainedChange[], source: string): Html {
+  return html`<h2>Changes of settings</h2>
+    <ul>${describeLoggedChanges(changes).map((one) => html`<li>${prose(one)}</li>`)}</ul>
+    <p class="quiet">From the platform's audit log. A change and a step on the same day need not belong together. <a href="${address("/timeline", { source, kind: "platform_change" })}">Who made them</a></p>`;
 }
 
 function providerLine(provider: ProviderMonth, { source }: ListedSource): Html {

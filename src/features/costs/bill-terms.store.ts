@@ -64,6 +64,7 @@ const BILL_PARTS = [
   "resource_tags",
   "names",
   "all_workspaces",
+  "audit_log",
 ] as const;
 export type BillPart = (typeof BILL_PARTS)[number];
 

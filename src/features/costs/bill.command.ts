@@ -31,6 +31,7 @@ import {
 } from "./bill.ts";
 import { billFile } from "./bill-file.ts";
 import { chargesByWorkspace } from "./bill-lines.store.ts";
+import { changesOfMonth, describeLoggedChanges, type ExplainedChange } from "./logged-changes.ts";
 import { readMonthBill } from "./month-bill.store.ts";
 import {
   type BillByOwner,
@@ -50,6 +51,7 @@ interface BillOptions {
 
 interface SourceBill extends Bill {
   readonly neverRead: readonly NamedWorkspace[];
+  readonly changes: readonly ExplainedChange[];
 }
 
 export const examples = [
@@ -151,7 +153,10 @@ async function run(
   const bills: SourceBill[] = [];
   const unread = await neverRead(db);
   for (const { source, dataStart } of sources) {
-    const bill = await inSnapshot(db, (at) => billDivided(at, { source, dataStart, month, by }));
+    const bill = await inSnapshot(db, async (at) => ({
+      ...(await billDivided(at, { source, dataStart, month, by })),
+      changes: await changesOfMonth(at, { source, month }),
+    }));
     const ofSource = unread.filter((one) => one.source === source).map(({ source: _, ...one }) => one);
     bills.push({ ...bill, neverRead: ofSource });
   }
@@ -197,7 +202,7 @@ function printCsv(table: Table, bom: boolean): undefined {
 }
 
 function describeBill(bill: SourceBill): string {
-  const { source, month, lines, neverRead, unloaded } = bill;
+  const { source, month, lines, neverRead, unloaded, changes } = bill;
   const rounded = roundedCosts(lines);
   const costOf = (line: BillLine) => {
     const cost = rounded.get(line);
@@ -227,6 +232,7 @@ function describeBill(bill: SourceBill): string {
     describeBeside(bill),
     bill.closed === null && neverReadProblem(neverRead)?.message,
     describeUnloaded(unloaded),
+    describeLoggedChanges(changes),
     bill.closed !== null &&
       "The month is closed. What changed since, in counts or prices, is a correction in the bill of the first month after it that is open.",
     billTotals(lines).length === 0 &&

@@ -37,6 +37,7 @@ const BILL_WORDS: Readonly<Record<BillPart, string>> = {
   resource_tags: "tags of resources",
   names: "names of API keys and sandboxes",
   all_workspaces: "usage of all workspaces",
+  audit_log: "changes in the audit log",
 };
 
 /** Loading usage does not need the bill, so a refused part is no failure. */

@@ -14,6 +14,7 @@ import { knownFindings, type NamedFinding } from "../../core/store/proof/control
 import { endUnread } from "../../core/store/proof/end-differences.ts";
 import { drawFetchToken, storeNow } from "../../core/store/work/fetch-ledger.ts";
 import { type BillPart, billPartsOf, noteBillPart } from "./bill-terms.store.ts";
+import { readAuditLog } from "./logged-changes.ts";
 import {
   type ComparedTotal,
   compareProvider,
@@ -45,6 +46,7 @@ export interface ReadBill {
   readonly tags: ReadPart | undefined;
   readonly names: ReadPart | undefined;
   readonly allWorkspaces: ReadPart | undefined;
+  readonly auditLog: ReadPart | undefined;
   readonly failed: readonly FailedPart[];
 }
 
@@ -76,6 +78,7 @@ export async function readBill(
     tags: await read("resource_tags", () => readResourceTags(source)),
     allWorkspaces: await read("all_workspaces", () => readAllWorkspaces(source)),
     names: await read("names", () => readNames(source)),
+    auditLog: await read("audit_log", () => readAuditLog(source)),
     provider: await read("provider_totals", () => checkProvider(source, reach, onProgress)),
     failed,
   };

@@ -227,12 +227,14 @@ async function requestList<T>(source: OpenSource, send: () => Promise<T>): Promi
   }
 }
 
-type BillResponse<T> = { readonly response: T } | { readonly refusal: string };
+type BillResponse<T> =
+  | { readonly response: T }
+  | { readonly refusal: string; readonly status?: number | undefined };
 
 /** The key may lack permissions for the bill, and the server may lack the route. */
 const REFUSALS = [401, 403, 404, 405];
 /** A server may also refuse a list that it does not have in this form. */
-const LIST_REFUSALS = [...REFUSALS, 400, 410, 422];
+export const LIST_REFUSALS = [...REFUSALS, 400, 410, 422];
 
 /** Requests a part of the bill. Returns a refusal, because the key may still read usage. Throws every other error. */
 export async function requestBill<T>(
@@ -244,10 +246,10 @@ export async function requestBill<T>(
     return { response: await sendAside(source, send) };
   } catch (error) {
     if (!(error instanceof PlatformError) || !refusals.includes(error.status ?? 0)) throw error;
-    const { message: refusal } = error;
+    const { message: refusal, status } = error;
     // Another response may give the rest of the part, which then counts as read.
     source.log.info({ code: "bill_refused" }, `Not read for the bill: ${refusal}`);
-    return { refusal };
+    return { refusal, status };
   }
 }
 

@@ -162,7 +162,7 @@ function billToData({ provider, limits, period, failed: parts }: ReadBill) {
 
 export function describeBill(
   source: string,
-  { provider, limits, period, tags, names, allWorkspaces, failed }: ReadBill,
+  { provider, limits, period, tags, names, allWorkspaces, auditLog, failed }: ReadBill,
 ): string {
   return linesOf(
     provider && describeProvider(source, provider),
@@ -172,6 +172,7 @@ export function describeBill(
     tags && describePart("tags of resources", tags),
     allWorkspaces && describePart("workspaces with usage that no sync loads", allWorkspaces),
     names && describePart("names of API keys and sandboxes", names),
+    auditLog && describePart("new changes in the audit log", auditLog),
   );
 }
 

@@ -1,7 +1,12 @@
 import { counted } from "../../core/base/printable.ts";
 import { addDays, dayOf } from "../../core/domain/time/days.ts";
 import type { DayAmount } from "../../core/domain/usage/forecast.ts";
-import { UNUSUAL_DAYS, type UnusualDay, unusualDays } from "../../core/domain/usage/unusual.ts";
+import {
+  differenceOf,
+  UNUSUAL_DAYS,
+  type UnusualDay,
+  unusualSince,
+} from "../../core/domain/usage/unusual.ts";
 import { listSources } from "../../core/store/activity/overview.ts";
 import type { Database } from "../../core/store/db/database.ts";
 import { storeNow } from "../../core/store/work/fetch-ledger.ts";
@@ -11,7 +16,6 @@ import {
   partsOfDays,
   type RequestedDay,
   usageVersion,
-  type WorkspaceDays,
   workspaceDays,
 } from "./workspace-days.store.ts";
 
@@ -29,8 +33,6 @@ const DAYS = 30;
 const ALERT_DAYS = 14;
 /** `explained`: newest days whose cause is looked up. `named`: newest days in a message. */
 const MOST = { explained: 20, named: 5 };
-/** Smaller differences are ignored. The unit is an ordinary day of the whole source. */
-const LEAST_PART = 0.02;
 const LEAST_SHARE = 0.5;
 const WEEKS = 8;
 
@@ -61,22 +63,16 @@ async function findUnusual(db: Database): Promise<UnusualOfWorkspace[]> {
       { sourceId, source },
       { from: addDays(from, -UNUSUAL_DAYS), to },
     );
-    const least = LEAST_PART * ordinaryDay(workspaces, from);
-    for (const { id, name, days } of workspaces) {
-      const unusual = unusualDays(days);
-      const isUnusual = new Set(unusual.map(({ day }) => day));
-      const ordinary = days.filter(({ day }) => !isUnusual.has(day));
+    for (const { of, unusual, ordinary } of unusualSince(workspaces, from)) {
       for (const one of unusual) {
-        if (one.day < from || differenceOf(one) < least) continue;
-        const others = sameWeekdays(ordinary, one.day);
         found.push({
           ...one,
           source,
-          workspaceId: id,
-          workspaceName: name,
+          workspaceId: of.id,
+          workspaceName: of.name,
           because: [],
           owner: null,
-          others,
+          others: sameWeekdays(ordinary, one.day),
         });
       }
     }
@@ -98,18 +94,6 @@ async function findUnusual(db: Database): Promise<UnusualOfWorkspace[]> {
     ),
   );
   return explained.map((one, n) => ({ ...one, owner: owners.get(n) ?? null })).reverse();
-}
-
-function differenceOf({ amount, expected }: UnusualDay): number {
-  return Math.abs(amount - expected);
-}
-
-function ordinaryDay(workspaces: readonly WorkspaceDays[], from: string): number {
-  const days = workspaces
-    .flatMap((one) => one.days)
-    .filter(({ day, amount }) => day >= from && amount !== null);
-  const sum = days.reduce((all, { amount }) => all + (amount ?? 0), 0);
-  return sum / Math.max(1, new Set(days.map(({ day }) => day)).size);
 }
 
 function sameWeekdays(days: readonly DayAmount[], day: string): DayAmount[] {

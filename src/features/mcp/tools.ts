@@ -188,7 +188,7 @@ export const TOOLS = {
   }),
 
   why_changed: tool({
-    about: `What changed figures of a range of days: restatements of final figures and differences from the platform's export and totals (the newest ${MOST_CHANGES}; restatements counts all, by meter and measure), what closed months have more now, and new prices, closes and settings of all days.`,
+    about: `What changed figures of a range of days: restatements of final figures and differences from the platform's export and totals (the newest ${MOST_CHANGES}; restatements counts all, by meter and measure), what closed months have more now, and new prices, closes and settings of all days, here and in the platform's audit log.`,
     input: {
       source: SOURCE,
       from_day: DAY.describe("First day (UTC)."),
@@ -226,7 +226,7 @@ export const TOOLS = {
           most: MOST_CHANGES,
           masked,
         });
-        const kinds = ["prices", "close", "configuration"] as const;
+        const kinds = ["prices", "close", "configuration", "platform_change"] as const;
         const events = await listMoments(db, { source: slug, kinds, most: MOST_CHANGES });
         return {
           facts: {
@@ -298,6 +298,7 @@ function exampleOf(view: View, now: number): string {
 }
 
 function withMaskedActor(event: Moment): Moment {
+  if (event.kind === "platform_change") return { ...event, details: { ...event.details, userName: null } };
   if (event.kind !== "close" || event.details.by === null) return event;
   const { by } = event.details;
   const actor = by.actor === null ? null : maskedActor(by.actor);

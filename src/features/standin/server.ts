@@ -8,6 +8,7 @@ import { World, type WorldOptions } from "./engine/world.ts";
 import { open } from "./http/route.ts";
 import { agentToAgent } from "./routes/a2a.ts";
 import { admin } from "./routes/admin.ts";
+import { auditLog } from "./routes/audit-log.ts";
 import { billing } from "./routes/billing.ts";
 import { controlPlane } from "./routes/control-plane.ts";
 import { evaluators } from "./routes/evaluators.ts";
@@ -96,6 +97,7 @@ function build(world: World): FastifyInstance {
     ...evaluators(world),
     ...tags(world),
     ...names(world),
+    ...auditLog(world),
     ...organisationRoutes(world),
     ...controlPlane(world, new Templates(now), new Deployments(now)),
     ...threads(runs),

@@ -42,6 +42,8 @@ const WHOLE = `
   INSERT INTO usage.usage_limit VALUES (1, 'w1', 'monthly_traces', 5, false, now());
   INSERT INTO usage.billing_period VALUES (1, '2026-02-01Z', NULL, NULL, NULL, now());
   INSERT INTO usage.bill_part VALUES (1, 'provider_totals', NULL, now());
+  INSERT INTO usage.logged_change (source_id, external_id, operation, changed_at, is_certain)
+    VALUES (1, 'e1', 'update_usage_limit', now(), true);
   INSERT INTO usage.close (source_id, period_start, period_end, settle_after_seconds, accepted_disagreements)
     VALUES (1, '2026-01-01', '2026-02-01', 1, 0);
   INSERT INTO usage.closed_total VALUES (1, 1, 5);

@@ -1,3 +1,4 @@
+import { addDays } from "../time/days.ts";
 import { DAY_MS } from "../time/stride.ts";
 import type { DayAmount } from "./forecast.ts";
 
@@ -74,6 +75,44 @@ export function unusualDays(days: readonly DayAmount[], threshold = THRESHOLD): 
       found.push({ day, amount: counted, expected: Math.max(0, Math.exp(expected ?? 0) - 1), isFinal });
   }
   return found;
+}
+
+/** The unit is an ordinary day of all series together. */
+const LEAST_PART = 0.02;
+
+/**
+ * Returns the unusual days since `from` of each series of a source, except those that differ by little. `ordinary`: all other
+ * days of the series.
+ */
+export function unusualSince<Series extends { readonly days: readonly DayAmount[] }>(
+  all: readonly Series[],
+  from: string,
+): { readonly of: Series; readonly unusual: UnusualDay[]; readonly ordinary: DayAmount[] }[] {
+  const loaded = all.flatMap(({ days }) => days.filter(({ day, amount }) => day >= from && amount !== null));
+  const sum = loaded.reduce((total, { amount }) => total + (amount ?? 0), 0);
+  const least = (LEAST_PART * sum) / Math.max(1, new Set(loaded.map(({ day }) => day)).size);
+  return all.map((of) => {
+    const unusual = unusualDays(of.days);
+    const isUnusual = new Set(unusual.map(({ day }) => day));
+    return {
+      of,
+      unusual: unusual.filter((one) => one.day >= from && differenceOf(one) >= least),
+      ordinary: of.days.filter(({ day }) => !isUnusual.has(day)),
+    };
+  });
+}
+
+export function differenceOf({ amount, expected }: UnusualDay): number {
+  return Math.abs(amount - expected);
+}
+
+/** The days on which a series stepped: the first of each run of unusual days in one direction. */
+export function stepsOf(unusual: readonly UnusualDay[]): UnusualDay[] {
+  const sign = ({ amount, expected }: UnusualDay) => Math.sign(amount - expected);
+  return unusual.filter((one, n) => {
+    const before = unusual[n - 1];
+    return before === undefined || addDays(before.day, 1) !== one.day || sign(before) !== sign(one);
+  });
 }
 
 /** Standard deviation of ordinary days from their expected amounts. Infinite if too few are known. */

@@ -11,6 +11,7 @@ import { JsonRecordCutter } from "../parse/json-records.ts";
 import { foreignError } from "../parse/response-error.ts";
 import { eachMeasure, eachOf, wireRecordReader } from "../parse/wire-record.ts";
 import { describeValue, GroupingWitness, toWireTime } from "../parse/wire-values.ts";
+import { loggedChanges } from "./audit-log.ts";
 import type { WorkspaceIo } from "./by-workspace.ts";
 import { evaluatorSpend } from "./evaluators.ts";
 import { Spool, type SpooledExport, spooledExport } from "./export.ts";
@@ -81,6 +82,7 @@ export function createBillingClient(http: PlatformHttp) {
     workspaceKeys: (requested: Parameters<typeof workspaceKeys>[1]) => workspaceKeys(http, requested),
     workspaceSandboxes: (requested: Parameters<typeof workspaceSandboxes>[1]) =>
       workspaceSandboxes(http, requested),
+    loggedChanges: (requested: Parameters<typeof loggedChanges>[1]) => loggedChanges(http, requested),
     close: () => http.close(),
   };
 }

@@ -40,7 +40,7 @@ export interface Schema {
   };
   "usage.bill_part": {
     source_id: number;
-    part: "all_workspaces" | "billing_period" | "names" | "provider_totals" | "resource_tags" | "usage_limits";
+    part: "all_workspaces" | "audit_log" | "billing_period" | "names" | "provider_totals" | "resource_tags" | "usage_limits";
     refusal: string | null;
     requested_at: Date;
   };
@@ -439,6 +439,16 @@ export interface Schema {
     cost: string;
     is_final: boolean;
     coverage_status: string;
+  };
+  "usage.logged_change": {
+    change_id: GeneratedAlways<number>;
+    source_id: number;
+    external_id: string;
+    operation: string;
+    changed_at: Date;
+    workspace: string | null;
+    user_id: string | null;
+    is_certain: boolean;
   };
   "usage.matched_total": {
     scope_id: number;

@@ -36,6 +36,16 @@ export interface Limit {
   readonly scope?: string | undefined;
 }
 
+/** A change of a setting in the audit log. It shows from its instant on. */
+interface SettingChange {
+  readonly at: number;
+  readonly operation: string;
+  /** Null: of the whole organization. */
+  readonly workspaceId: string | null;
+  readonly userId: string | null;
+  readonly succeeded: boolean;
+}
+
 interface BillOptions {
   readonly organisation: Organisation;
   readonly ledger: Ledger;
@@ -54,6 +64,7 @@ interface MetricTotal {
 export class Bill {
   readonly drifts: Drift[] = [];
   readonly limits: Limit[] = [];
+  readonly changes: SettingChange[] = [];
   /** Workspaces whose traces are rejected, with the type of the limit. */
   readonly rejecting = new Map<string, string>();
   /** Day of the month on which a billing period begins, 1 to 28. */

@@ -37,6 +37,8 @@ export interface Settings {
   evaluators: "on" | "off";
   /** Off: tags are refused, as on smaller plans (docs/platform.md, Resource tags). */
   tags: "on" | "off";
+  /** Off: the log is refused, as without the Enterprise plan (docs/platform.md, Audit log). */
+  auditLog: "on" | "off";
   /** False: lists of API keys, sandboxes and snapshots respond with 404. */
   names: boolean;
   /** False: no such routes, as on servers with snapshots (docs/platform.md, Control plane). */
@@ -64,6 +66,7 @@ export const DEFAULT_SETTINGS: Settings = {
   sandboxPages: "documented",
   evaluators: "off",
   tags: "off",
+  auditLog: "off",
   names: true,
   templates: true,
 };

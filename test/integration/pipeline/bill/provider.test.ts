@@ -283,6 +283,7 @@ test("extended traces are compared with long-lived ones: a late upgrade is loade
       tags: undefined,
       names: undefined,
       allWorkspaces: undefined,
+      auditLog: undefined,
       failed: [],
     }),
   ).toMatch(/month +workspace +tier +stored +provider\n.*\n?\d{4}-\d\d +\S+ +extended /);
