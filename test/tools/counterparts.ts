@@ -18,7 +18,7 @@ export const PYTHON: Readonly<Record<string, { packages: readonly string[]; with
       // It builds itself from a file of another host. dbt uses it only where a flag names it.
       without: ["dbt-core-experimental-parser"],
     },
-    engines: { packages: ["duckdb==2.0.1", "chdb==4.4.0"] },
+    engines: { packages: ["duckdb==2.0.1", "chdb==4.4.0", "polars==2.1.0", "pyarrow==26.0.1"] },
     "dbt-old": { packages: ["dbt-core==1.10.23", "dbt-postgres==1.11.0"] },
   };
 
@@ -99,6 +99,18 @@ export const COUNTERPARTS: readonly Counterpart[] = [
     does: "fills its tables from the Parquet files, and answers the questions of bi.md",
     version: ofEngines("chdb"),
     tests: ["files-questions.test.ts", "what people ask of the views has the same response in ClickHouse"],
+  },
+  {
+    name: "pyarrow (PyPI)",
+    does: "reads every row of the Parquet files, their order and their makers",
+    version: ofEngines("pyarrow"),
+    tests: ["files-questions.test.ts", "pyarrow"],
+  },
+  {
+    name: "polars (PyPI)",
+    does: "reads every row of the Parquet files",
+    version: ofEngines("polars"),
+    tests: ["files-questions.test.ts", "polars"],
   },
   {
     name: "JDBC driver of Postgres (Maven Central)",

@@ -43,11 +43,11 @@ test("ClickHouse fills its views from a set in a bucket, and again from the newe
       text: `${query} GROUP BY 1 ORDER BY 1`,
       rowMode: "array",
     });
-    return { found, expected: rows };
+    return { found, expected: rows, loaded: found.filter(([, sum]) => sum !== null) };
   };
   const first = await days();
   expect(first.found).toEqual(first.expected);
-  expect(first.found.slice(0, 2)).toEqual([
+  expect(first.loaded).toEqual([
     [FIRST, "9"],
     [SECOND, "11"],
   ]);
@@ -61,7 +61,7 @@ test("ClickHouse fills its views from a set in a bucket, and again from the newe
   }
   const second = await days();
   expect(second.found).toEqual(second.expected);
-  expect(second.found.slice(0, 2)).toEqual([
+  expect(second.loaded).toEqual([
     [FIRST, "9"],
     [SECOND, "20"],
   ]);

@@ -20,11 +20,7 @@ test("forgetting a source removes its files and its manifest, and leaves those o
   const { environment } = await startBucketServer();
   const bucket = await openPlace("s3://usage/warehouse", { signal });
   const { url } = await setup(bucket);
-  const others = [
-    "manifest/defaults.json",
-    `dim_workspace/source_id=defaults/${"0".repeat(32)}.parquet`,
-    "notes.txt",
-  ];
+  const others = ["manifest/defaults.json", `dim_workspace/defaults/${"0".repeat(32)}.parquet`, "notes.txt"];
   for (const name of others) {
     const file = await bucket.create(name);
     await file.commit();

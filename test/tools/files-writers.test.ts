@@ -118,7 +118,7 @@ test("a writer whose lock is lost while it deletes leaves the files of a newer s
     await load("workspace", FIRST, [[WORKSPACES[0], traces]]);
     await write({ views });
     const { files } = (await manifestOf(place)).datasets.fct_usage_workspace_daily ?? { files: [] };
-    return files.find((file) => file.usage_date === FIRST)?.path ?? "";
+    return files.find(({ month }) => month === FIRST.slice(0, 7))?.path ?? "";
   };
   const replaced = new Map([
     [await pathOf(7), 7],

@@ -6,10 +6,21 @@ import { openPlace, type Place } from "../../src/features/export/place.ts";
 import { dice } from "../../src/features/standin/engine/random.ts";
 import { usageEtl } from "../support/cli.ts";
 import { seed } from "../support/drawn.ts";
-import { WORKSPACES } from "../support/reporting.ts";
+import { connectPlain, WORKSPACES } from "../support/reporting.ts";
+import { inSchema } from "../support/views.ts";
 import { startBucketServer } from "./bucket-server.ts";
-import { DAY_MS, FIRST, manifestOf, PROJECTS, SECOND, setupFiles, signal, wrongFiles } from "./files.ts";
-import { killedBefore, openFilesOf, readViews, readWithDuckDb } from "./warehouse.ts";
+import {
+  DAY_MS,
+  dayAfter,
+  FIRST,
+  manifestOf,
+  PROJECTS,
+  SECOND,
+  setupFiles,
+  signal,
+  wrongFiles,
+} from "./files.ts";
+import { DUCKDBS, killedBefore, openFilesOf, readViews, readWithDuckDb, withEngine } from "./warehouse.ts";
 
 const STEPS = 5;
 const SEED = seed(20_261_122);
@@ -22,7 +33,7 @@ test(`files hold what the views show, and a killed writer leaves the last set wh
   let shown = await readWithDuckDb(url, folder, await manifestOf(place));
   let isKilledBeforeEnd = 0;
   for (let step = 0; step < STEPS; step++) {
-    const day = new Date(Date.parse(FIRST) + pick(6) * DAY_MS).toISOString().slice(0, 10);
+    const day = dayAfter(Date.parse(FIRST), pick(40));
     const at = pick(2);
     const projects = some(PROJECTS, pick(3)).map((id): [string, number] => [id, 1 + pick(9)]);
     await load("project", day, projects, at);
@@ -74,7 +85,7 @@ test("a writer that cannot end its files closes them and takes them away", async
   expect(left.filter((entry) => entry.isFile()).map(({ name }) => name)).toEqual([]);
 });
 
-test("only days whose figures changed are written again, and old files go after their time", async () => {
+test("only months whose figures changed are written again, and old files go after their time", async () => {
   const { folder, place, write, load } = await setupFiles();
   await load("workspace", FIRST, [[WORKSPACES[0], 7]]);
   await load("workspace", SECOND, [[WORKSPACES[0], 8]]);
@@ -86,12 +97,11 @@ test("only days whose figures changed are written again, and old files go after 
   expect(await write({ views: ["fct_usage_workspace_daily"] })).toMatchObject({ written: 0 });
   await load("workspace", SECOND, [[WORKSPACES[0], 9]]);
   const second = await write({ views: ["fct_usage_workspace_daily"] });
-  expect(second).toMatchObject({ written: 1, removed: 0, rows: (first?.rows ?? 0) - 2 });
+  expect(second).toMatchObject({ written: 1, removed: 0, rows: (first?.rows ?? 0) - WORKSPACES.length });
   const fileOf = ({ datasets }: Manifest, day: string) =>
-    datasets.fct_usage_workspace_daily?.files.find((file) => file.usage_date === day);
+    datasets.fct_usage_workspace_daily?.files.find(({ month }) => month === day.slice(0, 7));
   const after = await manifestOf(place);
   expect(fileOf(after, SECOND)).toMatchObject({
-    rows: 2,
     sums: { traces: "9" },
     is_final: false,
     coverage: ["missing", "ok"],
@@ -165,8 +175,60 @@ test("the command writes, checks, and says what is wrong", async () => {
   await cp(join(to, "manifest"), join(copy, "manifest"), { recursive: true });
   expect(await run(["check", "--to", copy], views)).toMatchObject({
     code: 4,
-    stdout: expect.stringContaining("missing fct_usage_workspace_daily/source_id=default/"),
+    stdout: expect.stringContaining("missing fct_usage_workspace_daily/default/"),
   });
   const misnamed = await run(["write"], { ...views, USAGE_EXPORT_VIEWS: "fct_usage_workspace_hourly" });
   expect([misnamed.code, misnamed.stderr]).toEqual([2, expect.stringContaining("files_view_unusable")]);
+});
+
+test("a view without rows has its columns and types, and a wider column is written again", async () => {
+  const { url, folder, place, write, load } = await setupFiles();
+  await load("workspace", FIRST, [[WORKSPACES[0], 7]]);
+  const client = await connectPlain(url);
+  const create = (type: string) =>
+    client.query(
+      `DROP VIEW IF EXISTS reporting_detail.of_a_customer;
+       CREATE VIEW reporting_detail.of_a_customer AS
+       SELECT source_id, usage_date, traces::${type} AS traces
+       FROM (SELECT source_id, usage_date, traces FROM reporting.fct_usage_workspace_daily
+             UNION ALL SELECT 'default', unnest('{2019-12-31,2099-01-01}'::date[]), 1)`,
+    );
+  const views = ["dim_tag", "fct_other_usage_daily", "of_a_customer"];
+  const typesIn = async (view: string) => {
+    const files = { folder, manifest: await manifestOf(place) };
+    return Promise.all(
+      DUCKDBS.map((engine) =>
+        withEngine(engine, url, files, async (run) => {
+          const { rows } = await run(`SELECT column_name, column_type FROM (DESCRIBE ${inSchema(view)})`);
+          return Object.fromEntries(rows);
+        }),
+      ),
+    );
+  };
+  await create("numeric(20,4)");
+  await write({ views });
+  const [tag] = (await manifestOf(place)).datasets.dim_tag?.files ?? [];
+  expect(tag).toMatchObject({ rows: 0, month: null });
+  for (const types of await typesIn("dim_tag"))
+    expect(types).toMatchObject({ source_id: "VARCHAR", valid_from: "DATE", tag_value: "VARCHAR" });
+  for (const types of await typesIn("fct_other_usage_daily"))
+    expect(types).toMatchObject({
+      usage_date: "DATE",
+      quantity: expect.stringContaining("DECIMAL"),
+      is_final: "BOOLEAN",
+    });
+  for (const types of await typesIn("of_a_customer")) expect(types.traces).toBe("DECIMAL(20,4)");
+  // Also days long before and after those of the source.
+  const manifest = await manifestOf(place);
+  expect(await readWithDuckDb(url, folder, manifest)).toEqual(await readViews(url, manifest));
+  expect(await write({ views })).toMatchObject({ written: 0 });
+  await create("numeric(22,4)");
+  await write({ views });
+  for (const types of await typesIn("of_a_customer")) expect(types.traces).toBe("DECIMAL(22,4)");
+  expect((await manifestOf(place)).datasets.of_a_customer?.columns.at(-1)).toEqual({
+    name: "traces",
+    type: "numeric",
+    precision: 22,
+    scale: 4,
+  });
 });

@@ -8,9 +8,9 @@ import { loadRows, setupMigrated, windowOf } from "../support/store.ts";
 import { temporaryFolder } from "../support/temporary.ts";
 
 export const DAY_MS = 86_400_000;
-/** Files are written up to today, so usage begins a few days ago. */
-export const FIRST = new Date(now() - 6 * DAY_MS).toISOString().slice(0, 10);
-export const SECOND = nextDay(FIRST);
+/** Files are written up to today, so usage begins some weeks ago. The second day is in a later month. */
+export const FIRST = dayAfter(now(), -40);
+export const SECOND = dayAfter(Date.parse(FIRST), 32);
 export const PROJECTS = [1, 2, 3].map((n) => `00000000-0000-4000-8000-00000000000${n}`);
 /** Few, so that many writes take seconds. */
 const SOME = ["fct_usage_workspace_daily", "fct_usage_project_daily", "fct_cost_by_id_daily", "dim_project"];
@@ -44,14 +44,14 @@ export async function setupFiles() {
       sourceId,
       workspaceId: WORKSPACES[at] as string,
       groupBy,
-      window: windowOf("day", day, nextDay(day)),
+      window: windowOf("day", day, dayAfter(Date.parse(day), 1)),
       rows: rows.map(([id, traces]) => [day, id, traces, `name of ${id}`]),
     });
   return { url, folder, place, write, load };
 }
 
-function nextDay(day: string): string {
-  return new Date(Date.parse(day) + DAY_MS).toISOString().slice(0, 10);
+export function dayAfter(from: number, days: number): string {
+  return new Date(from + days * DAY_MS).toISOString().slice(0, 10);
 }
 
 /** Error: there is none. */

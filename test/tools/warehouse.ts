@@ -25,9 +25,9 @@ interface Files {
 
 export type Run = (query: string) => Promise<{ columns: string[]; rows: Rows }>;
 
-export interface Engine {
+export interface Engine<L extends string = keyof typeof ENGINE_VIEWS> {
   readonly name: string;
-  readonly language: keyof typeof ENGINE_VIEWS;
+  readonly language: L;
   open(): Promise<{ run: Run; close(): Promise<void> }>;
 }
 
@@ -35,7 +35,11 @@ export interface Engine {
 const OLDER_DUCKDB: Engine = { name: "DuckDB 1.5", language: "duckdb", open: openDuckDb };
 const NEWEST_DUCKDB: Engine = inPython("DuckDB 2", "duckdb");
 export const CLICKHOUSE: Engine = inPython("ClickHouse", "clickhouse");
-export const ALL_ENGINES = [OLDER_DUCKDB, NEWEST_DUCKDB, CLICKHOUSE];
+export const DUCKDBS = [OLDER_DUCKDB, NEWEST_DUCKDB];
+export const ALL_ENGINES = [...DUCKDBS, CLICKHOUSE];
+
+/** They read files by their names: see engine.py. */
+export const DATA_FRAMES = [inPython("pyarrow", "arrow"), inPython("polars", "polars")];
 
 /** How each engine makes the views of a script, and reads the rows of a query. */
 const ENGINE_VIEWS = {
@@ -62,7 +66,7 @@ async function openDuckDb() {
   };
 }
 
-function inPython(name: string, language: Engine["language"]): Engine {
+function inPython<L extends string>(name: string, language: L): Engine<L> {
   return {
     name,
     language,
@@ -136,8 +140,8 @@ export async function fillClickHouse(run: Run, script: string): Promise<void> {
 export function readWithDuckDb(url: string, folder: string, manifest: Manifest): Promise<Map<string, Rows>> {
   return withEngine(OLDER_DUCKDB, url, { folder, manifest }, async (run) => {
     const found = new Map<string, Rows>();
-    for (const [name, { columns, partitioned_by }] of Object.entries(manifest.datasets)) {
-      const wanted = [...partitioned_by, ...columns.map((column) => `"${column.name}"`)];
+    for (const [name, { columns }] of Object.entries(manifest.datasets)) {
+      const wanted = columns.map((column) => `"${column.name}"`);
       const query = `SELECT ${wanted.map((column) => `${column}::VARCHAR`).join(", ")} FROM ${inSchema(name)}`;
       found.set(name, sorted((await run(query)).rows));
     }
@@ -149,8 +153,8 @@ export function readWithDuckDb(url: string, folder: string, manifest: Manifest):
 export async function readViews(url: string, manifest: Manifest): Promise<Map<string, Rows>> {
   const client = await connectPlain(url);
   const found = new Map<string, Rows>();
-  for (const [name, { columns, partitioned_by }] of Object.entries(manifest.datasets)) {
-    const wanted = [...partitioned_by, ...columns.map((column) => column.name)];
+  for (const [name, { columns }] of Object.entries(manifest.datasets)) {
+    const wanted = columns.map((column) => column.name);
     const { rows } = await client.query<(string | null)[]>({
       text: `SELECT ${wanted.map((column) => `"${column}"::text`).join(", ")} FROM ${inSchema(name)} WHERE source_id = $1`,
       values: [manifest.source_id],

@@ -51,7 +51,7 @@ export function openBucket(
     address,
     endpoint,
     async create(name: string) {
-      // An upload needs its length, so the file stays in memory: one day of one view.
+      // An upload needs its length, so the file stays in memory: one month of one view.
       const chunks: Uint8Array[] = [];
       return {
         write: async (chunk: Uint8Array) => void chunks.push(chunk),

@@ -13,10 +13,10 @@ interface Shown {
 
 interface EngineView {
   readonly view: View;
-  /** Columns in the order of the database. Some columns are only in folder names. */
+  /** Those that the files have. */
   readonly columns: readonly { readonly name: string; readonly type: string; readonly comment: string }[];
-  readonly partitions: readonly string[];
-  readonly hasFiles: boolean;
+  /** The column by which rows are divided into files, and the source: never null. */
+  readonly divided: readonly string[];
 }
 
 const quote = pg.escapeIdentifier;
@@ -38,15 +38,13 @@ export function viewsFor(engine: Engine, { address, manifests, views }: Shown): 
 }
 
 function engineView(view: View, manifests: readonly Manifest[]): EngineView | undefined {
-  const sets = manifests.flatMap(({ datasets }) => datasets[view.name] ?? []);
-  const [set] = sets;
+  const [set] = manifests.flatMap(({ datasets }) => datasets[view.name] ?? []);
   if (set === undefined) return undefined;
-  const stored = [...set.partitioned_by, ...set.columns.map(({ name }) => name)];
+  const stored = set.columns.map(({ name }) => name);
   return {
     view,
     columns: view.columns.filter(({ name }) => stored.includes(name)),
-    partitions: set.partitioned_by,
-    hasFiles: sets.some(({ files }) => files.length > 0),
+    divided: ["usage_date", "month_start", "source_id"].filter((name) => stored.includes(name)),
   };
 }
 
@@ -56,10 +54,6 @@ function duckDb(address: string, sources: readonly string[], views: readonly Eng
     "-- Run it at the start of each session: it fixes the set of files that all views read, as of one instant for each source.",
     "-- Files of a set stay for a week after it was replaced.",
     "SET TimeZone = 'UTC';",
-    "-- DuckDB 2.0.1 answers `sum(x) OVER (PARTITION BY y)` from all days, whatever days the query asks for, unless it does without",
-    "-- this optimizer. Older versions have no such optimizer.",
-    "SET VARIABLE usage_etl_wrong = (SELECT coalesce(max(name), '') FROM duckdb_optimizers() WHERE name = 'window_self_join');",
-    "SET disabled_optimizers = getvariable('usage_etl_wrong');",
     "-- A file never changes under its name, so its metadata is kept for the next query.",
     "SET parquet_metadata_cache = true;",
     "CREATE SCHEMA IF NOT EXISTS reporting;",
@@ -69,29 +63,20 @@ function duckDb(address: string, sources: readonly string[], views: readonly Eng
     `FROM (SELECT source_id, as_of, unnest(map_entries(datasets)) AS dataset`,
     `      FROM read_json([${manifests}], maximum_object_size = 1000000000, columns = {`,
     "        source_id: 'VARCHAR', as_of: 'TIMESTAMPTZ', datasets: 'MAP(VARCHAR, STRUCT(files STRUCT(",
-    '          path VARCHAR, usage_date DATE, "rows" BIGINT, is_final BOOLEAN, coverage VARCHAR[])[]))\'}));',
+    '          path VARCHAR, "month" VARCHAR, "rows" BIGINT, is_final BOOLEAN, coverage VARCHAR[])[]))\'}));',
     ...views.flatMap((one) => ["", ...duckDbView(address, one)]),
   ];
 }
 
-function duckDbView(address: string, { view, columns, partitions, hasFiles }: EngineView): string[] {
+function duckDbView(address: string, { view, columns }: EngineView): string[] {
   const name = `${view.schema}.${view.name}`;
-  const types = partitions.map((column) => `${column}: ${column === "source_id" ? "VARCHAR" : "DATE"}`);
-  const body = hasFiles
-    ? [
-        `SELECT ${columns.map((column) => quote(column.name)).join(", ")}`,
-        `FROM read_parquet(getvariable(${literal(view.name)}), hive_partitioning = true, hive_types = {${types.join(", ")}});`,
-      ]
-    : [
-        "-- It had no rows yet: make these views again once it has.",
-        `SELECT ${columns.map((column) => `NULL::${column.type} AS ${quote(column.name)}`).join(", ")} WHERE false;`,
-      ];
   return [
     `SET VARIABLE ${view.name} = (`,
     // The newest files come first, so a query for the latest rows skips the others.
-    `  SELECT list(${literal(`${address}/`)} || path ORDER BY usage_date DESC) FROM usage_etl_file WHERE view = ${literal(view.name)});`,
+    `  SELECT list(${literal(`${address}/`)} || path ORDER BY "month" DESC) FROM usage_etl_file WHERE view = ${literal(view.name)});`,
     `CREATE OR REPLACE VIEW ${name} AS`,
-    ...body,
+    `SELECT ${columns.map((column) => quote(column.name)).join(", ")}`,
+    `FROM read_parquet(getvariable(${literal(view.name)}), hive_partitioning = false);`,
     `COMMENT ON VIEW ${name} IS ${literal(view.comment)};`,
     ...columns
       .filter(({ comment }) => comment !== "")
@@ -143,33 +128,25 @@ function clickHouseAt(address: string, path: string, format: string): string {
   return `${place}(${literal(`${address}/${path}`)}, ${literal(format)})`;
 }
 
-function clickHouseView(address: string, { view, columns, partitions, hasFiles }: EngineView): string[] {
+function clickHouseView(address: string, { view, columns, divided }: EngineView): string[] {
   const name = `${view.schema}.${view.name}`;
-  const comment = `COMMENT ${clickHouseText(view.comment)};`;
-  if (!hasFiles)
-    return [
-      "-- It had no rows yet: make these views again once it has.",
-      `DROP VIEW IF EXISTS ${name};`,
-      `CREATE VIEW ${name} AS`,
-      `SELECT ${columns.map(({ name, type }) => `CAST(NULL AS Nullable(${type === "timestamp with time zone" ? "DateTime64" : type})) AS ${quote(name)}`).join(", ")}`,
-      "WHERE false",
-      comment,
-    ];
-  const folders = partitions.map(() => "*").join("/");
   return [
     ...clickHouseFilled(name, `${CLICKHOUSE_DAILY} DEPENDS ON ${CLICKHOUSE_FILES}`),
-    `ENGINE = MergeTree ORDER BY (${partitions.toReversed().join(", ")}) AS`,
-    `SELECT ${columns.map(clickHouseColumn(partitions)).join(", ")}`,
-    `FROM ${clickHouseAt(address, `${view.name}/${folders}/*.parquet`, "Parquet")}`,
+    `ENGINE = MergeTree ORDER BY (${divided.join(", ")}) AS`,
+    `SELECT ${columns.map(clickHouseColumn(divided)).join(", ")}`,
+    `FROM ${clickHouseAt(address, `${view.name}/*/*.parquet`, "Parquet")}`,
     `WHERE _path IN (SELECT ${literal(`${address.replace(/^s3:\/\//, "")}/`)} || path FROM ${CLICKHOUSE_FILES} WHERE view = ${literal(view.name)})`,
-    comment,
+    `COMMENT ${clickHouseText(view.comment)};`,
   ];
 }
 
 /** Names and words repeat, unlike ids, so each distinct text is stored once. */
-function clickHouseColumn(partitions: readonly string[]) {
+function clickHouseColumn(divided: readonly string[]) {
   return ({ name, type }: EngineView["columns"][number]) => {
-    if (partitions.includes(name) && name !== "source_id") return `toDate(${quote(name)}) AS ${quote(name)}`;
+    if (divided.includes(name)) {
+      const as = type === "date" ? "toDate" : "toLowCardinality";
+      return `${as}(assumeNotNull(${quote(name)})) AS ${quote(name)}`;
+    }
     const repeats = type === "text" && !name.endsWith("_id");
     return repeats ? `toLowCardinality(${quote(name)}) AS ${quote(name)}` : quote(name);
   };

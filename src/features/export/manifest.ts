@@ -8,8 +8,8 @@ import type { Place } from "./place.ts";
 const fileSchema = z.object({
   /** Path relative to the root of the files. */
   path: z.string().min(1),
-  /** UTC day. Null: the view has no days. */
-  usage_date: z.iso.date().nullable(),
+  /** Calendar month of the rows in UTC, such as 2026-10. Null: the view has neither days nor months, or no rows. */
+  month: z.string().nullable(),
   rows: z.int().nonnegative(),
   bytes: z.int().nonnegative(),
   sha256: z.string(),
@@ -25,9 +25,17 @@ const fileSchema = z.object({
 
 const datasetSchema = z.object({
   key: z.array(z.string()),
-  columns: z.array(z.object({ name: z.string(), type: z.string() })),
-  /** Columns that are only in the folder names. */
-  partitioned_by: z.array(z.string()),
+  /** `precision` and `scale` of a numeric with bounds. */
+  columns: z.array(
+    z.object({
+      name: z.string(),
+      type: z.string(),
+      precision: z.int().nullable(),
+      scale: z.int().nullable(),
+    }),
+  ),
+  /** Ascending, texts by their bytes, nulls last. */
+  sorted_by: z.array(z.string()),
   files: z.array(fileSchema),
 });
 

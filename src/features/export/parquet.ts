@@ -1,6 +1,7 @@
 import type { SchemaElement } from "hyparquet-writer";
 import { ByteWriter } from "hyparquet-writer";
 import { ParquetWriter } from "hyparquet-writer/src/parquet-writer.js";
+import { releaseOf } from "../../core/base/root.ts";
 
 type TextRow = readonly (string | null)[];
 
@@ -21,10 +22,14 @@ const MOST_DIGITS = 38;
 const CELLS_OF_GROUP = 100_000;
 const LEAST_ROWS_OF_GROUP = 5_000;
 
-/** Parquet with Snappy, one row group at a time. Numbers keep all digits, instants their microseconds. */
+/**
+ * Parquet with Snappy, one row group at a time. Numbers keep all digits, instants their microseconds. `sortedBy`: columns by which the
+ * rows are in ascending order, texts by their bytes, nulls last.
+ */
 export function createParquet(
   columns: readonly ParquetColumn[],
   write: (chunk: Uint8Array) => Promise<void>,
+  { sortedBy = [] }: { readonly sortedBy?: readonly string[] } = {},
 ): ParquetFile {
   const bytes = new ByteWriter();
   const flush = async () => {
@@ -40,8 +45,13 @@ export function createParquet(
   const file = new ParquetWriter({
     writer: Object.assign(bytes, { flush, finish: flush }),
     schema,
-    createdBy: "usage-etl",
+    createdBy: `usage-etl version ${releaseOf()}`,
   });
+  const sorting = sortedBy.map((name) => ({
+    column_idx: columns.findIndex((column) => column.name === name),
+    descending: false,
+    nulls_first: false,
+  }));
   const rowsOfGroup = Math.max(LEAST_ROWS_OF_GROUP, Math.floor(CELLS_OF_GROUP / columns.length));
   // Rows of several batches in memory would need more space than their stored cells.
   const emptyGroup = () => stored.map(({ name }) => ({ name, data: [] as unknown[] }));
@@ -64,6 +74,7 @@ export function createParquet(
     },
     async end() {
       if (rowGroupSize > 0) await writeGroup();
+      if (sorting.length > 0) for (const group of file.row_groups) group.sorting_columns = sorting;
       await file.finish();
       return count;
     },

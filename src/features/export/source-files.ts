@@ -2,11 +2,11 @@ import { EtlError } from "../../core/base/errors.ts";
 import type { Session } from "../../terminal/session.ts";
 import type { KeptOutside } from "../feature.ts";
 import { nameOfDatabase } from "./database-name.store.ts";
-import { lockFiles } from "./day-rows.store.ts";
 import { isForeign, manifestName, readManifest } from "./manifest.ts";
+import { lockFiles } from "./month-rows.store.ts";
 import { openPlace, type Place } from "./place.ts";
 import { onReadingConnection } from "./reading-connection.store.ts";
-import { interrupted, sourceOfPath } from "./write-days.ts";
+import { interrupted, sourceOfPath } from "./write-months.ts";
 
 export interface UnknownFiles {
   readonly source: string;

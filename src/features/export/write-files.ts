@@ -8,7 +8,6 @@ import type { Store } from "../../core/store/db/database.ts";
 import { keyOf, listViews, type View } from "../../core/store/db/views.ts";
 import type { RunEnd } from "../../core/store/work/runs.ts";
 import { nameOfDatabase } from "./database-name.store.ts";
-import { type Dataset, daysOfSource, lockFiles, rowsByDay } from "./day-rows.store.ts";
 import {
   FORMAT,
   foreignFiles,
@@ -18,9 +17,18 @@ import {
   readManifest,
   writeManifest,
 } from "./manifest.ts";
+import {
+  countRows,
+  type Dataset,
+  daysOfSource,
+  lockFiles,
+  NO_ROWS,
+  orderOf,
+  type Range,
+} from "./month-rows.store.ts";
 import { openPlace, type Place } from "./place.ts";
 import { onReadingConnection, type ReadingAccess } from "./reading-connection.store.ts";
-import { interrupted, type PlannedFile, pathOf, sourceOfPath, writeDays } from "./write-days.ts";
+import { interrupted, type PlannedFile, pathOf, sourceOfPath, writeMonths } from "./write-months.ts";
 
 export interface FilesSettings {
   readonly address: string;
@@ -49,7 +57,7 @@ export interface FilesWritten {
 }
 
 /**
- * Writes the figures of a source as Parquet files, one for each view and day, as of one instant. A file never changes under its
+ * Writes the figures of a source as Parquet files, one for each view and month, as of one instant. A file never changes under its
  * name. The manifest is written last and in one step, so a reader always sees one whole set. Files of earlier sets are deleted
  * `keepMs` after they were replaced. Returns undefined if another process writes them. Errors: those of a place,
  * `files_manifest_invalid`, `files_of_another_database`, `files_view_unusable`, `files_interrupted`.
@@ -78,8 +86,13 @@ export async function writeFiles(
         written.push(...added);
         sets[dataset.view.name] = {
           key: [...keyOf(dataset.view)],
-          columns: dataset.columns.map(({ name, type }) => ({ name, type })),
-          partitioned_by: ["source_id", ...(dataset.day === undefined ? [] : [dataset.day.name])],
+          columns: dataset.columns.map(({ name, type, precision, scale }) => ({
+            name,
+            type,
+            precision,
+            scale,
+          })),
+          sorted_by: orderOf(dataset),
           files: [...kept, ...added].sort((a, b) => a.path.localeCompare(b.path)),
         };
         onProgress({ done: at + 1, total: datasets.length });
@@ -128,7 +141,7 @@ async function filesThere(
 ): Promise<Map<string, number>> {
   const there = new Map<string, number>();
   for (const { view } of datasets) {
-    for (const [path, bytes] of await place.list(`${view.name}/source_id=${source}`)) there.set(path, bytes);
+    for (const [path, bytes] of await place.list(`${view.name}/${source}`)) there.set(path, bytes);
   }
   return there;
 }
@@ -146,21 +159,32 @@ async function writeDataset(
   const { dataset, days, before, there } = given;
   const { source } = wanted;
   const known = new Map(before?.datasets[dataset.view.name]?.files.map((file) => [file.path, file]));
-  const kept: ManifestFile[] = [];
-  const added: ManifestFile[] = [];
+  const planned: PlannedFile[] = [];
+  const plan = (file: Omit<PlannedFile, "path">) =>
+    void planned.push({ ...file, path: pathOf(dataset, source, file) });
   // One statement reads a month, so that none runs for long.
-  for (const range of dataset.day === undefined ? [undefined] : monthsOfDays(days)) {
-    const found = await rowsByDay(client, dataset, { source, ...(range === undefined ? {} : { range }) });
-    const changed: PlannedFile[] = [];
-    for (const rows of found) {
-      const path = pathOf(dataset, source, rows);
-      const file = known.get(path);
-      if (file !== undefined && there.get(path) === file.bytes) kept.push(file);
-      else changed.push({ ...rows, path });
-    }
-    added.push(...(await writeDays(client, wanted, { dataset, changed, asOf: days.asOf })));
+  for (const { month, range } of dataset.time === undefined ? [{ month: null, range: {} }] : monthsOf(days)) {
+    const found = await countRows(client, dataset, { source, range });
+    if (found.rows > 0) plan({ ...found, month, range });
   }
-  return { kept, added };
+  // Readers learn the columns and types of a view without rows from a file without rows.
+  if (planned.length === 0) plan({ ...NO_ROWS, month: null, range: {} });
+  const kept = planned.flatMap(({ path }) => {
+    const file = known.get(path);
+    return file !== undefined && there.get(path) === file.bytes ? file : [];
+  });
+  const keptPaths = new Set(kept.map(({ path }) => path));
+  const changed = planned.filter(({ path }) => !keptPaths.has(path));
+  return { kept, added: await writeMonths(client, wanted, { dataset, changed, asOf: days.asOf }) };
+}
+
+/** The first and the last month are open, so that no row is left out. */
+function monthsOf(days: { from: string; to: string }): { month: string; range: Range }[] {
+  const months = monthsOfDays(days);
+  return months.map(({ from, to }, at) => ({
+    month: from.slice(0, 7),
+    range: { ...(at > 0 && { from }), ...(at < months.length - 1 && { to }) },
+  }));
 }
 
 function replacedBy(given: {
@@ -215,17 +239,24 @@ export function writeSourceFiles(
 }
 
 /** These times change every night for weeks while the figures stay. The files still have `is_reconciled`. */
-const TIMES_OF_WORK = ["fetched_at", "proved_at", "reconciled_at", "totals_matched_at"];
+const TIMES_OF_WORK = ["fetched_at", "proved_at", "reconciled_at", "totals_matched_at", "sum_confirmed_at"];
+/** With the daily facts, these answer the questions of docs/bi.md that are not about hours, later changes or closes. */
 const OTHER_FACTS = [
   "dim_workspace",
   "dim_project",
   "dim_user",
   "dim_api_key",
   "dim_resource",
+  "dim_tag",
+  "fct_usage_monthly",
   "usage_bill_monthly",
+  "usage_coverage_daily",
+  "usage_unattributed_daily",
+  "usage_unpriced_daily",
+  "usage_upgrade_project_monthly",
 ];
 
-/** The named views, or by default all daily facts with their dimensions, and the bill. */
+/** The named views, or by default all daily facts with their dimensions, and `OTHER_FACTS`. */
 function datasetsOf(views: readonly View[], named: readonly string[]): Dataset[] {
   const isDefault = ({ name }: View) => /^fct_.*_daily$/.test(name) || OTHER_FACTS.includes(name);
   if (named.length === 0) return views.filter(isDefault).flatMap((view) => datasetOf(view) ?? []);
@@ -248,14 +279,11 @@ function datasetsOf(views: readonly View[], named: readonly string[]): Dataset[]
   });
 }
 
-/** Undefined: no source, or a time that is neither day nor month. One file has all months, because they are few. */
+/** Undefined: no source, or a time that is neither day nor month. */
 function datasetOf(view: View): Dataset | undefined {
   const column = (name: string) => view.columns.find((one) => one.name === name);
-  const day = column("usage_date");
+  const time = column("usage_date") ?? column("month_start");
   const isByTime = ["usage_hour", "period_start"].some((name) => column(name) !== undefined);
-  if (column("source_id") === undefined || (day === undefined && isByTime)) return undefined;
-  const columns = view.columns.filter(
-    ({ name }) => !["source_id", "usage_date", ...TIMES_OF_WORK].includes(name),
-  );
-  return { view, columns, day };
+  if (column("source_id") === undefined || (time === undefined && isByTime)) return undefined;
+  return { view, columns: view.columns.filter(({ name }) => !TIMES_OF_WORK.includes(name)), time };
 }

@@ -4,13 +4,20 @@ import { keyOf, type View, type ViewColumn } from "../../core/store/db/views.ts"
 
 export interface Dataset {
   readonly view: View;
-  /** Columns within a file. Source and day are in the path. */
+  /** Columns within a file, in the order of the view. */
   readonly columns: readonly ViewColumn[];
-  readonly day: ViewColumn | undefined;
+  /** The day or month by which rows are divided into files. Undefined: one file has all rows. */
+  readonly time: ViewColumn | undefined;
 }
 
-export interface RowsOfDay {
-  readonly day: string | null;
+/** UTC days, end exclusive. An end that is left out is open. */
+export interface Range {
+  readonly from?: string;
+  readonly to?: string;
+}
+
+/** What decides whether a file is written again. */
+export interface Rows {
   readonly rows: number;
   /** Two sums of 64-bit hashes of the rows, in any order. */
   readonly digest: string;
@@ -20,10 +27,11 @@ export interface RowsOfDay {
   readonly coverage: string[] | null;
 }
 
+export const NO_ROWS: Rows = { rows: 0, digest: "", sums: {}, isFinal: null, coverage: null };
+
 interface Part {
   readonly source: string;
-  /** UTC days, end exclusive. */
-  readonly range?: { readonly from: string; readonly to: string };
+  readonly range: Range;
 }
 
 const AMOUNTS = [...MEASURES, "quantity", "estimated_cost"];
@@ -67,51 +75,50 @@ export async function lockFiles(client: pg.Client, source: string): Promise<bool
   return rows[0]?.is === "t";
 }
 
-/** One entry for each day with rows, sorted by day. */
-export async function rowsByDay(client: pg.Client, dataset: Dataset, part: Part): Promise<RowsOfDay[]> {
+export async function countRows(client: pg.Client, dataset: Dataset, part: Part): Promise<Rows> {
   const has = (name: string) => dataset.view.columns.some((column) => column.name === name);
   const sums = AMOUNTS.filter(has).map((name) => `${literal(name)}, sum(${quote(name)})::text`);
   const inner = dataset.columns.map(({ name }) => quote(name)).join(", ");
-  const day = dataset.day === undefined ? "null" : quote(dataset.day.name);
   const { rows } = await client.query<Record<string, string | null>>(
-    `with row as materialized (select ${day}::text as day_of_file, ${inner} from ${fromOf(dataset, part)}),
+    `with row as materialized (select ${inner} from ${fromOf(dataset, part)}),
           hashed as (select row.*, (row)::text as whole from row)
-     select day_of_file as day, count(*) as rows,
-            sum(hashtextextended(whole, 0)) || ' ' || sum(hashtextextended(whole, 1)) as digest,
+     select count(*) as rows,
+            coalesce(sum(hashtextextended(whole, 0)) || ' ' || sum(hashtextextended(whole, 1)), '') as digest,
             json_build_object(${sums.join(", ")}) as sums,
             ${has("is_final") ? "bool_and(is_final)" : "null"} as is_final,
             ${has("coverage_status") ? "json_agg(distinct coverage_status)" : "null"} as coverage
-     from hashed group by 1 order by 1`,
+     from hashed`,
   );
-  return rows.map((one) => ({
-    day: one.day ?? null,
+  const one = rows[0] as (typeof rows)[number];
+  return {
     rows: Number(one.rows),
     digest: one.digest as string,
     sums: JSON.parse(one.sums as string),
     isFinal: one.is_final == null ? null : one.is_final === "t",
     coverage: one.coverage == null ? null : JSON.parse(one.coverage),
-  }));
+  };
 }
 
-/** Passes on the rows sorted by day and key, with the day as the last column. */
-export async function readDays(
+/** The order of the rows in a file. Readers expect texts in the order of their bytes. */
+export function orderOf({ view, time }: Dataset): string[] {
+  return [...new Set([...(time === undefined ? [] : [time.name]), ...keyOf(view)])];
+}
+
+/** Passes on the rows in the order of the file. */
+export async function readRows(
   client: pg.Client,
   dataset: Dataset,
-  { source, days, signal }: { source: string; days: readonly (string | null)[]; signal: AbortSignal },
-  write: (day: string | null, rows: readonly (string | null)[][]) => Promise<void>,
+  { signal, ...part }: Part & { readonly signal: AbortSignal },
+  write: (rows: readonly (string | null)[][]) => Promise<void>,
 ): Promise<void> {
-  if (days.length === 0) return;
-  const { day, columns, view } = dataset;
-  const named = days.flatMap((one) => one ?? []);
-  const where = day === undefined ? "" : ` and ${quote(day.name)} in (${named.map(literal).join(", ")})`;
-  const order = keyOf(view)
-    .filter((name) => name !== "source_id" && name !== day?.name)
-    .map(quote);
-  const by = [...(day === undefined ? [] : [quote(day.name)]), ...order];
+  const order = orderOf(dataset).map((name) => {
+    const isText = dataset.columns.find((column) => column.name === name)?.type === "text";
+    return `${quote(name)}${isText ? ' collate "C"' : ""}`;
+  });
   await client.query(
     `declare rows no scroll cursor for
-     select ${columns.map(({ name }) => quote(name)).join(", ")}, ${day === undefined ? "null" : quote(day.name)}::text
-     from ${fromOf(dataset, { source })}${where}${by.length === 0 ? "" : ` order by ${by.join(", ")}`}`,
+     select ${dataset.columns.map(({ name }) => quote(name)).join(", ")}
+     from ${fromOf(dataset, part)}${order.length === 0 ? "" : ` order by ${order.join(", ")}`}`,
   );
   for (;;) {
     signal.throwIfAborted();
@@ -120,16 +127,16 @@ export async function readDays(
       rowMode: "array",
     });
     if (rows.length === 0) break;
-    for (const [of, ownRows] of Map.groupBy(rows, (row) => row.at(-1) ?? null)) await write(of, ownRows);
+    await write(rows);
   }
   await client.query("close rows");
 }
 
-function fromOf({ view, day }: Dataset, { source, range }: Part): string {
-  const name = quote(day?.name ?? "");
-  const within =
-    range === undefined || day === undefined
-      ? ""
-      : ` and ${name} >= ${literal(range.from)} and ${name} < ${literal(range.to)}`;
-  return `${view.schema}.${quote(view.name)} where source_id = ${literal(source)}${within}`;
+function fromOf({ view, time }: Dataset, { source, range: { from, to } }: Part): string {
+  const name = quote(time?.name ?? "");
+  return [
+    `${view.schema}.${quote(view.name)} where source_id = ${literal(source)}`,
+    ...(from === undefined ? [] : [`${name} >= ${literal(from)}`]),
+    ...(to === undefined ? [] : [`${name} < ${literal(to)}`]),
+  ].join(" and ");
 }
