@@ -145,6 +145,8 @@ async function readUsage(
       union all
       select s.measure, 1 where c.kind <> 'traces'
     ) k
+    -- Measures without a price are compared with nothing.
+    join (select distinct measure from usage.sku) p on p.measure = k.measure
     left join usage.close m on m.source_id = c.source_id and m.costs_closed_at is not null
       and m.month_start = usage.month_of((t.bucket_start at time zone 'UTC')::date)
     where c.source_id = ${sourceId} and c.group_by = 'workspace' and c.stride = 'day' and (c.kind <> 'traces' or c.trace_tier <> 'shortlived')
@@ -200,9 +202,9 @@ async function readUsage(
     group by 1, 2, 3, 5 order by 1, 2, 3, 5
   `;
   const workspaces = await query<Read["workspaces"][number]>(db)`
-    select w.dimension_id as id, w.dimension_name as name
-    from usage.labelled_entity w join usage.required_workspace r on r.workspace_id = w.entity_id
-    where w.source_id = ${sourceId} and w.dimension = 'workspace' and exists (
+    select w.workspace_id as id, w.workspace_name as name
+    from usage.shown_workspace w join usage.required_workspace r on r.workspace_id = w.entity_id
+    where w.source_id = ${sourceId} and exists (
       select from ${days(given.asked)} where r.days && daterange(d."from", d."to")
     )
     order by 1

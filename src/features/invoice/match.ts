@@ -81,13 +81,19 @@ export function prepare(inputs: MatchInputs): Prepared {
     { sku: string; target: Extract<Target, { measure: unknown }>; lines: ComparedLine[] }
   >();
   const idOf = workspaceIds(inputs);
+  // Few SKUs have many charges.
+  const skus = new Map(
+    inputs.charges
+      .filter(({ isBill }) => isBill)
+      .map((one) => [`${one.sku} ${one.currency} ${keyOf(one)}`, one] as const),
+  );
   for (const line of lines) {
     const target = targetOf(line, inputs);
     if ("why" in target) {
       others.push({ line, why: target.why, sku: null });
       continue;
     }
-    const sku = skuOf(target, inputs);
+    const sku = skuOf(target);
     if ("why" in sku) {
       others.push({ line, why: sku.why, sku: null });
       continue;
@@ -113,14 +119,11 @@ export function prepare(inputs: MatchInputs): Prepared {
   });
   return { compared: [...compared, ...onlyHere(inputs, compared, pricingFor)], others };
 
-  function skuOf(
-    target: Extract<Target, { measure: unknown }>,
-    { charges, prices }: MatchInputs,
-  ): { sku: string } | { why: WhyNot } {
+  function skuOf(target: Extract<Target, { measure: unknown }>): { sku: string } | { why: WhyNot } {
     const { measure, period } = target;
     const billed = keyOf(billedDays(period));
-    const charged = charges.filter((one) => one.measure === measure && keyOf(one) === billed && one.isBill);
-    const valid = prices.filter(
+    const charged = [...skus.values()].filter((one) => one.measure === measure && keyOf(one) === billed);
+    const valid = inputs.prices.filter(
       (one) =>
         one.measure === measure &&
         one.validFrom < period.to &&

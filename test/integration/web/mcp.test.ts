@@ -61,7 +61,7 @@ test("each way to connect offers the same tools, and a query gives the figures o
   for (const client of [await overStdio(), await overHttp(site.url, TOKENS.USAGE_WEB_TOKEN)]) {
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name).sort()).toEqual(
-      ["list_views", "describe_view", "query", "bill", "why_changed", "status"].sort(),
+      ["list_views", "describe_view", "query", "bill", "explain_invoice", "why_changed", "status"].sort(),
     );
     expect(tools.every(({ annotations }) => annotations?.readOnlyHint === true)).toBe(true);
     for (const by of GROUPINGS) {
