@@ -1521,6 +1521,34 @@ CREATE TRIGGER failure_updated AFTER UPDATE ON usage.failure REFERENCING OLD TAB
 --   is_invoiced boolean
 -- )
 
+-- VIEW reporting_detail.fct_invoice_line (
+--   source_id text,
+--   issuer text,
+--   invoice_number text,
+--   line_number integer,
+--   status text,
+--   issued_on date,
+--   currency text,
+--   kind text,
+--   sum_text text,
+--   line_text text,
+--   quantity numeric(38,10),
+--   unit text,
+--   unit_price numeric(38,10),
+--   amount numeric(38,10),
+--   measure text,
+--   sku text,
+--   line_start date,
+--   line_end date,
+--   invoice_workspace text,
+--   matched_workspace text,
+--   state text,
+--   why text,
+--   quantity_here numeric(38,10),
+--   unit_price_here numeric(38,10),
+--   cost_here numeric(38,10)
+-- )
+
 -- VIEW reporting_detail.fct_other_usage_daily (
 --   source_id text,
 --   usage_date date,
@@ -1741,6 +1769,56 @@ CREATE TRIGGER failure_updated AFTER UPDATE ON usage.failure REFERENCING OLD TAB
 --   "x_BillingMonth" date,
 --   "x_IsFinal" boolean,
 --   "x_CoverageStatus" text
+-- )
+
+-- VIEW reporting_detail.focus_1_4_invoice_detail (
+--   "BilledCost" numeric(38,10),
+--   "BillingAccountId" text,
+--   "BillingCurrency" text,
+--   "BillingPeriodEnd" timestamp with time zone,
+--   "BillingPeriodStart" timestamp with time zone,
+--   "ChargeCategory" text,
+--   "InvoiceDetailCreated" timestamp with time zone,
+--   "InvoiceDetailDescription" text,
+--   "InvoiceDetailGrain" text,
+--   "InvoiceDetailId" text,
+--   "InvoiceDetailLastUpdated" timestamp with time zone,
+--   "InvoiceId" text,
+--   "InvoiceIssueDate" timestamp with time zone,
+--   "InvoiceIssueStatus" text,
+--   "InvoiceIssuerName" text,
+--   "PaymentCurrency" text,
+--   "PaymentCurrencyBilledCost" numeric(38,10),
+--   "PaymentCurrencyInvoiceDetailId" text,
+--   "PaymentDueDate" timestamp with time zone,
+--   "PaymentTerms" text,
+--   "PurchaseOrderNumber" text,
+--   "ReferenceInvoiceId" text,
+--   "x_SourceId" text
+-- )
+
+-- VIEW reporting_detail.invoice_comparison (
+--   source_id text,
+--   issuer text,
+--   invoice_number text,
+--   cause_number integer,
+--   status text,
+--   issued_on date,
+--   currency text,
+--   invoice_total numeric(38,10),
+--   bill_total numeric(38,10),
+--   difference numeric,
+--   cause text,
+--   why text,
+--   amount numeric(38,10),
+--   sku text,
+--   cause_start date,
+--   cause_end date,
+--   cause_workspace text,
+--   quantity numeric(38,10),
+--   line_number integer,
+--   settled_at timestamp with time zone,
+--   settlement_reason text
 -- )
 
 -- VIEW reporting_detail.owner_assignment (
@@ -2030,6 +2108,29 @@ CREATE TRIGGER failure_updated AFTER UPDATE ON usage.failure REFERENCING OLD TAB
 --   month_start date,
 --   closed_at timestamp with time zone,
 --   corrected_in date
+-- )
+
+-- VIEW usage.compared_invoice (
+--   invoice_id integer,
+--   source_id smallint,
+--   issuer text,
+--   number text,
+--   status text,
+--   issued_on date,
+--   due_on date,
+--   terms text,
+--   account text,
+--   purchase_order text,
+--   currency text,
+--   corrects_number text,
+--   total numeric(38,10),
+--   imported_at timestamp with time zone,
+--   slug text,
+--   match_id integer,
+--   bill numeric(38,10),
+--   remainder numeric(38,10),
+--   settled_at timestamp with time zone,
+--   reason text
 -- )
 
 -- VIEW usage.coverage_cell (
@@ -3233,6 +3334,32 @@ COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.coverage_status IS 'Whet
 COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; for deployments nodes_executed, agent_runs or agent_uptime_seconds; for sandboxes lcu, lsu, compute_standard_units or storage_standard_units.';
 COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.quantity IS 'Quantity that is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
 COMMENT ON COLUMN reporting_detail.fct_cost_by_id_daily.is_invoiced IS 'Whether an invoice of the platform charges by this measure on that day. False for runs, nodes and uptime of deployments since October 2026, which the platform charges by other units: never compare their cost with an invoice.';
+COMMENT ON VIEW reporting_detail.fct_invoice_line IS 'What an invoice charges, line by line, beside our bill. Grain: invoice x line, without sum rows (key: source_id, issuer, invoice_number, line_number). Amounts add up within one currency; they are the invoice''s, not an estimate.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_line.source_id IS 'Slug of the source, the platform organization that usage is read from. With a single source: default.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_line.issuer IS 'Who issued the invoice.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_line.invoice_number IS 'Number of the invoice.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_line.line_number IS 'Place of the line on the invoice, from 1.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_line.status IS 'Whether the invoice is open (a draft), issued or voided. A voided invoice charges nothing.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_line.issued_on IS 'Day of issue.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_line.currency IS 'ISO 4217 code of the invoice. Never add amounts of different currencies.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_line.kind IS 'What the line charges: usage, seat, commitment, drawdown, credit, discount, tax or adjustment.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_line.sum_text IS 'Text of the sum row that the line is a part of. Null: it is a line of its own.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_line.line_text IS 'Text of the line.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_line.quantity IS 'Quantity on the invoice, in unit. Null: the invoice does not write it.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_line.unit IS 'Unit of quantity as the invoice writes it.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_line.unit_price IS 'Price of one unit on the invoice. Null: the invoice does not write it.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_line.amount IS 'Amount of the line in currency.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_line.measure IS 'What the line counts here. Null: it is not compared.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_line.sku IS 'SKU of our bill that the line is compared with. Null: it is not compared.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_line.line_start IS 'First day that the line charges. Null: not known.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_line.line_end IS 'Day after the last day that the line charges.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_line.invoice_workspace IS 'Workspace as the invoice writes it. Null: the whole organization.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_line.matched_workspace IS 'The platform''s id of the workspace, or the invoice''s word for one that is not known here. Null: the whole organization.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_line.state IS 'Result of the newest comparison: agrees, within_tolerance, quantity_differs, price_differs, only_on_invoice or not_comparable. Null: never compared.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_line.why IS 'Why the line is not comparable.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_line.quantity_here IS 'Quantity on our bill. Null: our bill has no such line.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_line.unit_price_here IS 'Price on our bill. Null: our bill has no such line.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_line.cost_here IS 'Exact cost on our bill. Adds up within one currency. Null: our bill has no such line.';
 COMMENT ON VIEW reporting_detail.fct_other_usage_daily IS 'Usage of deployments, sandboxes and evaluators by day. Grain: UTC day x measure x dimension x workspace x id (key: source_id, usage_date, measure, group_by, workspace_id, dimension_id). Choose ONE measure and ONE group_by: quantities add up over the other keys, never over two measures or dimensions. By workspace there is a row for every day to today, from the data start or the beginning of the usage, whichever is earlier. By another dimension there are days with usage, and one row with null id and null quantity for a day of a workspace that is not loaded. Null quantity: not loaded, before the beginning, or not given by the platform, which is not zero. None of this usage is part of traces. Evaluators'' spend is the platform''s estimate from model prices and NO INVOICE. Filter on usage_date: without it every record is read.';
 COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.source_id IS 'Slug of the source, the platform organization that usage is read from. With a single source: default.';
 COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.usage_date IS 'UTC day.';
@@ -3441,6 +3568,52 @@ COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."x_Usage
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."x_BillingMonth" IS 'First day of the billing period, a UTC calendar month.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."x_IsFinal" IS 'Whether the usage of the day is final. False: provisional, the estimate may still change.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."x_CoverageStatus" IS 'Status of the day''s usage, the first that applies: failed, unverified, provisional, ok.';
+COMMENT ON VIEW reporting_detail.focus_1_4_invoice_detail IS 'What invoices charge, in the columns of FOCUS 1.4 InvoiceDetail. Grain: invoice x line, without sum rows (key: x_SourceId, InvoiceIssuerName, InvoiceDetailId). The billing period is the month of issue. These are invoiced amounts, with tax and credits.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_invoice_detail."BilledCost" IS 'Amount of the line in BillingCurrency.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_invoice_detail."BillingAccountId" IS 'The account on the invoice; otherwise the platform''s id of the organization.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_invoice_detail."BillingCurrency" IS 'ISO 4217 code of the invoice.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_invoice_detail."BillingPeriodEnd" IS 'Start of the month after the month of issue, UTC.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_invoice_detail."BillingPeriodStart" IS 'Start of the month of issue, UTC.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_invoice_detail."ChargeCategory" IS 'Usage, Purchase (seats and commitments), Tax, Credit (also discounts and drawdowns) or Adjustment.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_invoice_detail."InvoiceDetailCreated" IS 'When the invoice was imported.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_invoice_detail."InvoiceDetailDescription" IS 'Text of the line, after that of its sum row.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_invoice_detail."InvoiceDetailGrain" IS 'JSON: workspace, SKU and period of the line, as far as they are known.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_invoice_detail."InvoiceDetailId" IS 'Number of the invoice and place of the line.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_invoice_detail."InvoiceDetailLastUpdated" IS 'When this version of the invoice was imported.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_invoice_detail."InvoiceId" IS 'Number of the invoice.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_invoice_detail."InvoiceIssueDate" IS 'Day of issue, UTC.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_invoice_detail."InvoiceIssueStatus" IS 'Open, Issued or Voided.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_invoice_detail."InvoiceIssuerName" IS 'Who issued the invoice.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_invoice_detail."PaymentCurrency" IS 'The same as BillingCurrency.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_invoice_detail."PaymentCurrencyBilledCost" IS 'The same as BilledCost.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_invoice_detail."PaymentCurrencyInvoiceDetailId" IS 'The same as InvoiceDetailId.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_invoice_detail."PaymentDueDate" IS 'Day on which the invoice is due. Null: the invoice does not write it.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_invoice_detail."PaymentTerms" IS 'Terms of payment. Not stated: the invoice does not write them.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_invoice_detail."PurchaseOrderNumber" IS 'Number of the purchase order. Null: the invoice does not write it.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_invoice_detail."ReferenceInvoiceId" IS 'Number of the invoice that this one corrects; otherwise its own.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_invoice_detail."x_SourceId" IS 'Slug of the source.';
+COMMENT ON VIEW reporting_detail.invoice_comparison IS 'Why an invoice differs from our bill of the same usage. Grain: invoice x cause, of the newest comparison (key: source_id, issuer, invoice_number, cause_number). The amounts of an invoice add up to its difference, to the last digit. An invoice that was never compared, or is equal to the bill, has no row.';
+COMMENT ON COLUMN reporting_detail.invoice_comparison.source_id IS 'Slug of the source, the platform organization that usage is read from. With a single source: default.';
+COMMENT ON COLUMN reporting_detail.invoice_comparison.issuer IS 'Who issued the invoice.';
+COMMENT ON COLUMN reporting_detail.invoice_comparison.invoice_number IS 'Number of the invoice.';
+COMMENT ON COLUMN reporting_detail.invoice_comparison.cause_number IS 'Place of the cause in the order in which causes are worked out, from 1.';
+COMMENT ON COLUMN reporting_detail.invoice_comparison.status IS 'Whether the invoice is open (a draft), issued or voided.';
+COMMENT ON COLUMN reporting_detail.invoice_comparison.issued_on IS 'Day of issue.';
+COMMENT ON COLUMN reporting_detail.invoice_comparison.currency IS 'ISO 4217 code of the invoice. Never add amounts of different currencies.';
+COMMENT ON COLUMN reporting_detail.invoice_comparison.invoice_total IS 'Total of the invoice, with tax. The same in each row of an invoice: never add up.';
+COMMENT ON COLUMN reporting_detail.invoice_comparison.bill_total IS 'Our bill of the usage that the invoice charges, exact. The same in each row of an invoice: never add up.';
+COMMENT ON COLUMN reporting_detail.invoice_comparison.difference IS 'invoice_total less bill_total. The same in each row of an invoice: never add up.';
+COMMENT ON COLUMN reporting_detail.invoice_comparison.cause IS 'What the amount comes from: rounding, period (another period), changes (after the day of issue), upgrades, days_open (days that are not loaded or not final), unread_workspace (one that no sync loads), counted_over (volume tiers of the organization or of each workspace), price, not_reported (usage that no API reports), seat, credit, tax, adjustment, or unexplained.';
+COMMENT ON COLUMN reporting_detail.invoice_comparison.why IS 'What is unexplained. Null: the amount is explained.';
+COMMENT ON COLUMN reporting_detail.invoice_comparison.amount IS 'How much higher the invoice is because of the cause. Negative: lower. Adds up to difference.';
+COMMENT ON COLUMN reporting_detail.invoice_comparison.sku IS 'SKU of our bill. Null: the cause is no usage.';
+COMMENT ON COLUMN reporting_detail.invoice_comparison.cause_start IS 'First day of the usage. Null: the cause has no period.';
+COMMENT ON COLUMN reporting_detail.invoice_comparison.cause_end IS 'Day after the last day of the usage.';
+COMMENT ON COLUMN reporting_detail.invoice_comparison.cause_workspace IS 'The platform''s id of the workspace, or the invoice''s word for one that is not known here. Null: all workspaces.';
+COMMENT ON COLUMN reporting_detail.invoice_comparison.quantity IS 'How much more usage the invoice has because of the cause. Null: the same usage.';
+COMMENT ON COLUMN reporting_detail.invoice_comparison.line_number IS 'Line of the invoice. Null: the cause is not about one line.';
+COMMENT ON COLUMN reporting_detail.invoice_comparison.settled_at IS 'When the invoice was last settled. Null: nobody has settled it.';
+COMMENT ON COLUMN reporting_detail.invoice_comparison.settlement_reason IS 'Why what is unexplained was accepted.';
 COMMENT ON VIEW reporting_detail.owner_assignment IS 'Who owns which project, user, API key or workspace, and on which days. Grain: id x its days x owner who pays a share of them (key: source_id, workspace_id, group_by, dimension_id, valid_from, owner, cost_center). It shows the owner file that was applied last. The id (none), with null group_by, is the rest of a workspace: its usage without an id. An id or a day without a row has no owner.';
 COMMENT ON COLUMN reporting_detail.owner_assignment.source_id IS 'Slug of the source, the platform organization that usage is read from. With a single source: default.';
 COMMENT ON COLUMN reporting_detail.owner_assignment.workspace_id IS 'The platform''s id of the workspace.';

@@ -5,7 +5,7 @@ import { CLOSE_MARCH, createMonths, createPrices } from "../support/charges.ts";
 import { usageEtl } from "../support/cli.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { type GivenLine, insertInvoice } from "../support/stored-invoices.ts";
-import { temporaryFolder } from "../support/temporary.ts";
+import { temporaryFile, temporaryFolder } from "../support/temporary.ts";
 
 const [WORKSPACE, OTHER] = WORKSPACES;
 const SUM = "LangSmith Traces";
@@ -152,6 +152,51 @@ test("each line has a state, and rules of a file decide what it charges and whic
     'column "rounding": "up"',
   ])
     expect(refused.stderr).toContain(part);
+});
+
+test("views show the newest comparison: causes add up to the difference, and lines to the total", async () => {
+  const { client, url, run } = await setupInvoices();
+  const lines = AGREED.map((line, at) => (at === 1 ? { ...line, amount: "12.44" } : line));
+  const tax: GivenLine = { text: "Tax", kind: "tax", amount: "2.3" };
+  await insertInvoice(client, { number: "A-1", issuedOn: "2026-04-01", lines: [...lines, tax] });
+  await insertInvoice(client, {
+    number: "A-2",
+    issuedOn: "2026-05-01",
+    corrects: "A-1",
+    lines: [{ ...tax, amount: "-2.3" }],
+  });
+  // The first comparison is before the rules, the second one with another rounding.
+  for (const number of ["A-1", "A-2"]) await run("explain", number);
+  const file = temporaryFile("text,measure,rounding\nLangSmith Traces,traces,down\n", "rules.csv");
+  await run("rules", file);
+  await run("explain", "A-1");
+  const reader = await connectPlain(url, "usage_reader");
+  const { rows } = await reader.query(`
+    SELECT invoice_number, trim_scale(max(difference)) AS difference, trim_scale(sum(amount)) AS amount, array_agg(cause ORDER BY cause_number)::text AS causes
+    FROM reporting_detail.invoice_comparison GROUP BY 1 ORDER BY 1`);
+  expect(rows).toEqual([
+    {
+      invoice_number: "A-1",
+      difference: "14.645",
+      amount: "14.645",
+      causes: "{rounding,tax,unexplained,unexplained}",
+    },
+    { invoice_number: "A-2", difference: "-2.3", amount: "-2.3", causes: "{tax}" },
+  ]);
+  const { rows: sums } = await reader.query(`
+    SELECT invoice_number, trim_scale(sum(amount)) AS amount, count(*) AS lines, string_agg(DISTINCT state, ' ' ORDER BY state) AS states
+    FROM reporting_detail.fct_invoice_line GROUP BY 1 ORDER BY 1`);
+  expect(sums).toEqual([
+    { invoice_number: "A-1", amount: "14.77", lines: "5", states: "agrees not_comparable price_differs" },
+    { invoice_number: "A-2", amount: "-2.3", lines: "1", states: "not_comparable" },
+  ]);
+  const { rows: focus } = await reader.query(`
+    SELECT "InvoiceId" AS id, "ReferenceInvoiceId" AS of, "ChargeCategory" AS category, trim_scale("BilledCost") AS cost
+    FROM reporting_detail.focus_1_4_invoice_detail WHERE "ChargeCategory" = 'Tax' ORDER BY 1`);
+  expect(focus).toEqual([
+    { id: "A-1", of: "A-1", category: "Tax", cost: "2.3" },
+    { id: "A-2", of: "A-1", category: "Tax", cost: "-2.3" },
+  ]);
 });
 
 test("an invoice is settled once, with a reason for what is not explained, and only corrected afterwards", async () => {

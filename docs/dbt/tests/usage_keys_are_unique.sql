@@ -93,6 +93,11 @@ WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, sku, volume_tier
 HAVING count(*) > 1
 UNION ALL
+SELECT 'fct_invoice_line' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'fct_invoice_line') }}
+GROUP BY source_id, issuer, invoice_number, line_number
+HAVING count(*) > 1
+UNION ALL
 SELECT 'fct_other_usage_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'fct_other_usage_daily') }}
 WHERE usage_date >= current_date - 45
@@ -161,6 +166,16 @@ SELECT 'focus_1_4_cost_and_usage_by_resource' AS view_name, count(*) AS rows_of_
 FROM {{ source('usage_detail', 'focus_1_4_cost_and_usage_by_resource') }}
 WHERE "x_UsageDate" >= current_date - 45
 GROUP BY "x_SourceId", "x_BillingMonth", "x_UsageDate", "SubAccountId", "SkuId", "SkuPriceId", "BillingCurrency", "ContractedUnitPrice", "ResourceType", "ResourceId", "Tags", "AllocatedMethodDetails"
+HAVING count(*) > 1
+UNION ALL
+SELECT 'focus_1_4_invoice_detail' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'focus_1_4_invoice_detail') }}
+GROUP BY "x_SourceId", "InvoiceIssuerName", "InvoiceDetailId"
+HAVING count(*) > 1
+UNION ALL
+SELECT 'invoice_comparison' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'invoice_comparison') }}
+GROUP BY source_id, issuer, invoice_number, cause_number
 HAVING count(*) > 1
 UNION ALL
 SELECT 'owner_assignment' AS view_name, count(*) AS rows_of_one_key
