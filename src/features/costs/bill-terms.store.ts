@@ -86,10 +86,14 @@ export async function noteBillPart(
     .execute();
 }
 
-/** A refused part is due after 23 hours: nightly runs vary. */
+/**
+ * A refused part is due after 23 hours, because nightly runs vary. A server that requires workspace ids goes on requiring them
+ * until it is upgraded, so it is asked once a week.
+ */
 export async function billPartsOf(db: Database, sourceId: number): Promise<LearnedBillPart[]> {
   return query<LearnedBillPart>(db)`
-    select part, refusal, requested_at as "requestedAt", refusal is null or requested_at < now() - interval '23 hours' as "isDue"
+    select part, refusal, requested_at as "requestedAt", refusal is null
+             or requested_at < now() - case part when 'all_workspaces' then interval '167 hours' else interval '23 hours' end as "isDue"
     from usage.bill_part where source_id = ${sourceId}
     order by array_position(${BILL_PARTS}::text[], part)
   `;

@@ -1,6 +1,9 @@
 import { CONTROL, defineJob, type FeatureJob } from "../../../jobs/job.ts";
+import type { Config } from "../../core/base/config.ts";
 import { endOfCounts, runOnSource } from "../../core/pipeline/as-run.ts";
+import { billPartsOf } from "./bill-terms.store.ts";
 import { readBill } from "./read-bill.ts";
+import { readAllWorkspaces } from "./read-terms.ts";
 
 const readBillJob = defineJob({
   ...CONTROL,
@@ -27,7 +30,24 @@ const readBillJob = defineJob({
     ),
 });
 
-export function billJobs(): FeatureJob[] {
-  // Runs after the nightly reconcile: its repairs would need a second comparison.
-  return [{ job: readBillJob, repeat: { pattern: "0 4 * * *", tz: "UTC" } }];
+/** Until the first night, a bill would not say that it lacks workspaces. So they are looked for at first contact too. */
+const readWorkspacesJob = defineJob({
+  ...CONTROL,
+  name: "read-workspaces",
+  isFrequent: true,
+  handle: async ({ source: handle }) => {
+    const { store, sourceId } = await handle.known();
+    const parts = await billPartsOf(store.db, sourceId);
+    if (parts.some(({ part }) => part === "all_workspaces")) return { read: 0 };
+    const source = await handle.openForSync();
+    return { read: source === undefined ? 0 : (await readAllWorkspaces(source)).read };
+  },
+});
+
+export function billJobs({ syncEveryMs }: Pick<Config, "syncEveryMs">): FeatureJob[] {
+  return [
+    { job: readWorkspacesJob, repeat: { every: syncEveryMs } },
+    // Runs after the nightly reconcile: its repairs would need a second comparison.
+    { job: readBillJob, repeat: { pattern: "0 4 * * *", tz: "UTC" } },
+  ];
 }

@@ -44,7 +44,7 @@ const BILL_WORDS: Readonly<Record<BillPart, string>> = {
 function describeBillPart({ part, refusal, requestedAt }: LearnedBillPart): string {
   const when = requestedAt.toISOString().slice(0, 10);
   if (refusal === null) return `${BILL_WORDS[part]}: read, last on ${when}`;
-  return `${BILL_WORDS[part]}: not read on ${when}; it is requested again daily (${refusal})`;
+  return `${BILL_WORDS[part]}: not read on ${when}; it is requested again ${part === "all_workspaces" ? "weekly" : "daily"} (${refusal})`;
 }
 
 const ENDING_DAYS = 31;

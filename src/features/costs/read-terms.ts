@@ -131,7 +131,7 @@ export async function readResourceTags(source: OpenSource): Promise<ReadPart> {
 
 /**
  * Finds workspaces with usage this month or last that no sync loads. If the server requires workspace ids, its refusal is
- * remembered for a day.
+ * remembered for a week.
  */
 export async function readAllWorkspaces(source: OpenSource): Promise<ReadPart> {
   const { billing, sourceId, config, signal, store, workspaceIds, dataStart, clock } = source;

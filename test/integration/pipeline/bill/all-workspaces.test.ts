@@ -1,7 +1,10 @@
+import type { Job } from "bullmq";
 import { expect, test } from "vitest";
+import type { JobContext } from "../../../../jobs/job.ts";
 import { monthAt, monthBefore } from "../../../../src/core/domain/months/month.ts";
 import { DAY_MS, floorToGrid } from "../../../../src/core/domain/time/stride.ts";
 import { openIncidents } from "../../../../src/features/alerts/conditions.ts";
+import { billJobs } from "../../../../src/features/costs/bill.job.ts";
 import { unloadedWorkspaces } from "../../../../src/features/costs/bill-terms.store.ts";
 import { readBill } from "../../../../src/features/costs/read-bill.ts";
 import { usageEtl } from "../../../support/cli.ts";
@@ -35,11 +38,18 @@ function inLedger(
     .reduce((sum, stream) => sum + (standin.ledger.counts(stream, edges)[0] ?? 0), 0);
 }
 
+const withoutIds = ({ standin }: Bench) =>
+  standin.requests.recent.filter(
+    ({ url }) => url.includes("granular-usage") && !url.includes("workspace_ids"),
+  ).length;
+
 async function kept(bench: Bench) {
   const months = monthsOf(bench).map(({ start }) =>
     unloadedWorkspaces(bench.store.db, { source: "default", monthStart: start }),
   );
-  return (await Promise.all(months)).flat();
+  return (await Promise.all(months))
+    .flat()
+    .map(({ workspaceId, name, traces }) => ({ workspaceId, name, traces }));
 }
 
 function expected(bench: Bench) {
@@ -132,16 +142,37 @@ test("a server that fails without ids refuses, and the rest of the bill is read"
   });
 });
 
+test("workspaces that no sync loads are found at first contact, once, before any night", async () => {
+  const bench = await setupAll({ workspaces: [0] });
+  const source = {
+    known: () => bench.open(),
+    open: () => bench.open(),
+    openForSync: () => bench.open(),
+  };
+  const { job } = billJobs({ syncEveryMs: 1 }).find((one) => one.job.name === "read-workspaces") ?? {};
+  const run = () => job?.handle({ source } as unknown as JobContext, {}, {} as Job);
+  const found = await run();
+  expect(found?.read).toBe((await kept(bench)).length);
+  expect(found?.read).toBeGreaterThan(0);
+  const before = withoutIds(bench);
+  expect(before).toBeGreaterThan(0);
+  expect(await run()).toEqual({ read: 0 });
+  expect(withoutIds(bench)).toBe(before);
+});
+
 test("a server that requires ids is asked once, and remembered as one that refuses", async () => {
   const bench = await setupAll({ days: 3, standin: { workspaceIds: "required" } });
   await bench.sync();
   const { allWorkspaces } = await read(bench);
   expect(allWorkspaces).toMatchObject({ read: 0, refusal: expect.stringContaining("422") });
-  const before = bench.standin.requests.count;
-  await readBill(await bench.open(), { reach: "month", isPatient: true });
-  const later = bench.standin.requests.recent.slice(-(bench.standin.requests.count - before));
-  expect(later.filter(({ url }) => url.includes("granular-usage") && !url.includes("workspace_ids"))).toEqual(
-    [],
-  );
+  const first = withoutIds(bench);
+  const after = async (days: number) => {
+    await bench.sql(`UPDATE usage.bill_part SET requested_at = now() - interval '${days} days'`);
+    await readBill(await bench.open(), { reach: "month", isPatient: true });
+    return withoutIds(bench);
+  };
+  expect(await after(0)).toBe(first);
+  expect(await after(6)).toBe(first);
+  expect(await after(7)).toBeGreaterThan(first);
   expect(await kept(bench)).toEqual([]);
 });
