@@ -81,6 +81,11 @@ export class PlatformError extends EtlError {
     this.locations = facts.locations ?? [];
   }
 
+  /** A request with fewer workspace ids may pass. */
+  get isUrlTooLong(): boolean {
+    return this.status === 414 || this.status === 431;
+  }
+
   get isAboutRecords(): boolean {
     return this.code === "response_invalid" && this.locations.length > 0;
   }

@@ -35,6 +35,16 @@ export function requestsFor<M extends Pick<Member, "workspaceId">>(all: UsageReq
   return batchesOf(all, all.members).map((members) => ({ ...all, members }));
 }
 
+/** Empty for one member. */
+export function halvesByMember<M extends Pick<Member, "workspaceId">>(
+  all: UsageRequest<M>,
+): UsageRequest<M>[] {
+  const { members } = all;
+  const half = Math.ceil(members.length / 2);
+  if (half === members.length) return [];
+  return [members.slice(0, half), members.slice(half)].map((some) => ({ ...all, members: some }));
+}
+
 export function workspaceIdsOf({ members }: UnstoredRequest): string[] {
   return members.map((member) => member.workspaceId);
 }

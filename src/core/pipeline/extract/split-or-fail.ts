@@ -1,6 +1,7 @@
 import type { PlatformError } from "../../base/errors.ts";
 import type { FetchToken } from "../../domain/coverage/finality.ts";
 import {
+  halvesByMember,
   scopeIdsOf,
   type UnstoredRequest,
   type UsageRequest,
@@ -158,10 +159,7 @@ export function canSplit(task: UsageRequest): boolean {
 
 function halvesOf(task: UsageRequest): UnstoredRequest[] {
   const { window, members } = task;
-  if (members.length > 1) {
-    const half = Math.ceil(members.length / 2);
-    return [members.slice(0, half), members.slice(half)].map((some) => ({ ...task, members: some }));
-  }
+  if (members.length > 1) return halvesByMember(task);
   const bucketMs = STRIDE_MS[window.stride];
   const buckets = (window.end - window.start) / bucketMs;
   // The platform responds in another stride to half a window of weeks or longer buckets.

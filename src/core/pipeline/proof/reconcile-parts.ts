@@ -1,5 +1,11 @@
+import { PlatformError } from "../../base/errors.ts";
 import { type CoveredScope, coverTasks, planTasks } from "../../domain/planning/plan-tasks.ts";
-import { scopeIdsOf, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
+import {
+  halvesByMember,
+  scopeIdsOf,
+  type UsageRequest,
+  workspaceIdsOf,
+} from "../../domain/planning/request.ts";
 import { intersect, normalize, spanOf, subtract, totalMs } from "../../domain/time/intervals.ts";
 import { DAY_MS, floorToGrid, HOUR_MS, type Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
@@ -163,9 +169,17 @@ async function compareTasks(
   onProgress?: OnProgress,
 ): Promise<ComparedTasks> {
   let [requests, compared, unverified, moved] = [0, 0, 0, 0];
-  const work = async (task: UsageRequest) => {
+  const work = async (task: UsageRequest): Promise<void> => {
     const compare = () => compareTask(source, task, () => requests++);
-    let comparison = await compare();
+    let comparison: Comparison;
+    try {
+      comparison = await compare();
+    } catch (error) {
+      const halves = error instanceof PlatformError && error.isUrlTooLong ? halvesByMember(task) : [];
+      if (halves.length === 0) throw error;
+      for (const half of halves) await work(half);
+      return;
+    }
     // A load between the export and the comparison stored something newer, so the export is requested again.
     if (comparison.outcome === "outdated") comparison = await compare();
     compared += comparison.compared;

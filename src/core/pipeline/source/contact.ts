@@ -1,6 +1,6 @@
 import { PlatformError, UsageError } from "../../base/errors.ts";
 import type { FetchToken } from "../../domain/coverage/finality.ts";
-import { requestsFor, workspaceIdsOf } from "../../domain/planning/request.ts";
+import { halvesByMember, requestsFor, workspaceIdsOf } from "../../domain/planning/request.ts";
 import { floorToGrid, HOUR_MS, strideOfRange } from "../../domain/time/stride.ts";
 import type { UsageRecord } from "../../domain/usage/record.ts";
 import type { LostWorkspace } from "../../store/access/lost-access.ts";
@@ -132,8 +132,8 @@ export function endOfAllTime(now: number): number {
 }
 
 /**
- * Returns the workspaces that a response over all of time names. One wrong record spoils a whole response, so its workspaces
- * are then requested in halves. `requested`: the workspaces with a usable response.
+ * Returns the workspaces that a response over all of time names. One wrong record spoils a whole response, and many ids make a
+ * URL too long, so its workspaces are then requested in halves. `requested`: the workspaces with a usable response.
  */
 export async function namedByUsage(
   source: Contacted,
@@ -162,11 +162,8 @@ export async function namedByUsage(
     try {
       await sendRequest(source, send, attempts);
     } catch (error) {
-      if (!(error instanceof PlatformError && error.isAboutRecords)) throw error;
-      if (members.length === 1) continue;
-      const half = Math.ceil(members.length / 2);
-      for (const some of [members.slice(0, half), members.slice(half)])
-        requests.push({ ...request, members: some });
+      if (!(error instanceof PlatformError && (error.isAboutRecords || error.isUrlTooLong))) throw error;
+      requests.push(...halvesByMember(request));
       continue;
     }
     for (const { workspaceId } of members) {

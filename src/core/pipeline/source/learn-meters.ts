@@ -182,7 +182,7 @@ const MOST_FAILURES = 3;
 async function learnByWorkspace(
   source: OpenSource,
   meter: keyof typeof LOOKS,
-  before: Pick<LearnedMeter, "noneUntil"> | undefined,
+  before: Pick<LearnedMeter, "noneUntil" | "state"> | undefined,
 ): Promise<Lesson> {
   const end = floorToGrid(await storeNow(source.store.db), HOUR_MS);
   // A first search that broke off starts again. A later search continues where the last whole one ended.
@@ -199,7 +199,14 @@ async function learnByWorkspace(
     const refused = await sumUp(source, requested, ({ traces }) => {
       isUsed ||= traces > 0;
     });
-    if (isUsed) return { state: "counted", evidence: `it responds with ${METER_NAME[meter]}` };
+    if (isUsed) {
+      if (before?.state !== "counted" && (await ignoresWorkspace(source, { meter, range: { start, end } })))
+        return {
+          state: "not_known",
+          evidence: `it responds with ${METER_NAME[meter]} for a workspace that does not exist, so it ignores X-Tenant-Id`,
+        };
+      return { state: "counted", evidence: `it responds with ${METER_NAME[meter]}` };
+    }
     if (refused === undefined) continue;
     if (refused.state === "counted") return refused;
     if (refused.state === "not_known") unusable ??= refused;
@@ -212,6 +219,25 @@ async function learnByWorkspace(
   if (refused !== undefined && refusals.length === source.workspaceIds.length)
     return unlessLost(source, refused);
   return none(source, meter);
+}
+
+/** The id of no workspace. */
+const NO_WORKSPACE = "00000000-0000-4000-8000-000000000000";
+
+/** Responses name no workspace, so the same usage would be stored for each. A refusal shows that the header is read. */
+async function ignoresWorkspace(
+  source: OpenSource,
+  requested: { meter: keyof typeof LOOKS; range: Interval },
+): Promise<boolean> {
+  let isUsed = false;
+  try {
+    await sumUp(source, { ...requested, workspaceIds: [NO_WORKSPACE] }, ({ traces }) => {
+      isUsed ||= traces > 0;
+    });
+  } catch (error) {
+    if (!(error instanceof PlatformError)) throw error;
+  }
+  return isUsed;
 }
 
 /** A counted meter is tested again every hour. Workspaces that used it come first, so mostly one request is enough. */

@@ -14,7 +14,7 @@ export function isKeyRefused(error: unknown, meter: Meter = "traces"): error is 
 }
 
 /**
- * True if the server refuses the parameters of this meter, at all or to this key (docs/platform.md, Two live contracts). A
+ * True if the server refuses the parameters of this meter, at all or to this key (docs/platform.md, Contracts). A
  * request about one workspace may be refused because of that workspace.
  */
 export function isMeterRefused(meter: Meter, { status, locations, message, url }: PlatformError): boolean {

@@ -48,6 +48,10 @@ export class ResponseBody {
     this.isEndProved = this.gzip || isFramed(input.headers);
   }
 
+  header(name: string): string {
+    return headerOf(this.#input.headers, name);
+  }
+
   /**
    * Decoded bytes, in order. Throws `PlatformError` (`response_cut`, `timeout`, `response_too_large`) or the signal's reason.
    * Leaving the loop early closes the connection.

@@ -3,7 +3,7 @@ import { createParser } from "eventsource-parser";
 import type { z } from "zod";
 import { NestedTooDeepError, parseJson } from "../../base/json.ts";
 import { hasKeyTwice, ValueScanner } from "../parse/json-scan.ts";
-import { cutError, foreignError, ResponseError } from "../parse/response-error.ts";
+import { cutError, foreignError, partError, ResponseError } from "../parse/response-error.ts";
 import { describeValue } from "../parse/wire-values.ts";
 import { platformErrorOf } from "./errors.ts";
 import type { GetRequest, PlatformHttp, PlatformResponse, SendRequest } from "./http.ts";
@@ -36,7 +36,11 @@ export async function readJson<T>(response: PlatformResponse, schema: z.ZodType<
   const fail: Fail = (fault) => responseError(fault, response);
   const chunks: Buffer[] = [];
   for await (const chunk of response.body.chunks({ limit: MAX_BYTES })) chunks.push(chunk);
-  return checkedJson(parseDocument(Buffer.concat(chunks), fail), schema, fail);
+  const document = parseDocument(Buffer.concat(chunks), fail);
+  // Lists of the platform with several pages name the number of all entries here.
+  const all = Number(response.body.header("x-pagination-total"));
+  if (Array.isArray(document) && all > document.length) throw fail(partError(document.length, all));
+  return checkedJson(document, schema, fail);
 }
 
 export function checkedJson<T>(value: unknown, schema: z.ZodType<T>, fail: Fail): T {

@@ -55,6 +55,15 @@ export function tooManyPagesError(limit: number): ResponseError {
   });
 }
 
+/** A first page must not pass for the whole list. */
+export function partError(entries: number, all: number): ResponseError {
+  return new ResponseError({
+    code: "response_invalid",
+    message: `the list has only ${entries} of ${all} entries, by its header X-Pagination-Total`,
+    next: "This version reads such a list only in one page. Report it to the people who maintain usage-etl.",
+  });
+}
+
 export function foreignError(message: string): ResponseError {
   return new ResponseError({
     code: "response_invalid",
