@@ -4,13 +4,14 @@ import { DAY_MS, HOUR_MS } from "../../src/core/domain/time/stride.ts";
 import type { Meter } from "../../src/core/domain/usage/meter.ts";
 import type { BillPart } from "../../src/features/costs/bill-terms.store.ts";
 import { type ReadBill, readBill } from "../../src/features/costs/read-bill.ts";
+import { billRows, PARTS } from "../support/bill-rows.ts";
 import { now } from "../support/clock.ts";
 import { startProxy } from "../support/proxy.ts";
 import { type Bench, setup } from "../support/source.ts";
 
 /**
  * Whatever an endpoint of the bill responds, the other parts are read, no wrong row is stored, and what is missing is named. A
- * new endpoint is one entry of ENDPOINTS; a new part also has its rows in ROWS.
+ * new endpoint is one entry of ENDPOINTS; a new part also has its rows in `bill-rows.ts`.
  */
 
 const RESPONSES = [
@@ -130,29 +131,6 @@ const METERS: Readonly<Partial<Record<Meter, Endpoint>>> = {
   },
 };
 
-const ROWS: Readonly<Record<BillPart, string>> = {
-  provider_totals:
-    "concat_ws(' ', month_start, metric_id, workspace, value, outcome) FROM usage.provider_total",
-  usage_limits: "concat_ws(' ', workspace, limit_type, limit_value, is_rejecting) FROM usage.usage_limit",
-  billing_period:
-    "concat_ws(' ', ends_at, plan_tier, plan_started_at, plan_ends_at) FROM usage.billing_period",
-  resource_tags: "concat_ws(' ', workspace_id, external_id, tag_key, tag_value) FROM usage.resource_tag",
-  names:
-    "concat_ws(' ', dimension, external_id, name) FROM usage.entity_name JOIN usage.entity USING (entity_id) WHERE dimension IN ('api_key', 'sandbox')",
-  all_workspaces: "concat_ws(' ', month_start, workspace, name, traces) FROM usage.unloaded_workspace",
-  audit_log: "concat_ws(' ', external_id, operation, changed_at, user_id) FROM usage.logged_change",
-};
-const PARTS = Object.keys(ROWS) as BillPart[];
-
-async function rowsOf({ sql }: Bench) {
-  const rows = {} as Record<BillPart, string[]>;
-  for (const part of PARTS)
-    rows[part] = (await sql<{ line: string }>(`SELECT ${ROWS[part].replace(" FROM", " AS line FROM")}`))
-      .map(({ line }) => line)
-      .sort();
-  return rows;
-}
-
 async function forget({ sql }: Bench): Promise<void> {
   for (const table of [
     "provider_total",
@@ -242,7 +220,7 @@ test("each response of each endpoint of the bill costs its own part alone, and i
   const read = async (baseUrl = bench.standin.url) =>
     readBill(await bench.open({ baseUrl }), { reach: "month", isPatient: false });
   await read();
-  const right = await rowsOf(bench);
+  const right = await billRows(bench);
   for (const part of PARTS) expect(right[part].length, part).toBeGreaterThan(0);
 
   for (const [name, endpoint] of Object.entries(ENDPOINTS)) {
@@ -259,7 +237,7 @@ test("each response of each endpoint of the bill costs its own part alone, and i
       );
       bench.logs.length = 0;
       const said = saidOf(await read(proxy.url), part, bench);
-      const { [part]: own, ...others } = await rowsOf(bench);
+      const { [part]: own, ...others } = await billRows(bench);
       expect(others, about).toEqual(ofOthers);
       expect(
         own.filter((line) => !ofPart.includes(line) && !unknown.test(line)),
@@ -278,7 +256,7 @@ test("each response of each endpoint of the bill costs its own part alone, and i
       expect(said.failed === "", about).toBe(outcome !== "failed");
     }
     await read();
-    expect(await rowsOf(bench), name).toEqual(right);
+    expect(await billRows(bench), name).toEqual(right);
   }
 });
 

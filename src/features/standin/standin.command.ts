@@ -4,11 +4,13 @@ import { wholeNumber } from "../../terminal/options.ts";
 import { inSession, type Session } from "../../terminal/session.ts";
 import { unavailable } from "../../web/server.ts";
 import { faultNames } from "./engine/faults.ts";
+import { GUESSES, type GuessName, guessNames } from "./engine/guesses.ts";
 import { type StandinOptions, startStandin } from "./server.ts";
 
-type StandinFlags = Omit<StandinOptions, "faults"> & {
+type StandinFlags = Omit<StandinOptions, "faults" | "guesses"> & {
   readonly seed: number;
   readonly fault?: Record<string, number>;
+  readonly guess?: readonly GuessName[];
 };
 
 export const examples = [
@@ -41,6 +43,12 @@ export function define(command: Command): void {
     .option("--organization-scoped", "the key belongs to no workspace: control-plane requests name one")
     .option("--no-templates", "do not serve sandbox templates, as servers with snapshots")
     .option("--no-listing", "do not serve /workspaces, /orgs/current and /info")
+    .addOption(
+      new Option(
+        "--guess <name...>",
+        "be a server for which this guess of docs/platform.md does not hold",
+      ).choices(guessNames),
+    )
     .option("--fault <name=share...>", `share of requests that fail: ${faultNames.join(", ")}`, faultShare)
     .action(inSession(run, { alone: true }));
 }
@@ -50,10 +58,11 @@ function choice(flags: string, about: string, values: readonly string[]): Option
 }
 
 async function run({ output, signal, onClose }: Session, flags: StandinFlags): Promise<undefined> {
-  const { fault, ...options } = flags;
+  const { fault, guess = [], ...options } = flags;
   const { host, port } = options;
   const { url, apiKey, close } = await startStandin({
     ...options,
+    guesses: guess,
     ...(fault && { faults: { seed: flags.seed, rates: fault } }),
   }).catch((cause) => {
     if (cause?.syscall !== "listen" && cause?.syscall !== "getaddrinfo") throw cause;
@@ -63,6 +72,7 @@ async function run({ output, signal, onClose }: Session, flags: StandinFlags): P
   onClose(close);
   output.data({ url, apiKey }, () =>
     [
+      ...guess.map((name) => `Not as guessed: ${GUESSES[name].about}.`),
       `The stand-in listens on ${url}. Ctrl-C stops it. To load from it, set:`,
       `  export USAGE_BASE_URL=${url} USAGE_API_KEY=${apiKey}`,
       `  export USAGE_CONTROL_PLANE_URL=${url} USAGE_DEPLOYMENT_URL=${url}`,

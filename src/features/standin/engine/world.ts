@@ -2,6 +2,7 @@ import { Access } from "./access.ts";
 import { Bill } from "./bill.ts";
 import { EvaluatorLedger } from "./evaluators.ts";
 import { type FaultOptions, Faults } from "./faults.ts";
+import type { GuessName } from "./guesses.ts";
 import { type Cell, DeploymentLedger, type DeploymentMeasure, Ledger, type TraceTier } from "./ledger.ts";
 import { findStream, type Organisation, type Stream } from "./organisation.ts";
 import { SandboxLedger } from "./sandboxes.ts";
@@ -23,6 +24,8 @@ export interface WorldOptions {
   readonly now: () => number;
   readonly settings: Settings;
   readonly faults: FaultOptions;
+  /** Guesses that do not hold. Their settings are in `settings`. */
+  readonly guesses: readonly GuessName[];
 }
 
 export type Format = "json" | "csv";
@@ -55,6 +58,7 @@ const REMEMBERED = 1000;
 export class World {
   readonly settings: Settings;
   readonly discrepancies: Discrepancy[] = [];
+  readonly guesses: readonly GuessName[];
   readonly seed: number;
   readonly organisation: Organisation;
   readonly ledger: Ledger;
@@ -74,6 +78,7 @@ export class World {
   constructor(options: WorldOptions) {
     const { seed, scale, dataStart, deploymentStart, settings } = options;
     this.settings = { ...settings };
+    this.guesses = options.guesses;
     this.seed = seed;
     this.#source = options.now;
     const organisation = seedOrganisation({ seed, scale });

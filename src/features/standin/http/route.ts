@@ -1,6 +1,8 @@
+import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Needs } from "../engine/access.ts";
 import type { Fault } from "../engine/faults.ts";
+import { guessesAbout } from "../engine/guesses.ts";
 import { asProblem, notJson, Refusal, tooLarge } from "../engine/refusal.ts";
 import type { World } from "../engine/world.ts";
 import { hang, type Response, reset, send } from "./wire.ts";
@@ -64,18 +66,46 @@ async function response(
     return fault.kind === "reset" ? reset(reply) : hang(reply);
   }
   // A gateway refuses before the key is checked (our guess).
-  const given =
-    fault?.kind === "status"
-      ? refused(fault)
-      : await outcome(route, () => {
-          world.access.check(route.needs, request.headers);
-          return route.handle(exchange(request, route, fault));
-        });
+  const given = fault?.kind === "status" ? refused(fault) : await handled(world, route, request, fault);
   remember(given.status);
   const { compress, framing } = world.settings;
   // Compression would delay the events of a stream.
   const zip = gzip && compress && !given.type.startsWith("text/event-stream");
   return send(reply, given, { gzip: zip, framing, fault });
+}
+
+/** As the route responds, except for guesses that do not hold. */
+async function handled(
+  world: World,
+  route: Route,
+  request: FastifyRequest,
+  fault: Fault | null,
+): Promise<Response> {
+  const [path = ""] = request.url.split("?");
+  const guesses = route.isOwn ? [] : guessesAbout(world.guesses, path);
+  const asked = { query: request.query as Exchange["query"], headers: request.headers };
+  const read = guesses.reduce<Pick<Exchange, "query" | "headers">>(
+    (before, { reads }) => reads?.(before) ?? before,
+    asked,
+  );
+  const given = await outcome(route, () => {
+    for (const { refuses } of guesses) {
+      const refusal = refuses?.(read.query);
+      if (refusal !== undefined) throw refusal;
+    }
+    world.access.check(route.needs, read.headers);
+    return route.handle({ ...exchange(request, route, fault), ...read });
+  });
+  if (given.status !== 200 || guesses.length === 0) return given;
+  let body =
+    typeof given.body === "string" ? given.body : (await Readable.from(given.body).toArray()).join("");
+  const changed: Partial<Response>[] = [];
+  for (const { sends } of guesses) {
+    const sent = sends?.(body, asked) ?? { body };
+    ({ body } = sent);
+    changed.push(sent);
+  }
+  return Object.assign({}, given, ...changed);
 }
 
 async function outcome({ refusesBy }: Route, handle: () => Response | Promise<Response>): Promise<Response> {

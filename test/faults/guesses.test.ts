@@ -1,0 +1,259 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { monthAt, monthBefore } from "../../src/core/domain/months/month.ts";
+import { DAY_MS, floorToGrid, HOUR_MS } from "../../src/core/domain/time/stride.ts";
+import type { Meter } from "../../src/core/domain/usage/meter.ts";
+import { readBill } from "../../src/features/costs/read-bill.ts";
+import { type GuessName, guessNames } from "../../src/features/standin/engine/guesses.ts";
+import type { StandinOptions } from "../../src/features/standin/server.ts";
+import { billRows } from "../support/bill-rows.ts";
+import { now } from "../support/clock.ts";
+import { type Bench, setReadable, setup, workspaceAt } from "../support/source.ts";
+
+/**
+ * Each guess about the platform may be wrong. Then the figures are right all the same, or what is missing is not shown as loaded
+ * and something says why. A new guess is one entry here and a row of docs/platform.md.
+ */
+
+/**
+ * `right`: all figures, and the same bill. `later`: the running day is loaded once it has ended. A pattern: what is said about
+ * figures that are missing. `wrong`: what is said about figures that are wrong until then, because no response shows it.
+ */
+type Outcome = "right" | "later" | RegExp | { readonly wrong: RegExp };
+
+const OUTCOMES: Readonly<Record<GuessName, Outcome>> = {
+  "one-id": "right",
+  "more-ids-ignored": { wrong: /reconcile: \d+ differences/ },
+  "ids-optional": "right",
+  "short-range": /log: Access was not proven again/,
+  "past-ends": "later",
+  "unknown-ignored": "right",
+  "unknown-400": "right",
+  "epoch-buckets": "right",
+  "zero-buckets": "right",
+  "end-included": /sync: bucket .* is outside the window/,
+  "local-days": /failure: bucket_misplaced bucket .*T08:00:00.000Z is outside the window/,
+  "offset-times": "right",
+  "bare-times": "right",
+  "date-buckets": /sync: .*time_bucket = "\S+" is not a timestamp/,
+  "other-stride": "right",
+  "any-order": "right",
+  "split-records": "right",
+  "double-records": { wrong: /reconcile: \d+ differences/ },
+  "upper-ids": "right",
+  "null-traces": /sync: .*traces = null is refused/,
+  "text-traces": /sync: .*traces = "\d+" is refused/,
+  "unnamed-workspaces": "right",
+  "no-names": /reconcile: \d+ differences/,
+  "empty-204": /responded with 204/,
+  "tiers-overlap": /meter longlived: the tiers do not add up/,
+  "one-kind": "right",
+  "statistics-of-all": { wrong: /bill: differs/ },
+  "csv-more-columns": "right",
+  "csv-any-order": "right",
+  "csv-plain-times": "right",
+  "csv-last-seconds": /reconcile: .*no bucket ends one day after its start/,
+  "csv-thousands": /reconcile: .*"\d,\d{3}" is not a whole number/,
+  "csv-lower-case": /reconcile: .*the export has no column "Time Bucket Start"/,
+  "csv-semicolons": /reconcile: .*the export has no column "Time Bucket Start"/,
+  "csv-byte-order-mark": "right",
+  "csv-no-last-end": "right",
+  "csv-line-feeds": "right",
+  "sandbox-own-pages": "right",
+  "sandbox-any-order": "right",
+  "sandbox-zeros": "right",
+  "sandbox-empty-cursor": /meter sandboxes: .*next_cursor is refused/,
+  "workspace-ignored": /meter evaluators: it responds .* for a workspace that does not exist/,
+  "spend-null-zeros": "right",
+  "spend-null": /sync: .*spend_usd is null, and total_spend_usd does not show that it is 0/,
+  "spend-texts": /sync: .*spend_usd is "\S+", not an amount/,
+  "spend-times": "right",
+  "spend-no-totals": "right",
+  "spend-weeks": /meter evaluators: .*is about the seven days from/,
+  "spend-mondays": /meter evaluators: .*responded with 422/,
+  "totals-in-parts": "right",
+  "totals-last-seconds": /bill: other_period/,
+  "totals-other-names": /bill: no_metric/,
+  "totals-by-name": /bill: differs/,
+  "totals-texts": /bill: .*value is "\d+", not an amount/,
+  "lists-in-objects": /bill: .*must be an array/,
+  "keys-in-objects": /log: A list of names was not read/,
+  "lists-counted": /has only 1 of \d+ entries/,
+  "list-cut": /bill: unknown_workspace WORKSPACE/,
+  "limits-minus-one": /bill: .*limit_value is refused/,
+  "bill-400": /bill: .*responded with 400/,
+  "no-lists": "right",
+};
+
+const AT = now();
+const TODAY = floorToGrid(AT, DAY_MS);
+
+/** `days`: a few. `month`: a whole month that the provider's books have closed. `kinds`: a server that counts tiers and deployments. */
+type Kind = "days" | "month" | "kinds";
+
+function kindOf(name: GuessName): Kind {
+  if (/^(totals|list|limits|bill|statistics)/.test(name)) return "month";
+  return name === "tiers-overlap" || name === "one-kind" ? "kinds" : "days";
+}
+
+const USED: Readonly<Record<Kind, readonly Meter[]>> = {
+  days: ["traces", "sandboxes", "evaluators"],
+  month: ["traces"],
+  kinds: ["traces", "longlived", "shortlived", "deployments"],
+};
+
+async function benchOf(guesses: readonly GuessName[], kind: Kind): Promise<Bench> {
+  const month = monthBefore(monthAt(AT - 4 * DAY_MS));
+  const days = kind === "month" ? (TODAY - Date.parse(month.start)) / DAY_MS + 1 : 5;
+  const standin: Omit<StandinOptions, "now"> = {
+    scale: 0.34,
+    contract: kind === "kinds" ? "day-granular" : "tiered",
+    sandboxes: "on",
+    evaluators: "on",
+    tags: "on",
+    deploymentStart: new Date(TODAY - days * DAY_MS).toISOString().slice(0, 10),
+    guesses,
+  };
+  // Days that are refused are requested by the hour.
+  const hourlyForMs = kind === "days" ? days * DAY_MS : HOUR_MS;
+  // Without ids, workspaces are listed. The fifth workspace has no usage.
+  const workspaces = guesses.includes("list-cut") ? [] : guesses.join() === "empty-204" ? [4] : [0, 1];
+  const bench = await setup({ now: AT, days, workspaces, hourlyForMs, standin });
+  bench.standin.bill.limits.push({ workspaceId: null, limitType: "monthly_traces", value: 7 });
+  if (guesses.includes("statistics-of-all")) {
+    bench.standin.access.listsUnreadable = true;
+    setReadable(bench.standin, 1, false);
+  }
+  return bench;
+}
+
+interface Figures {
+  /** Scope, bucket, id, measure and amount, with scope and bucket. */
+  readonly lines: ReadonlyMap<string, { readonly scope: string; readonly at: number }>;
+  readonly isLoaded: (scope: string, at: number) => boolean;
+}
+
+async function figuresOf({ sql }: Bench): Promise<Figures> {
+  const scope = "concat_ws(' ', c.kind, c.trace_tier, c.group_by, c.stride, w.external_id) AS scope";
+  const rows = await sql<{ scope: string; at: Date; line: string }>(
+    `SELECT ${scope}, r.at, concat_ws(' ', e.external_id, s.measure, r.traces) AS line FROM (
+       SELECT series_id, bucket_start AS at, traces FROM usage.hourly_record
+       UNION ALL SELECT series_id, bucket_start::timestamp AT TIME ZONE 'UTC', traces FROM usage.dated_record
+     ) r JOIN usage.series s USING (series_id) JOIN usage.scope c USING (scope_id)
+     JOIN usage.entity w ON w.entity_id = c.workspace_id JOIN usage.entity e ON e.entity_id = s.entity_id
+     WHERE r.traces > 0`,
+  );
+  const loaded = await sql<{ scope: string; from: Date; to: Date }>(
+    `SELECT ${scope}, v.period_start AS from, v.period_end AS to
+     FROM usage.coverage v JOIN usage.scope c USING (scope_id) JOIN usage.entity w ON w.entity_id = c.workspace_id`,
+  );
+  const lines = rows.map(({ scope, at, line }) => {
+    return [`${scope} ${at.toISOString()} ${line}`, { scope, at: at.getTime() }] as const;
+  });
+  return {
+    lines: new Map(lines),
+    isLoaded: (scope, at) =>
+      loaded.some((one) => one.scope === scope && at >= one.from.getTime() && at < one.to.getTime()),
+  };
+}
+
+/** A sync, the nightly comparison with the export, and the nightly reading of the bill, with all that they say. */
+async function nightOf(bench: Bench, kind: Kind) {
+  const said: string[] = [];
+  const settings = { meters: [...USED[kind]] };
+  const work = async (name: string, does: () => Promise<readonly string[]>) => {
+    const found = await does().catch((error: Error) => [`ends: ${error.message}`]);
+    said.push(...found.map((one) => `${name}: ${one}`));
+  };
+  await work("sync", async () => (await bench.sync({ settings })).run.failures.map(({ message }) => message));
+  await work("reconcile", async () => {
+    const { failures, differences, unverified } = await bench.reconcile({}, { settings });
+    const counts = [...(differences.length > 0 ? [`${differences.length} differences`] : [])];
+    return [...failures.map(({ message }) => message), ...counts, ...(unverified > 0 ? ["unverified"] : [])];
+  });
+  await work("bill", async () => {
+    const { provider, failed } = await readBill(await bench.open({ settings }), {
+      reach: "month",
+      isPatient: false,
+    });
+    const totals = provider?.months.flatMap((one) => one.totals).filter(({ meter }) => meter === "traces");
+    return [
+      ...[...failed, ...(provider?.failed ?? [])].map(({ message }) => message),
+      ...new Set(totals?.map(({ outcome, workspaceId }) => `${outcome} ${workspaceId}`)),
+    ];
+  });
+  const states = await bench.sql<{ line: string }>(
+    `SELECT concat('meter ', meter, ': ', evidence) AS line FROM usage.source_meter WHERE state <> 'counted'
+     UNION ALL SELECT concat('failure: ', code, ' ', message) FROM usage.failure`,
+  );
+  const logged = bench.logs.filter(({ level }) => Number(level) >= 40).map(({ msg }) => `log: ${msg}`);
+  return {
+    failed: said.filter((one) => !one.startsWith("bill: ") || one.includes("GET ")),
+    said: [...said, ...states.map(({ line }) => line), ...logged].join("\n"),
+    figures: await figuresOf(bench),
+    // A server that needs no ids has more of these.
+    rows: { ...(await billRows(bench)), all_workspaces: [] },
+  };
+}
+
+const calm = new Map<Kind, ReturnType<typeof nightOf>>();
+
+/** The same night on a server for which every guess holds. */
+async function calmNight(kind: Kind) {
+  if (!calm.has(kind)) calm.set(kind, nightOf(await benchOf([], kind), kind));
+  return calm.get(kind) as ReturnType<typeof nightOf>;
+}
+
+async function expectOutcome(names: readonly GuessName[], outcome: Outcome, kind: Kind): Promise<void> {
+  const right = await calmNight(kind);
+  expect(right.failed).toEqual([]);
+  const bench = await benchOf(names, kind);
+  const { figures, said, failed, rows } = await nightOf(bench, kind);
+  const wrong = [...figures.lines.keys()].filter((line) => !right.figures.lines.has(line));
+  const missing = [...right.figures.lines].filter(([line]) => !figures.lines.has(line));
+  const silent = missing.filter(([, { scope, at }]) => figures.isLoaded(scope, at)).map(([line]) => line);
+  if (outcome === "right") {
+    const lost = missing.map(([line]) => line).slice(0, 20);
+    expect({ wrong, lost, failed }).toEqual({ wrong: [], lost: [], failed: [] });
+    expect(rows).toEqual(right.rows);
+    return;
+  }
+  if (outcome === "later") {
+    expect({ wrong, silent }).toEqual({ wrong: [], silent: [] });
+    expect(missing.length).toBeGreaterThan(0);
+    expect(missing.filter(([, { at }]) => at < TODAY)).toEqual([]);
+    return;
+  }
+  const isAllowed = !(outcome instanceof RegExp);
+  const { source } = isAllowed ? outcome.wrong : outcome;
+  expect(said).toMatch(new RegExp(source.replace("WORKSPACE", workspaceAt(bench.standin, 1).id)));
+  if (isAllowed) expect(wrong.length + silent.length).toBeGreaterThan(0);
+  else expect({ wrong, silent }).toEqual({ wrong: [], silent: [] });
+}
+
+test.each(guessNames)("figures are right or what is missing is said, without the guess %s", async (name) => {
+  await expectOutcome([name], OUTCOMES[name], kindOf(name));
+});
+
+describe("without several guesses at once", () => {
+  const harmless = guessNames.filter((name) => {
+    // Without a list too, nothing would name a workspace, and the source is refused.
+    return OUTCOMES[name] === "right" && kindOf(name) === "days" && name !== "unnamed-workspaces";
+  });
+
+  test("that do no harm, all figures are right", () => expectOutcome(harmless, "right", "days"));
+
+  test("that do harm, no figure is wrong", async () => {
+    await expectOutcome(guessNames, /sync/, "days");
+  });
+});
+
+test("docs/platform.md has a row for each guess of the stand-in, and no other", () => {
+  const page = readFileSync(new URL("../../docs/platform.md", import.meta.url), "utf8");
+  const [, section = ""] = page.split("\n## Guesses\n");
+  const rows = [...section.matchAll(/^\| .* \|$/gm)].map(([row]) => row);
+  const named = rows.flatMap((row) =>
+    [...(row.split("|").at(-2) ?? "").matchAll(/`([a-z0-9-]+)`/g)].map(([, name = ""]) => name),
+  );
+  expect(named.sort()).toEqual([...guessNames].sort());
+});
