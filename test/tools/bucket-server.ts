@@ -52,6 +52,12 @@ function responseTo(request: IncomingMessage, body: Buffer, objects: Map<string,
   if (!request.headers.authorization?.includes(`Credential=${KEY}/`))
     return refusal(403, "InvalidAccessKeyId");
   if (bucket !== "usage") return refusal(404, "NoSuchBucket");
+  const upload = searchParams.get("uploadId");
+  if (request.method === "POST" && upload === null) {
+    objects.set(`${key}?parts`, Buffer.alloc(0));
+    return { status: 200, said: "<Result><UploadId>one</UploadId></Result>" };
+  }
+  if (upload !== null) return uploaded({ method: request.method, key, body, objects });
   if (request.method === "PUT") {
     objects.set(key, body);
     return { status: 200 };
@@ -60,6 +66,26 @@ function responseTo(request: IncomingMessage, body: Buffer, objects: Map<string,
   if (key === "") return list(objects, searchParams);
   const found = objects.get(key);
   return found === undefined ? refusal(404, "NoSuchKey") : { status: 200, said: found };
+}
+
+/** The parts of an upload come one after the other. Only joined parts are an object. */
+function uploaded({
+  method = "",
+  key,
+  body,
+  objects,
+}: {
+  method: string | undefined;
+  key: string;
+  body: Buffer;
+  objects: Map<string, Buffer>;
+}): Response {
+  const parts = objects.get(`${key}?parts`);
+  if (parts === undefined) return refusal(404, "NoSuchUpload");
+  objects.delete(`${key}?parts`);
+  if (method === "PUT") objects.set(`${key}?parts`, Buffer.concat([parts, body]));
+  if (method === "POST") objects.set(key, parts);
+  return { status: 200, said: method === "POST" ? "<Result><ETag>one</ETag></Result>" : "" };
 }
 
 function list(objects: ReadonlyMap<string, Buffer>, query: URLSearchParams): Response {

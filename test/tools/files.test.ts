@@ -232,3 +232,21 @@ test("a view without rows has its columns and types, and a wider column is writt
     scale: 4,
   });
 });
+
+test("a bucket has a large file in parts, which it joins or forgets", async () => {
+  await startBucketServer();
+  const bucket = await openPlace("s3://usage/warehouse", { signal });
+  const chunks = [5, 6, 7, 1, 2].map((mebibytes, at) => new Uint8Array(mebibytes * 2 ** 20).fill(at));
+  const write = async (name: string) => {
+    const file = await bucket.create(name);
+    for (const chunk of chunks) await file.write(chunk);
+    return file;
+  };
+  const large = await write("large");
+  expect(await bucket.read("large")).toBeUndefined();
+  await large.commit();
+  await large.abandon();
+  expect(Buffer.compare((await bucket.read("large")) ?? Buffer.alloc(0), Buffer.concat(chunks))).toBe(0);
+  await (await write("abandoned")).abandon();
+  expect([...(await bucket.list("")).keys()]).toEqual(["large"]);
+});

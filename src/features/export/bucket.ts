@@ -1,10 +1,14 @@
 import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
   DeleteObjectCommand,
   GetObjectCommand,
   ListObjectsV2Command,
   PutObjectCommand,
   S3Client,
   type S3ClientConfig,
+  UploadPartCommand,
 } from "@aws-sdk/client-s3";
 import { EtlError, UnreachableError, UsageError } from "../../core/base/errors.ts";
 import { isCut } from "../../core/base/url.ts";
@@ -15,6 +19,8 @@ const ATTEMPTS = 5;
 const WHOLE_WITHIN_MS = 600_000;
 /** The limit of an upload grows by a second for this number of bytes. */
 const BYTES_A_SECOND = 4096;
+/** S3 takes no part below 5 MiB, except the last one, and 10,000 parts at most. */
+const PART_BYTES = 8 * 2 ** 20;
 
 interface Bucket {
   readonly address: string;
@@ -30,10 +36,7 @@ export function openBucket(
   const { configuration, endpoint } = configurationOf(bucket);
   const client = new S3Client(configuration);
   const keyOf = (name: string) => (prefix === "" ? name : `${prefix}/${name}`);
-  const inTime = async <T>(
-    work: (options: { abortSignal: AbortSignal }) => Promise<T>,
-    sentBytes = 0,
-  ): Promise<T> => {
+  const inTime: InTime = async (work, sentBytes = 0) => {
     const limitMs = withinMs + Math.ceil(sentBytes / BYTES_A_SECOND) * 1000;
     const deadline = AbortSignal.timeout(limitMs);
     try {
@@ -50,19 +53,7 @@ export function openBucket(
   return {
     address,
     endpoint,
-    async create(name: string) {
-      // An upload needs its length, so the file stays in memory: one month of one view.
-      const chunks: Uint8Array[] = [];
-      return {
-        write: async (chunk: Uint8Array) => void chunks.push(chunk),
-        async commit() {
-          const Body = Buffer.concat(chunks.splice(0));
-          const put = new PutObjectCommand({ Bucket: bucket, Key: keyOf(name), Body });
-          await inTime((options) => client.send(put, options), Body.length);
-        },
-        abandon: async () => void chunks.splice(0),
-      };
-    },
+    create: async (name: string) => createObject({ client, inTime, Bucket: bucket, Key: keyOf(name) }),
     async read(name: string) {
       return inTime(async (options) => {
         try {
@@ -96,6 +87,64 @@ export function openBucket(
     async remove(name: string) {
       const remove = new DeleteObjectCommand({ Bucket: bucket, Key: keyOf(name) });
       await inTime((options) => client.send(remove, options));
+    },
+  };
+}
+
+type InTime = <T>(
+  work: (options: { abortSignal: AbortSignal }) => Promise<T>,
+  sentBytes?: number,
+) => Promise<T>;
+
+/** An upload needs its length, so a large file is uploaded in parts. The object exists once all parts are joined. */
+function createObject({
+  client,
+  inTime,
+  ...object
+}: {
+  client: S3Client;
+  inTime: InTime;
+  Bucket: string;
+  Key: string;
+}) {
+  const chunks: Uint8Array[] = [];
+  const Parts: { ETag: string | undefined; PartNumber: number }[] = [];
+  let UploadId: string | undefined;
+  const takeBody = () => Buffer.concat(chunks.splice(0));
+  const uploadPart = async () => {
+    if (UploadId === undefined) {
+      const begin = new CreateMultipartUploadCommand(object);
+      UploadId = (await inTime((options) => client.send(begin, options))).UploadId;
+    }
+    const [Body, PartNumber] = [takeBody(), Parts.length + 1];
+    const upload = new UploadPartCommand({ ...object, UploadId, PartNumber, Body });
+    const { ETag } = await inTime((options) => client.send(upload, options), Body.length);
+    Parts.push({ ETag, PartNumber });
+  };
+  return {
+    async write(chunk: Uint8Array) {
+      chunks.push(chunk);
+      if (chunks.reduce((sum, { length }) => sum + length, 0) >= PART_BYTES) await uploadPart();
+    },
+    async commit() {
+      if (UploadId === undefined) {
+        const Body = takeBody();
+        const put = new PutObjectCommand({ ...object, Body });
+        await inTime((options) => client.send(put, options), Body.length);
+        return;
+      }
+      if (chunks.length > 0) await uploadPart();
+      const join = new CompleteMultipartUploadCommand({ ...object, UploadId, MultipartUpload: { Parts } });
+      await inTime((options) => client.send(join, options));
+      UploadId = undefined;
+    },
+    async abandon() {
+      chunks.splice(0);
+      if (UploadId === undefined) return;
+      const abort = new AbortMultipartUploadCommand({ ...object, UploadId });
+      UploadId = undefined;
+      // A bucket bills for the parts that it keeps, until a rule of the bucket removes them.
+      await inTime((options) => client.send(abort, options)).catch(() => {});
     },
   };
 }

@@ -13,7 +13,7 @@ interface Shown {
 
 interface EngineView {
   readonly view: View;
-  /** Those that the files have. */
+  /** The columns that the files have. */
   readonly columns: readonly { readonly name: string; readonly type: string; readonly comment: string }[];
   /** The column by which rows are divided into files, and the source: never null. */
   readonly divided: readonly string[];

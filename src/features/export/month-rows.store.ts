@@ -16,7 +16,7 @@ export interface Range {
   readonly to?: string;
 }
 
-/** What decides whether a file is written again. */
+/** Facts of the rows of a file. The file is written again if one of them changes. */
 export interface Rows {
   readonly rows: number;
   /** Two sums of 64-bit hashes of the rows, in any order. */
