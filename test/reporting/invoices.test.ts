@@ -1,3 +1,4 @@
+import { truncateSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { Store } from "../../src/core/store/db/database.ts";
 import { importInvoices, previewInvoices } from "../../src/features/invoice/import-invoice.ts";
@@ -82,7 +83,7 @@ test("sums that do not add up are stored only with a reason, and a file with two
   await expect(importText(store, two)).rejects.toMatchObject({
     code: "invoice_differs",
     message:
-      "invoice.csv does not add up:\n  The total: 242.3 is written, and its parts add up to 242.28 (difference 0.02)",
+      "invoice.csv does not add up:\n  The total: 242.30 is written, and its parts add up to 242.28 (difference 0.02)",
   });
   expect(await readInvoices(store.db)).toEqual([]);
   await importText(store, two, { acceptDifference: "rounded up by the issuer" });
@@ -154,6 +155,10 @@ test("the command shows what it reads beside its rows, and stores it only after 
   expect(shown.stdout).toContain("  Tier 2 (> 10000)");
   const unknown = await usageEtl(["invoice", "show", "INV1"], env);
   expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining("Did you mean INV-1?")]);
+  const large = temporaryFile("", "large.csv");
+  truncateSync(large, 200 * 1024 * 1024);
+  const tooLarge = await usageEtl(["invoice", "import", large], env);
+  expect([tooLarge.code, tooLarge.stderr]).toEqual([2, expect.stringContaining("it has more than 20 MB")]);
   const other = await usageEtl(
     ["invoice", "import", temporaryFile("number,text,amount\n1,a,1\n"), "--field", "curency=USD"],
     env,

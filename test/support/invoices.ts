@@ -66,3 +66,53 @@ export function pictureCsv(): string {
     "",
   ].join("\n");
 }
+
+/** The picture as a page, with texts that wrap, and labels above their values. */
+export function pictureHtml(): string {
+  const cells = (row: readonly string[]) =>
+    `<tr>${row.map((cell) => `<td>${cell.replace("<", "&lt;").replace(">", "&gt;")}</td>`).join("")}</tr>`;
+  const tiers = (parts: readonly (readonly string[])[]) => tierCells(parts).map(cells).join("");
+  return `<style>
+    body { font: 12px "DejaVu Sans", sans-serif; margin: 40px } table { border-collapse: collapse; width: 640px }
+    td, th { padding: 6px 4px; text-align: right; vertical-align: top } td:first-child, th:first-child { text-align: left; width: 240px }
+    dl { display: grid; grid-template-columns: repeat(3, 200px) } dt { grid-row: 1; margin-bottom: 4px } dd { grid-row: 2; margin: 0 }
+    thead { display: table-header-group }
+  </style><h1>Invoice</h1>
+  <p>Invoice number: INV-1</p><p>Issuer: LangChain, Inc.</p>
+  <dl><dt>Bill to</dt><dd>Acme</dd><dt>Date of issue</dt><dd>November 1, 2026</dd><dt>Date due</dt><dd>December 1, 2026</dd></dl>
+  <table><thead><tr><th>Description</th><th>Qty</th><th>Unit price</th><th>Amount</th></tr></thead><tbody>
+  ${cells(["Oct 1 – Oct 31, 2026", "", "", ""])}${cells([`tenant_id: ${PICTURE.workspace}`, "", "", ""])}
+  ${cells(["LangSmith Traces", "", "", "$54.48"])}${tiers(PICTURE.traces)}
+  ${cells(["LangSmith Traces (Extended Data Retention Upgrades)", "", "", "$149.12"])}${tiers(PICTURE.extended)}
+  ${cells(["Subtotal", "", "", "$203.60"])}${cells(["Tax (19%)", "", "", "$38.68"])}${cells(["Total", "", "", "$242.28 USD"])}
+  </tbody></table>`;
+}
+
+/** The picture as a table of cells, below what an invoice says at its head. */
+export const PICTURE_TABLE: readonly (readonly string[])[] = [
+  ["Invoice number", "INV-1"],
+  ["Date of issue: November 1, 2026"],
+  ["Date due", "December 1, 2026"],
+  ["Issuer: LangChain, Inc."],
+  ["Bill to", "Acme"],
+  ["Description", "Qty", "Unit price", "Amount"],
+  ["Oct 1 – Oct 31, 2026"],
+  [`tenant_id: ${PICTURE.workspace}`],
+  ["LangSmith Traces", "", "", "$54.48"],
+  ...tierCells(PICTURE.traces),
+  ["LangSmith Traces (Extended Data Retention Upgrades)", "", "", "$149.12"],
+  ...tierCells(PICTURE.extended),
+  ["Subtotal", "", "", "$203.60"],
+  ["Tax (19%)", "", "", "$38.68"],
+  ["Total", "", "", "$242.28"],
+  ["Amount due", "", "", "$242.28 USD"],
+];
+
+function tierCells(tiers: readonly (readonly string[])[]): string[][] {
+  return tiers.map(([text = "", quantity = "", price = "", amount = ""]) => [
+    text,
+    Number(quantity).toLocaleString("en-US"),
+    `$${price}`,
+    `$${amount}`,
+  ]);
+}

@@ -1,11 +1,11 @@
 import { UsageError } from "../../core/base/errors.ts";
 import { refuseGiven } from "../../core/base/given-file.ts";
-import { amountShown } from "../../core/domain/usage/amount.ts";
 import { lockSource } from "../../core/store/catalog/scopes.ts";
 import type { Database, Store } from "../../core/store/db/database.ts";
 import { type Actor, recordAction } from "../../core/store/work/operator-actions.ts";
 import type { Reading, Told } from "./finish-invoice.ts";
 import type { Invoice } from "./invoice.ts";
+import { moneyShown } from "./invoice-sums.ts";
 import {
   addInvoice,
   type InvoiceSource,
@@ -237,7 +237,7 @@ export async function importInvoices(
       await recordAction(db, options.by, {
         sourceId: source.sourceId,
         action: "invoice.import",
-        detail: `invoice ${keyOf(invoice)}, ${amountShown(total)} ${currency}, ${file.name}${did}${why}`,
+        detail: `invoice ${keyOf(invoice)}, ${moneyShown(total)} ${currency}, ${file.name}${did}${why}`,
       });
     }
     return ids;

@@ -3,6 +3,7 @@ import { type Amount, amountShown, amountText } from "../../core/domain/usage/am
 import { linesOf, tableOf, toTheRight } from "../../terminal/output.ts";
 import type { InvoicePreview } from "./import-invoice.ts";
 import type { Invoice, InvoiceLine } from "./invoice.ts";
+import { moneyShown } from "./invoice-sums.ts";
 import type { StoredInvoice } from "./invoices.store.ts";
 
 /** Decimals are text in JSON. */
@@ -55,7 +56,7 @@ export function describePreview({ form, invoices }: InvoicePreview): string {
 }
 
 function titleOf({ number, issuer, total, currency, lines }: Invoice): string {
-  return `Invoice ${number} of ${issuer}: ${amountShown(total)} ${currency}, ${counted(lines.length, "line")}`;
+  return `Invoice ${number} of ${issuer}: ${moneyShown(total)} ${currency}, ${counted(lines.length, "line")}`;
 }
 
 function describeLines({ lines, subtotal, total }: Invoice): string {
@@ -71,10 +72,10 @@ function describeLines({ lines, subtotal, total }: Invoice): string {
       "to (not included)": ({ periodEnd }) => periodEnd ?? "",
       quantity: right(({ quantity }) => quantity),
       price: right(({ unitPrice }) => unitPrice),
-      amount: right(({ amount }) => amount),
+      amount: toTheRight(lines, ({ amount }) => moneyShown(amount)),
       "row of the file": "sourceText",
     }),
-    `${subtotal === null ? "" : `Subtotal ${amountShown(subtotal)}, `}total ${amountShown(total)}. Indented lines are parts of the line above.`,
+    `${subtotal === null ? "" : `Subtotal ${moneyShown(subtotal)}, `}total ${moneyShown(total)}. Indented lines are parts of the line above.`,
   );
 }
 

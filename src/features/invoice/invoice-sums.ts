@@ -1,4 +1,4 @@
-import { type Amount, amountShown } from "../../core/domain/usage/amount.ts";
+import { type Amount, amountShown, centsShown } from "../../core/domain/usage/amount.ts";
 import type { Invoice, InvoiceLine } from "./invoice.ts";
 
 /** What the lines come to. A part is counted in its sum. */
@@ -27,11 +27,18 @@ export function differencesOf({ lines, subtotal, total }: Invoice): string[] {
   ];
 }
 
+const CENT = 10n ** 8n;
+
+/** `1,234.50`, and all digits of an amount that is not in whole cents. */
+export function moneyShown(amount: Amount): string {
+  return amount % CENT === 0n ? centsShown(amount) : amountShown(amount);
+}
+
 /** Empty if a written sum is what its parts come to. */
 export function sumDifference(what: string, written: Amount, parts: Amount): string[] {
   if (written === parts) return [];
   return [
-    `${what}: ${amountShown(written)} is written, and its parts add up to ${amountShown(parts)} (difference ${amountShown(written - parts)})`,
+    `${what}: ${moneyShown(written)} is written, and its parts add up to ${moneyShown(parts)} (difference ${moneyShown(written - parts)})`,
   ];
 }
 

@@ -3,7 +3,6 @@ import { UsageError } from "../../core/base/errors.ts";
 import { readGiven } from "../../core/base/given-file.ts";
 import { counted } from "../../core/base/printable.ts";
 import { nearest } from "../../core/base/spelling.ts";
-import { amountShown } from "../../core/domain/usage/amount.ts";
 import { withSource } from "../../terminal/options.ts";
 import { instant, tableOf, toTheRight } from "../../terminal/output.ts";
 import { commandActor, inSession, type Session } from "../../terminal/session.ts";
@@ -11,6 +10,7 @@ import { FIELDS, type Field } from "./draft.ts";
 import { defineExplain, explainExamples } from "./explain.command.ts";
 import { importInvoices, previewInvoices, refuseOpen } from "./import-invoice.ts";
 import { describePreview, describeStored, invoiceData, previewData } from "./invoice-report.ts";
+import { moneyShown } from "./invoice-sums.ts";
 import { readInvoices } from "./invoices.store.ts";
 import { givenFile, mappingOf } from "./read-file.ts";
 import { DATE_ORDERS, type DateOrder } from "./written-date.ts";
@@ -151,7 +151,7 @@ async function list({ output, ...session }: Session, { source }: { source?: stri
             issuer: "issuer",
             status: "status",
             issued: ({ issuedOn }) => issuedOn ?? "",
-            total: toTheRight(invoices, ({ total }) => amountShown(total)),
+            total: toTheRight(invoices, ({ total }) => moneyShown(total)),
             currency: "currency",
             lines: ({ lines }) => lines.length,
             imported: ({ importedAt }) => instant(importedAt),

@@ -4,7 +4,19 @@ import { UsageError } from "../../core/base/errors.ts";
 import { refuseGiven, textOf } from "../../core/base/given-file.ts";
 import type { Drafts } from "./draft.ts";
 import { finishInvoices, type Reading, type Told } from "./finish-invoice.ts";
-import { COLUMNS, isFocus, type Mapping, readFocus, readJson, readTable } from "./read-table-file.ts";
+import { pdfRows } from "./pdf-rows.ts";
+import { readLayout } from "./read-layout.ts";
+import {
+  COLUMNS,
+  isFocus,
+  isTable,
+  type Mapping,
+  readFocus,
+  readJson,
+  readTable,
+} from "./read-table-file.ts";
+import { textRows } from "./text-row.ts";
+import { xlsxAsCsv } from "./xlsx-csv.ts";
 
 export type FileForm = "pdf" | "csv" | "xlsx" | "json" | "focus" | "text" | "typed";
 
@@ -70,6 +82,8 @@ export async function readInvoices(given: GivenFile, how: HowToRead): Promise<Re
   return { form, readings: finishInvoices(given.name, drafts, how) };
 }
 
+const PDF = Buffer.from("%PDF").toString("hex");
+const ZIP = "504b0304";
 const OLD_EXCEL = "d0cf11e0";
 
 async function draftsIn(
@@ -81,6 +95,13 @@ async function draftsIn(
     throw new Error("refused");
   };
   const start = Buffer.from(bytes.subarray(0, 4)).toString("hex");
+  if (start === PDF)
+    return { form: "pdf", drafts: readLayout(name, await pdfRows(name, bytes), how.workspaces) };
+  if (start === ZIP) {
+    const named = (line: number) => `row ${line}`;
+    const table = readTable(name, await xlsxAsCsv(name, bytes), { mapping: how.mapping, named });
+    return { form: "xlsx", drafts: table };
+  }
   if (start === OLD_EXCEL) return refuse("it is a workbook of an old Excel. Save it as .xlsx");
   const content = textOf(bytes)?.replace(/^\uFEFF/, "");
   if (content === undefined) {
@@ -95,6 +116,9 @@ async function draftsIn(
   if (/^\s*[[{]/.test(content)) return { form: "json", drafts: readJson(name, content) };
   if (how.mapping === undefined && isFocus(content))
     return { form: "focus", drafts: readFocus(name, content) };
+  if (how.mapping === undefined && !isTable(content)) {
+    return { form: "text", drafts: readLayout(name, textRows(content), how.workspaces) };
+  }
   return { form: "csv", drafts: readTable(name, content, { mapping: how.mapping }) };
 }
 

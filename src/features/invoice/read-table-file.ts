@@ -132,12 +132,20 @@ const FOCUS_OTHERS = [
 ];
 
 export function isFocus(content: string): boolean {
-  const header =
-    /.*\S.*/
-      .exec(content)?.[0]
-      .split(/[,;\t]/)
-      .map(normalized) ?? [];
-  return ["InvoiceDetailId", "BilledCost"].every((name) => header.includes(normalized(name)));
+  return hasColumns(content, ["InvoiceDetailId", "BilledCost"]);
+}
+
+/** A table with our columns. Other text is a copied table. */
+export function isTable(content: string): boolean {
+  return hasColumns(content, ["text", "amount"]);
+}
+
+function hasColumns(content: string, columns: readonly string[]): boolean {
+  const names = (/.*\S.*/.exec(content)?.[0] ?? "")
+    .replaceAll('"', "")
+    .split(/[,;\t]/)
+    .map(normalized);
+  return columns.every((name) => names.includes(normalized(name)));
 }
 
 /** Reads FOCUS 1.4 InvoiceDetail. Its columns are those of working drafts of 2026, and other columns are refused. */

@@ -28,11 +28,15 @@ export function moneyIn(text: string): Money | undefined {
   if (whole === undefined || signs.length > 1 || (open === undefined) !== (shut === undefined))
     return undefined;
   const marks = [before, after, code].filter((mark) => mark !== undefined);
-  const isSame = marks.length < 2 || (marks.length === 2 && before !== undefined && code !== undefined);
-  if (!isSame) return undefined;
+  const codes = marks.filter((mark) => /^[A-Z]{3}$/.test(mark));
+  // A symbol may have its code, as in `$5.00 USD`.
+  if (codes.length > 1 || marks.length - codes.length > 1) return undefined;
   const number = ungrouped(digits.trim());
   if (/[\s'’]/.test(number)) return undefined;
-  return { number: `${signs.some((sign) => sign !== "+") ? "-" : ""}${number}`, currency: code ?? marks[0] };
+  return {
+    number: `${signs.some((sign) => sign !== "+") ? "-" : ""}${number}`,
+    currency: codes[0] ?? marks[0],
+  };
 }
 
 /** Most digits of a number. The database has room for more, so that sums fit. */
@@ -88,7 +92,7 @@ export function isEither(number: string): boolean {
   return decimalSignOf(number) === "either";
 }
 
-const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf("currency"));
+export const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf("currency"));
 /** Other symbols stand for several currencies. */
 const OF_SYMBOL: Readonly<Record<string, string>> = { "€": "EUR", "£": "GBP", US$: "USD" };
 

@@ -13,6 +13,7 @@ import { auditLog } from "./routes/audit-log.ts";
 import { billing } from "./routes/billing.ts";
 import { controlPlane } from "./routes/control-plane.ts";
 import { evaluators } from "./routes/evaluators.ts";
+import { invoices } from "./routes/invoices.ts";
 import { names } from "./routes/names.ts";
 import { organisationRoutes } from "./routes/organisation.ts";
 import { sandboxes } from "./routes/sandboxes.ts";
@@ -106,6 +107,7 @@ function build(world: World): FastifyInstance {
     ...threads(runs),
     ...agentToAgent(world, runs),
     ...admin(world),
+    ...invoices(world),
   ]);
   app.setNotFoundHandler((request, reply) => {
     const { status, body } = noRoute(request.method, request.url);

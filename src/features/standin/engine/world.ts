@@ -3,6 +3,7 @@ import { Bill } from "./bill.ts";
 import { EvaluatorLedger } from "./evaluators.ts";
 import { type FaultOptions, Faults } from "./faults.ts";
 import type { GuessName } from "./guesses.ts";
+import { Invoices } from "./invoice.ts";
 import { type Cell, DeploymentLedger, type DeploymentMeasure, Ledger, type TraceTier } from "./ledger.ts";
 import { findStream, type Organisation, type Stream } from "./organisation.ts";
 import { SandboxLedger } from "./sandboxes.ts";
@@ -68,6 +69,7 @@ export class World {
   readonly tags: Tags;
   readonly access: Access;
   readonly bill: Bill;
+  readonly invoices: Invoices;
   readonly faults: Faults;
   /** `recent`: the oldest first. `count`: of all requests. */
   readonly requests: { count: number; readonly recent: SeenRequest[] } = { count: 0, recent: [] };
@@ -93,6 +95,7 @@ export class World {
     this.tags = new Tags({ seed, organisation });
     this.access = new Access({ ...options, organisation });
     this.bill = new Bill({ organisation, ledger: this.ledger, now });
+    this.invoices = new Invoices({ organisation, ledger: this.ledger, sandboxLedger: this.sandboxLedger });
     this.faults = new Faults(options.faults);
   }
 
