@@ -8,8 +8,7 @@ import { now as currentTime } from "../support/clock.ts";
  * - `USAGE_CONTRACT_API_KEY`, and `USAGE_CONTRACT_BASE_URL` with `USAGE_CONTRACT_WORKSPACE_IDS` (comma-separated) where it has no
  *   listing
  * - `USAGE_CONTRACT_CONTROL_PLANE_URL` with `USAGE_CONTRACT_TEMPLATE` (a template's name)
- * - and `USAGE_CONTRACT_DEPLOYMENT_URL` with `USAGE_CONTRACT_ASSISTANT` (default agent) and `USAGE_CONTRACT_SLOW_TEXT`
- *   (what makes that assistant take some seconds), and `USAGE_CONTRACT_A2A=live` where a finished task's id is refused
+ * - and `USAGE_CONTRACT_DEPLOYMENT_URL`, a deployment of the agent in test/tools/agents
  */
 export interface Reach {
   readonly url: string;
@@ -24,22 +23,11 @@ const HOSTS: readonly Host[] = ["BASE_URL", "CONTROL_PLANE_URL", "DEPLOYMENT_URL
 
 const given = (name: string): string | undefined => process.env[`USAGE_CONTRACT_${name}`] || undefined;
 
-export const ASSISTANT = given("ASSISTANT") ?? "agent";
-export const ASSISTANT_ID = given("ASSISTANT") ?? "fe096781-5601-53d2-b2f6-0d3403f7e9ca";
 export const TEMPLATE = given("TEMPLATE") ?? "python";
-export const SLOW_TEXT = given("SLOW_TEXT") ?? "delay=400 the earlier one";
-/** Takes longer than SLOW_TEXT: by then an earlier run that was not stopped would have ended. */
-export const SLOWER_TEXT = given("SLOWER_TEXT") ?? "delay=900 the later one";
 
 export const LOCAL = HOSTS.every((name) => given(name) === undefined);
 /** On a live platform, what the environment does not name is skipped, not tested on the stand-in. */
 export const untested = (what: Host): boolean => !LOCAL && given(what) === undefined;
-
-export type A2a = "specified" | "live";
-/** The stand-in speaks both. */
-export const A2AS: readonly A2a[] = LOCAL
-  ? ["specified", "live"]
-  : [given("A2A") === "live" ? "live" : "specified"];
 
 export async function reach(what: Host, options: StandinOptions = {}): Promise<Reach> {
   const url = given(what);

@@ -31,23 +31,37 @@ test("platform commands print data, show each status and set their exit code", a
     writeFileSync(file, JSON.stringify({ ...created, source_revision_config: { image_uri: image } }));
     return file;
   };
-  const [renamed, taken, bad, deployed, failed, ran, ranBadly, sent, streamed, card, refused, missing] =
-    await Promise.all([
-      json(["platform", "template", "rename", "node", "node-24"]),
-      run(["platform", "template", "rename", "python", "python-3"]).then(() =>
-        run(["platform", "template", "rename", "python-3", "Python"]),
-      ),
-      run(["platform", "deployment", "create", "--body", join(folder, "nowhere.json")]),
-      json(["platform", "deployment", "create", "--body", body("good"), "--wait"]),
-      run(["platform", "deployment", "create", "--body", body("fail"), "--wait"]),
-      json(["platform", "run", "hello", "--strategy", "rollback"]),
-      json(["platform", "run", "fail"]),
-      json(["platform", "a2a", "send", "hello"]),
-      run(["platform", "a2a", "stream", "hello"]),
-      json(["platform", "a2a", "card"]),
-      run(["platform", "a2a", "card"], { USAGE_API_KEY: "wrong-key-here" }),
-      run(["platform", "run", "x"], { USAGE_DEPLOYMENT_URL: "" }),
-    ]);
+  const [
+    renamed,
+    taken,
+    bad,
+    deployed,
+    failed,
+    ran,
+    ranBadly,
+    asked,
+    sent,
+    streamed,
+    card,
+    refused,
+    missing,
+  ] = await Promise.all([
+    json(["platform", "template", "rename", "node", "node-24"]),
+    run(["platform", "template", "rename", "python", "python-3"]).then(() =>
+      run(["platform", "template", "rename", "python-3", "Python"]),
+    ),
+    run(["platform", "deployment", "create", "--body", join(folder, "nowhere.json")]),
+    json(["platform", "deployment", "create", "--body", body("good"), "--wait"]),
+    run(["platform", "deployment", "create", "--body", body("fail"), "--wait"]),
+    json(["platform", "run", "hello", "--strategy", "rollback"]),
+    json(["platform", "run", "fail"]),
+    json(["platform", "run", "question"]),
+    json(["platform", "a2a", "send", "hello"]),
+    run(["platform", "a2a", "stream", "hello"]),
+    json(["platform", "a2a", "card"]),
+    run(["platform", "a2a", "card"], { USAGE_API_KEY: "wrong-key-here" }),
+    run(["platform", "run", "x"], { USAGE_DEPLOYMENT_URL: "" }),
+  ]);
   expect([renamed.code, renamed.data]).toMatchObject([0, { name: "node-24", image: "node:24-slim" }]);
   expect([taken.code, taken.stderr]).toEqual([2, expect.stringContaining("template_name_invalid")]);
   expect([bad.code, bad.stderr]).toEqual([2, expect.stringContaining("body_invalid")]);
@@ -56,6 +70,7 @@ test("platform commands print data, show each status and set their exit code", a
   expect([failed.code, failed.stdout]).toEqual([3, expect.stringContaining("BUILD_FAILED")]);
   expect([ran.code, ran.data]).toMatchObject([0, { status: "success", reply: "Echo: hello" }]);
   expect([ranBadly.code, ranBadly.data]).toMatchObject([3, { status: "error", reply: null }]);
+  expect([asked.code, asked.data]).toMatchObject([3, { status: "input_required", reply: "Which one?" }]);
   expect([sent.code, sent.data]).toMatchObject([0, { state: "completed", reply: "Echo: hello" }]);
   expect([streamed.code, streamed.stderr]).toEqual([0, expect.stringContaining("completed, final")]);
   expect(card.data.name).toBe("agent");
@@ -70,10 +85,8 @@ test("platform commands print data, show each status and set their exit code", a
   const { contextId, taskId } = sent.data;
   const later = await json(["platform", "a2a", "send", "more", "--context", contextId, "--task", taskId]);
   expect(later.data).toMatchObject({ contextId, reply: "Echo: more" });
-  expect((await json(["platform", "a2a", "task", taskId])).data).toMatchObject({
-    taskId,
-    state: "completed",
-  });
+  const task = await json(["platform", "a2a", "task", taskId, "--context", contextId]);
+  expect(task.data).toMatchObject({ taskId, state: "completed" });
   standin.faults.script({ fault: { kind: "cut", framing: "chunked", at: "half" }, match: { path: "/a2a/" } });
   const cut = await run(["platform", "a2a", "stream", "hello"]);
   expect([cut.code, cut.stderr]).toEqual([6, expect.stringContaining("response_cut")]);

@@ -9,6 +9,7 @@ import { World, type WorldOptions } from "./engine/world.ts";
 import { open } from "./http/route.ts";
 import { agentToAgent } from "./routes/a2a.ts";
 import { admin } from "./routes/admin.ts";
+import { assistants } from "./routes/assistants.ts";
 import { auditLog } from "./routes/audit-log.ts";
 import { billing } from "./routes/billing.ts";
 import { controlPlane } from "./routes/control-plane.ts";
@@ -16,14 +17,15 @@ import { evaluators } from "./routes/evaluators.ts";
 import { invoices } from "./routes/invoices.ts";
 import { names } from "./routes/names.ts";
 import { organisationRoutes } from "./routes/organisation.ts";
+import { runs } from "./routes/runs.ts";
 import { sandboxes } from "./routes/sandboxes.ts";
 import { tags } from "./routes/tags.ts";
 import { threads } from "./routes/threads.ts";
 
 /**
  * The stand-in imports no code of the program: a shared type would hide a wrong assumption. Comments name the source of each
- * rule: a section of docs/platform.md, "documented" (by the platform or the protocol), "seen" (in client code or on servers),
- * "our guess", or "our own". Instants are epoch ms. Unless a comment or a setting says otherwise, unknown parameters and fields
+ * rule: a section of docs/platform.md or docs/platform-agents.md, "documented" (by the platform or the protocol), "seen" (in
+ * client code or on servers), "measured" (on the real server), "our guess", or "our own". Instants are epoch ms. Unless a comment or a setting says otherwise, unknown parameters and fields
  * are refused (our guess).
  */
 export interface StandinOptions
@@ -93,8 +95,8 @@ function build(world: World): FastifyInstance {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   const now = () => world.now();
-  const runs = runsOf(world);
-  app.addHook("onClose", async () => runs.close());
+  const engine = runsOf(world);
+  app.addHook("onClose", async () => engine.close());
   open(app, world, [
     ...billing(world),
     ...sandboxes(world),
@@ -104,8 +106,10 @@ function build(world: World): FastifyInstance {
     ...auditLog(world),
     ...organisationRoutes(world),
     ...controlPlane(world, new Templates(now), new Deployments(now)),
-    ...threads(runs),
-    ...agentToAgent(world, runs),
+    ...threads(engine),
+    ...runs(engine, () => world.settings.a2a === "live"),
+    ...assistants(world, engine),
+    ...agentToAgent(world, engine),
     ...admin(world),
     ...invoices(world),
   ]);

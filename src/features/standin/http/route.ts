@@ -124,7 +124,8 @@ function exchange(request: FastifyRequest, route: Route, fault: Fault | null): E
   return {
     params: params as Record<string, string>,
     query: query as Record<string, unknown>,
-    headers,
+    // Of two such headers, which the protocol's client sends, the first counts (measured).
+    headers: { ...headers, accept: request.raw.headersDistinct.accept?.[0] },
     origin: `${protocol}://${host}`,
     body: route.takes === "text" ? text : parsedBody(text),
     fault,

@@ -17,6 +17,18 @@ export interface Response {
 
 type Framing = Settings["framing"];
 
+/** Server-Sent Events, as they happen. */
+export function eventStream(
+  events: Iterable<readonly [name: string, data: unknown]> | AsyncIterable<readonly [string, unknown]>,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
+  const lines = async function* () {
+    for await (const [name, data] of events) yield `event: ${name}\r\ndata: ${JSON.stringify(data)}\r\n\r\n`;
+  };
+  const type = "text/event-stream; charset=utf-8";
+  return { status: 200, type, headers: { "cache-control": "no-store", ...headers }, body: lines() };
+}
+
 export async function send(
   reply: FastifyReply,
   response: Response,

@@ -1,12 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
-import { ASSISTANT, type Message, type Run, type RunStatus } from "../engine/runs.ts";
+import { ASSISTANT, type Message, messagesOf, type Run, textOf } from "../engine/runs.ts";
 
-/** JSON-RPC 2.0 (docs/platform.md, Agent server); -32001 to -32005: A2A (documented). */
+/** JSON-RPC 2.0, and -32001 to -32005 of A2A. */
 export const CODES = {
+  parse: -32700,
+  invalidRequest: -32600,
   methodNotFound: -32601,
   invalidParams: -32602,
   taskNotFound: -32001,
+  notCancelable: -32002,
   unsupported: -32004,
   contentUnsupported: -32005,
 } as const;
@@ -21,13 +24,13 @@ export class RpcRefusal extends Error {
   }
 }
 
-/** The method's name selects the version (docs/platform.md, Agent server). */
+/** The method's name selects the version. */
 export interface Dialect {
   readonly version: "0.3" | "1.0";
   readonly isLive: boolean;
 }
 
-type Action = "send" | "stream" | "get" | "cancel";
+type Action = "send" | "stream" | "get" | "cancel" | "list" | "card";
 
 const METHODS: Readonly<Record<Dialect["version"], Readonly<Record<string, Action>>>> = {
   "0.3": { "message/send": "send", "message/stream": "stream", "tasks/get": "get", "tasks/cancel": "cancel" },
@@ -36,6 +39,8 @@ const METHODS: Readonly<Record<Dialect["version"], Readonly<Record<string, Actio
     SendStreamingMessage: "stream",
     GetTask: "get",
     CancelTask: "cancel",
+    ListTasks: "list",
+    GetExtendedAgentCard: "card",
   },
 };
 
@@ -50,7 +55,6 @@ export function actionOf(method: string, isLive: boolean): (Dialect & { readonly
 
 export type Id = string | number;
 
-/** The protocol's own clients use numbers as ids. */
 export const envelope = z.looseObject({
   jsonrpc: z.literal("2.0"),
   id: z.union([z.string(), z.number()]).optional(),
@@ -58,43 +62,46 @@ export const envelope = z.looseObject({
   params: z.unknown().optional(),
 });
 
-/** docs/platform.md, Agent server. Other fields of the protocol are ignored. */
 const message = z.looseObject({
-  role: z.enum(["user", "ROLE_USER"]),
-  parts: z.array(z.looseObject({ kind: z.string().optional() })).min(1),
-  messageId: z.string().min(1),
+  parts: z.array(z.looseObject({ kind: z.string().optional(), text: z.unknown().optional() })).min(1),
+  messageId: z.string().optional(),
   contextId: z.guid().optional(),
   taskId: z.string().optional(),
 });
-/** message/send returns a complete response (our guess). */
-const configuration = z.looseObject({ blocking: z.literal(true).optional() });
-const sending = z.looseObject({ message, configuration: configuration.optional() });
-/** At most ten messages of history (seen). */
+const sending = z.looseObject({ message });
 const getting = z.looseObject({
   id: z.string().min(1),
   contextId: z.string().optional(),
-  historyLength: z.int().min(0).max(10).default(10),
+  historyLength: z.int().min(0).default(10),
 });
 
-export type Sent = z.output<typeof message> & { readonly text: string };
-
-/** Errors: -32602, -32005. */
-export function sentMessage(params: unknown): Sent {
-  const given = read(sending, params);
-  const texts = given.message.parts.map((part) => {
-    // Text parts only (docs/platform.md, Agent server). Parts of A2A 1.0 have no kind (documented).
-    const kind = part.kind ?? (typeof part.text === "string" ? "text" : "other");
-    if (kind !== "text") {
-      throw new RpcRefusal(CODES.contentUnsupported, `Unsupported part kind '${kind}': only 'text' is`);
-    }
-    if (typeof part.text !== "string") throw new RpcRefusal(CODES.invalidParams, "A text part has no 'text'");
-    return part.text;
+/** Of several texts, a newer server keeps the last. Other parts add no text. Errors: -32602, -32005. */
+export function sentMessage(params: unknown, isLive: boolean) {
+  const { message: given } = read(sending, params);
+  const { parts, messageId, contextId, taskId } = given;
+  if (isLive && messageId === undefined) {
+    throw new RpcRefusal(CODES.invalidParams, "Missing 'messageId' in message");
+  }
+  const texts = parts.flatMap(({ kind, text }) => {
+    const isText = kind === "text" || (kind === undefined && typeof text === "string");
+    if (isText ? typeof text === "string" : isLive || kind === "data") return isText ? [`${text}`] : [];
+    throw new RpcRefusal(CODES.contentUnsupported, `Unsupported part '${kind}'`);
   });
-  return { ...given.message, text: texts.join("\n") };
+  return { texts: isLive ? texts.slice(-1) : texts, contextId, taskId };
 }
 
-export function requestedTask(params: unknown): z.output<typeof getting> {
-  return read(getting, params);
+/** A server 0.4.21 needs the context, and takes the id of a run only. */
+export function requestedTask(params: unknown, isLive: boolean): z.output<typeof getting> {
+  const given = read(getting, params);
+  if (
+    isLive ? given.historyLength > 10 : given.contextId === undefined || !z.guid().safeParse(given.id).success
+  ) {
+    throw new RpcRefusal(
+      CODES.invalidParams,
+      isLive ? "historyLength is at most 10" : "Missing contextId, or wrong id",
+    );
+  }
+  return given;
 }
 
 function read<T>(schema: z.ZodType<T>, params: unknown): T {
@@ -104,101 +111,137 @@ function read<T>(schema: z.ZodType<T>, params: unknown): T {
   throw new RpcRefusal(CODES.invalidParams, `params.${issue?.path.join(".")}: ${issue?.message}`);
 }
 
-type Version = Dialect["version"];
-
-/** The protocol's names (seen). */
-const STATES: Readonly<Record<RunStatus | "deleted", string>> = {
-  pending: "submitted",
-  running: "working",
-  success: "completed",
-  error: "failed",
-  interrupted: "input-required",
-  deleted: "canceled",
-};
-
-interface TaskForm {
-  readonly version: Version;
-  readonly status?: RunStatus | "deleted";
-  readonly historyLength?: number;
+function taskIdOf({ thread, id, task }: Run, { isLive }: Dialect): string {
+  return isLive ? `${thread.id}:${task}` : id;
 }
 
-export function isOver({ status }: Run): boolean {
-  return status === "success" || status === "error";
+/** How a run is shown as a task: only newer servers know questions and cancelled runs. */
+function stateOf({ status, question }: Run, { isLive }: Dialect): string {
+  if (status === "pending") return "submitted";
+  if (status === "running") return "working";
+  if (status === "interrupted" && isLive) return "canceled";
+  if (status !== "success") return "failed";
+  return isLive && question ? "input-required" : "completed";
 }
 
-/**
- * `id`, `contextId`, `artifacts`, `status`: docs/platform.md, Agent server. Other fields, and `canceled` after a rollback:
- * documented.
- */
-export function toWireTask(run: Run, { version, status = run.status, historyLength = 10 }: TaskForm): object {
-  const reply = replyOf(run);
-  const messages = run.after.length > 0 ? run.after : [...run.before, ...run.input];
+/** The result of `message/send`. A run that somebody cancels is completed with an empty text on newer servers. */
+export function responseOf(run: Run, dialect: Dialect): object {
+  const { isLive } = dialect;
+  const { status, error } = run;
+  const isFailed = isLive ? status === "error" : status !== "success";
+  const said = isFailed ? `Error executing assistant: ${error?.error}` : undefined;
+  const state = isFailed ? "failed" : isLive && run.question ? "input-required" : "completed";
   return {
-    kind: "task",
-    id: run.id,
-    contextId: run.thread.id,
-    status: statusOf(run, status, { withReply: false, version }),
-    artifacts: reply && [
-      {
-        artifactId: reply.id,
-        name: "Assistant Response",
-        description: `Response from assistant ${ASSISTANT.name}`,
-        parts: [textPart(reply.content)],
-      },
-    ],
-    history: messages
-      .slice(Math.max(0, messages.length - historyLength))
-      .map((one) => toWireMessage(run, one, version)),
+    ...named(run, dialect),
+    history: isLive ? (isFailed ? [] : historyOf(run, dialect, 10)) : historyOf(run, dialect, 1),
+    status: toWireStatus(run, dialect, { state, said }),
+    ...(isFailed ? {} : { artifacts: [artifactOf(run, dialect)] }),
   };
 }
 
-export function toWireUpdate(
+/** The result of `tasks/get`, where a finished task has a sentence of the server. `said` replaces it. */
+export function toWireTask(
   run: Run,
-  status: RunStatus | "deleted",
-  { final, version }: { final: boolean; version: Version },
+  dialect: Dialect,
+  { historyLength = 10, said }: { readonly historyLength?: number; readonly said?: string | null },
 ): object {
+  const state = stateOf(run, dialect);
+  const sentence = {
+    completed: "Task completed successfully",
+    failed: `Task failed with status: ${run.status}`,
+  };
+  const history =
+    dialect.isLive && historyLength > 0 ? { history: historyOf(run, dialect, historyLength) } : {};
+  const shown = said === undefined ? sentence[state as keyof typeof sentence] : (said ?? undefined);
+  return { ...named(run, dialect), status: toWireStatus(run, dialect, { state, said: shown }), ...history };
+}
+
+/** The results of `message/stream`. Older servers send the reply in a status only. */
+export async function* updatesOf(run: Run, dialect: Dialect): AsyncGenerator<object> {
+  const { isLive, version } = dialect;
+  const ids = { taskId: taskIdOf(run, dialect), contextId: run.thread.id };
+  const update = (
+    state: string,
+    { said, final = false }: { said?: string | undefined; final?: boolean } = {},
+  ) => {
+    return { ...ids, kind: "status-update", status: toWireStatus(run, dialect, { state, said }), final };
+  };
+  const history = sentOf(run).map((one) => toWireMessage(run, one, dialect));
+  const task = {
+    ...named(run, dialect),
+    history,
+    status: toWireStatus(run, dialect, { state: "submitted" }),
+  };
+  yield version === "1.0" ? { task } : task;
+  await Promise.race([run.started.promise, run.ended.promise]);
+  if (!isLive) yield update("working");
+  await run.ended.promise;
+  if (run.reply !== null) yield update("working", { said: textOf(run.reply.content) });
+  if (isLive && (run.reply ?? run.question) !== null) {
+    const chunk = run.question === null ? { append: false, lastChunk: true } : {};
+    yield { ...ids, kind: "artifact-update", artifact: artifactOf(run, dialect), ...chunk };
+  }
+  const isFailed = run.status === "error" || (!isLive && run.status === "interrupted");
+  const state = isFailed ? "failed" : isLive && run.question ? "input-required" : "completed";
+  yield update(state, { said: isFailed ? run.error?.message : undefined, final: true });
+}
+
+function named(run: Run, dialect: Dialect): object {
+  return { kind: "task", id: taskIdOf(run, dialect), contextId: run.thread.id };
+}
+
+function artifactOf({ reply, question }: Run, { isLive }: Dialect): object {
+  const artifactId = randomUUID();
+  if (isLive && question) {
+    const description = "Agent requires input to continue";
+    return { artifactId, name: "Interrupt", description, parts: [{ kind: "data", data: question }] };
+  }
+  const asked = question && `{'__interrupt__': [{'value': '${question.value}', 'id': '${question.id}'}]}`;
+  const description = `Response from assistant ${ASSISTANT.id}`;
   return {
-    kind: "status-update",
-    taskId: run.id,
-    contextId: run.thread.id,
-    status: statusOf(run, status, { withReply: final, version }),
-    final,
+    artifactId,
+    name: "Assistant Response",
+    description,
+    parts: [textPart(asked ?? textOf(reply?.content ?? ""))],
   };
 }
 
-function statusOf(
+/** What the client sent. An answer is no message of the thread. */
+function sentOf(run: Run): Message[] {
+  return (run.request.input ?? []).map((one) => ({ ...one, id: randomUUID(), run }));
+}
+
+/** The newest messages of the context; on older servers, what was sent. */
+function historyOf(run: Run, dialect: Dialect, length: number): object[] {
+  const messages = dialect.isLive ? messagesOf(run.thread) : sentOf(run);
+  return messages.slice(-length).map((one) => toWireMessage(run, one, dialect));
+}
+
+function toWireStatus(
   run: Run,
-  status: RunStatus | "deleted",
-  { withReply, version }: { withReply: boolean; version: Version },
+  dialect: Dialect,
+  { state, said }: { readonly state: string; readonly said?: string | undefined },
 ): object {
-  const reply = withReply ? replyOf(run) : undefined;
-  const failure: Message | undefined =
-    run.error === null ? undefined : { id: `${run.id}-error`, type: "ai", content: run.error };
-  const said = reply ?? failure;
+  const message = said === undefined ? undefined : { id: randomUUID(), type: "ai", content: said, run };
   return {
-    state: spelled("TASK_STATE", STATES[status], version),
+    state: spelled("TASK_STATE", state, dialect),
     timestamp: new Date(run.updatedAt).toISOString(),
-    message: said && toWireMessage(run, said, version),
+    message: message && toWireMessage(run, message, dialect),
   };
 }
 
-function replyOf(run: Run): Message | undefined {
-  const last = run.status === "success" ? run.after.at(-1) : undefined;
-  return last?.type === "ai" ? last : undefined;
-}
-
-/** Only the enums of the versions differ (docs/platform.md, Agent server). */
-function spelled(prefix: "ROLE" | "TASK_STATE", value: string, version: Version): string {
+/** Only the enums of the versions differ. */
+function spelled(prefix: "ROLE" | "TASK_STATE", value: string, { version }: Dialect): string {
   return version === "0.3" ? value : `${prefix}_${value.replaceAll("-", "_").toUpperCase()}`;
 }
 
-function toWireMessage(run: Run, { id, type, content }: Message, version: Version): object {
+function toWireMessage(run: Run, { id, type, content, run: of = run }: Message, dialect: Dialect): object {
   return {
     kind: "message",
-    role: spelled("ROLE", type === "human" ? "user" : "agent", version),
-    parts: [textPart(content)],
-    messageId: id || randomUUID(),
-    taskId: run.id,
+    role: spelled("ROLE", type === "human" ? "user" : "agent", dialect),
+    parts: [textPart(textOf(content))],
+    messageId: id,
+    taskId: taskIdOf(of, dialect),
     contextId: run.thread.id,
   };
 }

@@ -1,30 +1,26 @@
 import { z } from "zod";
-import { checked, noRoute } from "../engine/refusal.ts";
-import type { Run, RunEngine } from "../engine/runs.ts";
-import { ASSISTANT } from "../engine/runs.ts";
+import { noRoute, Refusal } from "../engine/refusal.ts";
+import { ASSISTANT, isOpen, type Run, type RunEngine } from "../engine/runs.ts";
 import type { World } from "../engine/world.ts";
 import { type Exchange, json, MOST_BODY, type Route } from "../http/route.ts";
-import type { Response } from "../http/wire.ts";
+import { eventStream, type Response } from "../http/wire.ts";
 import {
   actionOf,
   CODES,
   type Dialect,
   envelope,
   type Id,
-  isOver,
   RpcRefusal,
   requestedTask,
-  type Sent,
+  responseOf,
   sentMessage,
   toWireTask,
-  toWireUpdate,
+  updatesOf,
 } from "./a2a-wire.ts";
 
-/**
- * docs/platform.md, Agent server: a contextId is a thread, and a task is a run. A `live` server refuses a message to an ended
- * task. A missing key is accepted (our guess).
- */
+/** docs/platform-agents.md, A2A: `specified` is like server 0.4.21, `live` like 0.16.7. A context is a thread. */
 export function agentToAgent(world: World, engine: RunEngine): Route[] {
+  const isLive = () => world.settings.a2a === "live";
   const route = (
     method: Route["method"],
     path: string,
@@ -35,175 +31,183 @@ export function agentToAgent(world: World, engine: RunEngine): Route[] {
     needs: "no wrong key",
     takes: "text",
     handle(exchange) {
-      // The setting also removes the cards (documented).
       if (world.settings.http.disable_a2a) throw noRoute(method, path);
       return response(exchange);
     },
   });
-  const isLive = () => world.settings.a2a === "live";
+  const ofPath = (exchange: Exchange) => card(exchange, exchange.params.assistant, isLive());
+  const refused = () => json({ error: "Method Not Allowed" }, 405);
   return [
     route("POST", "/a2a/:assistant", (exchange) => post(engine, exchange, isLive())),
-    // Only POST is allowed (seen).
-    route("GET", "/a2a/:assistant", () => json({ error: "Method Not Allowed" }, 405)),
-    route("GET", "/.well-known/agent-card.json", (exchange) => card(exchange, isLive())),
+    route("GET", "/a2a/:assistant", (exchange) => (isLive() ? ofPath(exchange) : refused())),
+    route("DELETE", "/a2a/:assistant", refused),
+    route("GET", "/a2a/:assistant/.well-known/agent-card.json", (exchange) => {
+      if (!isLive()) throw new Refusal(404, { detail: "Not Found" });
+      return ofPath(exchange);
+    }),
+    route("GET", "/.well-known/agent-card.json", (exchange) =>
+      card(exchange, z.string().optional().parse(exchange.query.assistant_id), isLive()),
+    ),
   ];
 }
 
-/** The refusals of a text that is no JSON-RPC request are seen. */
-async function post(
-  engine: RunEngine,
-  { body, headers, params }: Exchange,
-  isLive: boolean,
-): Promise<Response> {
-  const text = body as string;
-  if (Buffer.byteLength(text) > MOST_BODY) return refused(413, `The body is larger than ${MOST_BODY} bytes`);
+interface Call extends Dialect {
+  readonly engine: RunEngine;
+  readonly exchange: Exchange;
+  readonly params: unknown;
+  readonly id: Id | null;
+}
+
+/** A broken envelope is an error of HTTP on 0.4.21, and one of JSON-RPC on 0.16.7. */
+async function post(engine: RunEngine, exchange: Exchange, isLive: boolean): Promise<Response> {
+  const text = exchange.body as string;
+  const broken = (code: number, error: string) =>
+    isLive ? json({ jsonrpc: "2.0", id: null, error: { code, message: error } }) : json({ error }, 400);
+  if (Buffer.byteLength(text) > MOST_BODY) return json({ error: `More than ${MOST_BODY} bytes` }, 413);
   let given: unknown;
   try {
     given = JSON.parse(text);
   } catch {
-    return refused(400, "Invalid JSON payload");
+    return broken(CODES.parse, "Invalid JSON payload");
   }
   const { success, data: rpc } = envelope.safeParse(given);
-  if (!success) return refused(400, "Invalid JSON-RPC message");
-  const { id, method } = rpc;
-  const action = actionOf(method ?? "", isLive);
+  if (!success) return broken(CODES.invalidRequest, "Invalid JSON-RPC message");
+  const { id = null, method, params } = rpc;
+  const accepted = { status: 202, type: "application/json", body: "" };
+  if (method === undefined) {
+    return id === null ? broken(CODES.invalidRequest, "Neither a request nor a response") : accepted;
+  }
+  const action = actionOf(method, isLive);
   const streams = action?.does === "stream";
   const wanted = streams ? "text/event-stream" : "application/json";
-  // A missing or wildcard Accept header is refused (seen).
-  if (!String(headers.accept).includes(wanted)) return refused(400, `Accept header must include ${wanted}`);
-  if (id === undefined || method === undefined) {
-    // A JSON-RPC notification or response is ignored.
-    if (id === undefined && method === undefined)
-      return refused(400, "Neither request, response nor notification");
-    return { status: 202, type: "application/json", body: "" };
+  if (!accepts(`${exchange.headers.accept ?? ""}`, wanted, isLive)) {
+    return json({ error: `Accept header must include ${wanted}` }, 400);
   }
+  if (id === null) return isLive ? broken(CODES.invalidRequest, "The request has no id") : accepted;
+  const failed = ({ code, message }: RpcRefusal) => ({ jsonrpc: "2.0", id, error: { code, message } });
   try {
     if (action === undefined) throw new RpcRefusal(CODES.methodNotFound, `Method not found: ${method}`);
-    const call = { engine, assistant: params.assistant ?? "", params: rpc.params, id, ...action };
+    const call = { engine, exchange, params, id, ...action };
     if (streams) return stream(call, begin(call));
-    return json({ jsonrpc: "2.0", id, result: await result(call) });
+    return json({ jsonrpc: "2.0", id, result: await RESULTS[action.does as keyof typeof RESULTS](call) });
   } catch (error) {
     if (!(error instanceof RpcRefusal)) throw error;
-    const failed = { jsonrpc: "2.0", id, error: { code: error.code, message: error.message } };
-    return streams ? events([failed]) : json(failed);
+    return streams ? events([["message", failed(error)]]) : json(failed(error));
   }
 }
 
-interface Call extends NonNullable<ReturnType<typeof actionOf>> {
-  readonly engine: RunEngine;
-  readonly assistant: string;
-  readonly params: unknown;
-  readonly id: Id;
+/** Only newer servers accept wildcards, so the protocol's own client cannot send to others. */
+function accepts(header: string, wanted: string, isLive: boolean): boolean {
+  const wildcards = isLive ? ["*/*", `${wanted.split("/")[0]}/*`] : [];
+  return [wanted, ...wildcards].some((type) => header.includes(type));
 }
 
-async function result(call: Call): Promise<object> {
-  const { does, version } = call;
-  if (does === "get") return getTask(call);
-  if (does === "cancel")
-    throw new RpcRefusal(CODES.unsupported, "Task cancellation is not currently supported");
-  const run = begin(call);
-  const task = toWireTask(run, { version, status: await run.ended.promise });
-  // Only this response of A2A 1.0 is wrapped (docs/platform.md, Agent server).
-  return version === "1.0" ? { task } : task;
-}
+const RESULTS = {
+  send: async (call: Call) => {
+    const run = begin(call);
+    await run.ended.promise;
+    const task = responseOf(run, call);
+    return call.version === "1.0" ? { task } : task;
+  },
+  get: (call: Call) => {
+    const given = requestedTask(call.params, call.isLive);
+    return toWireTask(taskOf(call, given), call, given);
+  },
+  cancel: (call: Call) => {
+    if (!call.isLive) throw new RpcRefusal(CODES.unsupported, "Task cancellation is not currently supported");
+    const given = requestedTask(call.params, call.isLive);
+    const run = taskOf(call, given);
+    if (!isOpen(run)) throw new RpcRefusal(CODES.notCancelable, `Task '${given.id}' has ended`);
+    call.engine.cancel(run, "interrupt");
+    return toWireTask(run, call, { said: "Task was canceled" });
+  },
+  list: (call: Call) => {
+    const { contextId } = z.looseObject({ contextId: z.string().optional() }).parse(call.params ?? {});
+    const threads = call.engine.threads.filter(({ id }) => contextId === undefined || id === contextId);
+    const tasks = threads.flatMap(({ runs }) => runs.map((run) => toWireTask(run, call, { said: null })));
+    return { tasks: tasks.reverse(), totalSize: tasks.length, pageSize: tasks.length, nextPageToken: "" };
+  },
+  card: ({ exchange, isLive }: Call) => cardOf(exchange, isLive),
+};
 
-function begin(call: Call): Run {
-  const { engine, assistant, params } = call;
-  const sent = sentMessage(params);
-  if (assistant !== ASSISTANT.id)
+function begin({ engine, exchange, params, isLive }: Call): Run {
+  const { texts, contextId, taskId } = sentMessage(params, isLive);
+  const { assistant } = exchange.params;
+  if (assistant !== ASSISTANT.id) {
     throw new RpcRefusal(CODES.invalidParams, `Assistant '${assistant}' not found`);
-  const thread = threadOf(engine, sent, call);
-  return engine.start({ thread, input: [{ type: "human", content: sent.text }], strategy: "enqueue" });
+  }
+  const earlier =
+    isLive && taskId !== undefined ? taskOf({ engine, isLive }, { id: taskId, contextId }) : undefined;
+  if (earlier !== undefined && !isOpen(earlier) && earlier.question === null) {
+    throw new RpcRefusal(CODES.unsupported, "A terminal task cannot accept another message");
+  }
+  const thread = earlier?.thread ?? engine.find(contextId ?? "") ?? engine.createThread(contextId);
+  const input = texts.map((content) => ({ type: "human", content }));
+  const resume = earlier?.question ? texts.join("\n") : undefined;
+  return engine.start(thread, { input, strategy: "enqueue", resume });
 }
 
-/** A new contextId begins a conversation (seen). */
-function threadOf(engine: RunEngine, { contextId, taskId }: Sent, { isLive }: Dialect) {
-  if (taskId === undefined) return engine.find(contextId ?? "") ?? engine.createThread(contextId);
-  const task = engine.runById(taskId);
-  if (task === undefined) throw new RpcRefusal(CODES.taskNotFound, `Task '${taskId}' not found`);
-  if (contextId !== undefined && contextId !== task.thread.id) {
-    throw new RpcRefusal(CODES.invalidParams, `Task '${taskId}' is not of context '${contextId}'`);
-  }
-  if (isLive && isOver(task)) {
-    const why = "is in a terminal state and takes no further message";
-    throw new RpcRefusal(CODES.unsupported, `Task '${taskId}' ${why}`);
-  }
-  return task.thread;
-}
-
-function getTask({ engine, params, version }: Call): object {
-  const { id, contextId, historyLength } = requestedTask(params);
-  const run = engine.runById(id);
-  if (run === undefined || (contextId !== undefined && contextId !== run.thread.id)) {
+/** The newest run of a task. */
+function taskOf(
+  { engine, isLive }: Pick<Call, "engine" | "isLive">,
+  { id, contextId }: { readonly id: string; readonly contextId?: string | undefined },
+): Run {
+  const [run, context = contextId] = isLive ? id.split(":").reverse() : [id];
+  const found = engine.find(context ?? "")?.runs.findLast((one) => (isLive ? one.task : one.id) === run);
+  if (found === undefined || (contextId ?? context) !== context) {
     throw new RpcRefusal(CODES.taskNotFound, `Task '${id}' not found`);
   }
-  return toWireTask(run, { version, historyLength });
+  return found;
 }
 
 /** If the client disconnects, the run continues. */
-function stream({ id, version }: Call, run: Run): Response {
-  const wrap = (result: object) => ({ jsonrpc: "2.0", id, result });
-  const progress = async function* () {
-    yield wrap(toWireTask(run, { version }));
-    await Promise.race([run.started.promise, run.ended.promise]);
-    yield wrap(toWireUpdate(run, "running", { final: false, version }));
-    const end = await run.ended.promise;
-    yield wrap(toWireUpdate(run, end, { final: true, version }));
+function stream(call: Call, run: Run): Response {
+  const wrapped = async function* () {
+    for await (const result of updatesOf(run, call)) {
+      yield ["message", { jsonrpc: "2.0", id: call.id, result }] as const;
+    }
   };
-  return events(progress());
+  return events(wrapped());
 }
 
-function events(of: Iterable<object> | AsyncIterable<object>): Response {
-  const lines = async function* () {
-    for await (const one of of) yield `event: message\ndata: ${JSON.stringify(one)}\n\n`;
-  };
+function events(of: Parameters<typeof eventStream>[0]): Response {
+  return { ...eventStream(of), type: "text/event-stream" };
+}
+
+function card(exchange: Exchange, assistant: string | undefined, isLive: boolean): Response {
+  if (assistant === ASSISTANT.id) return json(cardOf(exchange, isLive));
+  const message =
+    assistant === undefined
+      ? "Missing required query parameter: assistant_id"
+      : `Failed to get assistant '${assistant}': not found`;
+  return json({ error: { code: CODES.invalidParams, message } }, 400);
+}
+
+function cardOf({ origin }: Exchange, isLive: boolean): object {
+  const modes = ["application/json", "text/plain"];
+  const url = `${origin}/a2a/${ASSISTANT.id}`;
+  const description = `${ASSISTANT.name} assistant`;
+  const capabilities = { streaming: true, pushNotifications: false, stateTransitionHistory: false };
+  const supportedInterfaces = [{ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }];
   return {
-    status: 200,
-    type: "text/event-stream; charset=utf-8",
-    headers: { "cache-control": "no-store" },
-    body: lines(),
-  };
-}
-
-function card({ query, origin }: Exchange, isLive: boolean): Response {
-  const { assistant_id: assistant } = checked(
-    z.strictObject({ assistant_id: z.string().optional() }),
-    query,
-    "query",
-  );
-  const wrong = (message: string) => json({ error: { code: CODES.invalidParams, message } }, 400);
-  if (assistant === undefined) return wrong("Missing required query parameter: assistant_id");
-  if (assistant !== ASSISTANT.id) return wrong(`Assistant '${assistant}' not found`);
-  const modes = ["text/plain"];
-  const url = `${origin}/a2a/${assistant}`;
-  const supportedInterfaces = ["1.0", "0.3"].map((protocolVersion) => {
-    return { url, protocolBinding: "JSONRPC", protocolVersion };
-  });
-  return json({
-    protocolVersion: "0.3.0",
     name: ASSISTANT.name,
-    description: ASSISTANT.description,
+    description,
     url,
-    preferredTransport: "JSONRPC",
-    ...(isLive ? { supportedInterfaces } : {}),
-    capabilities: { streaming: true, pushNotifications: false, stateTransitionHistory: false },
+    ...(isLive ? { supportedInterfaces } : { protocolVersion: "0.3.0", preferredTransport: "JSONRPC" }),
+    capabilities: isLive ? { ...capabilities, extensions: [] } : capabilities,
     defaultInputModes: modes,
     defaultOutputModes: modes,
     skills: [
       {
-        id: `${assistant}-main`,
-        name: `${ASSISTANT.name} capabilities`,
-        description: ASSISTANT.description,
-        tags: ["assistant"],
+        id: `${ASSISTANT.id}-main`,
+        name: `${ASSISTANT.name} Capabilities`,
+        description,
+        tags: ["assistant", "langgraph"],
         examples: [],
         inputModes: modes,
         outputModes: modes,
       },
     ],
     version: "0.0.0-standin",
-  });
-}
-
-function refused(status: number, error: string): Response {
-  return json({ error }, status);
+  };
 }

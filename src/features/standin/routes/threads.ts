@@ -1,139 +1,225 @@
+import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { checked, Refusal } from "../engine/refusal.ts";
-import { ASSISTANT, isAssistant, type Run, type RunEngine, type Thread, toWireRun } from "../engine/runs.ts";
-import { json, type Route } from "../http/route.ts";
+import {
+  ASSISTANT,
+  isOpen,
+  type Message,
+  messagesOf,
+  type Run,
+  type RunEngine,
+  type Thread,
+} from "../engine/runs.ts";
+import { type Exchange, json, type Route } from "../http/route.ts";
 import type { Response } from "../http/wire.ts";
 
-/** A route without these ids has empty ones. */
+/** docs/platform-agents.md. Unknown fields and parameters are accepted (measured). */
 const path = z.object({ thread: z.guid().default(""), run: z.guid().default("") });
-/** Other fields are ignored (seen). */
-const newThread = z.looseObject({ thread_id: z.guid().optional() });
-/** Types by role (documented). Another role gives the type `chat`. */
-const TYPES: Readonly<Record<string, string>> = {
-  user: "human",
-  human: "human",
-  assistant: "ai",
-  ai: "ai",
-  system: "system",
-};
-/** Other fields are ignored (seen), so nothing streams. */
-const newRun = z.looseObject({
-  assistant_id: z.string(),
-  input: z.looseObject({
-    messages: z.array(z.looseObject({ role: z.string(), content: z.string() })).min(1),
-  }),
-  // `rollback`: docs/platform.md, Agent server. Others and default: documented.
-  multitask_strategy: z.enum(["reject", "enqueue", "interrupt", "rollback"]).default("enqueue"),
+const metadata = z.record(z.string(), z.unknown()).nullish();
+const newThread = z.looseObject({
+  thread_id: z.guid().nullish(),
+  if_exists: z.enum(["raise", "do_nothing"]).nullish(),
+  metadata,
 });
-const nothing = z.strictObject({});
 const whole = z.coerce.number().int().min(0);
-const listing = z.strictObject({ limit: whole.max(1000).default(10), offset: whole.default(0) });
-const cancelling = z.strictObject({
-  wait: z
-    .enum(["0", "1", "false", "true"])
-    .default("0")
-    .transform((text) => text === "1" || text === "true"),
-  action: z.enum(["interrupt", "rollback"]).default("interrupt"),
+const paging = { limit: whole.max(1000).default(10), offset: whole.default(0) };
+const listing = z.looseObject({ ...paging, status: z.string().optional() });
+const search = z.looseObject({
+  ...paging,
+  metadata,
+  ids: z.array(z.string()).nullish(),
+  status: z.string().nullish(),
+  sort_by: z.string().nullish(),
+  sort_order: z.string().nullish(),
 });
+const states = z.looseObject({ limit: whole.optional() });
+/** A server that runs locally needs no key (measured). A wrong key is refused (our guess). */
+const needs = "no wrong key";
 
-/** docs/platform.md, Agent server. A server that runs locally needs no key (documented). A wrong key is refused (our guess). */
-export function threads(engine: RunEngine): Route[] {
-  const route = <Q>(
-    method: Route["method"],
-    url: string,
-    query: z.ZodType<Q>,
-    response: (given: Requested<Q>) => Response | Promise<Response>,
-  ): Route => ({
+/** Types by role. A run with another role fails (measured). */
+const TYPES: Readonly<Record<string, string>> = { user: "human", assistant: "ai" };
+const messages = z
+  .array(z.looseObject({ role: z.string().optional(), type: z.string().optional(), content: z.unknown() }))
+  .transform((all) =>
+    all.map(({ role, type = role ?? "", content }) => ({ type: TYPES[type] ?? type, content })),
+  );
+export const values = z.looseObject({ messages: messages.default([]) }).nullish();
+
+export type Requested = Exchange & { readonly thread: () => Thread; readonly run: () => Run };
+
+export function agentRoute(
+  engine: RunEngine,
+  method: Route["method"],
+  url: string,
+  response: (given: Requested) => Response | Promise<Response>,
+): Route {
+  return {
     method,
     path: url,
-    needs: "no wrong key",
-    handle: ({ params, query: given, body }) =>
-      response({ ids: checked(path, params, "path"), query: checked(query, given, "query"), body }),
-  });
-  const thread = ({ ids }: Requested<unknown>): Thread => engine.thread(ids.thread);
-  const run = ({ ids }: Requested<unknown>): Run => engine.run(ids.thread, ids.run);
-  const RUN = "/threads/:thread/runs/:run";
+    needs,
+    handle: (exchange) => {
+      const ids = checked(path, exchange.params, "path");
+      const thread = () => engine.thread(ids.thread);
+      return response({ ...exchange, thread, run: () => engine.run(ids.thread, ids.run) });
+    },
+  };
+}
+
+export function threads(engine: RunEngine): Route[] {
+  const route = (...given: [Route["method"], string, Parameters<typeof agentRoute>[3]]) =>
+    agentRoute(engine, ...given);
+  const found = (body: unknown): Thread[] => {
+    const { ids, status, metadata, sort_order } = checked(search, body);
+    const wanted = Object.entries(metadata ?? {});
+    const all = engine.threads.filter(
+      (one) =>
+        (ids == null || ids.includes(one.id)) &&
+        (status == null || statusOf(one) === status) &&
+        wanted.every(([key, value]) => one.metadata[key] === value),
+    );
+    return sort_order === "asc" ? all : all.reverse();
+  };
+  const history = (thread: Thread, limit: number) =>
+    json(
+      thread.states
+        .map((_state, at) => toWireState({ ...thread, states: thread.states.slice(0, at + 1) }))
+        .reverse()
+        .slice(0, limit),
+    );
   return [
-    route("POST", "/assistants/search", nothing, ({ body }) => {
-      const { graph_id: graph } = checked(z.looseObject({ graph_id: z.string().optional() }), body);
-      return json(graph === undefined || graph === ASSISTANT.name ? [{ assistant_id: ASSISTANT.id }] : []);
-    }),
-    route("POST", "/threads", nothing, ({ body }) => {
-      const { thread_id: id } = checked(newThread, body);
-      if (id !== undefined && engine.find(id) !== undefined) {
-        throw new Refusal(409, { detail: `Thread with ID ${id} already exists` });
+    route("POST", "/threads", ({ body }) => {
+      const { thread_id, if_exists, metadata } = checked(newThread, body);
+      const known = engine.find(thread_id ?? "");
+      if (known !== undefined && if_exists !== "do_nothing") {
+        throw new Refusal(409, { detail: `Thread with ID ${thread_id} already exists` });
       }
-      const created = engine.createThread(id);
-      return json({ thread_id: created.id, created_at: toWireTime(created), status: "idle" });
+      return json(toWireThread(known ?? engine.createThread(thread_id ?? undefined, metadata ?? {})));
     }),
-    route("GET", "/threads/:thread/state", nothing, (given) => json(toWireState(thread(given)))),
-    route("GET", "/threads/:thread/runs", listing, (given) => {
-      const { limit, offset } = given.query;
-      // Newest first (documented).
-      const page = thread(given).runs.toReversed();
-      return json(page.slice(offset, offset + limit).map(toWireRun));
+    route("POST", "/threads/search", ({ body }) => {
+      const { limit, offset } = checked(search, body);
+      return json(
+        found(body)
+          .slice(offset, offset + limit)
+          .map(toWireThread),
+      );
     }),
-    route("POST", "/threads/:thread/runs", nothing, (given) => {
-      const wanted = checked(newRun, given.body);
-      const of = thread(given);
-      if (!isAssistant(wanted.assistant_id)) {
-        throw new Refusal(404, { detail: `Assistant '${wanted.assistant_id}' not found` });
-      }
-      const started = engine.start({
-        thread: of,
-        input: wanted.input.messages.map(({ role, content }) => ({ type: typeOf(role), content })),
-        strategy: wanted.multitask_strategy,
-      });
-      return {
-        ...json(toWireRun(started)),
-        // Clients read the run's id from this header (documented).
-        headers: { "content-location": `/threads/${of.id}/runs/${started.id}` },
-      };
+    route("POST", "/threads/count", ({ body }) => json(found(body).length)),
+    route("GET", "/threads/:thread", ({ thread }) => json(toWireThread(thread()))),
+    route("PATCH", "/threads/:thread", ({ thread, body }) => {
+      const of = thread();
+      of.metadata = { ...of.metadata, ...checked(newThread, body).metadata };
+      return json(toWireThread(of));
     }),
-    route("GET", RUN, nothing, (given) => json(toWireRun(run(given)))),
-    // If the client disconnects, the run continues (documented).
-    route("GET", `${RUN}/join`, nothing, async (given) => {
-      const joined = run(given);
-      if ((await joined.ended.promise) === "deleted") run(given);
-      return json(toWireValues(joined));
+    route("DELETE", "/threads/:thread", ({ thread }) => {
+      engine.deleteThread(thread());
+      return EMPTY;
     }),
-    route("POST", `${RUN}/cancel`, cancelling, async (given) => {
-      const { wait, action } = given.query;
-      const cancelled = run(given);
-      engine.cancel(cancelled, action);
-      if (wait) await cancelled.ended.promise;
-      // 202, or 204 if the client waits (documented).
-      return { status: wait ? 204 : 202, type: "application/json", body: "" };
+    route("POST", "/threads/:thread/copy", ({ params }) => {
+      const known = engine.find(params.thread ?? "");
+      // Not 404 (measured).
+      if (known === undefined) throw new Refusal(409, { detail: `Thread ${params.thread} cannot be copied` });
+      return json(toWireThread(engine.copy(known)));
+    }),
+    route("GET", "/threads/:thread/state", ({ thread }) => json(toWireState(thread()))),
+    route("POST", "/threads/:thread/state", ({ thread, body }) => {
+      const given = checked(z.looseObject({ values }), body).values;
+      const of = thread();
+      return json({ checkpoint: checkpointOf(of, engine.write(of, given?.messages ?? [])) });
+    }),
+    // Without a limit, one state (measured).
+    route("GET", "/threads/:thread/history", ({ thread, query }) =>
+      history(thread(), checked(states, query, "query").limit ?? 1),
+    ),
+    route("POST", "/threads/:thread/history", ({ thread, body }) =>
+      history(thread(), checked(states, body ?? {}).limit ?? 1),
+    ),
+    route("GET", "/threads/:thread/runs", ({ thread, query }) => {
+      const { limit, offset, status } = checked(listing, query, "query");
+      const runs = thread().runs.filter((one) => status === undefined || one.status === status);
+      return json(
+        runs
+          .toReversed()
+          .slice(offset, offset + limit)
+          .map(toWireRun),
+      );
     }),
   ];
 }
 
-function typeOf(role: string): string {
-  return Object.hasOwn(TYPES, role) ? `${TYPES[role]}` : "chat";
+export const EMPTY: Response = { status: 204, type: "application/json", body: "" };
+
+const timeOf = (at: number) => new Date(at).toISOString();
+
+function statusOf({ runs }: Thread): string {
+  if (runs.some(isOpen)) return "busy";
+  const last = runs.at(-1);
+  if (last?.status === "error") return "error";
+  return last?.status === "interrupted" || last?.question ? "interrupted" : "idle";
 }
 
-interface Requested<Q> {
-  readonly ids: z.output<typeof path>;
-  readonly query: Q;
-  readonly body: unknown;
-}
-
-function toWireTime({ createdAt }: Thread): string {
-  return new Date(createdAt).toISOString();
-}
-
-/** `values.messages`: docs/platform.md, Agent server. Others: documented. */
-function toWireState(thread: Thread): object {
-  const { messages, runs } = thread;
+function toWireThread(thread: Thread): object {
+  const { id, createdAt, updatedAt, metadata, states } = thread;
   return {
-    values: { messages },
-    next: runs.some((run) => run.status === "running") ? [ASSISTANT.name] : [],
-    created_at: toWireTime(thread),
+    thread_id: id,
+    created_at: timeOf(createdAt),
+    updated_at: timeOf(updatedAt),
+    metadata,
+    status: statusOf(thread),
+    config: {},
+    values: states.length === 0 ? null : { messages: messagesOf(thread).map(toWireMessage) },
   };
 }
 
-/** The state's values, and `__error__` if the run failed (documented). */
-function toWireValues({ after, error }: Run): object {
-  const failed = error === null ? {} : { __error__: { error: "AgentError", message: error } };
-  return { messages: after, ...failed };
+export function toWireRun(run: Run): object {
+  const { id, thread, createdAt, updatedAt, status, request } = run;
+  const { name: graph_id, id: assistant_id } = ASSISTANT;
+  return {
+    run_id: id,
+    thread_id: thread.id,
+    assistant_id,
+    created_at: timeOf(createdAt),
+    updated_at: timeOf(updatedAt),
+    metadata: { ...request.metadata, created_by: "system", graph_id, assistant_id },
+    status,
+    kwargs: {},
+    multitask_strategy: request.strategy,
+  };
+}
+
+export function toWireMessage({ id, type, content }: Message): object {
+  return { content, additional_kwargs: {}, response_metadata: {}, type, name: null, id };
+}
+
+/** The state's values, with the end of a run. */
+export function toWireValues(thread: Thread, run?: Run): object {
+  const interrupts = run?.question && [run.question];
+  return {
+    messages: messagesOf(thread).map(toWireMessage),
+    ...(interrupts && { __interrupt__: interrupts }),
+  };
+}
+
+function checkpointOf({ id }: Thread, state: { readonly id: string } | undefined): object | null {
+  return state === undefined ? null : { thread_id: id, checkpoint_ns: "", checkpoint_id: state.id };
+}
+
+function toWireState(thread: Thread): object {
+  const { states, runs, createdAt } = thread;
+  const [state, parent] = [states.at(-1), states.at(-2)];
+  const run = state?.run === undefined ? undefined : runs.find((one) => one === state.run);
+  const interrupts = run?.question && run === runs.at(-1) ? [run.question] : [];
+  const isActive = run?.status === "running" || run?.status === "interrupted" || interrupts.length > 0;
+  const next = isActive ? [ASSISTANT.name] : [];
+  return {
+    values: state === undefined ? {} : { messages: state.messages.map(toWireMessage) },
+    next,
+    tasks: next.map((name) => ({ id: randomUUID(), name, error: null, interrupts })),
+    metadata: { run_id: run?.id },
+    created_at: timeOf(state?.at ?? createdAt),
+    checkpoint: checkpointOf(thread, state),
+    parent_checkpoint: checkpointOf(thread, parent),
+    interrupts,
+    checkpoint_id: state?.id ?? null,
+    parent_checkpoint_id: parent?.id ?? null,
+  };
 }

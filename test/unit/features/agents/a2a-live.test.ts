@@ -32,7 +32,7 @@ describe("a conversation with a live server", () => {
     expect(third.reply).toBe("Echo: three");
     const states: string[] = [];
     for await (const { state } of a2a.stream({ ...message, ...ids, text: "four" })) states.push(state);
-    expect(states).toEqual(["submitted", "working", "completed"]);
+    expect(states).toEqual(["submitted", "working", "working", "completed"]);
     expect([posts(live), told]).toEqual([5, ["alone"]]);
     // Each text arrived once.
     expect(await humans(live, `${first.contextId}`)).toEqual(["hello", "two", "three", "four"]);
@@ -44,7 +44,7 @@ describe("a conversation with a live server", () => {
     const error = await refused(live.a2a.send({ ...message, taskId }));
     expect([error.code, error.next]).toEqual([
       "rpc_error",
-      expect.stringMatching(/with --context and without --task\. .*platform a2a task [0-9a-f-]{36}`/),
+      expect.stringMatching(/with --context and without --task\. .*platform a2a task [0-9a-f:-]{73}`/),
     ]);
     expect(posts(live)).toBe(2);
   });
