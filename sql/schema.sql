@@ -619,6 +619,15 @@ CREATE TABLE usage.late_change (
   CONSTRAINT late_change_age_range CHECK ((age_hours > 0))
 );
 
+CREATE TABLE usage.listed_key (
+  entity_id integer NOT NULL,
+  last_used_at timestamp with time zone,
+  expires_at timestamp with time zone,
+  created_by text,
+  CONSTRAINT listed_key_pkey PRIMARY KEY (entity_id),
+  CONSTRAINT listed_key_entity_id_fkey FOREIGN KEY (entity_id) REFERENCES usage.entity(entity_id) ON DELETE CASCADE
+);
+
 CREATE TABLE usage.logged_change (
   change_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
   source_id smallint NOT NULL,
@@ -1358,7 +1367,10 @@ CREATE TRIGGER failure_updated AFTER UPDATE ON usage.failure REFERENCING OLD TAB
 --   last_seen_at timestamp with time zone,
 --   workspace_count integer,
 --   sole_workspace_id text,
---   sole_workspace_name text
+--   sole_workspace_name text,
+--   last_used_at timestamp with time zone,
+--   expires_at timestamp with time zone,
+--   created_by text
 -- )
 
 -- VIEW reporting_detail.dim_billing_period (
@@ -2275,7 +2287,8 @@ CREATE TRIGGER failure_updated AFTER UPDATE ON usage.failure REFERENCING OLD TAB
 --   last_seen_at timestamp with time zone,
 --   workspace_count integer,
 --   sole_workspace_id text,
---   sole_workspace_name text
+--   sole_workspace_name text,
+--   entity_id integer
 -- )
 
 -- VIEW usage.expected_day (
@@ -3194,6 +3207,9 @@ COMMENT ON COLUMN reporting_detail.dim_api_key.last_seen_at IS 'Start of the lat
 COMMENT ON COLUMN reporting_detail.dim_api_key.workspace_count IS 'Number of workspaces in which it has stored usage by day or hour; bridge_workspace lists them. Does not add up.';
 COMMENT ON COLUMN reporting_detail.dim_api_key.sole_workspace_id IS 'The platform''s id of its workspace. Null: workspace_count is not 1.';
 COMMENT ON COLUMN reporting_detail.dim_api_key.sole_workspace_name IS 'Current name of its workspace. Null: workspace_count is not 1.';
+COMMENT ON COLUMN reporting_detail.dim_api_key.last_used_at IS 'When the key was last used, by the platform''s lists of keys. Null: no list says it.';
+COMMENT ON COLUMN reporting_detail.dim_api_key.expires_at IS 'When the key expires, by the platform''s lists of keys. Null: no list says it, or it does not expire.';
+COMMENT ON COLUMN reporting_detail.dim_api_key.created_by IS 'Who created the key, as the platform''s lists of keys name it. Null: no list says it, or it is an e-mail address.';
 COMMENT ON VIEW reporting_detail.dim_billing_period IS 'When each billing period of the organization begins and ends. Grain: source x billing period, from the first one that was read (key: source_id, period_end). A billing period need not be a calendar month.';
 COMMENT ON COLUMN reporting_detail.dim_billing_period.source_id IS 'Slug of the source, the platform organization that usage is read from. With a single source: default.';
 COMMENT ON COLUMN reporting_detail.dim_billing_period.period_start IS 'First UTC day of the billing period.';

@@ -93,7 +93,7 @@ CALL usage.comment_columns('{reporting_detail.bridge_workspace}',
 CREATE OR REPLACE VIEW usage.entity_with_usage AS
 SELECT d.dimension, src.slug, d.dimension_id, d.dimension_name, d.first_seen_at, d.last_seen_at,
        coalesce(b.workspaces, 0) AS workspace_count, b.workspace_id AS sole_workspace_id,
-       b.workspace_name AS sole_workspace_name
+       b.workspace_name AS sole_workspace_name, d.entity_id
 FROM usage.labelled_entity d
 JOIN usage.source src USING (source_id)
 LEFT JOIN (
@@ -124,8 +124,9 @@ COMMENT ON VIEW reporting_detail.dim_user IS
 
 CREATE OR REPLACE VIEW reporting_detail.dim_api_key AS
 SELECT slug AS source_id, dimension_id AS api_key_short_key, dimension_name AS api_key_name, first_seen_at,
-       last_seen_at, workspace_count, sole_workspace_id, sole_workspace_name
-FROM usage.entity_with_usage
+       last_seen_at, workspace_count, sole_workspace_id, sole_workspace_name, k.last_used_at, k.expires_at, k.created_by
+FROM usage.entity_with_usage u
+LEFT JOIN usage.listed_key k USING (entity_id)
 WHERE dimension = 'api_key';
 COMMENT ON VIEW reporting_detail.dim_api_key IS
   'Each API key with usage. Grain: API key (key: source_id, api_key_short_key). Names are current and not unique: join '
@@ -135,6 +136,10 @@ CALL usage.comment_columns('{reporting.dim_project, reporting_detail.dim_user, r
     'Number of workspaces in which it has stored usage by day or hour; bridge_workspace lists them. Does not add up.',
   'sole_workspace_id', 'The platform''s id of its workspace. Null: workspace_count is not 1.',
   'sole_workspace_name', 'Current name of its workspace. Null: workspace_count is not 1.',
+  'last_used_at', 'When the key was last used, by the platform''s lists of keys. Null: no list says it.',
+  'expires_at', 'When the key expires, by the platform''s lists of keys. Null: no list says it, or it does not expire.',
+  'created_by',
+    'Who created the key, as the platform''s lists of keys name it. Null: no list says it, or it is an e-mail address.',
   'user_email',
     'Current e-mail address of the user, or its hash, as USAGE_USER_EMAIL says. Null: the platform gave no address, or '
     'it is not stored.'

@@ -19,6 +19,7 @@ const MODULES: Readonly<Record<string, readonly string[]>> = {
   "catalog/entities.ts": ["entity"],
   "catalog/entity-names.ts": ["entity_name"],
   "catalog/learn-keys.ts": ["series"],
+  "catalog/listed-keys.ts": ["listed_key"],
   "features/costs/resource-tags.store.ts": ["resource_tag"],
   "catalog/run-rules.ts": ["run_rule"],
   "catalog/scopes.ts": ["scope"],

@@ -151,6 +151,18 @@ CREATE TABLE usage.run_rule (
   fetch_number bigint NOT NULL
 );
 
+-- What the platform's lists say of an API key, as they were last read. No figure needs it.
+CREATE TABLE usage.listed_key (
+  entity_id integer NOT NULL CONSTRAINT listed_key_pkey PRIMARY KEY
+    CONSTRAINT listed_key_entity_id_fkey REFERENCES usage.entity ON DELETE CASCADE,
+  -- Null: the list does not say, or the key was never used.
+  last_used_at timestamptz,
+  -- Null: the list does not say, or the key does not expire.
+  expires_at timestamptz,
+  -- Who created the key, as the list names it. Null: it does not, or it names an address.
+  created_by text
+);
+
 -- The units that coverage is kept for, of every kind and tier.
 CREATE TABLE usage.scope (
   scope_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT scope_pkey PRIMARY KEY,

@@ -7,6 +7,7 @@ import type { OpenSource } from "../../core/pipeline/source/source.ts";
 import type { ListedNames } from "../../core/platform/billing/names.ts";
 import type { WireLimit } from "../../core/platform/billing/organization.ts";
 import { learnListedNames, namedDimensions } from "../../core/store/catalog/entity-names.ts";
+import { keepListedKeys } from "../../core/store/catalog/listed-keys.ts";
 import { drawFetchToken } from "../../core/store/work/fetch-ledger.ts";
 import {
   keepBillingPeriod,
@@ -176,12 +177,13 @@ export async function readNames(source: OpenSource): Promise<ReadPart> {
   const fetchToken = await drawFetchToken(store.db);
   const sendMore = <T>(send: () => Promise<T>) => sendAside(source, send);
   let [read, part] = [0, 0];
-  const keep = async (dimension: Dimension, { names, refused }: ListedNames) => {
+  const keep = async (dimension: Dimension, { names, refused, keys = [] }: ListedNames) => {
     if (refused.length > 0)
       log.warn(
         { code: "name_refused", dimension, refused: refused.length },
         `Invalid entries of a list of names were left out, such as ${refused[0]}.`,
       );
+    if (keys.length > 0) await keepListedKeys(store.db, { sourceId, keys });
     read += await learnListedNames(store, { sourceId, dimension, fetchToken, part: part++, names });
   };
   type List = readonly ["api_key" | "sandbox", readonly (() => Promise<ListedNames>)[]];

@@ -3,6 +3,7 @@ import { subtract } from "../../core/domain/time/intervals.ts";
 import { DAY_MS } from "../../core/domain/time/stride.ts";
 import type { Interval } from "../../core/domain/time/window.ts";
 import { type Amount, amountCut, amountOfStored, percentOf } from "../../core/domain/usage/amount.ts";
+import { listedKeys, type ShownKey } from "../../core/store/catalog/listed-keys.ts";
 import type { Database } from "../../core/store/db/database.ts";
 import { seriesTermsOf } from "../../core/store/figures/counted.ts";
 import {
@@ -57,6 +58,8 @@ export interface Report {
   /** Buckets in which a final count has changed. Always empty for costs. */
   readonly restated: ReadonlySet<string>;
   readonly unusual: ReadonlyMap<string, string>;
+  /** What the platform's lists say of each API key. */
+  readonly keys: ReadonlyMap<string, ShownKey>;
   readonly gaps: readonly (Pick<LoadedWorkspace, "workspaceId" | "name"> & {
     readonly missing: readonly Interval[];
   })[];
@@ -92,12 +95,15 @@ export async function reportOf(
   const unpriced = await unpricedOf(db, question);
   const total = { ...totalOf(sums, buckets), ...read.total };
   const unloaded = sums.find(({ kind }) => kind === "unloaded");
+  const ids = question.by === "api_key" ? sums.flatMap(({ id }) => id ?? []) : [];
+  const keys = ids.length === 0 ? [] : await listedKeys(db, { sourceId: question.source.sourceId, ids });
   const facts = { question, buckets, loaded, unpriced, open, unloaded, total };
   return {
     question,
     buckets,
     restated: new Set(restated),
     unusual: measure === "traces" && per === "day" ? await unusualOf(db, question) : new Map(),
+    keys: new Map(keys.map((key) => [key.id, key])),
     trendBefore: bucketsOf(before, per).map((bucket) => {
       const { isComplete, ...state } = time.stateOf(bucket);
       const isWhole = isComplete && !hasDayIn(unpriced.days, bucket);

@@ -9,6 +9,7 @@ import {
   percentOf,
   roundedParts,
 } from "../../core/domain/usage/amount.ts";
+import type { ShownKey } from "../../core/store/catalog/listed-keys.ts";
 import { type ChartPoint, MOST_PARTS, sparkline, timeChart, UNUSUAL_NOTE } from "../../web/chart.ts";
 import {
   address,
@@ -18,6 +19,8 @@ import {
   fact,
   type Html,
   html,
+  instant,
+  joined,
   money,
   name,
   notice,
@@ -181,8 +184,19 @@ function titleOf(line: Line, report: Report): Html {
     // An owner's name is the cost centre.
     return html`<a href="${to}">${name(line.id)}</a>${line.name !== null && html` <small>${name(line.name)}</small>`}`;
   }
-  if (question.by !== "workspace") return html`${shown}${id}`;
+  if (question.by !== "workspace") return html`${shown}${id}${keyFacts(report.keys.get(line.id))}`;
   return html`<a href="${addressOf(question, { workspace: line.id, by: "project", find: undefined })}">${shown}</a>${id}`;
+}
+
+function keyFacts(key: ShownKey | undefined): Html | "" {
+  if (key === undefined) return "";
+  const { lastUsedAt, expiresAt, createdBy } = key;
+  const facts = [
+    lastUsedAt !== null && html`last used ${instant(lastUsedAt)}`,
+    expiresAt !== null && html`expires ${instant(expiresAt)}`,
+    createdBy !== null && html`created by ${name(createdBy)}`,
+  ].filter((fact) => fact !== false);
+  return facts.length === 0 ? "" : html` <small>${joined(facts)}</small>`;
 }
 
 function growthOf({ isComparable, compared, before }: Line, { question }: Report): Html | "" {

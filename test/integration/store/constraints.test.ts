@@ -18,6 +18,7 @@ const WHOLE = `
   INSERT INTO usage.workspace (entity_id) VALUES (1);
   INSERT INTO usage.resource_tag VALUES (1, 'project', 'p1', 'Application', 'chat', '2026-01-01', NULL);
   INSERT INTO usage.run_rule (entity_id, fetch_number) VALUES (1, 1);
+  INSERT INTO usage.listed_key (entity_id) VALUES (1);
   INSERT INTO usage.scope (source_id, group_by, workspace_id, stride) VALUES (1, 'project', 1, 'day');
   INSERT INTO usage.series (scope_id, entity_id) VALUES (1, 2);
   INSERT INTO usage.hourly_record VALUES (1, '2026-01-05Z', 1);

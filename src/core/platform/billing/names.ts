@@ -2,13 +2,23 @@ import { z } from "zod";
 import type { PlatformHttp, RequestOptions } from "../http/http.ts";
 import { getJson, readJson, responseError } from "../http/read-body.ts";
 import { foreignError, tooManyPagesError } from "../parse/response-error.ts";
-import { describeValue, fromWireId, fromWireName } from "../parse/wire-values.ts";
+import { describeValue, fromWireId, fromWireName, fromWireTime } from "../parse/wire-values.ts";
 
 /** Names of API keys, sandboxes or snapshots in lists of the platform. Usage has only their ids. */
 export interface ListedNames {
   readonly names: readonly { readonly id: string; readonly name: string }[];
   /** Entries that were left out, each with its place. */
   readonly refused: readonly string[];
+  /** Of lists of API keys: what else they say of each key. */
+  readonly keys?: readonly WireKey[];
+}
+
+/** Instants are epoch ms. Null: the list does not say, or has no instant there. */
+interface WireKey {
+  readonly id: string;
+  readonly lastUsedAt: number | null;
+  readonly expiresAt: number | null;
+  readonly createdBy: string | null;
 }
 
 type OfWorkspace = RequestOptions & { readonly workspaceId: string };
@@ -27,14 +37,14 @@ const ADDRESS = /[^\s@]@[^\s@]/;
 
 /** An API key's id is its short key. Errors: those of `get`; `response_invalid` if the response is no list. */
 export async function organizationKeys(http: PlatformHttp, { signal }: RequestOptions): Promise<ListedNames> {
-  return namesOf(await getJson(http, { path: "/api/v1/orgs/current/service-keys", signal }, list), KEY);
+  return keysOf(await getJson(http, { path: "/api/v1/orgs/current/service-keys", signal }, list));
 }
 
 export async function workspaceKeys(
   http: PlatformHttp,
   { workspaceId, signal }: OfWorkspace,
 ): Promise<ListedNames> {
-  return namesOf(await getJson(http, { path: "/api/v1/api-key", workspaceId, signal }, list), KEY);
+  return keysOf(await getJson(http, { path: "/api/v1/api-key", workspaceId, signal }, list));
 }
 
 /** Sandboxes (`boxes`) or snapshots of a workspace. `sendMore` sends each request but the first. */
@@ -67,7 +77,32 @@ export async function workspaceSandboxes(
   }
 }
 
-const KEY = { id: "short_key", name: "description" };
+const wireInstant = z
+  .string()
+  .nullish()
+  .catch(null)
+  .transform((wire) => fromWireTime(wire ?? "") ?? null);
+const keySchema = z
+  .object({
+    short_key: z.string().min(1),
+    last_used_at: wireInstant,
+    expires_at: wireInstant,
+    created_by: z.string().nullish().catch(null),
+  })
+  .transform(({ short_key, last_used_at: lastUsedAt, expires_at: expiresAt, created_by }): WireKey => {
+    const by = fromWireName(created_by);
+    return {
+      id: fromWireId(short_key) ?? "",
+      lastUsedAt,
+      expiresAt,
+      createdBy: by === null || ADDRESS.test(by) ? null : by,
+    };
+  });
+
+function keysOf(items: readonly unknown[]): ListedNames {
+  const keys = items.flatMap((wire) => keySchema.safeParse(wire).data ?? []);
+  return { ...namesOf(items, { id: "short_key", name: "description" }), keys };
+}
 
 function namesOf(items: readonly unknown[], field: { id: string; name: string }): ListedNames {
   const names = new Map<string, string>();

@@ -440,6 +440,12 @@ export interface Schema {
     is_final: boolean;
     coverage_status: string;
   };
+  "usage.listed_key": {
+    entity_id: number;
+    last_used_at: Date | null;
+    expires_at: Date | null;
+    created_by: string | null;
+  };
   "usage.logged_change": {
     change_id: GeneratedAlways<number>;
     source_id: number;

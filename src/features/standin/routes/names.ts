@@ -11,7 +11,7 @@ const PAGE = 2;
 
 /** docs/platform.md, Names. Our guesses: workspaces list the keys of people, and the form of pages. */
 export function names(world: World): Route[] {
-  const { keys, sandboxes } = world.organisation;
+  const { keys, sandboxes, users } = world.organisation;
   const route = (path: string, needs: Route["needs"], handle: Route["handle"]): Route => ({
     method: "GET",
     path,
@@ -25,14 +25,16 @@ export function names(world: World): Route[] {
     checked(noQuery, exchange.query, "query");
     return json(
       keys
-        .filter((_, n) => (n % 3 === 2) === isOfPerson)
-        .map(({ id, shortKey, description }) => ({
+        .map((key, n) => ({ ...key, n, by: users[n % users.length] }))
+        .filter(({ n }) => (n % 3 === 2) === isOfPerson)
+        .map(({ id, shortKey, description, n, by }) => ({
           id,
           short_key: shortKey,
           description,
-          created_by: null,
-          last_used_at: null,
-          expires_at: null,
+          // What it names is our guess: an id, or an address.
+          created_by: (n % 2 === 0 ? by?.id : by?.email) ?? null,
+          last_used_at: n % 5 === 4 ? null : new Date(world.now() - n * 3_600_000).toISOString(),
+          expires_at: n % 3 === 0 ? new Date(world.now() + (n + 1) * 86_400_000).toISOString() : null,
         })),
     );
   };

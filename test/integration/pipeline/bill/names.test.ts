@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { readBill } from "../../../../src/features/costs/read-bill.ts";
+import { setupPages } from "../../../support/pages.ts";
 import { ALL, setupSandboxes } from "../../../support/sandboxes.ts";
 import type { Bench } from "../../../support/source.ts";
 
@@ -71,6 +72,62 @@ test("API keys, sandboxes and snapshots have the names of the platform's lists, 
   await bench.sync(ALL);
   expect((await named(bench, "dim_api_key")).get(renamed?.shortKey ?? "")).toBe("renamed");
   expect(await figures(bench)).toEqual(before);
+});
+
+test("each key has its last use, expiry and creator, but no address, in the view and on the page", async () => {
+  const bench = await setupNames();
+  await bench.sync(ALL);
+  await read(bench);
+  const { keys, users } = bench.standin.organisation;
+  const rows = await bench.sql<Record<"id" | "used" | "expires" | "by", string | null>>(
+    `SELECT api_key_short_key AS id, extract(epoch FROM last_used_at)::bigint::text AS used,
+            extract(epoch FROM expires_at)::bigint::text AS expires, created_by AS by
+     FROM reporting_detail.dim_api_key WHERE api_key_short_key <> '(none)'`,
+  );
+  const seconds = (ms: number) => `${Math.round(ms / 1000)}`;
+  expect(rows.length).toBeGreaterThan(3);
+  expect(rows).toEqual(
+    rows.map(({ id }) => {
+      const n = keys.findIndex(({ shortKey }) => shortKey === id);
+      return {
+        id,
+        used: n % 5 === 4 ? null : seconds(bench.now - n * 3_600_000),
+        expires: n % 3 === 0 ? seconds(bench.now + (n + 1) * 86_400_000) : null,
+        by: n % 2 === 0 ? users[n % users.length]?.id : null,
+      };
+    }),
+  );
+  const page = await (await setupPages(bench)).get("/usage?source=default&by=api_key");
+  expect(page.text).toContain("last used");
+  const creator = rows.find(({ by }) => by !== null)?.by ?? "";
+  expect(page.text).toContain(creator);
+
+  // What is no instant or text is not known, and costs nothing else.
+  const [key] = rows;
+  const wrong = {
+    short_key: key?.id,
+    description: "still named",
+    last_used_at: "yesterday",
+    expires_at: 7,
+    created_by: {},
+  };
+  bench.standin.faults.script({
+    fault: { kind: "status", status: 200, body: JSON.stringify([wrong]) },
+    match: { path: PATHS.organization },
+  });
+  bench.standin.faults.script({
+    fault: { kind: "status", status: 403 },
+    match: { path: PATHS.workspace },
+    times: 9,
+  });
+  await read(bench);
+  expect((await named(bench, "dim_api_key")).get(key?.id ?? "")).toBe("still named");
+  expect(
+    await bench.sql(
+      "SELECT last_used_at, expires_at, created_by FROM reporting_detail.dim_api_key WHERE api_key_short_key = $1",
+      [key?.id],
+    ),
+  ).toEqual([{ last_used_at: null, expires_at: null, created_by: null }]);
 });
 
 test("a list that is refused costs its own names alone, and is requested once a reading", async () => {
