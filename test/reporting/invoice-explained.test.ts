@@ -1,8 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { parse } from "csv-parse/sync";
 import { expect, test } from "vitest";
 import { CLOSE_MARCH, createMonths, createPrices } from "../support/charges.ts";
 import { usageEtl } from "../support/cli.ts";
+import { setOwners } from "../support/owners.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { type GivenLine, insertInvoice } from "../support/stored-invoices.ts";
 import { temporaryFile, temporaryFolder } from "../support/temporary.ts";
@@ -139,9 +141,9 @@ test("each line has a state, and rules of a file decide what it charges and whic
   expect(second.unexplained.filter(({ isTolerated }) => !isTolerated)).toMatchObject([{ why: "only_here" }]);
   const { stdout } = await run("rules");
   expect(stdout.split("\n").slice(0, 3)).toEqual([
-    "text,measure,sku,kind,unit,from,to,period,rounding,tolerance_amount,tolerance_percent",
-    "LangSmith Traces,traces,,,,,,previous_month,half_up,0.01,",
-    "traces of *,seat,,,,,,previous_month,half_up,,",
+    "text,measure,sku,kind,unit,from,to,period,rounding,tolerance_amount,tolerance_percent,divide",
+    "LangSmith Traces,traces,,,,,,previous_month,half_up,0.01,,",
+    "traces of *,seat,,,,,,previous_month,half_up,,,",
   ]);
   writeFileSync(file, "text,measure,rounding\n,trace,up\n");
   const refused = await run("rules", file);
@@ -196,6 +198,57 @@ test("views show the newest comparison: causes add up to the difference, and lin
   expect(focus).toEqual([
     { id: "A-1", of: "A-1", category: "Tax", cost: "2.3" },
     { id: "A-2", of: "A-1", category: "Tax", cost: "-2.3" },
+  ]);
+});
+
+test("an invoice is charged back to owners: the parts are its total, and the ledger balances", async () => {
+  const { client, run, store } = await setupInvoices();
+  await setOwners(
+    store,
+    `rules:
+  - { workspace: ${WORKSPACE}, shares: [{ owner: search, cost_center: CC-1, share: 0.5 }, { owner: chat, share: 0.5 }] }
+  - { workspace: ${OTHER}, owner: "=chat" }`,
+  );
+  const lines: GivenLine[] = [
+    ...AGREED,
+    { text: "LangSmith Plus Seats", kind: "seat", amount: "39" },
+    { text: "Sales tax", kind: "tax", amount: "2.01" },
+    { text: "Credit", kind: "credit", amount: "-1" },
+  ];
+  await insertInvoice(client, { number: "A-1", issuedOn: "2026-04-01", lines });
+  const rules = temporaryFile("text,measure,divide\nsales tax,,finance=100\n*seats,seat,even\n", "rules.csv");
+  expect((await run("rules", rules)).code).toBe(0);
+  const { stdout } = await run("charge-back", "A-1", "--csv");
+  const [, ...rows]: string[][] = parse(stdout);
+  const sumOf = (which: (row: string[]) => boolean) =>
+    rows.filter(which).reduce((sum, row) => sum + Math.round(Number(row[7]) * 100), 0);
+  // 0.1 + 0.03 of usage, 39 of seats, 2.01 of tax, and a credit of 1.
+  expect(sumOf(() => true)).toBe(4014);
+  expect(rows.filter((row) => row[6] === "Sales tax").map((row) => [row[3], row[7]])).toEqual([
+    ["finance", "2.01"],
+  ]);
+  expect(rows.filter((row) => row[6]?.endsWith("Seats")).map((row) => [row[3], row[7]])).toEqual([
+    ...[
+      ["'=chat", "13"],
+      ["chat", "13"],
+      ["search", "13"],
+    ],
+  ]);
+  expect(sumOf((row) => row[6]?.endsWith("Tier 2 (> 10)") === true)).toBe(13);
+  const accounts = temporaryFile("owner,account\n*,6000\nfinance,6900\n(payable),2000\n", "accounts.csv");
+  const ledger = await run("charge-back", "A-1", "--ledger", accounts);
+  const [head, ...entries]: string[][] = parse(ledger.stdout);
+  expect(head).toEqual(["date", "account", "debit", "credit", "cost_center", "memo", "id"]);
+  const total = (column: number) =>
+    entries.reduce((sum, row) => sum + Math.round(Number(row[column]) * 100), 0);
+  expect([total(2), total(3)]).toEqual([4014, 4014]);
+  expect(entries.find((row) => row[1] === "6900")?.slice(0, 4)).toEqual(["2026-04-01", "6900", "2.01", ""]);
+  expect(entries.at(-1)?.slice(1)).toEqual(["2000", "", "40.14", "", "LangChain, Inc. A-1", "A-1-5"]);
+  const lacking = temporaryFile("owner,account\nfinance,6900\n", "accounts.csv");
+  const refused = await run("charge-back", "A-1", "--ledger", lacking);
+  expect([refused.code, refused.stderr]).toEqual([
+    2,
+    expect.stringContaining("there is no line for (payable)"),
   ]);
 });
 

@@ -111,6 +111,19 @@ const OTHERS = `
     FROM usage.source, unnest('{"",w}'::text[]) workspace, unnest('{monthly_traces,other}'::text[]) type;
   INSERT INTO usage.billing_period (source_id, ends_at, read_at)
     SELECT source_id, e, now() FROM usage.source, unnest('{2026-03-15Z,2026-04-15Z}'::timestamptz[]) e;
+  INSERT INTO usage.invoice (source_id, issuer, number, status, currency, total, file_name, file_form, file, file_digest, imported_by)
+    SELECT source_id, issuer, number, 'issued', 'USD', 5, 'f', 'csv', '', '', 'ada'
+    FROM usage.source, unnest('{a,b}'::text[]) issuer, unnest('{1,2}'::text[]) number;
+  INSERT INTO usage.invoice_line
+    SELECT invoice_id, n, 'Seats', false, NULL, 'seat', NULL, NULL, NULL, 5, NULL, NULL, NULL, '', ''
+    FROM usage.invoice, generate_series(1, 2) n;
+  INSERT INTO usage.invoice_match (invoice_id, inputs, inputs_digest, total, bill, remainder)
+    SELECT invoice_id, '{}', digest, 5, 5, 0 FROM usage.invoice, unnest('{a,b}'::bytea[]) digest;
+  INSERT INTO usage.invoice_match_line (match_id, place, line_number, state, why)
+    SELECT match_id, n, n, 'not_comparable', 'seat' FROM usage.invoice_match, generate_series(1, 2) n;
+  INSERT INTO usage.invoice_cause (match_id, place, cause, amount) SELECT match_id, n, 'seat', 5 FROM usage.invoice_match, generate_series(1, 2) n;
+  INSERT INTO usage.invoice_settlement (invoice_id, match_id, settled_by)
+    SELECT invoice_id, match_id, 'ada' FROM usage.invoice_match;
   INSERT INTO usage.close (source_id, period_start, period_end, settle_after_seconds, accepted_disagreements)
     SELECT source_id, '2026-03-01', e, 1, 0 FROM usage.source, unnest('{2026-04-15,2026-05-15}'::date[]) e;
   INSERT INTO usage.close (source_id, period_start, period_end, settle_after_seconds, accepted_disagreements, costs_closed_at)

@@ -15,13 +15,16 @@ CREATE TABLE usage.invoice_rule (
   valid_to date,
   -- The month of a line without a period.
   period text NOT NULL CONSTRAINT invoice_rule_period_known CHECK (period IN ('previous_month', 'month_of_issue')),
-  measure text NOT NULL,
+  -- Null: the kind of the line says what it charges.
+  measure text,
   -- Null: the one SKU that has a price for the measure.
   sku text,
   rounding text NOT NULL CONSTRAINT invoice_rule_rounding_known CHECK (rounding IN ('half_up', 'down', 'none')),
   -- A difference up to the greater of both is within tolerance.
   tolerance_amount numeric(38, 10) CONSTRAINT invoice_rule_tolerance_amount_range CHECK (tolerance_amount >= 0),
   tolerance_percent numeric(9, 6) CONSTRAINT invoice_rule_tolerance_percent_range CHECK (tolerance_percent >= 0),
+  -- How charge back divides the line: usage, even, or shares such as search=60;chat=40. Null: usage.
+  divide text,
   CONSTRAINT invoice_rule_validity_order CHECK (valid_from < valid_to)
 );
 

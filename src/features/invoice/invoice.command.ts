@@ -6,6 +6,7 @@ import { nearest } from "../../core/base/spelling.ts";
 import { withSource } from "../../terminal/options.ts";
 import { instant, tableOf, toTheRight } from "../../terminal/output.ts";
 import { commandActor, inSession, type Session } from "../../terminal/session.ts";
+import { chargeBackExamples, defineChargeBack } from "./charge-back.command.ts";
 import { FIELDS, type Field } from "./draft.ts";
 import { defineExplain, explainExamples } from "./explain.command.ts";
 import { importInvoices, previewInvoices, refuseOpen } from "./import-invoice.ts";
@@ -33,6 +34,7 @@ export const examples = [
   ["invoice import lines.csv --mapping columns.yaml --yes", "a file with other columns"],
   ["invoice list", "what is stored"],
   ...explainExamples,
+  ...chargeBackExamples,
 ] as const;
 
 export function define(invoice: Command): void {
@@ -67,6 +69,7 @@ export function define(invoice: Command): void {
     .option("--history", "also versions that were replaced")
     .action(inSession(show));
   defineExplain(invoice);
+  defineChargeBack(invoice);
 }
 
 function fieldOf(text: string, before: Partial<Record<Field, string>> = {}): Partial<Record<Field, string>> {

@@ -133,7 +133,8 @@ export function targetOf(
   { invoice, rules }: Pick<MatchInputs, "invoice" | "rules">,
 ): Target {
   const rule = ruleOf(rules, line, invoice.issuedOn);
-  if (rule === undefined) return { why: line.kind === "usage" ? "no_rule" : OF_KIND[line.kind] };
+  if (rule === undefined || rule.measure === null)
+    return { why: line.kind === "usage" ? "no_rule" : OF_KIND[line.kind] };
   if (rule.measure === "seat" || rule.measure === "not_reported") return { rule, why: rule.measure };
   if (line.kind !== "usage") return { rule, why: OF_KIND[line.kind] };
   // The usage was compared with the invoice that this one corrects.

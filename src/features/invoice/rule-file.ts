@@ -3,6 +3,7 @@ import { z } from "zod";
 import { readGiven, refuseGiven } from "../../core/base/given-file.ts";
 import { csvRows } from "../../terminal/csv-rows.ts";
 import { csvCell } from "../export/table-file.ts";
+import { divisionOf } from "./charge-back.ts";
 import { LINE_KINDS } from "./invoice.ts";
 import { type InvoiceRule, ROUNDINGS, RULE_MEASURES, RULE_PERIODS } from "./rule.ts";
 
@@ -19,12 +20,13 @@ const COLUMNS = {
   rounding: "rounding",
   tolerance_amount: "toleranceAmount",
   tolerance_percent: "tolerancePercent",
+  divide: "divide",
 } as const satisfies Record<string, keyof InvoiceRule>;
 
 const NAMES = Object.keys(COLUMNS) as (keyof typeof COLUMNS)[];
 const FORM = {
   columns: NAMES,
-  required: ["text", "measure"],
+  required: ["text"],
   numbers: ["tolerance_amount", "tolerance_percent"],
   trim: true,
 };
@@ -66,7 +68,7 @@ const decimal = orNull.pipe(
 const schema = z
   .object({
     text: z.string().min(1, "is empty: write the text of the line, with * for any text"),
-    measure: oneOf(RULE_MEASURES),
+    measure: orNull.pipe(oneOf(RULE_MEASURES).nullable()),
     sku: orNull,
     kind: orNull.pipe(oneOf(LINE_KINDS).nullable()),
     unit: orNull,
@@ -82,6 +84,10 @@ const schema = z
       .pipe(oneOf(ROUNDINGS)),
     tolerance_amount: decimal,
     tolerance_percent: decimal,
+    divide: orNull.refine(
+      (text) => text === null || divisionOf(text) !== undefined,
+      "is not usage, even, or shares of 100 per cent such as search=60;chat=40",
+    ),
   })
   .refine(({ from, to }) => from === null || to === null || from < to, {
     path: ["to"],

@@ -25,18 +25,21 @@ export interface InvoiceRule {
   readonly from: string | null;
   readonly to: string | null;
   readonly period: RulePeriod;
-  readonly measure: RuleMeasure;
+  /** Null: the kind of the line says what it charges. */
+  readonly measure: RuleMeasure | null;
   /** Null: the one SKU that has a price for the measure. */
   readonly sku: string | null;
   readonly rounding: Rounding;
   /** A difference up to the greater of both is within tolerance. Plain decimals; null: none. */
   readonly toleranceAmount: string | null;
   readonly tolerancePercent: string | null;
+  /** How charge back divides the line (`divisionOf`). Null: by usage. */
+  readonly divide: string | null;
 }
 
 const ANY_LINE: Omit<InvoiceRule, "text" | "measure"> = {
   ...{ kind: null, unit: null, from: null, to: null, period: "previous_month", sku: null },
-  ...{ rounding: "half_up", toleranceAmount: null, tolerancePercent: null },
+  ...{ rounding: "half_up", toleranceAmount: null, tolerancePercent: null, divide: null },
 };
 
 /** Texts that published documents and pictures of the platform's invoices and metrics show. Rules of a file precede them. */

@@ -6,7 +6,7 @@ import type { InvoiceRule } from "./rule.ts";
 export async function storedRules(db: Database): Promise<InvoiceRule[]> {
   return query<InvoiceRule>(db)`
     select line_text as text, kind, unit, valid_from::text as "from", valid_to::text as "to", period, measure, sku, rounding,
-           trim_scale(tolerance_amount)::text as "toleranceAmount", trim_scale(tolerance_percent)::text as "tolerancePercent"
+           trim_scale(tolerance_amount)::text as "toleranceAmount", trim_scale(tolerance_percent)::text as "tolerancePercent", divide
     from usage.invoice_rule order by rule_number
   `;
 }
@@ -18,7 +18,7 @@ export async function replaceRules(db: Database, rules: readonly InvoiceRule[]):
     insert into usage.invoice_rule
     select row_number() over (), r.* from json_to_recordset(${JSON.stringify(rules)}::json) r (
       text text, kind text, unit text, "from" date, "to" date, period text, measure text, sku text, rounding text,
-      "toleranceAmount" numeric, "tolerancePercent" numeric
+      "toleranceAmount" numeric, "tolerancePercent" numeric, divide text
     )
   `.execute(db);
 }

@@ -397,11 +397,12 @@ export interface Schema {
     valid_from: string | null;
     valid_to: string | null;
     period: "month_of_issue" | "previous_month";
-    measure: string;
+    measure: string | null;
     sku: string | null;
     rounding: "down" | "half_up" | "none";
     tolerance_amount: string | null;
     tolerance_percent: string | null;
+    divide: string | null;
   };
   "usage.invoice_settlement": {
     settlement_id: GeneratedAlways<number>;
