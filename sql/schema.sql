@@ -503,6 +503,7 @@ CREATE TABLE usage.invoice_cause (
   line_number integer,
   days_not_loaded integer,
   days_not_final integer,
+  is_tolerated boolean NOT NULL,
   CONSTRAINT invoice_cause_pkey PRIMARY KEY (match_id, place),
   CONSTRAINT invoice_cause_match_id_fkey FOREIGN KEY (match_id) REFERENCES usage.invoice_match(match_id) ON DELETE CASCADE,
   CONSTRAINT invoice_cause_known CHECK ((cause = ANY (ARRAY['rounding'::text, 'period'::text, 'changes'::text, 'upgrades'::text, 'days_open'::text, 'unread_workspace'::text, 'counted_over'::text, 'price'::text, 'not_reported'::text, 'seat'::text, 'credit'::text, 'tax'::text, 'adjustment'::text, 'unexplained'::text]))),
@@ -682,7 +683,7 @@ CREATE TABLE usage.notification (
   CONSTRAINT notification_pkey PRIMARY KEY (source_id, route, kind, owner),
   CONSTRAINT notification_route_fkey FOREIGN KEY (source_id, route) REFERENCES usage.route_state(source_id, route) ON DELETE CASCADE,
   CONSTRAINT notification_ended_notified CHECK (((ended_at IS NULL) OR (notified_at IS NOT NULL))),
-  CONSTRAINT notification_kind_known CHECK ((kind = ANY (ARRAY['difference'::text, 'control_total'::text, 'final_changed'::text, 'stale'::text, 'refused'::text, 'access_lost'::text, 'unpriced'::text, 'provider_total'::text, 'usage_limit'::text, 'budget'::text, 'unusual'::text, 'meter_not_known'::text, 'workspace_unloaded'::text])))
+  CONSTRAINT notification_kind_known CHECK ((kind = ANY (ARRAY['difference'::text, 'control_total'::text, 'final_changed'::text, 'stale'::text, 'refused'::text, 'access_lost'::text, 'unpriced'::text, 'provider_total'::text, 'usage_limit'::text, 'budget'::text, 'unusual'::text, 'meter_not_known'::text, 'workspace_unloaded'::text, 'invoice_open'::text, 'invoice_missing'::text])))
 );
 
 CREATE TABLE usage.operator_action (

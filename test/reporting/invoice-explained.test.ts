@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "csv-parse/sync";
 import { expect, test } from "vitest";
+import { openIncidents } from "../../src/features/alerts/conditions.ts";
 import { CLOSE_MARCH, createMonths, createPrices } from "../support/charges.ts";
 import { usageEtl } from "../support/cli.ts";
 import { setOwners } from "../support/owners.ts";
@@ -253,7 +254,7 @@ test("an invoice is charged back to owners: the parts are its total, and the led
 });
 
 test("an invoice is settled once, with a reason for what is not explained, and only corrected afterwards", async () => {
-  const { client, run, explained } = await setupInvoices();
+  const { client, run, explained, store } = await setupInvoices();
   await client.query(CLOSE_MARCH);
   const figures = async () =>
     (
@@ -270,6 +271,19 @@ test("an invoice is settled once, with a reason for what is not explained, and o
     return [code, (stdout || stderr).trim().split("\n")[0]];
   };
   expect(await explained("A-1")).toMatchObject({ code: 4, remainder: "12.34", settlement: null });
+  const alerts = async () => {
+    const found = await openIncidents(store.db, {
+      staleAfterMs: Number.MAX_SAFE_INTEGER,
+      firstSource: "default",
+    });
+    return found.get("default")?.flatMap(({ kind }) => (kind.startsWith("invoice") ? [kind] : []));
+  };
+  // Both were issued months ago.
+  const { rows: days } = await client.query(
+    "SELECT extract(day FROM now() AT TIME ZONE 'UTC') > 10 AS is_late",
+  );
+  const late = days[0].is_late === "t" ? ["invoice_missing"] : [];
+  expect(await alerts()).toEqual(["invoice_open", ...late]);
   expect((await run("explain", "A-1")).stdout).toMatch(
     /NOT EXPLAINED: the amount is not quantity times price +traces, \S+, line 3 .* 12.34/,
   );
@@ -289,6 +303,10 @@ test("an invoice is settled once, with a reason for what is not explained, and o
     code: 0,
     settlement: { reason: "credited in May", corrected: 0 },
   });
+  await client.query(
+    "UPDATE usage.invoice SET issued_on = (now() AT TIME ZONE 'UTC')::date WHERE number = 'A-2'",
+  );
+  expect(await alerts()).toEqual([]);
   // The same again changes nothing; another reason corrects it, and the first one stays.
   expect((await settle("A-1", "--reason", "credited in May"))[0]).toBe(0);
   expect((await settle("A-1", "--reason", "credited in June"))[0]).toBe(0);

@@ -121,7 +121,7 @@ const OTHERS = `
     SELECT invoice_id, '{}', digest, 5, 5, 0 FROM usage.invoice, unnest('{a,b}'::bytea[]) digest;
   INSERT INTO usage.invoice_match_line (match_id, place, line_number, state, why)
     SELECT match_id, n, n, 'not_comparable', 'seat' FROM usage.invoice_match, generate_series(1, 2) n;
-  INSERT INTO usage.invoice_cause (match_id, place, cause, amount) SELECT match_id, n, 'seat', 5 FROM usage.invoice_match, generate_series(1, 2) n;
+  INSERT INTO usage.invoice_cause (match_id, place, cause, amount, is_tolerated) SELECT match_id, n, 'seat', 5, false FROM usage.invoice_match, generate_series(1, 2) n;
   INSERT INTO usage.invoice_settlement (invoice_id, match_id, settled_by)
     SELECT invoice_id, match_id, 'ada' FROM usage.invoice_match;
   INSERT INTO usage.close (source_id, period_start, period_end, settle_after_seconds, accepted_disagreements)

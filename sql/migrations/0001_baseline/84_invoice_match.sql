@@ -98,6 +98,8 @@ CREATE TABLE usage.invoice_cause (
   line_number integer,
   days_not_loaded integer,
   days_not_final integer,
+  -- Unexplained, and within the tolerance of its rule.
+  is_tolerated boolean NOT NULL,
   CONSTRAINT invoice_cause_pkey PRIMARY KEY (match_id, place),
   CONSTRAINT invoice_cause_why_when CHECK ((cause = 'unexplained') = (why IS NOT NULL))
 );

@@ -43,7 +43,8 @@ CREATE TABLE usage.notification (
     kind IN (
       'difference', 'control_total', 'final_changed', 'stale', 'refused', 'access_lost', 'unpriced', 'provider_total',
       'usage_limit',
-      'budget', 'unusual', 'meter_not_known', 'workspace_unloaded'
+      'budget', 'unusual', 'meter_not_known', 'workspace_unloaded', 'invoice_open',
+      'invoice_missing'
     )
   ),
   CONSTRAINT notification_ended_notified CHECK (ended_at IS NULL OR notified_at IS NOT NULL)

@@ -35,6 +35,10 @@ export interface AlertFacts {
   readonly invalidatedZeros: number;
   /** Workspaces with traces that no sync loads, if the source loads all workspaces. `newest`: start of their latest month. */
   readonly unloadedWorkspaces: Found & { readonly traces: number };
+  /** Issued invoices that nobody has settled, with a difference above tolerance that nothing explains. */
+  readonly openInvoices: Found;
+  /** True if invoices are imported, and none that was issued after the last month. */
+  readonly isInvoiceMissing: boolean;
   readonly unknownMeters: readonly UnknownMeter[];
   readonly unpriced: UnpricedUsage;
   readonly limits: readonly LimitUse[];
@@ -47,6 +51,9 @@ function disagreements(which: RawBuilder<unknown>) {
     where c.source_id = s.source_id and d.state = 'platform_disagrees' and ${which}
   )`;
 }
+
+/** Days after the end of a month within which its invoice is expected. */
+const INVOICE_DAYS = 10;
 
 export async function alertFacts(db: Database, sourceId?: number): Promise<AlertFacts[]> {
   return query<AlertFacts>(db)`
@@ -70,6 +77,19 @@ export async function alertFacts(db: Database, sourceId?: number): Promise<Alert
           -- Older months are not read again.
           and u.month_start >= date_trunc('month', now() at time zone 'UTC') - interval '1 month'
       ) as "unloadedWorkspaces",
+      (
+        select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(i.imported_at)) * 1000, 0)::bigint)
+        from usage.compared_invoice i
+        where i.source_id = s.source_id and i.status = 'issued' and i.settled_at is null and exists (
+          select from usage.invoice_cause c where c.match_id = i.match_id and c.cause = 'unexplained' and not c.is_tolerated
+        )
+      ) as "openInvoices",
+      (now() at time zone 'UTC')::date >= date_trunc('month', now() at time zone 'UTC')::date + ${INVOICE_DAYS}::integer and exists (
+        select from usage.invoice i where i.source_id = s.source_id
+      ) and not exists (
+        select from usage.invoice i
+        where i.source_id = s.source_id and i.replaced_at is null and i.issued_on >= date_trunc('month', now() at time zone 'UTC')::date
+      ) as "isInvoiceMissing",
       ${UNKNOWN_METERS} as "unknownMeters",
       json_build_object('prices', u.prices, 'days', u.days, 'traces', u.traces, 'firstDay', u."firstDay", 'lastDay', u."lastDay")
         as unpriced,

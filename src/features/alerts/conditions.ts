@@ -220,6 +220,8 @@ function ofLoading(
     lostWorkspaces,
     invalidatedZeros,
     unloadedWorkspaces,
+    openInvoices,
+    isInvoiceMissing,
     unknownMeters,
   }: AlertFacts,
   staleAfterMs: number,
@@ -250,6 +252,18 @@ function ofLoading(
       unloadedWorkspaces,
       `The platform counts ${counted(unloadedWorkspaces.traces, "trace")} of ${counted(unloadedWorkspaces.count, "workspace")} that no sync loads. See usage-etl bill.`,
       "every workspace with usage is loaded",
+    ),
+    found(
+      "invoice_open",
+      openInvoices,
+      `${counted(openInvoices.count, "invoice")} with a difference that nothing explains and nobody has accepted. See usage-etl invoice list.`,
+      "each invoice is explained or settled",
+    ),
+    found(
+      "invoice_missing",
+      once(isInvoiceMissing),
+      "No invoice was imported that was issued this month. Import it with usage-etl invoice import.",
+      "an invoice that was issued this month is imported",
     ),
     found(
       METER_NOT_KNOWN,

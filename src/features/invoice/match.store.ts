@@ -286,7 +286,7 @@ export async function keepMatch(db: Database, inputs: MatchInputs, found: Explan
     ...{ unit_price_here: amount(one.unitPriceHere), cost_here: amount(one.costHere) },
   }));
   const causes = [
-    ...found.causes.map((one) => ({ ...one, why: null })),
+    ...found.causes.map((one) => ({ ...one, why: null, isTolerated: false })),
     ...found.unexplained.map((one) => ({ ...one, cause: "unexplained", days: null })),
   ].map((one, place) => ({
     ...{
@@ -303,7 +303,11 @@ export async function keepMatch(db: Database, inputs: MatchInputs, found: Explan
       workspace: one.workspaceId,
     },
     ...{ quantity: amount(one.quantity), line_number: one.lineNumber },
-    ...{ days_not_loaded: one.days?.notLoaded, days_not_final: one.days?.notFinal },
+    ...{
+      days_not_loaded: one.days?.notLoaded,
+      days_not_final: one.days?.notFinal,
+      is_tolerated: one.isTolerated,
+    },
   }));
   await sql`
     insert into usage.invoice_match_line

@@ -11,6 +11,8 @@ export const ALERT_KINDS = [
   "refused",
   "access_lost",
   "workspace_unloaded",
+  "invoice_open",
+  "invoice_missing",
   METER_NOT_KNOWN,
   "unpriced",
   "unusual",

@@ -345,6 +345,7 @@ export interface Schema {
     line_number: number | null;
     days_not_loaded: number | null;
     days_not_final: number | null;
+    is_tolerated: boolean;
   };
   "usage.invoice_line": {
     invoice_id: number;
@@ -475,7 +476,7 @@ export interface Schema {
   "usage.notification": {
     source_id: number;
     route: string;
-    kind: "access_lost" | "budget" | "control_total" | "difference" | "final_changed" | "meter_not_known" | "provider_total" | "refused" | "stale" | "unpriced" | "unusual" | "usage_limit" | "workspace_unloaded";
+    kind: "access_lost" | "budget" | "control_total" | "difference" | "final_changed" | "invoice_missing" | "invoice_open" | "meter_not_known" | "provider_total" | "refused" | "stale" | "unpriced" | "unusual" | "usage_limit" | "workspace_unloaded";
     owner: string;
     count: number;
     newest: number;
