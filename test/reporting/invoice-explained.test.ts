@@ -5,8 +5,10 @@ import { expect, test } from "vitest";
 import { openIncidents } from "../../src/features/alerts/conditions.ts";
 import { CLOSE_MARCH, createMonths, createPrices } from "../support/charges.ts";
 import { usageEtl } from "../support/cli.ts";
+import { pictureCsv } from "../support/invoices.ts";
 import { setOwners } from "../support/owners.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { loadRows, windowOf } from "../support/store.ts";
 import { type GivenLine, insertInvoice } from "../support/stored-invoices.ts";
 import { temporaryFile, temporaryFolder } from "../support/temporary.ts";
 
@@ -14,6 +16,7 @@ const [WORKSPACE, OTHER] = WORKSPACES;
 const SUM = "LangSmith Traces";
 
 interface Data {
+  readonly bill: string;
   readonly difference: string;
   readonly remainder: string;
   readonly causes: readonly Record<string, string | null>[];
@@ -105,6 +108,46 @@ test("the workspace that nobody reads is why an invoice is 424.09 USD higher", a
   expect([unknown.code, unknown.stderr]).toEqual([
     2,
     expect.stringContaining("No invoice A-2 is stored. Did you mean A-1?"),
+  ]);
+});
+
+test("the invoice of the published picture agrees with its usage, tier by tier", async () => {
+  const bench = await setupInvoices();
+  const window = windowOf("day", "2026-10-01", "2026-11-01");
+  const given = { sourceId: bench.sourceId, groupBy: "workspace" as const, window };
+  const used = { traces: 118_963, longlived: 43_137 };
+  for (const meter of ["traces", "longlived"] as const) {
+    const rows = [["2026-10-05", WORKSPACE, used[meter]] as const];
+    await loadRows(bench.store, { ...given, meter, workspaceId: WORKSPACE, rows });
+    await loadRows(bench.store, { ...given, meter, workspaceId: OTHER, rows: [] });
+  }
+  const price = (sku: string, unitPrice: string, fromQuantity: number) => ({
+    ...{ sku, unitPrice, fromQuantity, countedOver: "workspace" as const },
+    measure: sku as "traces" | "longlived",
+  });
+  await createPrices(bench.store, [
+    ...[price("traces", "0", 0), price("traces", "0.0005", 10_000)],
+    ...[price("longlived", "0", 0), price("longlived", "0.0045", 10_000)],
+  ]);
+  const imported = await bench.run("import", temporaryFile(pictureCsv(), "invoice.csv"), "--yes");
+  expect(imported.code, imported.stderr).toBe(0);
+  const found = await bench.explained("INV-1");
+  expect(found).toMatchObject({
+    code: 0,
+    bill: "203.598",
+    difference: "38.682",
+    remainder: "0",
+    unexplained: [],
+  });
+  expect(found.causes.map(({ cause, sku, amount }) => [cause, sku, amount])).toEqual([
+    ...[
+      ["rounding", "traces", "-0.0015"],
+      ["rounding", "longlived", "0.0035"],
+      ["tax", null, "38.68"],
+    ],
+  ]);
+  expect(found.lines.map(({ state }) => state)).toEqual([
+    ...["agrees", "agrees", "agrees", "agrees", "not_comparable"],
   ]);
 });
 

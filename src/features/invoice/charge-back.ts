@@ -4,7 +4,7 @@ import { NO_COST_CENTER, UNALLOCATED } from "../owners/owner.ts";
 /** How a line is divided: by the owners' share of usage, evenly, or by fixed shares (one owner has all of it). */
 export type Division = "usage" | "even" | readonly { readonly owner: string; readonly share: bigint }[];
 
-export interface Payee {
+interface Payee {
   readonly owner: string;
   readonly costCenter: string;
 }

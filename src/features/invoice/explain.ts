@@ -210,6 +210,8 @@ function explainUsage(compared: Compared, inputs: MatchInputs) {
       for (const { workspaceId, quantity, days = null, isShared = false } of own) {
         if (pricing.quantityOf(workspaceId) + quantity < 0n) continue;
         const changed = pricing.add(workspaceId, quantity);
+        // Without a price, usage changes no amount.
+        if (changed.length === 0) continue;
         const workspaces = cells.get(cell) ?? [];
         cells.set(cell, workspaces.includes(workspaceId) ? workspaces : [...workspaces, workspaceId]);
         const amount = costAgain(new Set(changed.map(cellOf)));

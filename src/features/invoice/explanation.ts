@@ -120,14 +120,14 @@ export function settlementText({ settlement, found }: ExplainedInvoice): string 
 
 export function describeExplanation(explained: ExplainedInvoice, { lines }: { lines: boolean }): string {
   const { inputs, found } = explained;
-  const { number, issuer, issuedOn } = inputs.invoice;
+  const { number, issuer, issuedOn, status } = inputs.invoice;
   const rows = causeRows(explained);
   const counts = LINE_STATES.flatMap((state) => {
     const count = found.lines.filter((line) => line.state === state).length;
     return count === 0 ? [] : [`${count} ${STATE_WORDS[state]}`];
   });
   return linesOf(
-    `Invoice ${number} of ${issuer}${issuedOn === null ? "" : `, issued ${issuedOn}`}: ${differenceText(explained)}`,
+    `Invoice ${number} of ${issuer}${issuedOn === null ? "" : `, issued ${issuedOn}`}${status === "issued" ? "" : ` (${status})`}: ${differenceText(explained)}`,
     rows.length > 0 &&
       tableOf(rows, {
         why: "why",

@@ -77,9 +77,10 @@ export class Pricing {
   /** `prices`: all prices of the SKU in the period, also those without usage. */
   constructor(rows: readonly Row[], prices: readonly PriceSteps[]) {
     for (const [workspace, own] of Map.groupBy(rows, (row) => row.workspace)) this.#rows.set(workspace, own);
-    this.#general = prices
-      .filter(({ isOfWorkspace }) => !isOfWorkspace)
-      .sort(byTime)
+    // A price of the source takes precedence over one of all sources.
+    const general = prices.filter(({ isOfWorkspace }) => !isOfWorkspace);
+    this.#general = general
+      .sort((a, b) => (a.scope[0] === b.scope[0] ? byTime(a, b) : a.scope < b.scope ? -1 : 1))
       .at(-1);
     this.countedOver = (this.#general ?? rows[0]?.steps)?.countedOver ?? "source";
   }
