@@ -81,6 +81,8 @@ const OUTCOMES: Readonly<Record<GuessName, Outcome>> = {
   "lists-counted": /has only 1 of \d+ entries/,
   "list-cut": /bill: unknown_workspace WORKSPACE/,
   "limits-minus-one": /bill: .*limit_value is refused/,
+  "names-of-other-ids": /bill: names 0/,
+  "bill-last-second": "right",
   "bill-400": /bill: .*responded with 400/,
   "no-lists": "right",
 };
@@ -172,13 +174,14 @@ async function nightOf(bench: Bench, kind: Kind) {
     return [...failures.map(({ message }) => message), ...counts, ...(unverified > 0 ? ["unverified"] : [])];
   });
   await work("bill", async () => {
-    const { provider, failed } = await readBill(await bench.open({ settings }), {
+    const { provider, names, failed } = await readBill(await bench.open({ settings }), {
       reach: "month",
       isPatient: false,
     });
     const totals = provider?.months.flatMap((one) => one.totals).filter(({ meter }) => meter === "traces");
     return [
       ...[...failed, ...(provider?.failed ?? [])].map(({ message }) => message),
+      `names ${names?.read}`,
       ...new Set(totals?.map(({ outcome, workspaceId }) => `${outcome} ${workspaceId}`)),
     ];
   });

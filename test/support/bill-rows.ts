@@ -8,7 +8,7 @@ const ROWS: Readonly<Record<BillPart, string>> = {
     "concat_ws(' ', month_start, metric_id, workspace, value, outcome) FROM usage.provider_total",
   usage_limits: "concat_ws(' ', workspace, limit_type, limit_value, is_rejecting) FROM usage.usage_limit",
   billing_period:
-    "concat_ws(' ', ends_at, plan_tier, plan_started_at, plan_ends_at) FROM usage.billing_period",
+    "concat_ws(' ', period_end, plan_tier, plan_started_on, plan_ends_on) FROM reporting_detail.dim_billing_period",
   resource_tags: "concat_ws(' ', workspace_id, external_id, tag_key, tag_value) FROM usage.resource_tag",
   names:
     "concat_ws(' ', dimension, external_id, name) FROM usage.entity_name JOIN usage.entity USING (entity_id) WHERE dimension IN ('api_key', 'sandbox')",

@@ -372,6 +372,12 @@ export const GUESSES = {
     ...inJson(/\/(billing\/usage|usage-limits(\/org)?|taggings)$/, (data) => ({ data })),
   },
   "keys-in-objects": { about: "lists of keys are in an object", ...inJson(KEYS, (keys) => ({ keys })) },
+  "names-of-other-ids": {
+    about: "lists of names have other ids than usage",
+    ...inText(/\/(service-keys|api-key|boxes|snapshots)$/, (body) =>
+      body.replace(/"(short_key|id)":"/g, "$&other-"),
+    ),
+  },
   "lists-counted": {
     about: "lists have pages of one entry, and X-Pagination-Total names how many there are",
     path: /\/(workspaces|billing\/usage|usage-limits(\/org)?|taggings|service-keys|api-key)$/,
@@ -394,6 +400,13 @@ export const GUESSES = {
     about: "the bill of the organization is refused with 400, not 403 or 404",
     path: /\/orgs\/current\/billing(\/usage)?$|\/usage-limits\/org$/,
     refuses: () => badRequest("This key is not of an administrator"),
+  },
+  "bill-last-second": {
+    about: "a billing period ends with its last second",
+    ...inJson(/\/orgs\/current\/billing$/, (period: Wire) => {
+      const end = new Date(Date.parse(String(period.end_of_billing_period)) - 1000).toISOString();
+      return { ...period, end_of_billing_period: end };
+    }),
   },
   "no-lists": { about: "there is no list of workspaces", settings: { listing: false } },
 } as const satisfies Record<string, Guess>;
