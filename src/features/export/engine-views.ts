@@ -15,7 +15,7 @@ interface EngineView {
   readonly view: View;
   /** The columns that the files have. */
   readonly columns: readonly { readonly name: string; readonly type: string; readonly comment: string }[];
-  /** The column by which rows are divided into files, and the source: never null. */
+  /** The day, by which rows are divided into files, and the source: never null. */
   readonly divided: readonly string[];
 }
 
@@ -44,7 +44,7 @@ function engineView(view: View, manifests: readonly Manifest[]): EngineView | un
   return {
     view,
     columns: view.columns.filter(({ name }) => stored.includes(name)),
-    divided: ["usage_date", "month_start", "source_id"].filter((name) => stored.includes(name)),
+    divided: ["usage_date", "source_id"].filter((name) => stored.includes(name)),
   };
 }
 

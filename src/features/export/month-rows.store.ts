@@ -6,8 +6,8 @@ export interface Dataset {
   readonly view: View;
   /** Columns within a file, in the order of the view. */
   readonly columns: readonly ViewColumn[];
-  /** The day or month by which rows are divided into files. Undefined: one file has all rows. */
-  readonly time: ViewColumn | undefined;
+  /** Undefined: the view has no days, so one file has all rows. */
+  readonly day: ViewColumn | undefined;
 }
 
 /** UTC days, end exclusive. An end that is left out is open. */
@@ -100,8 +100,8 @@ export async function countRows(client: pg.Client, dataset: Dataset, part: Part)
 }
 
 /** The order of the rows in a file. Readers expect texts in the order of their bytes. */
-export function orderOf({ view, time }: Dataset): string[] {
-  return [...new Set([...(time === undefined ? [] : [time.name]), ...keyOf(view)])];
+export function orderOf({ view, day }: Dataset): string[] {
+  return [...new Set([...(day === undefined ? [] : [day.name]), ...keyOf(view)])];
 }
 
 /** Passes on the rows in the order of the file. */
@@ -132,8 +132,8 @@ export async function readRows(
   await client.query("close rows");
 }
 
-function fromOf({ view, time }: Dataset, { source, range: { from, to } }: Part): string {
-  const name = quote(time?.name ?? "");
+function fromOf({ view, day }: Dataset, { source, range: { from, to } }: Part): string {
+  const name = quote(day?.name ?? "");
   return [
     `${view.schema}.${quote(view.name)} where source_id = ${literal(source)}`,
     ...(from === undefined ? [] : [`${name} >= ${literal(from)}`]),

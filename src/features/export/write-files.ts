@@ -163,7 +163,7 @@ async function writeDataset(
   const plan = (file: Omit<PlannedFile, "path">) =>
     void planned.push({ ...file, path: pathOf(dataset, source, file) });
   // One statement reads a month, so that none runs for long.
-  for (const { month, range } of dataset.time === undefined ? [{ month: null, range: {} }] : monthsOf(days)) {
+  for (const { month, range } of dataset.day === undefined ? [{ month: null, range: {} }] : monthsOf(days)) {
     const found = await countRows(client, dataset, { source, range });
     if (found.rows > 0) plan({ ...found, month, range });
   }
@@ -279,11 +279,11 @@ function datasetsOf(views: readonly View[], named: readonly string[]): Dataset[]
   });
 }
 
-/** Undefined: no source, or a time that is neither day nor month. */
+/** Undefined: no source, or a time that is neither day nor month. One file has all months: a question for one reads all of them. */
 function datasetOf(view: View): Dataset | undefined {
   const column = (name: string) => view.columns.find((one) => one.name === name);
-  const time = column("usage_date") ?? column("month_start");
+  const day = column("usage_date");
   const isByTime = ["usage_hour", "period_start"].some((name) => column(name) !== undefined);
-  if (column("source_id") === undefined || (time === undefined && isByTime)) return undefined;
-  return { view, columns: view.columns.filter(({ name }) => !TIMES_OF_WORK.includes(name)), time };
+  if (column("source_id") === undefined || (day === undefined && isByTime)) return undefined;
+  return { view, columns: view.columns.filter(({ name }) => !TIMES_OF_WORK.includes(name)), day };
 }

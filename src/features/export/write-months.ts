@@ -12,7 +12,7 @@ const ENDING_AT_ONCE = 3;
 
 export interface PlannedFile extends Rows {
   readonly path: string;
-  /** Null: all rows of a view without days and months, or no row. */
+  /** Null: all rows of a view without days, or no row. */
   readonly month: string | null;
   readonly range: Range;
 }
