@@ -280,6 +280,7 @@ test("a source goes with all that depends on it, and not while a process loads i
     "source_meter (source_id, meter, state, evidence, request_again_at) VALUES ($1, 'longlived', 'counted', 'x', now())",
     "provider_total VALUES ($1, '2026-03-01', 'm', 'w', 'Traces', 'traces', 5, 'equal', 5, 1, now())",
     "unloaded_workspace VALUES ($1, '2026-03-01', 'w', NULL, 5, now())",
+    "added_line (source_id, month_start, line_text, amount, currency, reason) VALUES ($1, '2026-03-01', 'Seats', 5, 'USD', 'r')",
     "usage_limit VALUES ($1, 'w', 'monthly_traces', 5, false, now())",
     "invoice (source_id, issuer, number, status, currency, total, file_name, file_form, file, file_digest, imported_by) VALUES ($1, 'L', '1', 'issued', 'USD', 5, 'f', 'pdf', '', '', 'ada')",
   ])
