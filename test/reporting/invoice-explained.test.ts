@@ -2,7 +2,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "csv-parse/sync";
 import { expect, test } from "vitest";
+import type { FeatureJob, JobContext } from "../../jobs/job.ts";
 import { openIncidents } from "../../src/features/alerts/conditions.ts";
+import { invoiceJobs } from "../../src/features/invoice/explain.job.ts";
 import { CLOSE_MARCH, createMonths, createPrices } from "../support/charges.ts";
 import { usageEtl } from "../support/cli.ts";
 import { pictureCsv } from "../support/invoices.ts";
@@ -131,6 +133,14 @@ test("the invoice of the published picture agrees with its usage, tier by tier",
   ]);
   const imported = await bench.run("import", temporaryFile(pictureCsv(), "invoice.csv"), "--yes");
   expect(imported.code, imported.stderr).toBe(0);
+  // It is compared when it is imported.
+  const { rows: states } = await bench.client.query(
+    "SELECT state, count(*) FROM reporting_detail.fct_invoice_line GROUP BY 1 ORDER BY 1",
+  );
+  expect(states).toEqual([
+    { state: "agrees", count: "4" },
+    { state: "not_comparable", count: "1" },
+  ]);
   const found = await bench.explained("INV-1");
   expect(found).toMatchObject({
     code: 0,
@@ -149,6 +159,22 @@ test("the invoice of the published picture agrees with its usage, tier by tier",
   expect(found.lines.map(({ state }) => state)).toEqual([
     ...["agrees", "agrees", "agrees", "agrees", "not_comparable"],
   ]);
+});
+
+test("every night the service compares issued invoices that nobody has settled again", async () => {
+  const { client, run, sourceId, store } = await setupInvoices();
+  const about = { lines: AGREED, issuedOn: "2026-04-01" };
+  for (const number of ["A-1", "A-2"]) await insertInvoice(client, { ...about, number });
+  await insertInvoice(client, { ...about, number: "A-3", status: "open" });
+  expect((await run("settle", "A-2")).code).toBe(0);
+  const [{ job }] = invoiceJobs() as [FeatureJob];
+  const source = { known: async () => ({ store, sourceId }) };
+  const context = { source, signal: new AbortController().signal } as unknown as JobContext;
+  expect(await job.handle(context, {}, {} as never)).toEqual({ explained: 1 });
+  const { rows } = await client.query(
+    "SELECT DISTINCT invoice_number FROM reporting_detail.invoice_comparison ORDER BY 1",
+  );
+  expect(rows.map((row) => row.invoice_number)).toEqual(["A-1", "A-2"]);
 });
 
 test("each line has a state, and rules of a file decide what it charges and which difference is tolerated", async () => {

@@ -8,5 +8,6 @@ export const invoice: Feature = {
       load: () => import("./invoice.command.ts"),
     },
   },
+  jobs: async () => (await import("./explain.job.ts")).invoiceJobs,
   pages: async () => (await import("./explain.page.ts")).addExplanation,
 };

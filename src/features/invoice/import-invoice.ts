@@ -3,6 +3,7 @@ import { refuseGiven } from "../../core/base/given-file.ts";
 import { lockSource } from "../../core/store/catalog/scopes.ts";
 import type { Database, Store } from "../../core/store/db/database.ts";
 import { type Actor, recordAction } from "../../core/store/work/operator-actions.ts";
+import { explainInvoice } from "./explain-invoice.ts";
 import type { Reading, Told } from "./finish-invoice.ts";
 import type { Invoice } from "./invoice.ts";
 import { moneyShown } from "./invoice-sums.ts";
@@ -14,6 +15,7 @@ import {
   replaceInvoice,
   type StoredInvoice,
 } from "./invoices.store.ts";
+import { findInvoices } from "./match.store.ts";
 import { type FileForm, type GivenFile, readInvoices as readFile } from "./read-file.ts";
 import type { Mapping } from "./read-table-file.ts";
 
@@ -209,7 +211,7 @@ export async function importInvoices(
   options: ImportOptions,
 ): Promise<number[]> {
   const { source, file, form } = preview;
-  return store.transaction(async ({ db }) => {
+  const added = await store.transaction(async ({ db }) => {
     await lockSource(db, source.sourceId);
     // Another import may have stored it since the preview.
     const stored = await readInvoices(db, { source: source.source });
@@ -242,4 +244,7 @@ export async function importInvoices(
     }
     return ids;
   });
+  const found = await findInvoices(store.db, { source: source.source });
+  for (const one of found) if (added.includes(one.invoiceId)) await explainInvoice(store, one);
+  return added;
 }

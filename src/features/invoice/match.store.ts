@@ -331,16 +331,18 @@ export interface FoundInvoice {
   readonly issuedOn: string | null;
 }
 
-/** The current versions of all invoices, the newest first. */
+/** The current versions of all invoices, the newest first. `isOpen`: only issued ones that nobody has settled. */
 export async function findInvoices(
   db: Database,
-  { source = null }: { source?: string | null | undefined } = {},
+  { source = null, isOpen = false }: { source?: string | null | undefined; isOpen?: boolean } = {},
 ): Promise<FoundInvoice[]> {
   return query<FoundInvoice>(db)`
     select i.invoice_id as "invoiceId", i.source_id as "sourceId", s.slug as source, i.issuer, i.number, i.status, i.currency,
            i.issued_on::text as "issuedOn"
     from usage.invoice i join usage.source s using (source_id)
-    where i.replaced_at is null and (${source}::text is null or s.slug = ${source})
+    where i.replaced_at is null and (${source}::text is null or s.slug = ${source}) and (not ${isOpen}::boolean or (
+      i.status = 'issued' and not exists (select from usage.invoice_settlement t where t.invoice_id = i.invoice_id)
+    ))
     order by i.issued_on desc nulls last, s.slug, i.number
   `;
 }
