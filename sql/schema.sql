@@ -62,7 +62,7 @@ CREATE TABLE usage.bill_part (
   requested_at timestamp with time zone NOT NULL,
   CONSTRAINT bill_part_pkey PRIMARY KEY (source_id, part),
   CONSTRAINT bill_part_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT bill_part_known CHECK ((part = ANY (ARRAY['provider_totals'::text, 'usage_limits'::text, 'billing_period'::text, 'resource_tags'::text, 'names'::text, 'all_workspaces'::text, 'audit_log'::text])))
+  CONSTRAINT bill_part_known CHECK ((part = ANY (ARRAY['provider_totals'::text, 'usage_limits'::text, 'billing_period'::text, 'resource_tags'::text, 'names'::text, 'all_workspaces'::text, 'audit_log'::text, 'members'::text, 'gateway_spend'::text, 'engine_units'::text, 'engine_limit'::text])))
 );
 
 CREATE TABLE usage.billing_period (
@@ -795,7 +795,7 @@ CREATE TABLE usage.provider_total (
   CONSTRAINT provider_total_pkey PRIMARY KEY (source_id, month_start, metric_id, workspace),
   CONSTRAINT provider_total_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT provider_total_compared_when CHECK (((outcome = ANY (ARRAY['equal'::text, 'differs'::text])) = (stored_traces IS NOT NULL))),
-  CONSTRAINT provider_total_meter_known CHECK ((meter = ANY (ARRAY['traces'::text, 'longlived'::text]))),
+  CONSTRAINT provider_total_meter_known CHECK ((meter = ANY (ARRAY['traces'::text, 'longlived'::text, 'agent_runs'::text, 'nodes_executed'::text]))),
   CONSTRAINT provider_total_on_first CHECK ((EXTRACT(day FROM month_start) = (1)::numeric)),
   CONSTRAINT provider_total_outcome_known CHECK ((outcome = ANY (ARRAY['equal'::text, 'differs'::text, 'not_final'::text, 'not_loaded'::text, 'unknown_workspace'::text, 'unknown_metric'::text, 'several_metrics'::text, 'unknown_value'::text, 'other_period'::text, 'not_whole'::text, 'no_metric'::text, 'sum_of_workspaces'::text, 'not_the_sum'::text]))),
   CONSTRAINT provider_total_value_range CHECK ((value >= (0)::numeric))
@@ -1014,6 +1014,24 @@ CREATE TABLE usage.source_meter (
   CONSTRAINT source_meter_known CHECK ((meter = ANY (ARRAY['longlived'::text, 'shortlived'::text, 'deployments'::text, 'sandboxes'::text, 'evaluators'::text]))),
   CONSTRAINT source_meter_starts CHECK (((starts_on IS NULL) OR ((meter = 'deployments'::text) AND (state = ANY (ARRAY['counted'::text, 'not_known'::text]))))),
   CONSTRAINT source_meter_state_known CHECK ((state = ANY (ARRAY['counted'::text, 'not_counted'::text, 'nothing_yet'::text, 'not_known'::text])))
+);
+
+CREATE TABLE usage.statement_line (
+  source_id smallint NOT NULL,
+  taken_on date NOT NULL,
+  kind text NOT NULL,
+  line_id text NOT NULL,
+  subject text,
+  window_name text,
+  month_start date NOT NULL,
+  value numeric,
+  remark text,
+  read_at timestamp with time zone NOT NULL,
+  CONSTRAINT statement_line_pkey PRIMARY KEY (source_id, taken_on, kind, line_id),
+  CONSTRAINT statement_line_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
+  CONSTRAINT statement_line_kind_known CHECK ((kind = ANY (ARRAY['members'::text, 'gateway_spend'::text, 'engine_units'::text, 'engine_enforced_limit'::text, 'engine_limit'::text, 'fleet_limit'::text]))),
+  CONSTRAINT statement_line_on_first CHECK ((EXTRACT(day FROM month_start) = (1)::numeric)),
+  CONSTRAINT statement_line_value_range CHECK ((value >= (0)::numeric))
 );
 
 CREATE TABLE usage.unloaded_workspace (
@@ -1847,6 +1865,24 @@ CREATE TRIGGER failure_updated AFTER UPDATE ON usage.failure REFERENCING OLD TAB
 --   share numeric(5,4),
 --   rule_number integer,
 --   line integer
+-- )
+
+-- VIEW reporting_detail.provider_statement_line (
+--   source_id text,
+--   taken_on date,
+--   kind text,
+--   line_id text,
+--   name text,
+--   subject text,
+--   window_name text,
+--   month_start date,
+--   value numeric(36,18),
+--   unit text,
+--   remark text,
+--   endpoint text,
+--   does_not_say text,
+--   is_newest boolean,
+--   read_at timestamp with time zone
 -- )
 
 -- VIEW reporting_detail.usage_coverage_by_kind_daily (
@@ -3644,6 +3680,22 @@ COMMENT ON COLUMN reporting_detail.owner_assignment.cost_center IS 'Cost centre 
 COMMENT ON COLUMN reporting_detail.owner_assignment.share IS 'The owner''s share of the id''s usage, at most 1. The shares of one id and day add up to 1.';
 COMMENT ON COLUMN reporting_detail.owner_assignment.rule_number IS 'Place of the rule in the owner file. The first rule that matches a day decides.';
 COMMENT ON COLUMN reporting_detail.owner_assignment.line IS 'Line of the owner file on which the rule begins.';
+COMMENT ON VIEW reporting_detail.provider_statement_line IS 'What the platform also reports, in NO total: members, spend through its gateway, units and limits of Engine and Fleet. Grain: UTC day of a reading x kind x what it is about (key: source_id, taken_on, kind, line_id). Each row is a SNAPSHOT of that night. Never add values, except engine_units of one day over line_id. A day without a row was not read: that is not zero.';
+COMMENT ON COLUMN reporting_detail.provider_statement_line.source_id IS 'Slug of the source, the platform organization that usage is read from. With a single source: default.';
+COMMENT ON COLUMN reporting_detail.provider_statement_line.taken_on IS 'UTC day on which the platform was asked.';
+COMMENT ON COLUMN reporting_detail.provider_statement_line.kind IS 'What the line is: members, gateway_spend, engine_units, engine_enforced_limit, engine_limit or fleet_limit.';
+COMMENT ON COLUMN reporting_detail.provider_statement_line.line_id IS 'The platform''s ids: of the policy, or of the workspace and project. An entry without an id has its place in parentheses. Empty: the organization.';
+COMMENT ON COLUMN reporting_detail.provider_statement_line.name IS 'The kind in words.';
+COMMENT ON COLUMN reporting_detail.provider_statement_line.subject IS 'Whom the line is about, in the platform''s words and ids. Null: the organization.';
+COMMENT ON COLUMN reporting_detail.provider_statement_line.window_name IS 'The window under way that the value counts, in the platform''s word. Null: none, or it is not named. A policy with several windows lists them all, since the platform does not say which one it counted.';
+COMMENT ON COLUMN reporting_detail.provider_statement_line.month_start IS 'First day of the calendar month (UTC) that the line belongs to.';
+COMMENT ON COLUMN reporting_detail.provider_statement_line.value IS 'The platform''s number, in unit. Null: unknown or, if remark says so, no limit. Never zero.';
+COMMENT ON COLUMN reporting_detail.provider_statement_line.unit IS 'Unit of value: members, USD or LCU.';
+COMMENT ON COLUMN reporting_detail.provider_statement_line.remark IS 'What is special: no limit, an unknown value, or a refused one with its place in the response.';
+COMMENT ON COLUMN reporting_detail.provider_statement_line.endpoint IS 'The request whose response gave the line.';
+COMMENT ON COLUMN reporting_detail.provider_statement_line.does_not_say IS 'What the line does not say.';
+COMMENT ON COLUMN reporting_detail.provider_statement_line.is_newest IS 'Whether the line is of the newest reading of its kind for the month.';
+COMMENT ON COLUMN reporting_detail.provider_statement_line.read_at IS 'When this was last read from the platform.';
 COMMENT ON VIEW reporting_detail.usage_coverage_by_kind_daily IS 'Which days of retention tiers, deployments, sandboxes and evaluators are missing. Grain: UTC day x workspace x dimension x kind of usage x tier (key: source_id, usage_date, workspace_id, group_by, kind, trace_tier). Each kind and tier has the status of its own responses. For days of traces take usage_coverage_daily, where hours can fill a day. Never count days over kinds and tiers. All days from the data start on are expected, for deployments from their own beginning if that is earlier.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.source_id IS 'Slug of the source, the platform organization that usage is read from. With a single source: default.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.usage_date IS 'UTC day.';
@@ -3718,9 +3770,9 @@ COMMENT ON COLUMN reporting_detail.usage_provider_total.month_start IS 'First da
 COMMENT ON COLUMN reporting_detail.usage_provider_total.metric_id IS 'The billing provider''s id of the metric. Where its response has no such metric: no traces, or no longlived.';
 COMMENT ON COLUMN reporting_detail.usage_provider_total.workspace_id IS 'The platform''s id of the workspace, which need not be loaded here; (all) for all workspaces of the metric.';
 COMMENT ON COLUMN reporting_detail.usage_provider_total.metric_name IS 'The billing provider''s name of the metric. Null: the metric has no name.';
-COMMENT ON COLUMN reporting_detail.usage_provider_total.meter IS 'Meter that is compared with the metric: traces (all tiers) or longlived. Null: no loaded meter counts it.';
-COMMENT ON COLUMN reporting_detail.usage_provider_total.provider_traces IS 'Traces that the billing provider counts. For a metric without a meter: its amount, in units of the metric. Null: not known, which is not zero.';
-COMMENT ON COLUMN reporting_detail.usage_provider_total.stored_traces IS 'Traces of the stored days of the month when the total was compared. Null: not compared.';
+COMMENT ON COLUMN reporting_detail.usage_provider_total.meter IS 'Usage that is compared with the metric: traces (all tiers), longlived, or agent_runs or nodes_executed of deployments. Null: no loaded usage counts it.';
+COMMENT ON COLUMN reporting_detail.usage_provider_total.provider_traces IS 'Traces, runs or nodes that the billing provider counts. For a metric without a meter: its amount, in units of the metric. Null: not known, which is not zero.';
+COMMENT ON COLUMN reporting_detail.usage_provider_total.stored_traces IS 'Traces, runs or nodes of the stored days of the month when the total was compared. Null: not compared.';
 COMMENT ON COLUMN reporting_detail.usage_provider_total.outcome IS 'Result of the comparison. equal or differs: compared. not_final, not_loaded, unknown_value, unknown_workspace, unknown_metric, no_metric, several_metrics, other_period, not_whole: not compared, for that reason. sum_of_workspaces or not_the_sum: the row (all).';
 COMMENT ON COLUMN reporting_detail.usage_provider_total.read_at IS 'When this was last read from the platform.';
 COMMENT ON VIEW reporting_detail.usage_reconciliation IS 'Where the platform''s export or totals differed from the stored amounts, and how each difference ended. Grain: one difference between a stored amount and another figure of the platform, of any kind of usage (key: source_id, usage_kind, trace_tier, measure, kind, group_by, period_start, period_end, workspace_id, dimension_id). Differences with the state open or platform_disagrees still exist.';

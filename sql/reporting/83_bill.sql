@@ -17,11 +17,13 @@ CALL usage.comment_columns('{reporting_detail.usage_provider_total}',
   'workspace_id',
     'The platform''s id of the workspace, which need not be loaded here; (all) for all workspaces of the metric.',
   'metric_name', 'The billing provider''s name of the metric. Null: the metric has no name.',
-  'meter', 'Meter that is compared with the metric: traces (all tiers) or longlived. Null: no loaded meter counts it.',
+  'meter', 
+    'Usage that is compared with the metric: traces (all tiers), longlived, or agent_runs or nodes_executed of '
+    'deployments. Null: no loaded usage counts it.',
   'provider_traces',
-    'Traces that the billing provider counts. For a metric without a meter: its amount, in units of the metric. Null: '
+    'Traces, runs or nodes that the billing provider counts. For a metric without a meter: its amount, in units of the metric. Null: '
     'not known, which is not zero.',
-  'stored_traces', 'Traces of the stored days of the month when the total was compared. Null: not compared.',
+  'stored_traces', 'Traces, runs or nodes of the stored days of the month when the total was compared. Null: not compared.',
   'outcome',
     'Result of the comparison. equal or differs: compared. not_final, not_loaded, unknown_value, unknown_workspace, '
     'unknown_metric, no_metric, several_metrics, other_period, not_whole: not compared, for that reason. '

@@ -55,9 +55,19 @@ interface BillEndpoint extends Endpoint {
   readonly outcomes?: Partial<Record<Response, Outcome>>;
   /** Rows that say that an amount is not known. */
   readonly unknown?: RegExp;
+  /** The first request of a process is its first contact, which is not disturbed. */
+  readonly isContact?: true;
 }
 
 const NEVER_FAILED = Object.fromEntries(RESPONSES.map((one) => [one, "logged"])) as Record<Response, Outcome>;
+const ALL_REFUSED = Object.fromEntries(RESPONSES.map((one) => [one, "refused"])) as Record<Response, Outcome>;
+/** A record with a wrong amount is kept without it, and says why. */
+const UNKNOWN = {
+  "an amount of another type": "unknown",
+  "a negative amount": "unknown",
+  "an amount of 30 digits": "unknown",
+  "an amount that is null": "unknown",
+} as const;
 const REFUSED_ALONE = { "401": "logged", "403": "logged", "404": "logged" } as const;
 const PAGES = {
   paged: "next_cursor",
@@ -93,7 +103,42 @@ const ENDPOINTS: Readonly<Record<string, BillEndpoint>> = {
     place: "tenant_limit",
     outcomes: { ...REFUSED_ALONE, "an amount that is null": "read" },
   },
-  "the billing period": { part: "billing_period", path: /\/orgs\/current\/billing$/ },
+  "the billing period": {
+    part: "billing_period",
+    path: /\/orgs\/current\/billing$/,
+    put: (body: object, amount) => void Object.assign(body, { fleet_lcu_spend_limit_monthly: amount }),
+    otherType: true,
+    // A negative limit is documented as none.
+    outcomes: UNKNOWN,
+    unknown: /^fleet_limit.* (fleet_lcu_spend_limit_monthly is .*not an amount|no limit)$/,
+  },
+  members: { part: "members", path: /\/members\/active/ },
+  "spend through the gateway": {
+    part: "gateway_spend",
+    path: /\/gateway-policies\?/,
+    put: ([policy]: object[], amount) => void Object.assign(policy ?? {}, { current_spend_usd: amount }),
+    outcomes: UNKNOWN,
+    unknown: /monthly.* (0\.current_spend_usd is .*, not an amount|the platform does not know it)$/,
+  },
+  "units of Engine": {
+    part: "engine_units",
+    path: /\/issues-agent\/lcu-spend/,
+    put: ({ items: [item] }: { items: object[] }, amount) =>
+      void Object.assign(item ?? {}, { lcu_total: amount }),
+    otherType: 0.5,
+    // No figure needs them, so no response is a failure.
+    outcomes: { ...ALL_REFUSED, ...UNKNOWN },
+    unknown: /^engine_units.* (items\.0\.lcu_total is .*, not an amount|the platform does not know it)$/,
+  },
+  "the limit of Engine": {
+    part: "engine_limit",
+    path: /\/orgs\/current$/,
+    isContact: true,
+    put: (body: object, amount) => void Object.assign(body, { engine_lcu_spend_limit_monthly: amount }),
+    otherType: true,
+    outcomes: UNKNOWN,
+    unknown: /^engine_limit.* (engine_lcu_spend_limit_monthly is .*, not an amount|no limit)$/,
+  },
   "tags of resources": { part: "resource_tags", path: /\/taggings$/ },
   "usage of all workspaces": {
     part: "all_workspaces",
@@ -140,6 +185,7 @@ async function forget({ sql }: Bench): Promise<void> {
     "unloaded_workspace",
     "logged_change",
     "bill_part",
+    "statement_line",
   ])
     await sql(`DELETE FROM usage.${table}`);
   await sql(
@@ -192,6 +238,10 @@ function saidOf(bill: ReadBill, part: BillPart, { logs }: Bench) {
     names: bill.names,
     all_workspaces: bill.allWorkspaces,
     audit_log: bill.auditLog,
+    members: bill.statement.members,
+    gateway_spend: bill.statement.gateway_spend,
+    engine_units: bill.statement.engine_units,
+    engine_limit: bill.statement.engine_limit,
   };
   const months = part === "provider_totals" ? (provider?.failed ?? []) : [];
   return {
@@ -207,7 +257,13 @@ function saidOf(bill: ReadBill, part: BillPart, { logs }: Bench) {
 test("each response of each endpoint of the bill costs its own part alone, and is named", async () => {
   const start = monthBefore(monthAt(now() - 4 * DAY_MS)).start;
   const days = Math.floor(now() / DAY_MS) - Date.parse(start) / DAY_MS + 1;
-  const switches = { tags: "on", sandboxes: "on", workspaceIds: "optional", auditLog: "on" } as const;
+  const switches = {
+    tags: "on",
+    sandboxes: "on",
+    workspaceIds: "optional",
+    auditLog: "on",
+    engine: "on",
+  } as const;
   const standin = { scale: 0.34, ...switches };
   const bench = await setup({ days, workspaces: [0, 1], hourlyForMs: HOUR_MS, standin });
   const { bill } = bench.standin;
@@ -232,8 +288,9 @@ test("each response of each endpoint of the bill costs its own part alone, and i
       const isStatus = /^40[134]$/.test(response);
       const outcome = outcomes[response] ?? (isStatus ? "refused" : "failed");
       await forget(bench);
+      let contacts = endpoint.isContact === true ? 1 : 0;
       const proxy = await startProxy(bench.standin.url, (given) =>
-        isFor(endpoint, given.url) ? replaced(endpoint, response, given) : undefined,
+        isFor(endpoint, given.url) && contacts-- <= 0 ? replaced(endpoint, response, given) : undefined,
       );
       bench.logs.length = 0;
       const said = saidOf(await read(proxy.url), part, bench);
@@ -255,6 +312,8 @@ test("each response of each endpoint of the bill costs its own part alone, and i
       }
       expect(said.failed === "", about).toBe(outcome !== "failed");
     }
+    // Engine is requested once a day at most.
+    await bench.sql("DELETE FROM usage.bill_part WHERE part = 'engine_units'");
     await read();
     expect(await billRows(bench), name).toEqual(right);
   }

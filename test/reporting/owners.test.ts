@@ -142,7 +142,7 @@ test("the bill by owner adds up to the bill, with corrections of what was closed
     "ads | (none) | 22.5 | 11.25 USD | 22.5 %",
     "search | CC-1 | 7.5 | 3.75 USD | 7.5 %",
     "Total: 50.00 USD, closed.",
-    "An invoice also has what no API reports: seats, Fleet, Engine, tuned evaluators, taxes, discounts and credits. `usage-etl bill add` adds such a line.",
+    "An invoice also has amounts that no API reports: seats, Fleet, Engine, tuned evaluators, taxes, discounts and credits. `usage-etl bill add` adds such a line.",
     "Not loaded by project: 31 days of workspaces. There, all traces count for who has the rest of the workspace.",
     "",
   ]);

@@ -12,6 +12,7 @@ const MODULES: Readonly<Record<string, readonly string[]>> = {
   "web/ended-sessions.ts": ["ended_session"],
   "features/owners/notifications.store.ts": ["notification", "route_state"],
   "features/costs/added-line.ts": ["added_line"],
+  "features/costs/statement-lines.store.ts": ["statement_line"],
   "features/costs/bill-terms.store.ts": ["bill_part", "billing_period", "unloaded_workspace", "usage_limit"],
   "features/costs/logged-changes.store.ts": ["logged_change"],
   "features/owners/owners.store.ts": ["owner_file", "owner_rule", "owner_share", "budget"],

@@ -176,7 +176,7 @@ CREATE TABLE usage.provider_total (
   read_at timestamptz NOT NULL,
   CONSTRAINT provider_total_pkey PRIMARY KEY (source_id, month_start, metric_id, workspace),
   CONSTRAINT provider_total_on_first CHECK (extract(day FROM month_start) = 1),
-  CONSTRAINT provider_total_meter_known CHECK (meter IN ('traces', 'longlived')),
+  CONSTRAINT provider_total_meter_known CHECK (meter IN ('traces', 'longlived', 'agent_runs', 'nodes_executed')),
   CONSTRAINT provider_total_value_range CHECK (value >= 0),
   CONSTRAINT provider_total_outcome_known CHECK (
     outcome IN (
@@ -234,7 +234,8 @@ CREATE TABLE usage.bill_part (
   CONSTRAINT bill_part_pkey PRIMARY KEY (source_id, part),
   CONSTRAINT bill_part_known CHECK (
     part IN (
-      'provider_totals', 'usage_limits', 'billing_period', 'resource_tags', 'names', 'all_workspaces', 'audit_log'
+      'provider_totals', 'usage_limits', 'billing_period', 'resource_tags', 'names', 'all_workspaces', 'audit_log',
+      'members', 'gateway_spend', 'engine_units', 'engine_limit'
     )
   )
 );
@@ -255,6 +256,33 @@ CREATE TABLE usage.logged_change (
   -- Whether the log says that it succeeded. False: it does not say. Changes that failed are not kept.
   is_certain boolean NOT NULL,
   CONSTRAINT logged_change_once UNIQUE (source_id, external_id)
+);
+
+-- Snapshots of what the platform reports that is no loaded usage: members, spend through its gateway, units and limits
+-- of its own agents. No cost depends on them. A whole response replaces the lines of its kinds on the same UTC day.
+CREATE TABLE usage.statement_line (
+  source_id smallint NOT NULL CONSTRAINT statement_line_source_id_fkey REFERENCES usage.source,
+  taken_on date NOT NULL,
+  kind text NOT NULL,
+  -- The platform's ids of what the line is about, or its place in the response. Empty: the organization.
+  line_id text NOT NULL,
+  subject text,
+  -- The platform's word for the window under way.
+  window_name text,
+  -- First day of the calendar month that the value is about.
+  month_start date NOT NULL,
+  -- Null: unknown, or there is no limit (remark).
+  value numeric,
+  remark text,
+  read_at timestamptz NOT NULL,
+  CONSTRAINT statement_line_pkey PRIMARY KEY (source_id, taken_on, kind, line_id),
+  CONSTRAINT statement_line_kind_known CHECK (
+    kind IN (
+      'members', 'gateway_spend', 'engine_units', 'engine_enforced_limit', 'engine_limit', 'fleet_limit'
+    )
+  ),
+  CONSTRAINT statement_line_on_first CHECK (extract(day FROM month_start) = 1),
+  CONSTRAINT statement_line_value_range CHECK (value >= 0)
 );
 
 -- Usage limits that the platform enforces, as they were last read. A whole response replaces them.

@@ -72,6 +72,7 @@ const OF_SOURCE = [
     "logged_change",
     "unloaded_workspace",
     "added_line",
+    "statement_line",
     "usage_limit",
     "billing_period",
     "invoice",

@@ -28,7 +28,7 @@ import { namedSource } from "../../web/query.ts";
 import type { Context, Web } from "../../web/routes.ts";
 import { sourcesToClose } from "../catalog/named.ts";
 import { describeUnloaded } from "../costs/bill.ts";
-import { billTable, withoutCost } from "../costs/bill-table.ts";
+import { alsoReportedTable, billTable, withoutCost } from "../costs/bill-table.ts";
 import { changesOfMonth, describeLoggedChanges, type ExplainedChange } from "../costs/logged-changes.ts";
 import { readMonthBill } from "../costs/month-bill.store.ts";
 import { closeDoes, describeAbsent, type KnownUsage, withFigures } from "../costs/other-usage.ts";
@@ -137,7 +137,7 @@ async function pageOf(
   return {
     title: `${monthTitle(month)}, ${source}`,
     body: html`${sourceForm(`/months/${month.name}`, sources, source)}${closed}${statement?.sums}${provider}${beforeDataStart(month, of)}${withoutCost(bill.lines)}${statement?.parts}
-        <h2>Bill</h2>${missing !== undefined && notice("warn", html`<p>${prose(missing)}</p>`)}${billTable(bill)}${changes.length > 0 && loggedChanges(changes, source)}${state}${others}<p class="back"><a href="${address("/months", { source })}">All months</a></p>`,
+        <h2>Bill</h2>${missing !== undefined && notice("warn", html`<p>${prose(missing)}</p>`)}${billTable(bill)}${alsoReportedTable(bill.alsoReported)}${changes.length > 0 && loggedChanges(changes, source)}${state}${others}<p class="back"><a href="${address("/months", { source })}">All months</a></p>`,
   };
 }
 

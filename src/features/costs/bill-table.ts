@@ -27,6 +27,14 @@ import {
   totalState,
   unitOf,
 } from "./bill.ts";
+import {
+  ALSO_REPORTED,
+  leftOut,
+  MOST_LINES,
+  type StatementLine,
+  statementName,
+  statementValue,
+} from "./statement.ts";
 
 const IS_APART: ReadonlySet<BillLine["line"]> = new Set(["not_charged", "counted_apart", "not_invoiced"]);
 const IN_MONEY = "spend_usd";
@@ -65,7 +73,7 @@ export function billTable(bill: Bill): Html {
     table({
       label: "Bill",
       kind: "cards",
-      caption: `${organization === null ? "" : `Organization ${organization}. `}An estimate from the imported prices, in cents that add up, as of ${shortInstant(asOf)}. An invoice also has what no API reports: ${NOT_REPORTED}.`,
+      caption: `${organization === null ? "" : `Organization ${organization}. `}An estimate from the imported prices, in cents that add up, as of ${shortInstant(asOf)}. An invoice also has amounts that no API reports: ${NOT_REPORTED}.`,
       heads: ["What", numberHead("Quantity"), numberHead("Unit price"), numberHead("Cost"), "State"],
       rows: charged.map((one) => chargedRow(one, rounded.get(one))),
       foot: html`${foot}`,
@@ -80,6 +88,25 @@ export function billTable(bill: Bill): Html {
       rows: apart.map((one) => card(lineName(one), [quantity(one), ["Why it has no cost", lineState(one)]])),
     })
   }`;
+}
+
+export function alsoReportedTable(lines: readonly StatementLine[]): Html | false {
+  return (
+    lines.length > 0 &&
+    html`<h2>${ALSO_REPORTED}</h2>${table({
+      label: ALSO_REPORTED,
+      kind: "cards",
+      caption: lines.length > MOST_LINES ? leftOut(lines) : "Each line is a snapshot of one night.",
+      heads: ["What", numberHead("Value"), "Read", "Does not say"],
+      rows: lines.slice(0, MOST_LINES).map((one) =>
+        card(name(statementName(one)), [
+          ["Value", statementValue(one), "number"],
+          ["Read", one.takenOn],
+          ["Does not say", one.doesNotSay],
+        ]),
+      ),
+    })}`
+  );
 }
 
 function chargedRow(one: BillLine, rounded: Amount | undefined): Html {

@@ -56,6 +56,9 @@ export async function keepBillingPeriod(
     .execute();
 }
 
+export const STATEMENT_PARTS = ["members", "gateway_spend", "engine_units", "engine_limit"] as const;
+export type StatementPart = (typeof STATEMENT_PARTS)[number];
+
 /** Requested separately, because a key may read only some parts. */
 const BILL_PARTS = [
   "provider_totals",
@@ -65,6 +68,7 @@ const BILL_PARTS = [
   "names",
   "all_workspaces",
   "audit_log",
+  ...STATEMENT_PARTS,
 ] as const;
 export type BillPart = (typeof BILL_PARTS)[number];
 
@@ -72,6 +76,8 @@ export type BillPart = (typeof BILL_PARTS)[number];
 export interface LearnedBillPart extends Row<"usage.bill_part", "part" | "refusal" | "requestedAt"> {
   /** True if the nightly job may request the part. A command always may. */
   readonly isDue: boolean;
+  /** True if the part was requested within the last day: nightly runs vary by an hour. */
+  readonly isRecent: boolean;
 }
 
 export async function noteBillPart(
@@ -92,7 +98,7 @@ export async function noteBillPart(
  */
 export async function billPartsOf(db: Database, sourceId: number): Promise<LearnedBillPart[]> {
   return query<LearnedBillPart>(db)`
-    select part, refusal, requested_at as "requestedAt", refusal is null
+    select part, refusal, requested_at as "requestedAt", requested_at >= now() - interval '23 hours' as "isRecent", refusal is null
              or requested_at < now() - case part when 'all_workspaces' then interval '167 hours' else interval '23 hours' end as "isDue"
     from usage.bill_part where source_id = ${sourceId}
     order by array_position(${BILL_PARTS}::text[], part)

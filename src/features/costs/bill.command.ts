@@ -40,6 +40,7 @@ import {
   billByOwnerToData,
   describeBillByOwner,
 } from "./owner-bill.ts";
+import { ALSO_REPORTED, leftOut, MOST_LINES, statementName, statementValue } from "./statement.ts";
 
 type BillBy = "line" | "workspace" | "owner";
 
@@ -202,7 +203,7 @@ function printCsv(table: Table, bom: boolean): undefined {
 }
 
 function describeBill(bill: SourceBill): string {
-  const { source, month, lines, neverRead, unloaded, changes } = bill;
+  const { source, month, lines, neverRead, unloaded, changes, alsoReported } = bill;
   const rounded = roundedCosts(lines);
   const costOf = (line: BillLine) => {
     const cost = rounded.get(line);
@@ -238,6 +239,16 @@ function describeBill(bill: SourceBill): string {
     billTotals(lines).length === 0 &&
       lines.some(({ line }) => line === "unpriced") &&
       "Import prices with `usage-etl prices import FILE`.",
+    alsoReported.length > 0 && [
+      `${ALSO_REPORTED}:`,
+      tableOf(alsoReported.slice(0, MOST_LINES), {
+        what: statementName,
+        value: statementValue,
+        read: "takenOn",
+        "does not say": "doesNotSay",
+      }),
+      alsoReported.length > MOST_LINES && leftOut(alsoReported),
+    ],
   );
 }
 

@@ -14,7 +14,7 @@ const readBillJob = defineJob({
       "totals",
       async (source) => {
         const bill = await readBill(source, { reach: "month", isPatient: true });
-        const { provider, limits, period, tags } = bill;
+        const { provider, limits, period, tags, statement } = bill;
         return {
           months: provider?.months.length ?? 0,
           requests: provider?.requests ?? 0,
@@ -23,6 +23,7 @@ const readBillJob = defineJob({
           limits: limits?.read ?? 0,
           periods: period?.read ?? 0,
           tags: tags?.read ?? 0,
+          statementLines: Object.values(statement).reduce((sum, { read }) => sum + read, 0),
           failed: (provider?.failed.length ?? 0) + bill.failed.length,
         };
       },

@@ -10,6 +10,7 @@ import {
   roundShown,
 } from "../../core/domain/usage/amount.ts";
 import type { CountedOver } from "./price.ts";
+import type { StatementLine } from "./statement.ts";
 
 /**
  * A line of a source's monthly bill, over all workspaces (`reporting.usage_bill_monthly`) or of one workspace. Amounts are exact
@@ -210,6 +211,8 @@ export interface Bill {
   readonly closed: { readonly at: string; readonly by: string | null } | null;
   readonly lines: readonly BillLine[];
   readonly unloaded: readonly UnloadedWorkspace[];
+  /** In no total. */
+  readonly alsoReported: readonly StatementLine[];
   /** Totals of the previous month, by currency. */
   readonly before: readonly CurrencyCost[];
   /** Budgets of the month for the whole source. */
@@ -232,7 +235,7 @@ export function describeTotal({ lines, unloaded, month, dataStart }: Bill): stri
     ({ currency, cost }) => `${roundShown(roundedTo(currency, cost), currency)} ${currency}`,
   );
   if (totals.length === 0) return "Total: not known.";
-  return `Total: ${totals.join(" and ")}, ${totalState(lines, unloaded)}.\nAn invoice also has what no API reports: ${NOT_REPORTED}. \`usage-etl bill add\` adds such a line.`;
+  return `Total: ${totals.join(" and ")}, ${totalState(lines, unloaded)}.\nAn invoice also has amounts that no API reports: ${NOT_REPORTED}. \`usage-etl bill add\` adds such a line.`;
 }
 
 /** Whether something that is charged has no cost on the bill. */

@@ -30,7 +30,7 @@ export async function checkCosts(_: Config, checked: CheckedSource, notes: Notes
     });
 }
 
-const BILL_WORDS: Readonly<Record<BillPart, string>> = {
+export const BILL_WORDS: Readonly<Record<BillPart, string>> = {
   provider_totals: "the billing provider's totals",
   usage_limits: "usage limits",
   billing_period: "the billing period",
@@ -38,6 +38,10 @@ const BILL_WORDS: Readonly<Record<BillPart, string>> = {
   names: "names of API keys and sandboxes",
   all_workspaces: "usage of all workspaces",
   audit_log: "changes in the audit log",
+  members: "members of the organization",
+  gateway_spend: "spend through the gateway",
+  engine_units: "Engine units",
+  engine_limit: "the Engine limit",
 };
 
 /** Loading usage does not need the bill, so a refused part is no failure. */

@@ -8,6 +8,7 @@ import { CLOSED_BY } from "../../core/store/months/closes.ts";
 import { type Bill, billTotals, type CurrencyCost } from "./bill.ts";
 import { monthBill } from "./bill-lines.store.ts";
 import { unloadedWorkspaces } from "./bill-terms.store.ts";
+import { statementLines } from "./statement-lines.store.ts";
 
 interface BillOf {
   readonly source: string;
@@ -20,6 +21,7 @@ export async function readMonthBill(db: Database, { source, dataStart, month }: 
   const monthStart = month.start;
   const lines = await monthBill(db, { source, monthStart });
   const unloaded = await unloadedWorkspaces(db, { source, monthStart });
+  const alsoReported = await statementLines(db, { source, monthStart });
   const before = await monthBill(db, { source, monthStart: monthBefore(month).start });
   const [of] = await query<Pick<Bill, "organization" | "asOf" | "closed" | "budgets">>(db)`
     select coalesce(s.organization_name, s.organization_id) as organization, ${iso("now()")} as "asOf",
@@ -30,7 +32,7 @@ export async function readMonthBill(db: Database, { source, dataStart, month }: 
     from usage.source s where s.slug = ${source}
   `;
   return {
-    ...{ source, month, dataStart, lines, unloaded },
+    ...{ source, month, dataStart, lines, unloaded, alsoReported },
     ...(of ?? { organization: null, asOf: "", closed: null, budgets: [] }),
     before: billTotals(before).map(({ currency, cost }) => ({ currency, cost: amountText(cost) })),
   };

@@ -30,7 +30,8 @@ export function providerMonthIn({ sourceId, monthStart }: Requested): RawBuilder
            (
              select count(distinct c.workspace_id)::integer
              from usage.restatement t join usage.series s using (series_id) join usage.scope c using (scope_id)
-             where c.source_id = ${sourceId} and c.kind = 'traces' and c.stride = 'day' and c.group_by = 'workspace'
+             where c.source_id = ${sourceId} and c.kind in ('traces', 'langsmith_deployments') and c.stride = 'day'
+               and c.group_by = 'workspace'
                and t.restated_at > (select max(read_at) from kept)
                and t.bucket_start >= ${monthStart}::date::timestamp at time zone 'UTC'
                and t.bucket_start < (${monthStart}::date + interval '1 month') at time zone 'UTC'

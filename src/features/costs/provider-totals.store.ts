@@ -1,7 +1,14 @@
 import { sql } from "kysely";
 import type { FetchToken } from "../../core/domain/coverage/finality.ts";
 import type { CalendarMonth } from "../../core/domain/months/month.ts";
-import type { ProviderMeter, ProviderOutcome, ProviderTotal } from "../../core/domain/months/provider.ts";
+import {
+  PROVIDER_METERS,
+  PROVIDER_USAGE,
+  type ProviderMeter,
+  type ProviderOutcome,
+  type ProviderTotal,
+} from "../../core/domain/months/provider.ts";
+import { METER } from "../../core/domain/usage/meter.ts";
 import { isConfigured } from "../../core/store/access/workspaces.ts";
 import { lockScopes, lockSource } from "../../core/store/catalog/scopes.ts";
 import type { Store } from "../../core/store/db/database.ts";
@@ -78,7 +85,7 @@ export async function keepProviderTotals(
             ...period,
             scopeId: one.scopeId as number,
             dimensionId: one.workspaceId ?? "",
-            measure: "traces",
+            measure: PROVIDER_USAGE[one.meter ?? "traces"].measure,
             storedTraces: one.storedTraces,
             controlTraces: one.value,
           }),
@@ -120,6 +127,12 @@ async function replaceTotals(
   `.execute(db);
 }
 
+const USAGE = PROVIDER_METERS.map((one) => {
+  const { meter, measure } = PROVIDER_USAGE[one];
+  const { kind, tier } = METER[meter];
+  return sql`(${one}, ${measure}, ${kind}, ${tier}, ${meter})`;
+});
+
 interface StoredMonth {
   readonly meter: ProviderMeter;
   readonly workspaceId: string;
@@ -136,13 +149,14 @@ async function storedMonths(
   const [from, to] = [sql`${month.start}::date`, sql`${month.end}::date`];
   return query<StoredMonth>(db)`
     with own as (
-      select m.meter, e.external_id, c.scope_id, s.data_start
+      select m.meter, m.measure, e.external_id, c.scope_id, coalesce(a.starts_on, s.data_start) as data_start
       from usage.workspace w
       join usage.entity e using (entity_id)
       join usage.source s using (source_id)
-      cross join (values ('traces', 'all'), ('longlived', 'longlived')) m (meter, tier)
+      cross join (values ${sql.join(USAGE)}) m (meter, measure, kind, tier, usage)
+      left join usage.source_meter a on a.source_id = s.source_id and a.meter = m.usage
       left join usage.scope c
-        on c.workspace_id = w.entity_id and c.group_by = 'workspace' and c.stride = 'day' and c.kind = 'traces'
+        on c.workspace_id = w.entity_id and c.group_by = 'workspace' and c.stride = 'day' and c.kind = m.kind
        and c.trace_tier = m.tier
       where e.source_id = ${sourceId} and ${isConfigured}
     )
@@ -157,7 +171,7 @@ async function storedMonths(
     cross join lateral (
       select coalesce(sum(r.traces), 0)::bigint as traces
       from usage.series x join usage.dated_record r using (series_id)
-      where x.scope_id = own.scope_id and r.bucket_start >= ${from} and r.bucket_start < ${to}
+      where x.scope_id = own.scope_id and x.measure = own.measure and r.bucket_start >= ${from} and r.bucket_start < ${to}
     ) stored
     order by 1, 2
   `;
@@ -179,7 +193,8 @@ export async function monthsToRead(
           and (p.outcome in ('differs', 'not_final') or p.read_at < (
             select max(t.restated_at)
             from usage.restatement t join usage.series x using (series_id) join usage.scope c using (scope_id)
-            where c.source_id = ${sourceId} and c.kind = 'traces' and c.stride = 'day' and c.group_by = 'workspace'
+            where c.source_id = ${sourceId} and c.kind in ('traces', 'langsmith_deployments') and c.stride = 'day'
+              and c.group_by = 'workspace'
               and t.bucket_start >= m.start::timestamp at time zone 'UTC'
               and t.bucket_start < (m.start::date + interval '1 month') at time zone 'UTC'
           ))

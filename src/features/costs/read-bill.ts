@@ -1,6 +1,6 @@
 import { PlatformError } from "../../core/base/errors.ts";
 import { type CalendarMonth, daysOfMonth, monthAt, monthBefore } from "../../core/domain/months/month.ts";
-import { PROVIDER_METERS, totalsOfMonth } from "../../core/domain/months/provider.ts";
+import { PROVIDER_METERS, PROVIDER_USAGE, totalsOfMonth } from "../../core/domain/months/provider.ts";
 import type { Reach } from "../../core/domain/planning/windows.ts";
 import { intervalOf } from "../../core/domain/time/days.ts";
 import { DAY_MS } from "../../core/domain/time/stride.ts";
@@ -13,7 +13,13 @@ import { configuredWorkspaces } from "../../core/store/access/workspaces.ts";
 import { knownFindings, type NamedFinding } from "../../core/store/proof/control-findings.ts";
 import { endUnread } from "../../core/store/proof/end-differences.ts";
 import { drawFetchToken, storeNow } from "../../core/store/work/fetch-ledger.ts";
-import { type BillPart, billPartsOf, noteBillPart } from "./bill-terms.store.ts";
+import {
+  type BillPart,
+  billPartsOf,
+  noteBillPart,
+  STATEMENT_PARTS,
+  type StatementPart,
+} from "./bill-terms.store.ts";
 import { readAuditLog } from "./logged-changes.ts";
 import {
   type ComparedTotal,
@@ -21,6 +27,7 @@ import {
   keepProviderTotals,
   monthsToRead,
 } from "./provider-totals.store.ts";
+import { readStatementPart } from "./read-statement.ts";
 import {
   type ReadPart,
   readAllWorkspaces,
@@ -47,12 +54,13 @@ export interface ReadBill {
   readonly names: ReadPart | undefined;
   readonly allWorkspaces: ReadPart | undefined;
   readonly auditLog: ReadPart | undefined;
+  readonly statement: Readonly<Partial<Record<StatementPart, ReadPart>>>;
   readonly failed: readonly FailedPart[];
 }
 
 /**
- * Compares the bill's totals with stored traces, and stores usage limits, billing period, tags and names. A failed part does
- * not stop the others. `isPatient`: a refused part is not requested again for a day.
+ * Compares the bill's totals with stored usage, and stores usage limits, billing period, tags, names and snapshots of the
+ * platform's statement. A failed part does not stop the others. `isPatient`: a refused part is not requested again for a day.
  */
 export async function readBill(
   source: OpenSource,
@@ -62,7 +70,10 @@ export async function readBill(
   const learned = await billPartsOf(source.store.db, source.sourceId);
   const failed: FailedPart[] = [];
   const read = async <T>(part: BillPart, work: () => Promise<T>): Promise<T | undefined> => {
-    if (isPatient && learned.find((one) => one.part === part)?.isDue === false) return undefined;
+    const before = learned.find((one) => one.part === part);
+    if (isPatient && before?.isDue === false) return undefined;
+    // Documented once only, and gone since, so nobody may request it more than once a day.
+    if (part === "engine_units" && before?.isRecent === true) return undefined;
     try {
       return await work();
     } catch (error) {
@@ -72,7 +83,13 @@ export async function readBill(
       return undefined;
     }
   };
+  const statement: Partial<Record<StatementPart, ReadPart>> = {};
+  for (const part of STATEMENT_PARTS) {
+    const found = await read(part, () => readStatementPart(source, part));
+    if (found !== undefined) statement[part] = found;
+  }
   return {
+    statement,
     period: await read("billing_period", () => readBillingPeriod(source)),
     limits: await read("usage_limits", () => readUsageLimits(source)),
     tags: await read("resource_tags", () => readResourceTags(source)),
@@ -106,7 +123,7 @@ export interface ProviderResult {
 }
 
 /**
- * Compares months of traces by workspace with the totals of the billing provider. If a total differs, the total and the
+ * Compares months of traces and deployment usage by workspace with the totals of the billing provider. If a total differs, the total and the
  * workspace's days are requested again. If they are then equal, it was a restatement. Otherwise the difference is stored with
  * both numbers, and nothing is repaired. `reach`: the last two or three months, or all. Months of `monthsToRead` are always
  * included.
@@ -197,7 +214,12 @@ async function readMonth(source: OpenSource, month: CalendarMonth) {
   const known = await configuredWorkspaces(store.db, sourceId);
   return {
     fetchToken,
-    totals: totalsOfMonth(readings, { month: period, known }),
+    totals: totalsOfMonth(readings, {
+      month: period,
+      known,
+      // A server without deployments has no metric of them.
+      ...(source.meters.has("deployments") ? { expected: PROVIDER_METERS } : {}),
+    }),
   };
 }
 
@@ -205,6 +227,7 @@ function isKnown(one: ComparedTotal, { start }: CalendarMonth, known: readonly N
   return known.some(
     (finding) =>
       finding.scopeId === one.scopeId &&
+      finding.measure === PROVIDER_USAGE[one.meter ?? "traces"].measure &&
       finding.start === Date.parse(start) &&
       finding.storedTraces === one.storedTraces &&
       finding.controlTraces === one.value,
@@ -214,8 +237,9 @@ function isKnown(one: ComparedTotal, { start }: CalendarMonth, known: readonly N
 async function refetchMonth(source: OpenSource, month: CalendarMonth, doubtful: readonly ComparedTotal[]) {
   const period = intervalOf(daysOfMonth(month));
   const sides = [];
-  for (const meter of PROVIDER_METERS) {
-    const own = new Set(doubtful.filter((one) => one.meter === meter).map((one) => one.workspaceId));
+  for (const meter of new Set(PROVIDER_METERS.map((one) => PROVIDER_USAGE[one].meter))) {
+    const isOf = (one: ComparedTotal) => one.meter !== null && PROVIDER_USAGE[one.meter].meter === meter;
+    const own = new Set(doubtful.filter(isOf).map((one) => one.workspaceId));
     if (own.size === 0) continue;
     const states = (await statesOf(source, "day", GROUPINGS, meter)).filter((one) =>
       own.has(one.workspaceId),

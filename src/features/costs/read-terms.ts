@@ -1,14 +1,15 @@
 import { PlatformError } from "../../core/base/errors.ts";
-import { monthAt, monthBefore } from "../../core/domain/months/month.ts";
+import { type CalendarMonth, monthAt, monthBefore } from "../../core/domain/months/month.ts";
 import { DAY_MS, floorToGrid } from "../../core/domain/time/stride.ts";
 import type { Dimension } from "../../core/domain/usage/record.ts";
 import { sendAside } from "../../core/pipeline/source/send-request.ts";
 import type { OpenSource } from "../../core/pipeline/source/source.ts";
 import type { ListedNames } from "../../core/platform/billing/names.ts";
 import type { WireLimit } from "../../core/platform/billing/organization.ts";
+import type { LineKind, WireLine } from "../../core/platform/billing/statement.ts";
 import { learnListedNames, namedDimensions } from "../../core/store/catalog/entity-names.ts";
 import { keepListedKeys } from "../../core/store/catalog/listed-keys.ts";
-import { drawFetchToken } from "../../core/store/work/fetch-ledger.ts";
+import { drawFetchToken, storeNow } from "../../core/store/work/fetch-ledger.ts";
 import {
   keepBillingPeriod,
   keepUnloadedWorkspaces,
@@ -18,6 +19,7 @@ import {
   unloadedWorkspaces,
 } from "./bill-terms.store.ts";
 import { keepWorkspaceTags } from "./resource-tags.store.ts";
+import { keepStatementLines } from "./statement-lines.store.ts";
 
 export interface ReadPart {
   readonly read: number;
@@ -91,10 +93,25 @@ export async function readBillingPeriod(source: OpenSource): Promise<ReadPart> {
   const requested = await requestBill(source, () => billing.billingPeriod({ signal }));
   await noteBillPart(store.db, { sourceId, part: "billing_period", refusal: refusalOf(requested) });
   if ("refusal" in requested) return { read: 0, refusal: requested.refusal };
-  const { endsAt, ...plan } = requested.response;
+  const { endsAt, fleetLimit: lines, ...plan } = requested.response;
+  await keepLines(source, { kinds: ["fleet_limit"], month: monthAt(await storeNow(store.db)), lines });
   if (endsAt === null) return { read: 0, refusal: null };
   await keepBillingPeriod(store.db, { sourceId, endsAt, ...plan });
   return { read: 1, refusal: null };
+}
+
+/** Stores today's snapshot of some lines of the platform's statement, and logs wrong values. */
+export async function keepLines(
+  { sourceId, store, log }: OpenSource,
+  of: { kinds: readonly LineKind[]; month: CalendarMonth; lines: readonly WireLine[] },
+): Promise<void> {
+  const wrong = of.lines.filter(({ isWrong }) => isWrong);
+  if (wrong.length > 0)
+    log.warn(
+      { code: "statement_refused", kinds: of.kinds, refused: wrong.length },
+      `Values of the platform's statement cannot be read, such as ${wrong[0]?.remark}.`,
+    );
+  await keepStatementLines(store, { ...of, sourceId, month: of.month.start });
 }
 
 /**
@@ -205,7 +222,7 @@ export async function readNames(source: OpenSource): Promise<ReadPart> {
     if (!used.has(dimension)) continue;
     let refusal: string | null = null;
     for (const [nth, send] of requests.entries()) {
-      const requested = await requestList(source, send);
+      const requested = await requestOptional(source, send);
       if ("response" in requested) await keep(dimension, requested.response);
       else if (nth === 0) refusal = requested.refusal;
       if (refusal !== null) break;
@@ -217,14 +234,17 @@ export async function readNames(source: OpenSource): Promise<ReadPart> {
   return { read, refusal };
 }
 
-/** No figure needs a name, so a list that fails, or has another form than guessed, counts as refused and is logged. */
-async function requestList<T>(source: OpenSource, send: () => Promise<T>): Promise<BillResponse<T>> {
+/** Requests what no figure needs: whatever fails, or has another form than guessed, counts as refused and is logged. */
+export async function requestOptional<T>(
+  source: OpenSource,
+  send: () => Promise<T>,
+): Promise<BillResponse<T>> {
   try {
     return await requestBill(source, send, LIST_REFUSALS);
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error;
     const { code, message: refusal } = error;
-    source.log.warn({ code: "names_not_read", reason: code }, `A list of names was not read: ${refusal}`);
+    source.log.warn({ code: "bill_part_not_read", reason: code }, `Not read for the bill: ${refusal}`);
     return { refusal };
   }
 }

@@ -1,5 +1,10 @@
 import { type Command, Option } from "commander";
-import { METER_WORDS, PROVIDER_OUTCOMES, type ProviderOutcome } from "../../core/domain/months/provider.ts";
+import {
+  METER_WORDS,
+  PROVIDER_OUTCOMES,
+  type ProviderOutcome,
+  providerMeterOf,
+} from "../../core/domain/months/provider.ts";
 import { REACHES, type Reach } from "../../core/domain/planning/windows.ts";
 import { METER, METER_NAME, meterFlags, numberName } from "../../core/domain/usage/meter.ts";
 import { shownId } from "../../core/domain/usage/record.ts";
@@ -10,6 +15,8 @@ import { withSource } from "../../terminal/options.ts";
 import { count, instant, linesOf, tableOf } from "../../terminal/output.ts";
 import { inSessionOfSource, type Session } from "../../terminal/session.ts";
 import { reportPerSource } from "../../terminal/sources.ts";
+import { STATEMENT_PARTS } from "./bill-terms.store.ts";
+import { BILL_WORDS } from "./costs.check.ts";
 import { type ProviderResult, type ReadBill, readBill } from "./read-bill.ts";
 import type { ReadPart } from "./read-terms.ts";
 
@@ -150,8 +157,8 @@ function exitOfBill({ provider, failed: parts }: ReadBill): number {
     : EXIT.done;
 }
 
-function billToData({ provider, limits, period, failed: parts }: ReadBill) {
-  const terms = { usageLimits: limits ?? null, billingPeriod: period ?? null, failedParts: parts };
+function billToData({ provider, limits, period, statement, failed: parts }: ReadBill) {
+  const terms = { usageLimits: limits ?? null, billingPeriod: period ?? null, statement, failedParts: parts };
   if (provider === undefined) return terms;
   const { refusal, months, findings, failed, requests, restated } = provider;
   const totals = months.flatMap(({ month, totals: all }) =>
@@ -162,7 +169,7 @@ function billToData({ provider, limits, period, failed: parts }: ReadBill) {
 
 export function describeBill(
   source: string,
-  { provider, limits, period, tags, names, allWorkspaces, auditLog, failed }: ReadBill,
+  { provider, limits, period, tags, names, allWorkspaces, auditLog, statement, failed }: ReadBill,
 ): string {
   return linesOf(
     provider && describeProvider(source, provider),
@@ -173,6 +180,10 @@ export function describeBill(
     allWorkspaces && describePart("workspaces with usage that no sync loads", allWorkspaces),
     names && describePart("names of API keys and sandboxes", names),
     auditLog && describePart("new changes in the audit log", auditLog),
+    STATEMENT_PARTS.map((part) => {
+      const found = statement[part];
+      return found !== undefined && describePart(BILL_WORDS[part], found);
+    }),
   );
 }
 
@@ -196,7 +207,7 @@ function describeProvider(source: string, provider: ProviderResult): string {
       tableOf(findings.slice(0, SHOWN), {
         month: ({ start }) => instant(start).slice(0, 7),
         workspace: "workspaceId",
-        tier: ({ meter }) => (meter === "traces" ? "all" : "extended"),
+        usage: ({ meter, measure }) => METER_WORDS[providerMeterOf(meter, measure)],
         stored: "storedTraces",
         provider: "controlTraces",
       }),

@@ -19,6 +19,7 @@ import { names } from "./routes/names.ts";
 import { organisationRoutes } from "./routes/organisation.ts";
 import { runs } from "./routes/runs.ts";
 import { sandboxes } from "./routes/sandboxes.ts";
+import { statement } from "./routes/statement.ts";
 import { tags } from "./routes/tags.ts";
 import { threads } from "./routes/threads.ts";
 
@@ -104,6 +105,7 @@ function build(world: World): FastifyInstance {
     ...tags(world),
     ...names(world),
     ...auditLog(world),
+    ...statement(world),
     ...organisationRoutes(world),
     ...controlPlane(world, new Templates(now), new Deployments(now)),
     ...threads(engine),

@@ -40,6 +40,7 @@ const WHOLE = `
   INSERT INTO usage.added_line (source_id, month_start, line_text, amount, currency, reason)
     VALUES (1, '2026-01-01', 'Seats', 390, 'USD', 'invoice 4711');
   INSERT INTO usage.unloaded_workspace VALUES (1, '2026-01-01', 'w2', NULL, 5, now());
+  INSERT INTO usage.statement_line VALUES (1, '2026-01-05', 'members', '', NULL, NULL, '2026-01-01', 5, NULL, now());
   INSERT INTO usage.usage_limit VALUES (1, 'w1', 'monthly_traces', 5, false, now());
   INSERT INTO usage.billing_period VALUES (1, '2026-02-01Z', NULL, NULL, NULL, now());
   INSERT INTO usage.bill_part VALUES (1, 'provider_totals', NULL, now());

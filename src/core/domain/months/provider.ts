@@ -1,4 +1,5 @@
 import type { Interval } from "../time/window.ts";
+import type { Measure, Meter } from "../usage/meter.ts";
 
 export interface ProviderReading extends Interval {
   /** Null if the provider names no customer. */
@@ -43,17 +44,21 @@ export interface ProviderTotal {
 /**
  * Returns one total per metric, and one per workspace of the metric. Adds up readings of parts of the month, and of several
  * customers of one contract. `unusable`: why a total cannot be compared. A known workspace that the provider does not name has
- * 0, if the named ones add up to the metric's total.
+ * 0, if the named ones add up to the metric's total. `expected`: what must have a metric.
  */
 export function totalsOfMonth(
   readings: readonly ProviderReading[],
-  { month, known }: { month: Interval; known: readonly string[] },
+  {
+    month,
+    known,
+    expected = TRACE_METERS,
+  }: { month: Interval; known: readonly string[]; expected?: readonly ProviderMeter[] },
 ): ProviderTotal[] {
   const metrics = [...Map.groupBy(readings, ({ metricId }) => metricId)].map(([metricId, own]) => {
     const metricName = own.find((one) => one.metricName !== null)?.metricName ?? null;
     return { metricId, metricName, own, meter: meterOfMetric(metricName) ?? null };
   });
-  const absent = PROVIDER_METERS.filter((meter) => !metrics.some((one) => one.meter === meter));
+  const absent = expected.filter((meter) => !metrics.some((one) => one.meter === meter));
   return [
     ...metrics.flatMap(({ metricId, metricName, own, meter }) => {
       const about = { metricId, metricName, meter };
@@ -131,21 +136,44 @@ function isTiling(readings: readonly Interval[], { start, end }: Interval): bool
   return at === end;
 }
 
-export const PROVIDER_METERS = ["traces", "longlived"] as const;
+const TRACE_METERS = ["traces", "longlived"] as const;
+export const PROVIDER_METERS = [...TRACE_METERS, "agent_runs", "nodes_executed"] as const;
 export type ProviderMeter = (typeof PROVIDER_METERS)[number];
+
+/** The loaded usage that a metric is compared with. */
+export const PROVIDER_USAGE: Readonly<
+  Record<ProviderMeter, { readonly meter: Meter; readonly measure: Measure }>
+> = {
+  traces: { meter: "traces", measure: "traces" },
+  longlived: { meter: "longlived", measure: "traces" },
+  agent_runs: { meter: "deployments", measure: "agent_runs" },
+  nodes_executed: { meter: "deployments", measure: "nodes_executed" },
+};
+
+export function providerMeterOf(meter: Meter, measure: Measure): ProviderMeter {
+  const isSame = (one: ProviderMeter) =>
+    PROVIDER_USAGE[one].meter === meter && PROVIDER_USAGE[one].measure === measure;
+  return PROVIDER_METERS.find(isSame) ?? "traces";
+}
 
 export const METER_WORDS: Readonly<Record<ProviderMeter, string>> = {
   traces: "traces",
   longlived: "extended traces",
+  agent_runs: "deployment runs",
+  nodes_executed: "deployment nodes executed",
 };
 
 /** Words in a metric's name that do not show what it counts. */
 const FILLERS = new Set(["langsmith", "base", "charge", "charges", "data", "retention", "usage", "count"]);
+const DEPLOYMENT_METRICS: Readonly<Record<string, ProviderMeter>> = {
+  runs: "agent_runs",
+  "nodes executed": "nodes_executed",
+};
 const EXTENDED = new Set(["extended", "longlived", "upgrade", "upgrades"]);
 
 /**
  * Returns the meter of a billable metric by its name: `LangSmith Traces (Base Charge)`, `LangSmith Traces (Extended Data
- * Retention Upgrades)`. Undefined for other names, because a wrong guess would differ forever.
+ * Retention Upgrades)`, `LangSmith Deployment Runs`. Undefined for other names, because a wrong guess would differ forever.
  */
 export function meterOfMetric(name: string | null): ProviderMeter | undefined {
   const words =
@@ -154,6 +182,8 @@ export function meterOfMetric(name: string | null): ProviderMeter | undefined {
       .replaceAll(/long[\s_-]lived/g, "longlived")
       .match(/[a-z0-9]+/g) ?? [];
   const said = words.filter((word) => !FILLERS.has(word));
+  const ofDeployments = said.filter((word) => !/^deployments?$/.test(word)).join(" ");
+  if (said.length > ofDeployments.split(" ").length) return DEPLOYMENT_METRICS[ofDeployments];
   const rest = said.filter((word) => word !== "traces" && word !== "trace");
   if (rest.length === said.length) return undefined;
   if (rest.length === 0) return "traces";

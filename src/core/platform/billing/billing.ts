@@ -29,6 +29,7 @@ import {
 } from "./organization.ts";
 import { providerUsage } from "./provider.ts";
 import { sandboxUsage } from "./sandboxes.ts";
+import { engineLimit, engineUnits, gatewaySpend, members } from "./statement.ts";
 
 export interface UsageQuery {
   /** Epoch ms, half-open: `[start, end)`. */
@@ -83,6 +84,11 @@ export function createBillingClient(http: PlatformHttp) {
     workspaceSandboxes: (requested: Parameters<typeof workspaceSandboxes>[1]) =>
       workspaceSandboxes(http, requested),
     loggedChanges: (requested: Parameters<typeof loggedChanges>[1]) => loggedChanges(http, requested),
+    /** Snapshots of what no usage has. */
+    members: (requested: Parameters<typeof members>[1]) => members(http, requested),
+    gatewaySpend: (io: RequestOptions = {}) => gatewaySpend(http, io),
+    engineUnits: (requested: Interval & RequestOptions) => engineUnits(http, requested),
+    engineLimit: (io: RequestOptions = {}) => engineLimit(http, io),
     close: () => http.close(),
   };
 }

@@ -33,7 +33,7 @@ const pageSchema = z.union([
 /** Bounds a listing whose pages never end. */
 const MOST_PAGES = 1000;
 /** Only `dim_user` shows addresses, so a description with an address is no name. */
-const ADDRESS = /[^\s@]@[^\s@]/;
+export const ADDRESS = /[^\s@]@[^\s@]/;
 
 /** An API key's id is its short key. Errors: those of `get`; `response_invalid` if the response is no list. */
 export async function organizationKeys(http: PlatformHttp, { signal }: RequestOptions): Promise<ListedNames> {

@@ -4,6 +4,7 @@ import { unlessAbsent } from "../http/errors.ts";
 import type { PlatformHttp, RequestOptions } from "../http/http.ts";
 import { getJson } from "../http/read-body.ts";
 import { describeValue, fromWireId, fromWireName, fromWireTime } from "../parse/wire-values.ts";
+import { fleetLimitOf, type WireLine } from "./statement.ts";
 
 interface WorkspaceListing {
   readonly id: string;
@@ -31,6 +32,7 @@ export interface WireBillingPeriod {
   readonly planTier: string | null;
   readonly planStartedAt: number | null;
   readonly planEndsAt: number | null;
+  readonly fleetLimit: readonly WireLine[];
 }
 
 type OfWorkspace = RequestOptions & { readonly workspaceId: string };
@@ -99,7 +101,7 @@ const billingSchema = z
     "it has neither end_of_billing_period nor current_plan",
   )
   .pipe(
-    z.object({
+    z.looseObject({
       end_of_billing_period: instant,
       current_plan: z.object({ tier: displayed, started_on: instant, ends_on: instant }).nullish(),
     }),
@@ -190,6 +192,7 @@ export async function billingPeriod(
     planTier: tier,
     planStartedAt: started_on,
     planEndsAt: ends_on,
+    fleetLimit: fleetLimitOf(found),
   };
 }
 

@@ -40,7 +40,7 @@ export interface Schema {
   };
   "usage.bill_part": {
     source_id: number;
-    part: "all_workspaces" | "audit_log" | "billing_period" | "names" | "provider_totals" | "resource_tags" | "usage_limits";
+    part: "all_workspaces" | "audit_log" | "billing_period" | "engine_limit" | "engine_units" | "gateway_spend" | "members" | "names" | "provider_totals" | "resource_tags" | "usage_limits";
     refusal: string | null;
     requested_at: Date;
   };
@@ -562,7 +562,7 @@ export interface Schema {
     metric_id: string;
     workspace: string;
     metric_name: string | null;
-    meter: "longlived" | "traces" | null;
+    meter: "agent_runs" | "longlived" | "nodes_executed" | "traces" | null;
     value: string | null;
     outcome: "differs" | "equal" | "no_metric" | "not_final" | "not_loaded" | "not_the_sum" | "not_whole" | "other_period" | "several_metrics" | "sum_of_workspaces" | "unknown_metric" | "unknown_value" | "unknown_workspace";
     stored_traces: number | null;
@@ -704,6 +704,18 @@ export interface Schema {
     learned_at: Generated<Date>;
     none_until: Date | null;
     request_again_at: Date;
+  };
+  "usage.statement_line": {
+    source_id: number;
+    taken_on: string;
+    kind: "engine_enforced_limit" | "engine_limit" | "engine_units" | "fleet_limit" | "gateway_spend" | "members";
+    line_id: string;
+    subject: string | null;
+    window_name: string | null;
+    month_start: string;
+    value: string | null;
+    remark: string | null;
+    read_at: Date;
   };
   "usage.unloaded_workspace": {
     source_id: number;

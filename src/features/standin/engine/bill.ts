@@ -1,4 +1,4 @@
-import type { Ledger } from "./ledger.ts";
+import type { DeploymentLedger, Ledger } from "./ledger.ts";
 import type { Organisation, Workspace } from "./organisation.ts";
 
 /** These metrics and the grouping by workspace are documented, among others. */
@@ -11,6 +11,9 @@ export const METRICS = {
     id: "5b1f7a4e-0a52-4c0e-9a7b-1f6f0d3c2a02",
     name: "LangSmith Traces (Extended Data Retention Upgrades)",
   },
+  // Two names that the documentation has had.
+  runs: { id: "5b1f7a4e-0a52-4c0e-9a7b-1f6f0d3c2a04", name: "LangSmith Deployment Runs" },
+  nodes: { id: "5b1f7a4e-0a52-4c0e-9a7b-1f6f0d3c2a05", name: "LangSmith Deployment Nodes Executed" },
   /** A metric without granular usage. */
   fleet: { id: "5b1f7a4e-0a52-4c0e-9a7b-1f6f0d3c2a03", name: "LangSmith Fleet Runs" },
 } as const;
@@ -49,6 +52,7 @@ interface SettingChange {
 interface BillOptions {
   readonly organisation: Organisation;
   readonly ledger: Ledger;
+  readonly deploymentLedger: DeploymentLedger;
   readonly now: () => number;
 }
 
@@ -99,7 +103,13 @@ export class Bill {
   /** Unreadable workspaces are included (our guess). */
   #count(metric: Metric, workspace: Workspace, { start, end }: { start: number; end: number }): number {
     if (metric === "fleet") return 0;
-    const { organisation, ledger } = this.#options;
+    const { organisation, ledger, deploymentLedger } = this.#options;
+    if (metric === "runs" || metric === "nodes") {
+      const measure = metric === "runs" ? "agent_runs" : "nodes_executed";
+      return organisation.deploymentStreams
+        .filter(({ project }) => project.workspace === workspace)
+        .reduce((sum, stream) => sum + (deploymentLedger.counts(stream, [start, end], measure)[0] ?? 0), 0);
+    }
     const tier = metric === "longlived" ? "longlived" : null;
     return organisation.streams
       .filter(({ project }) => project.workspace === workspace)

@@ -35,6 +35,8 @@ export interface Settings {
   sandboxPages: "documented" | "fixed";
   /** Off: the route is missing (docs/platform.md, Evaluator spend). */
   evaluators: "on" | "off";
+  /** Off: the route is missing, as on most servers (docs/platform.md, Statement). */
+  engine: "on" | "off";
   /** Off: tags are refused, as on smaller plans (docs/platform.md, Resource tags). */
   tags: "on" | "off";
   /** Off: the log is refused, as without the Enterprise plan (docs/platform.md, Audit log). */
@@ -65,6 +67,7 @@ export const DEFAULT_SETTINGS: Settings = {
   sandboxes: "off",
   sandboxPages: "documented",
   evaluators: "off",
+  engine: "off",
   tags: "off",
   auditLog: "off",
   names: true,

@@ -9,6 +9,7 @@ import { findStream, type Organisation, type Stream } from "./organisation.ts";
 import { SandboxLedger } from "./sandboxes.ts";
 import { seedOrganisation } from "./seeding.ts";
 import type { Settings } from "./settings.ts";
+import { Statement } from "./statement.ts";
 import type { StrideName } from "./stride.ts";
 import { Tags } from "./tags.ts";
 
@@ -70,6 +71,7 @@ export class World {
   readonly access: Access;
   readonly bill: Bill;
   readonly invoices: Invoices;
+  readonly statement: Statement;
   readonly faults: Faults;
   /** `recent`: the oldest first. `count`: of all requests. */
   readonly requests: { count: number; readonly recent: SeenRequest[] } = { count: 0, recent: [] };
@@ -94,8 +96,10 @@ export class World {
     this.evaluatorLedger = new EvaluatorLedger(traced);
     this.tags = new Tags({ seed, organisation });
     this.access = new Access({ ...options, organisation });
-    this.bill = new Bill({ organisation, ledger: this.ledger, now });
-    this.invoices = new Invoices({ organisation, ledger: this.ledger, sandboxLedger: this.sandboxLedger });
+    const { ledger, deploymentLedger, sandboxLedger } = this;
+    this.bill = new Bill({ organisation, ledger, deploymentLedger, now });
+    this.invoices = new Invoices({ organisation, ledger, sandboxLedger });
+    this.statement = new Statement(organisation);
     this.faults = new Faults(options.faults);
   }
 

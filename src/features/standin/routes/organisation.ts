@@ -62,7 +62,8 @@ export function organisationRoutes(world: World): Route[] {
     // organization:read is our guess.
     route("listing", "/api/v1/orgs/current", "organization:read", noQuery, () => {
       const { id, name } = world.organisation;
-      return { id, display_name: name };
+      const { engineLimit } = world.statement;
+      return { id, display_name: name, engine_lcu_spend_limit_monthly: engineLimit };
     }),
     // No key is needed. Only self-hosted servers have an installation and a license (documented).
     route("listing", "/api/v1/info", "nothing", noQuery, () => {
@@ -91,6 +92,7 @@ export function organisationRoutes(world: World): Route[] {
       const { end } = world.bill.period();
       return {
         end_of_billing_period: new Date(end).toISOString(),
+        fleet_lcu_spend_limit_monthly: world.statement.fleetLimit,
         current_plan: {
           tier: "plus",
           started_on: new Date(world.ledger.start).toISOString(),

@@ -174,7 +174,7 @@ test("entries without an id are left out by their place, and pages without end a
   });
   bench.logs.length = 0;
   expect(await read(bench)).toMatchObject({ names: { refusal: null }, failed: [] });
-  const logged = bench.logs.filter(({ code }) => code === "names_not_read").map(({ msg }) => msg);
+  const logged = bench.logs.filter(({ code }) => code === "bill_part_not_read").map(({ msg }) => msg);
   expect(logged).toEqual([expect.stringContaining("a cursor comes again")]);
   expect((await named(bench, "dim_api_key")).get(key?.shortKey ?? "")).not.toBeUndefined();
 });

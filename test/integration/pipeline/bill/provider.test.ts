@@ -284,9 +284,10 @@ test("extended traces are compared with long-lived ones: a late upgrade is loade
       names: undefined,
       allWorkspaces: undefined,
       auditLog: undefined,
+      statement: {},
       failed: [],
     }),
-  ).toMatch(/month +workspace +tier +stored +provider\n.*\n?\d{4}-\d\d +\S+ +extended /);
+  ).toMatch(/month +workspace +usage +stored +provider\n.*\n?\d{4}-\d\d +\S+ +extended traces /);
   expect(
     await bench.sql(
       "SELECT kind, trace_tier, (other_amount - stored_amount)::bigint AS more FROM reporting_detail.usage_reconciliation",

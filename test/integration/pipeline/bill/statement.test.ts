@@ -1,0 +1,163 @@
+import { expect, test } from "vitest";
+import { monthAt, monthBefore } from "../../../../src/core/domain/months/month.ts";
+import { DAY_MS, HOUR_MS } from "../../../../src/core/domain/time/stride.ts";
+import { readBill } from "../../../../src/features/costs/read-bill.ts";
+import { statementName, statementValue } from "../../../../src/features/costs/statement.ts";
+import { statementLines } from "../../../../src/features/costs/statement-lines.store.ts";
+import { describeBill } from "../../../../src/features/costs/totals.command.ts";
+import { now } from "../../../support/clock.ts";
+import { startProxy } from "../../../support/proxy.ts";
+import { type Bench, setup } from "../../../support/source.ts";
+
+/** Snapshots of what the platform reports that is in no usage: its own words, and what each does not say. */
+
+const bench = (standin = {}) =>
+  setup({ workspaces: [0], days: 4, hourlyForMs: HOUR_MS, standin: { engine: "on", ...standin } });
+const read = async (of: Bench, baseUrl = of.standin.url, isPatient = false) =>
+  readBill(await of.open({ baseUrl }), { reach: "month", isPatient });
+const linesOf = async (of: Bench, at = now()) =>
+  (await statementLines(of.store.db, { source: "default", monthStart: monthAt(at).start })).map(
+    (line) => `${statementName(line)}: ${statementValue(line)}`,
+  );
+
+test("each line has the platform's number with all of its digits, its source and its day, and is in no bill", async () => {
+  const of = await bench();
+  const { statement, organisation } = of.standin;
+  statement.policies.push({ id: "no-spend", matchers: [], windows: ["weekly"], spendUsd: null });
+  await of.sync();
+  await read(of);
+  const [workspace, user] = [organisation.workspaces[0]?.id, organisation.users[0]?.id];
+  const lines = [
+    `Members: ${organisation.users.length} members`,
+    `Spend through the gateway, monthly, workspace_id ${workspace}: 12.345678901 USD`,
+    `Spend through the gateway, hourly or daily, workspace_id ${workspace}, user_id ${user}: 0 USD`,
+    "Spend through the gateway, weekly: not known (the platform does not know it)",
+    "Engine limit of an administrator, month: 500.5 LCU",
+    "Fleet limit, month: 25 LCU",
+  ];
+  const ofMonth = await linesOf(of);
+  for (const line of lines) expect(ofMonth).toContain(line);
+  // On the first day of a month, Engine's units are those of the month before.
+  const engine = (await linesOf(of, now() - DAY_MS)).filter((line) => line.startsWith("Engine"));
+  expect(engine.join("\n")).toContain(": 3.000000000000000001 LCU");
+  expect(engine.join("\n")).toContain(": 4.000000000000000001 LCU (without 1 rows that have no rate)");
+  expect(engine.join("\n")).toContain("Engine limit that applies, month: 250.25 LCU");
+  const rows = await of.sql<{ kind: string; endpoint: string; says: string; day: string }>(
+    `SELECT DISTINCT kind, endpoint, does_not_say AS says, taken_on::text AS day
+     FROM reporting_detail.provider_statement_line ORDER BY 1`,
+  );
+  expect(rows).toHaveLength(6);
+  for (const { endpoint, says, day } of rows) {
+    expect(endpoint).toMatch(/^GET \//);
+    expect(says.length).toBeGreaterThan(10);
+    expect(day).toBe(new Date(now()).toISOString().slice(0, 10));
+  }
+  expect(rows.find(({ kind }) => kind === "members")?.says).toContain("inferred");
+  const [bill] = await of.sql<{ lines: string }>(
+    "SELECT count(*) AS lines FROM reporting.usage_bill_monthly WHERE measure IN ('members', 'gateway_spend')",
+  );
+  expect(Number(bill?.lines)).toBe(0);
+});
+
+test("a later reading of a day replaces its lines, and other days and kinds stay", async () => {
+  const of = await bench();
+  await read(of);
+  await of.sql("UPDATE usage.statement_line SET taken_on = taken_on - 1");
+  const { statement } = of.standin;
+  statement.policies.splice(0, 1);
+  statement.fleetLimit = -1;
+  statement.engineLimit = null;
+  await read(of);
+  await read(of);
+  const counts = await of.sql<{ line: string }>(
+    `SELECT concat_ws(' ', kind, (now() AT TIME ZONE 'UTC')::date - taken_on, count(*)) AS line FROM usage.statement_line
+     WHERE kind IN ('members', 'gateway_spend') GROUP BY kind, taken_on ORDER BY 1`,
+  );
+  expect(counts.map(({ line }) => line)).toEqual([
+    "gateway_spend 0 1",
+    "gateway_spend 1 2",
+    "members 0 1",
+    "members 1 1",
+  ]);
+  const lines = await linesOf(of);
+  expect(lines.filter((line) => line.startsWith("Spend"))).toHaveLength(1);
+  expect(lines).toContain("Fleet limit, month: no limit");
+  expect(lines).toContain("Engine limit of an administrator, month: no limit");
+});
+
+test("Engine is asked once a day at most, and a server without it is no warning", async () => {
+  const of = await bench({ engine: "off" });
+  const asked = () => of.standin.requests.recent.filter(({ url }) => url.includes("/issues-agent/")).length;
+  const first = await read(of);
+  expect(first.statement.engine_units?.refusal).toContain("404");
+  await read(of);
+  expect(asked()).toBe(1);
+  expect(of.logs.filter(({ level }) => Number(level) >= 40)).toEqual([]);
+  expect(describeBill("default", first)).toMatch(/^Engine units: not read\. .*404/m);
+  await of.sql("UPDATE usage.bill_part SET requested_at = requested_at - interval '1 day'");
+  await read(of);
+  expect(asked()).toBe(2);
+});
+
+test("members come in pages of any size, and pages that repeat are no count", async () => {
+  const of = await bench();
+  const { users } = of.standin.organisation;
+  const smaller = await startProxy(of.standin.url, ({ url, text }) =>
+    url.pathname.includes("/members/active") ? JSON.stringify(JSON.parse(text).slice(0, 2)) : undefined,
+  );
+  expect((await read(of, smaller.url)).failed).toEqual([]);
+  expect((await linesOf(of))[0]).toBe(`Members: ${users.length} members`);
+  await of.sql("DELETE FROM usage.statement_line");
+  let first: string | undefined;
+  const repeating = await startProxy(of.standin.url, ({ url, text }) => {
+    if (!url.pathname.includes("/members/active")) return undefined;
+    first ??= text;
+    return first;
+  });
+  const { failed } = await read(of, repeating.url);
+  expect(failed.map(({ part, message }) => `${part} ${message}`).join()).toMatch(
+    /^members .*the same members come again/,
+  );
+  expect((await linesOf(of)).filter((line) => line.startsWith("Members"))).toEqual([]);
+  const nameless = await startProxy(of.standin.url, ({ url, text }) =>
+    url.pathname.includes("/members/active") ? text.replace(/"id":"[^"]*"/, '"id":7') : undefined,
+  );
+  await read(of, nameless.url);
+  expect((await linesOf(of))[0]).toBe("Members: not known (0.id is 7, not an id)");
+});
+
+test("runs and nodes of deployments are compared with the provider's metrics of that name", async () => {
+  const days =
+    Math.floor(now() / DAY_MS) - Date.parse(monthBefore(monthAt(now() - 4 * DAY_MS)).start) / DAY_MS + 1;
+  const start = new Date(now() - days * DAY_MS).toISOString().slice(0, 10);
+  const of = await setup({
+    days,
+    workspaces: [0, 1],
+    hourlyForMs: HOUR_MS,
+    standin: { contract: "day-granular", deploymentStart: start },
+  });
+  const how = { settings: { meters: ["traces", "deployments"] } } as const;
+  await of.sync(how);
+  const totals = async () => {
+    await readBill(await of.open(how), { reach: "month", isPatient: false });
+    return of.sql<{ line: string }>(
+      `SELECT DISTINCT concat_ws(' ', meter, outcome) AS line FROM reporting_detail.usage_provider_total
+       WHERE meter IN ('agent_runs', 'nodes_executed') AND workspace_id = ANY ($1) ORDER BY 1`,
+      [of.workspaceIds],
+    );
+  };
+  expect((await totals()).map(({ line }) => line)).toEqual(["agent_runs equal", "nodes_executed equal"]);
+  const month = monthBefore(monthAt(now() - 4 * DAY_MS));
+  of.standin.bill.drifts.push({
+    metric: "runs",
+    workspaceId: of.workspaceIds[0] as string,
+    at: Date.parse(month.start) + DAY_MS,
+    delta: 5,
+  });
+  expect((await totals()).map(({ line }) => line)).toContain("agent_runs differs");
+  expect(
+    await of.sql(
+      "SELECT measure, other_amount - stored_amount = 5 AS five FROM reporting_detail.usage_reconciliation WHERE kind = 'provider_total'",
+    ),
+  ).toEqual([{ measure: "agent_runs", five: true }]);
+});
