@@ -1,12 +1,21 @@
+import { globSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { STATUSES } from "../../src/core/domain/coverage/coverage-grid.ts";
-import { DIFFERENCE_KINDS } from "../../src/core/domain/proof/difference.ts";
-import { STRIDES } from "../../src/core/domain/time/stride.ts";
-import { MEASURES, METER } from "../../src/core/domain/usage/meter.ts";
 import { GROUPINGS } from "../../src/core/domain/usage/record.ts";
-import { DIMENSIONS } from "../../src/core/store/db/dimensions.ts";
 import { keyOf, timeColumnOf, type View, type ViewColumn } from "../../src/core/store/db/views.ts";
 
-/** The sources of docs/dbt with comments and tests, and a test of their keys: `npm run schema` writes both from the views. */
+/** Parts of docs/dbt that `npm run schema` writes from the views. */
+const MODELS = new URL("../../docs/dbt/models/", import.meta.url);
+
+/** The generated files, by their path in docs/dbt. */
+export function dbtFiles(views: readonly View[]): Map<string, string> {
+  return new Map([
+    ["models/sources.yml", dbtSources(views)],
+    ["models/staging/daily.yml", dbtStaging(views)],
+    ["models/exposures.yml", dbtExposures(views)],
+    ["tests/usage_keys_are_unique.sql", dbtKeyTest(views)],
+  ]);
+}
 
 /** By default a sync runs every 15 minutes. A day without one is an outage. */
 const FRESHNESS = "{ warn_after: { count: 6, period: hour }, error_after: { count: 24, period: hour } }";
@@ -31,8 +40,9 @@ function sourceOf({ schema, name }: View): string {
 const OLDEST_FETCH = `select min(fetched_at) from {{ this }} where stride = 'day'
 {%- if var('usage_etl_sources', []) | length > 0 %} and source_id in ('{{ var("usage_etl_sources") | join("', '") }}'){% endif %}`;
 
-/** `sources.yml` for dbt 1.12 or later: the views with their comments, tests and freshness. */
-export function dbtSources(views: readonly View[]): string {
+/** The views with their comments, and tests of what the models of the package read. */
+function dbtSources(views: readonly View[]): string {
+  const read = new Set(sourcesIn("**/*.sql").map(([, , view]) => view));
   const lines = ["# Made by `npm run schema` from the comments of the views.", "version: 2", "sources:"];
   for (const [schema, source] of Object.entries(SOURCES)) {
     lines.push(
@@ -40,53 +50,135 @@ export function dbtSources(views: readonly View[]): string {
       "    database: \"{{ var('usage_etl_database', target.database) }}\"",
       `    schema: ${schema}`,
       "    tables:",
-      ...views.filter((view) => view.schema === schema).flatMap((view) => linesOf(view, views)),
+      ...views.filter((view) => view.schema === schema).flatMap((view) => linesOf(view, read.has(view.name))),
     );
   }
   return `${lines.join("\n")}\n`;
 }
 
-function linesOf(view: View, views: readonly View[]): string[] {
+/** Which views files of the package name in `source()`. */
+function sourcesIn(pattern: string): string[][] {
+  const files = globSync(pattern, { cwd: fileURLToPath(MODELS) });
+  return files.flatMap((file) => [
+    ...readFileSync(new URL(file, MODELS), "utf8").matchAll(/source\('(\w+)', '(\w+)'\)/g),
+  ]);
+}
+
+function linesOf(view: View, isRead: boolean): string[] {
   const lines = [`      - name: ${view.name}`, `        description: ${scalar(view.comment)}`];
-  if (view.name === "data_freshness") {
+  if (view.name === "data_freshness")
     lines.push(
       "        config:",
       `          loaded_at_query: ${scalar(OLDEST_FETCH)}`,
       `          freshness: ${FRESHNESS}`,
     );
-  }
+  if (isMasked(view)) lines.push(`        config: { enabled: "{{ not var('usage_etl_masked', false) }}" }`);
   lines.push("        columns:");
-  for (const column of view.columns) {
-    const { name, type, comment } = column;
-    lines.push(`          - name: ${name}`);
-    // Postgres folds unquoted names to lower case.
-    if (name !== name.toLowerCase()) lines.push("            quote: true");
-    lines.push(`            description: ${scalar(comment)}`, `            data_type: ${type}`);
-    const tests = dbtTestsOf(view, column, views).map((line) => `              ${line}`);
-    if (tests.length > 0) lines.push("            data_tests:", ...tests);
-  }
+  for (const column of view.columns)
+    lines.push(`          - ${columnOf(column, isRead ? dbtTestsOf(view, column) : [])}`);
   return lines;
+}
+
+/** A column on a line of its own. */
+function columnOf({ name, type, precision, scale, comment }: ViewColumn, tests: readonly string[]): string {
+  const exact = precision === null ? type : scalar(`${type}(${precision},${scale})`);
+  const parts = [
+    `name: ${name}`,
+    // Postgres folds unquoted names to lower case.
+    ...(name === name.toLowerCase() ? [] : ["quote: true"]),
+    `data_type: ${exact}`,
+    `description: ${scalar(comment)}`,
+    ...(tests.length === 0 ? [] : [`data_tests: [${tests.join(", ")}]`]),
+  ];
+  return `{ ${parts.join(", ")} }`;
+}
+
+/** Readers with masked addresses cannot read it. */
+const isMasked = ({ columns }: View) => columns.some(({ name }) => name === "user_email");
+
+/** The columns of the staging models that show a daily view. */
+function dbtStaging(views: readonly View[]): string {
+  const lines = ["# Made by `npm run schema` from the comments of the views.", "version: 2", "models:"];
+  for (const groupBy of GROUPINGS) {
+    const model = `stg_usage_etl__${groupBy}_daily`;
+    const text = readFileSync(new URL(`staging/${model}.sql`, MODELS), "utf8");
+    const [, selected = "", name] = /^select (.*)\nfrom \{\{ source\('usage', '(\w+)'\)/.exec(text) ?? [];
+    const view = views.find((one) => one.name === name);
+    const columns = selected.split(", ").map((one) => view?.columns.find((column) => column.name === one));
+    lines.push(`  - name: ${model}`, `    description: ${scalar(view?.comment ?? "")}`, "    columns:");
+    for (const column of columns) {
+      if (column === undefined) throw new Error(`${model} selects what ${name} does not have.`);
+      lines.push(`      - ${columnOf(column, [])}`);
+    }
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+/** What reads the views outside dbt, so that dbt shows what a change reaches. */
+const EXPOSURES = [
+  {
+    name: "usage_etl_grafana",
+    type: "dashboard",
+    file: "deploy/monitoring/grafana/dashboards/usage.json",
+    label: "The Grafana dashboard of usage-etl",
+  },
+  {
+    name: "usage_etl_chargeback",
+    type: "analysis",
+    file: "examples/chargeback.sql",
+    label: "Each owner's cost of a month",
+  },
+];
+
+function dbtExposures(views: readonly View[]): string {
+  // dbt refuses an exposure of a source that is disabled.
+  const shown = new Set(views.filter((view) => !isMasked(view)).map((view) => view.name));
+  const lines = ["# Made by `npm run schema` from the files of usage-etl.", "version: 2", "exposures:"];
+  for (const { name, type, file, label } of EXPOSURES) {
+    const text = readFileSync(new URL(`../../${file}`, MODELS), "utf8");
+    const found = [...text.matchAll(/\b(reporting|reporting_detail)\.(\w+)/g)];
+    const known = found.filter(([, , view = ""]) => shown.has(view));
+    const read = new Set(known.map(([, schema = "", view]) => `source('${SOURCES[schema]}', '${view}')`));
+    lines.push(
+      `  - name: ${name}`,
+      `    label: ${label}`,
+      `    type: ${type}`,
+      "    owner: { name: usage-etl }",
+      `    description: docs/${file}`,
+      `    depends_on: [${[...read]
+        .sort()
+        .map((one) => `"${one}"`)
+        .join(", ")}]`,
+    );
+  }
+  return `${lines.join("\n")}\n`;
 }
 
 /**
  * A dbt test that every key is unique; its rows are the keys that occur twice. dbt's own `unique` tests one column, but
  * these keys have several. Of large views it reads the newest time, since a key is made alike for all of it.
  */
-export function dbtKeyTest(views: readonly View[]): string {
+function dbtKeyTest(views: readonly View[]): string {
   const selects = views
     .filter((view) => keyOf(view).length > 1 && !PROVED.includes(view.name))
+    .sort((a, b) => Number(isMasked(a)) - Number(isMasked(b)))
     .map((view) => {
       const columns = keyOf(view).map((name) => (name === name.toLowerCase() ? name : `"${name}"`));
       const newest = newestOf(view);
-      return [
+      // A part of the union that a masked reader leaves out ends with what comes before it.
+      const [begin, end] = isMasked(view)
+        ? ["{% if not var('usage_etl_masked', false) -%}\nUNION ALL\n", "\n{%- endif %}"]
+        : ["UNION ALL\n", ""];
+      const select = [
         `SELECT '${view.name}' AS view_name, count(*) AS rows_of_one_key`,
         `FROM {{ ${sourceOf(view)} }}`,
         ...(newest === undefined ? [] : [`WHERE ${newest}`]),
         `GROUP BY ${columns.join(", ")}`,
         "HAVING count(*) > 1",
       ].join("\n");
+      return `${begin}${select}${end}\n`;
     });
-  return `-- Made by \`npm run schema\` from the keys of the views.\n${selects.join("\nUNION ALL\n")}\n`;
+  return `-- Made by \`npm run schema\` from the keys of the views.\n${selects.join("").replace("UNION ALL\n", "")}`;
 }
 
 /** YAML's double-quoted scalars are JSON strings. */
@@ -94,49 +186,10 @@ function scalar(text: string): string {
   return JSON.stringify(text);
 }
 
-/** These ids are null if a day or hour of the workspace is not loaded. */
-const NULL_WHERE_MISSING = Object.values(DIMENSIONS)
-  .map(({ id }) => id)
-  .filter((id) => id !== DIMENSIONS.workspace.id);
-
-/** Columns of keys that are null in what has no resource, or is the rest of a workspace. */
-const NULL_OF_THE_REST: readonly string[] = [
-  "owner_assignment.group_by",
-  ...["fct_other_usage_daily", "fct_usage_by_id_hourly", "fct_usage_monthly", "fct_cost_by_id_daily"].map(
-    (view) => `${view}.dimension_id`,
-  ),
-  ...["ResourceType", "ResourceId", "AllocatedMethodDetails"].map(
-    (column) => `focus_1_4_cost_and_usage_by_resource.${column}`,
-  ),
-];
-
-const TIERS = ["longlived", "shortlived"];
-/** Values of a column; a column of one view stands behind the view's name. */
+/** Values of columns that the models compare. */
 const ACCEPTED: Readonly<Record<string, readonly string[]>> = {
-  coverage_status: STATUSES,
-  tiers_status: ["inconsistent", ...STATUSES],
-  trace_tier: TIERS,
-  "usage_coverage_by_kind_daily.trace_tier": ["all", ...TIERS],
-  "usage_reconciliation.trace_tier": ["all", ...TIERS],
-  "usage_restatement.trace_tier": ["all", ...TIERS],
-  "usage_late_change.trace_tier": ["all", ...TIERS],
-  "usage_coverage_by_kind_daily.kind": [...new Set(Object.values(METER).map(({ kind }) => kind))],
-  status: STATUSES,
-  group_by: GROUPINGS,
-  "dim_name.group_by": Object.keys(DIMENSIONS),
-  "fct_other_usage_daily.group_by": Object.keys(DIMENSIONS).filter((one) => one !== "project"),
-  "fct_other_usage_daily.measure": MEASURES.filter((one) => one !== "traces"),
-  "fct_cost_by_id_daily.group_by": [
-    ...GROUPINGS.filter((one) => one !== "workspace"),
-    "deployment",
-    "sandbox",
-  ],
-  "dim_tag.group_by": ["project", "deployment", "sandbox"],
-  "dim_resource.group_by": ["deployment", "sandbox", "run_rule"],
-  stride: STRIDES,
-  // Restatements have a view of their own.
-  kind: Object.keys(DIFFERENCE_KINDS).filter((kind) => kind !== "restated"),
-  "backfill_status.state": ["running", "paused", "cancelled", "done"],
+  "usage_coverage_daily.status": STATUSES,
+  "usage_coverage_daily.group_by": GROUPINGS,
 };
 
 /** The part of a large view that is tested: its newest time. Others are tested whole. */
@@ -147,31 +200,20 @@ const NEWEST: Readonly<Record<string, string>> = {
   period_start: "period_start >= now() - interval '3 days'",
 };
 
-/** Tests of a column as lines of dbt's `data_tests`. */
-function dbtTestsOf(view: View, { name }: ViewColumn, views: readonly View[]): string[] {
+/** Tests of a column in dbt's `data_tests`. */
+function dbtTestsOf(view: View, { name }: ViewColumn): string[] {
+  const newest = newestOf(view);
+  const where = newest === undefined ? [] : [`config: { where: ${scalar(newest)} }`];
   const key = keyOf(view);
-  const isFact = view.name.startsWith("fct_");
-  const tests: [name: string, given?: readonly string[]][] = [];
-  const mayBeNull =
-    (isFact && NULL_WHERE_MISSING.includes(name)) || NULL_OF_THE_REST.includes(`${view.name}.${name}`);
-  if (key.includes(name) && !mayBeNull) tests.push(["not_null"]);
-  if (key.length === 1 && key[0] === name) tests.push(["unique"]);
-  const accepted = ACCEPTED[`${view.name}.${name}`] ?? ACCEPTED[name];
-  if (accepted !== undefined)
-    tests.push(["accepted_values", ["values:", ...accepted.map((value) => `  - ${value}`)]]);
-  const parent = isFact ? parentOf(view, name) : undefined;
-  const dimension = views.find((one) => one.name === parent);
-  if (dimension !== undefined)
-    tests.push(["relationships", [`to: ${sourceOf(dimension)}`, `field: ${name}`]]);
-  return tests.flatMap(([test, given]) => testItem(test, given, newestOf(view)));
-}
-
-/** The view with one row for each value of a column of facts. */
-function parentOf(view: View, column: string): string | undefined {
-  // Deployment usage may begin before the first day of dim_date.
-  if (column === "usage_date") return view.name === "fct_other_usage_daily" ? undefined : "dim_date";
-  const found = Object.entries(DIMENSIONS).find(([, { id }]) => id === column);
-  return found && `dim_${found[0]}`;
+  const accepted = ACCEPTED[`${view.name}.${name}`];
+  return [
+    ...(key.length === 1 && key[0] === name ? ["not_null", "unique"] : []),
+    ...(accepted === undefined
+      ? []
+      : [
+          `{ accepted_values: { ${[`arguments: { values: [${accepted.join(", ")}] }`, ...where].join(", ")} } }`,
+        ]),
+  ];
 }
 
 function newestOf(view: View): string | undefined {
@@ -179,12 +221,4 @@ function newestOf(view: View): string | undefined {
   // Changes and differences are few, and of any age.
   if (time === "period_start" && view.name !== "usage_record") return undefined;
   return keyOf(view).includes(time) ? NEWEST[time] : undefined;
-}
-
-function testItem(name: string, given: readonly string[] = [], where: string | undefined): string[] {
-  const parts = [
-    ...(given.length === 0 ? [] : ["arguments:", ...given.map((line) => `  ${line}`)]),
-    ...(where === undefined ? [] : ["config:", `  where: ${where.startsWith('"') ? `'${where}'` : where}`]),
-  ];
-  return parts.length === 0 ? [`- ${name}`] : [`- ${name}:`, ...parts.map((line) => `    ${line}`)];
 }

@@ -4,7 +4,7 @@ import pg from "pg";
 import { openStore } from "../../src/core/store/db/database.ts";
 import { listViews } from "../../src/core/store/db/views.ts";
 import { migrate } from "../../src/core/store/migrate.ts";
-import { dbtKeyTest, dbtSources } from "./dbt-sources.ts";
+import { dbtFiles } from "./dbt-sources.ts";
 import { dumpSchema, ROOT } from "./schema-dump.ts";
 import { SCHEMA_TYPES, schemaTypes } from "./schema-types.ts";
 import { resolveTestPostgres } from "./test-postgres.ts";
@@ -27,8 +27,7 @@ try {
   writeFileSync(`${ROOT}sql/schema.sql`, await dumpSchema(client));
   writeFileSync(SCHEMA_TYPES, await schemaTypes(client));
   await client.end();
-  writeFileSync(`${ROOT}docs/dbt/models/sources.yml`, dbtSources(views));
-  writeFileSync(`${ROOT}docs/dbt/tests/usage_keys_are_unique.sql`, dbtKeyTest(views));
+  for (const [path, text] of dbtFiles(views)) writeFileSync(`${ROOT}docs/dbt/${path}`, text);
 } finally {
   await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
   await admin.end();

@@ -63,6 +63,11 @@ const ofNpm = (name: string) => () => {
   const path = found.find((one) => existsSync(one));
   return path && (JSON.parse(readFileSync(path, "utf8")).version as string);
 };
+const ofPython = (environment: string, name: string) => () =>
+  globSync(`lib/*/site-packages/${name}-*.dist-info`, { cwd: venvOf(environment) })[0]?.replace(
+    /.*-([^-]+)\.dist-info$/,
+    "$1",
+  );
 const ofCommand =
   (command: string, ...args: string[]) =>
   () =>
@@ -80,6 +85,17 @@ const npm = (name: string, does: string, ...tests: Counterpart["tests"]): Counte
   version: ofNpm(name),
   tests,
 });
+const python = (
+  [environment, name]: readonly [keyof typeof PYTHON, string],
+  does: string,
+  ...tests: Counterpart["tests"]
+): Counterpart => ({
+  name: `${name} (PyPI${environment.endsWith("-old") ? ", older" : ""})`,
+  does,
+  version: ofPython(environment, name.replaceAll("-", "_")),
+  tests,
+});
+
 /** In the order of docs/compatibility.md. */
 export const COUNTERPARTS: readonly Counterpart[] = [
   npm(
@@ -130,6 +146,24 @@ export const COUNTERPARTS: readonly Counterpart[] = [
     version: ofCommand("psql", "--version"),
     tests: ["clients.test.ts", "psql"],
   },
+  python(
+    ["dbt", "dbt-core"],
+    "installs the package in a project, and builds, tests and documents it",
+    "dbt.test.ts",
+    "a project that installs the package builds it with dbt,",
+  ),
+  python(
+    ["dbt-old", "dbt-core"],
+    "the same",
+    "dbt.test.ts",
+    "a project that installs the package builds it with dbt-old",
+  ),
+  python(
+    ["dbt", "dbt-metricflow"],
+    "queries the metrics of the package in that project",
+    "dbt.test.ts",
+    "a project that installs the package builds it with dbt,",
+  ),
   npm(
     "@evidence-dev/postgres",
     "reads every view, in two zones",

@@ -49,11 +49,6 @@ FROM {{ source('usage_detail', 'dim_tag') }}
 GROUP BY source_id, group_by, workspace_id, dimension_id, tag_key, valid_from
 HAVING count(*) > 1
 UNION ALL
-SELECT 'dim_user' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'dim_user') }}
-GROUP BY source_id, user_id
-HAVING count(*) > 1
-UNION ALL
 SELECT 'dim_workspace' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'dim_workspace') }}
 GROUP BY source_id, workspace_id
@@ -183,11 +178,6 @@ FROM {{ source('usage_detail', 'owner_assignment') }}
 GROUP BY source_id, workspace_id, group_by, dimension_id, valid_from, owner, cost_center
 HAVING count(*) > 1
 UNION ALL
-SELECT 'provider_statement_line' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'provider_statement_line') }}
-GROUP BY source_id, taken_on, kind, line_id
-HAVING count(*) > 1
-UNION ALL
 SELECT 'usage_bill_monthly' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'usage_bill_monthly') }}
 GROUP BY source_id, month_start, line_number
@@ -251,3 +241,10 @@ SELECT 'usage_upgrade_project_monthly' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'usage_upgrade_project_monthly') }}
 GROUP BY source_id, month_start, workspace_id, project_id
 HAVING count(*) > 1
+{% if not var('usage_etl_masked', false) -%}
+UNION ALL
+SELECT 'dim_user' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'dim_user') }}
+GROUP BY source_id, user_id
+HAVING count(*) > 1
+{%- endif %}
