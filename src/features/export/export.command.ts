@@ -20,8 +20,13 @@ interface ExportOptions extends SelectionOptions {
 type Format = (wanted: RowsWanted, target: Target, options: ExportOptions) => Promise<number>;
 
 const FORMATS = {
-  csv: async (wanted, { write }, { formulaGuard: guard }) =>
-    copyRows(wanted, csvForm(wanted, { guard }), write),
+  // Programs read files of FOCUS, and an added character would alter their data.
+  csv: async (wanted, { write }, { formulaGuard }) =>
+    copyRows(
+      wanted,
+      csvForm(wanted, { guard: formulaGuard && !wanted.view.name.startsWith("focus_") }),
+      write,
+    ),
   json: async (wanted, { write }) => copyRows(wanted, jsonForm(wanted), write),
   parquet: async (wanted, { write }) => {
     const { createParquet } = await loadOptional(() => import("./parquet.ts"));
