@@ -3543,7 +3543,7 @@ COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."SkuMeter" IS 'What 
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."SkuPriceDetails" IS 'JSON object as text: the volume tier of the price and its first quantity; {} without tiers.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."SkuPriceId" IS 'Number of the imported price, and of the volume tier where it has tiers: one unit price each.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."SubAccountId" IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."SubAccountName" IS 'Name of the workspace on the day of the charge.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."SubAccountName" IS 'Name of the workspace on the day of the charge, or its id if it has none.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."SubAccountType" IS 'Workspace.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."Tags" IS 'JSON object as text: tags of the resource and, as usage-etl/owner and usage-etl/cost_center, who pays. Empty in rows by workspace.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."x_SourceId" IS 'Slug of the source, the platform organization that usage is read from. With a single source: default.';
@@ -3614,7 +3614,7 @@ COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."SkuMete
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."SkuPriceDetails" IS 'JSON object as text: the volume tier of the price and its first quantity; {} without tiers.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."SkuPriceId" IS 'Number of the imported price, and of the volume tier where it has tiers: one unit price each.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."SubAccountId" IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."SubAccountName" IS 'Name of the workspace on the day of the charge.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."SubAccountName" IS 'Name of the workspace on the day of the charge, or its id if it has none.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."SubAccountType" IS 'Workspace.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."Tags" IS 'JSON object as text: tags of the resource and, as usage-etl/owner and usage-etl/cost_center, who pays. Empty in rows by workspace.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."x_SourceId" IS 'Slug of the source, the platform organization that usage is read from. With a single source: default.';

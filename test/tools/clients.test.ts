@@ -1,6 +1,8 @@
 import { execFile, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import pg from "pg";
@@ -12,10 +14,10 @@ import { migrate } from "../../src/core/store/migrate.ts";
 import { ALL_DUE } from "../support/by-hand.ts";
 import { createPrices } from "../support/charges.ts";
 import { createTestDatabase, pastPooler } from "../support/database.ts";
-import { addSource, WORKSPACES } from "../support/reporting.ts";
+import { addSource, connectPlain, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
 import { inSchema } from "../support/views.ts";
-import { jarOf, missing, notFound, notInstalled } from "./counterparts.ts";
+import { jarOf, missing, notFound, notInstalled, venvOf } from "./counterparts.ts";
 
 /** What BI tools are made of: `npm run tools`, and `apt-get install odbc-postgresql unixodbc postgresql-client default-jdk-headless`. */
 
@@ -27,7 +29,8 @@ const ZONES = ["Asia/Tokyo", "America/New_York"];
 
 let database: URL;
 let views: readonly View[];
-let counts: Map<string, number>;
+/** Rows of each view. */
+let counts = new Map<string, number>();
 
 /** One database for all clients: they only read. */
 beforeAll(async () => {
@@ -61,7 +64,6 @@ beforeAll(async () => {
   database = Object.assign(new URL(await pastPooler(url)), { username: login, password });
   views = await listViews(store.db);
   await store.close();
-  counts = await countRows();
   return async () => {
     await hand.query(`DROP ROLE ${login}`);
     await hand.end();
@@ -353,6 +355,54 @@ describe("a driver of Node, in a process of the zone", () => {
     await expectCounts(new Map(said.counts));
     // It reads whole numbers as floats: big ones have to be cast, as docs/bi.md says.
     expect([said.day, said.traces]).toEqual(["2026-03-01", String(BIG)]);
+  });
+});
+
+describe("Python", () => {
+  const absent = notInstalled("readers");
+  const python = (args: readonly string[], input: string) => {
+    const running = run(join(venvOf("readers"), "bin/python"), args, { maxBuffer: 1 << 26 });
+    running.child.stdin?.end(input);
+    return running;
+  };
+
+  test.for(["psycopg", "sqlalchemy", "asyncpg", "adbc-driver-postgresql", "pyodbc", "polars"])(
+    "%s reads every view whole, and no value as a float",
+    async (library, { skip }) => {
+      const driver = library === "pyodbc" ? odbcDriver() : "";
+      const why =
+        absent ??
+        (driver === undefined ? missing("no ODBC driver of Postgres is on this machine") : undefined);
+      if (why !== undefined) return skip(why);
+      const program = fileURLToPath(new URL("clients/readers.py", import.meta.url));
+      const names = views.map(({ schema, name }) => `${schema}.${name}`);
+      const { hostname, port, pathname, username, password, href } = database;
+      const odbc = `DRIVER={${driver}};SERVER=${hostname};PORT=${port};DATABASE=${pathname.slice(1)};UID=${username};PWD=${password};BoolsAsChar=0`;
+      const given = { url: href, views: names, queries: VALUES, odbc };
+      const { stdout } = await python([program, library], JSON.stringify(given));
+      const { counts: read, responses } = JSON.parse(stdout);
+      expect(responses).toEqual(RESPONSES);
+      await expectCounts(new Map(read));
+    },
+  );
+
+  test("the programs of docs/python.md give the sum of Postgres, with all digits", async ({ skip }) => {
+    if (absent !== undefined) return skip(absent);
+    const page = readFileSync(new URL("../../docs/python.md", import.meta.url), "utf8");
+    const programs = [...page.matchAll(/```python\n(.*?)```/gs)].map(([, text = ""]) =>
+      text.replaceAll(/postgresql(\+\w+)?:\/\/[^"]*/g, (_, driver = "") =>
+        database.href.replace("postgresql:", `postgresql${driver}:`),
+      ),
+    );
+    expect(programs.length).toBe(2);
+    const client = await connectPlain(database.href);
+    const { rows } = await client.query(
+      "SELECT sum(estimated_cost) AS sum FROM reporting.fct_cost_workspace_daily WHERE currency = 'USD'",
+    );
+    for (const program of programs) {
+      const { stdout } = await python(["-"], program);
+      expect(new Set(stdout.trim().split("\n"))).toEqual(new Set([rows[0].sum]));
+    }
   });
 });
 

@@ -11,16 +11,36 @@ export const TOOLS = dirname(fileURLToPath(import.meta.url));
 export const UNTIL = "2026-11-30";
 
 /** Environments of Python: packages that need different versions of a third are apart. `without`: dependencies that are not needed. */
-export const PYTHON: Readonly<Record<string, { packages: readonly string[]; without?: readonly string[] }>> =
-  {
-    dbt: {
-      packages: ["dbt-core==1.12.6", "dbt-postgres==1.11.0", "dbt-metricflow==0.15.0"],
-      // It builds itself from a file of another host. dbt uses it only where a flag names it.
-      without: ["dbt-core-experimental-parser"],
-    },
-    engines: { packages: ["duckdb==2.0.1", "chdb==4.4.0", "polars==2.1.0", "pyarrow==26.0.1"] },
-    "dbt-old": { packages: ["dbt-core==1.10.23", "dbt-postgres==1.11.0"] },
-  };
+export const PYTHON: Readonly<
+  Record<string, { packages: readonly string[]; without?: readonly string[]; python?: string }>
+> = {
+  dbt: {
+    packages: ["dbt-core==1.12.6", "dbt-postgres==1.11.0", "dbt-metricflow==0.15.0"],
+    // It builds itself from a file of another host. dbt uses it only where a flag names it.
+    without: ["dbt-core-experimental-parser"],
+  },
+  engines: { packages: ["duckdb==2.0.1", "chdb==4.4.0", "polars==2.1.0", "pyarrow==26.0.1"] },
+  "dbt-old": { packages: ["dbt-core==1.10.23", "dbt-postgres==1.11.0"] },
+  // Its older versions, for older Python, do not start with the packages of today.
+  focus: { packages: ["focus-validator==2.2.1", "pyarrow==20.0.0"], python: "3.12" },
+  readers: {
+    packages: [
+      "adbc-driver-postgresql==1.13.0",
+      "asyncpg==0.32.0",
+      "pandas==3.1.1",
+      "polars==2.1.0",
+      "psycopg[binary]==3.3.9",
+      "pyarrow==26.0.1",
+      "pyodbc==5.5.0",
+      "sqlalchemy==2.1.9",
+    ],
+  },
+  mcp: {
+    packages: ["fastmcp==4.2.3", "mcp==2.3.0", "openai-agents==0.24.0", "pydantic-ai-slim[mcp]==2.68.0"],
+  },
+  // Clients that need the first version of the official SDK.
+  "mcp-1": { packages: ["langchain-mcp-adapters==0.3.1", "mcp==1.30.0", "mcp-use==1.7.0"] },
+};
 
 /** From Maven Central. */
 export const JARS = [{ group: "org.postgresql", name: "postgresql", version: "42.7.14" }] as const;
@@ -163,6 +183,21 @@ export const COUNTERPARTS: readonly Counterpart[] = [
     "queries the metrics of the package in that project",
     "dbt.test.ts",
     "a project that installs the package builds it with dbt,",
+  ),
+  python(
+    ["focus", "focus-validator"],
+    "checks files of FOCUS by the rules of 1.2",
+    "focus-validator.test.ts",
+  ),
+  ...["psycopg", "sqlalchemy", "asyncpg", "adbc-driver-postgresql", "pyodbc", "polars"].map((name) =>
+    python(["readers", name], "reads every view whole", "clients.test.ts", `Python > ${name} `),
+  ),
+  python(["readers", "pandas"], "runs the programs of python.md", "clients.test.ts", "Python > the programs"),
+  ...["mcp", "fastmcp", "openai-agents", "pydantic-ai-slim"].map((name) =>
+    python(["mcp", name], "lists and calls our tools", "mcp-clients.test.ts", `${name} `),
+  ),
+  ...["langchain-mcp-adapters", "mcp-use"].map((name) =>
+    python(["mcp-1", name], "lists and calls our tools", "mcp-clients.test.ts", `${name} `),
   ),
   npm(
     "@evidence-dev/postgres",

@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { delimiter, join } from "node:path";
 import { JARS, PYTHON, TOOLS, UNTIL, venvOf } from "./counterparts.ts";
 
 /**
@@ -20,13 +21,20 @@ install("uv", venvOf("uv"), UV, (folder) => {
   run("python3", "-m", "venv", folder);
   run(join(folder, "bin/pip"), "install", "--quiet", `uv==${UV}`);
 });
-for (const [name, { packages, without = [] }] of Object.entries(PYTHON)) {
+// The versions of pyenv, of which `PATH` has one alone.
+const pythons = globSync(join(homedir(), ".pyenv/versions/3.*/bin"));
+for (const [name, { packages, without = [], python }] of Object.entries(PYTHON)) {
   install(
     `Python packages of ${name}`,
     venvOf(name),
     [UNTIL, ...packages, ...without].join("\n"),
     (folder) => {
-      run(uv, "venv", "--quiet", folder);
+      if (python === undefined) run(uv, "venv", "--quiet", folder);
+      else
+        execFileSync(uv, ["venv", "--quiet", "--python", python, folder], {
+          stdio: "inherit",
+          env: { ...process.env, PATH: [...pythons, process.env.PATH].join(delimiter) },
+        });
       const left = join(folder, "without.txt");
       writeFileSync(left, without.map((one) => `${one}; python_version < '3'\n`).join(""));
       const options = ["--quiet", "--python", folder, "--exclude-newer", UNTIL, "--override", left];
