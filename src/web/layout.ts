@@ -13,6 +13,7 @@ const SCREENS = [
   ["/owners", "Owners"],
   ["/differences", "Differences"],
   ["/months", "Months"],
+  ["/invoices", "Invoices"],
   ["/alerts", "Alerts"],
   ["/backfills", "Backfills"],
   ["/timeline", "Timeline"],

@@ -3,6 +3,7 @@ import cookie from "@fastify/cookie";
 import csrf from "@fastify/csrf-protection";
 import formbody from "@fastify/formbody";
 import helmet from "@fastify/helmet";
+import multipart, { type MultipartFile } from "@fastify/multipart";
 import { fastifySSE } from "@fastify/sse";
 import statics from "@fastify/static";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -17,6 +18,13 @@ import { featurePages } from "./registered.ts";
 
 const ASSETS = fileURLToPath(new URL("../../web/assets", import.meta.url));
 const LARGEST_FORM = 256 * 1024;
+/** A page that shows a file sends it back in base64 to be confirmed. The command takes larger files. */
+const LARGEST_UPLOAD = 2 * 1024 * 1024;
+
+async function readUpload(part: MultipartFile): Promise<void> {
+  const content = (await part.toBuffer()).toString("base64");
+  Object.assign(part, { value: { name: part.filename, content } });
+}
 
 /** Pages have their own scope, because health, metrics and queues have another policy and login. */
 export async function addPages(app: FastifyInstance, services: WebServices): Promise<void> {
@@ -26,6 +34,11 @@ export async function addPages(app: FastifyInstance, services: WebServices): Pro
     await pages.register(helmet, policyOf({ styleSrc: OWN, imgSrc: OWN, formAction: OWN, baseUri: NONE }));
     await pages.register(cookie, { secret: access.key });
     await pages.register(formbody, { bodyLimit: LARGEST_FORM });
+    await pages.register(multipart, {
+      attachFieldsToBody: "keyValues",
+      limits: { fileSize: LARGEST_UPLOAD, fieldSize: 2 * LARGEST_UPLOAD, files: 1, fields: 30, parts: 31 },
+      onFile: readUpload,
+    });
     const sessions = new EndedSessions(requireDatabaseUrl(config));
     pages.addHook("onClose", () => sessions.close());
     const isProxy = networksOf(config.webTrustedProxies);

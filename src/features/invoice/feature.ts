@@ -9,5 +9,14 @@ export const invoice: Feature = {
     },
   },
   jobs: async () => (await import("./explain.job.ts")).invoiceJobs,
-  pages: async () => (await import("./explain.page.ts")).addExplanation,
+  pages: async () => {
+    const [{ addInvoices }, { addExplanation }] = await Promise.all([
+      import("./invoices.page.ts"),
+      import("./explain.page.ts"),
+    ]);
+    return (web) => {
+      addInvoices(web);
+      addExplanation(web);
+    };
+  },
 };

@@ -21,7 +21,17 @@ const withSource = async () => {
   return served;
 };
 
-const SCREENS = ["coverage", "usage", "owners", "differences", "months", "alerts", "backfills", "timeline"];
+const SCREENS = [
+  "coverage",
+  "usage",
+  "owners",
+  "differences",
+  "months",
+  "invoices",
+  "alerts",
+  "backfills",
+  "timeline",
+];
 const screens = (query = "") => ["/", ...SCREENS.map((path) => `/${path}${query}`)];
 const OURS = "?source=default";
 

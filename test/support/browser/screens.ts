@@ -55,6 +55,8 @@ const ROWS: readonly [name: string, path: string, says: RegExp, names?: readonly
   ["alerts", "/alerts", /Open incidents/],
   ["differences", "/differences", /export/i, [first]],
   ["months", "/months", new RegExp(month)],
+  ["invoices", "/invoices", /No invoice is stored/],
+  ["the form of an invoice", "/invoices/new", /Only what the file does not say/],
   ["a closed month", `/months/${month}`, /closed/i, [first]],
   ["the timeline", "/timeline", /month closed/, [`${person}, on a page`]],
 ];
