@@ -274,7 +274,6 @@ test("a source goes with all that depends on it, and not while a process loads i
   );
   for (const row of [
     "bill_part VALUES ($1, 'names', NULL, now())",
-    "added_line (source_id, month_start, line_text, amount, currency, reason) VALUES ($1, '2026-03-01', 'Seats', 5, 'USD', 'x')",
     "logged_change (source_id, external_id, operation, changed_at, is_certain) VALUES ($1, 'e', 'update_usage_limit', now(), true)",
     "billing_period VALUES ($1, '2026-04-01Z', NULL, NULL, NULL, now())",
     "configuration_change (source_id, setting, old_value, new_value) VALUES ($1, 'base_url', 'http://a', 'http://b')",
