@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import type { Reporter, TestCase, TestModule, Vitest } from "vitest/node";
-import { COUNTERPARTS, withCounterparts } from "../tools/counterparts.ts";
+import { withCounterparts } from "../tools/counterparts.ts";
 
 /**
  * Ends a run with a list of what was skipped and why. `COMPATIBILITY=write` also writes what was run against which counterpart into
@@ -34,15 +34,12 @@ export default class SaysWhatWasSkipped implements Reporter {
 
 function pageAfter(tests: readonly TestCase[]): string {
   const day = new Date().toISOString().slice(0, 10);
-  return withCounterparts(readFileSync(PAGE, "utf8"), (name) => {
-    const counterpart = COUNTERPARTS.find((one) => one.name === name);
-    if (counterpart === undefined) return undefined;
-    const [file, title = ""] = counterpart.tests;
+  return withCounterparts(readFileSync(PAGE, "utf8"), ({ version: versionOf, tests: [file, title = ""] }) => {
     const states = tests
       .filter(({ module, fullName }) => basename(module.moduleId) === file && fullName.startsWith(title))
       .map((test) => test.result().state)
       .filter((state) => state !== "skipped");
-    const version = counterpart.version();
+    const version = versionOf();
     if (states.length === 0 || version === undefined) return undefined;
     const passed = states.filter((state) => state === "passed").length;
     const result =

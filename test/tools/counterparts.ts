@@ -117,7 +117,7 @@ const python = (
 });
 
 /** In the order of docs/compatibility.md. */
-export const COUNTERPARTS: readonly Counterpart[] = [
+const COUNTERPARTS: readonly Counterpart[] = [
   npm(
     "@duckdb/node-api",
     "reads the Parquet files, and answers the questions of bi.md",
@@ -217,13 +217,15 @@ const ROW = /^\| (.+?) \| (.+?) \| (.+?) \| (.+?) \| (.+?) \|$/gm;
 /** The page with a row for each counterpart, as `ran` says it, or else as it was. */
 export function withCounterparts(
   page: string,
-  ran: (name: string) => { version: string; day: string; result: string } | undefined,
+  ran: (counterpart: Counterpart) => { version: string; day: string; result: string } | undefined,
 ): string {
-  const before = new Map([...page.matchAll(ROW)].map(([row, name = ""]) => [name, row]));
-  const rows = COUNTERPARTS.map(({ name, does }) => {
-    const now = ran(name);
+  // Some programs are in two rows, since they do two things.
+  const before = new Map([...page.matchAll(ROW)].map(([row, name, does]) => [`${name}: ${does}`, row]));
+  const rows = COUNTERPARTS.map((counterpart) => {
+    const { name, does } = counterpart;
+    const now = ran(counterpart);
     return now === undefined
-      ? (before.get(name) ?? `| ${name} | ${does} | | | not run yet |`)
+      ? (before.get(`${name}: ${does}`) ?? `| ${name} | ${does} | | | not run yet |`)
       : `| ${name} | ${does} | ${now.version} | ${now.day} | ${now.result} |`;
   });
   const [begin, end] = ["| --- | --- | --- | --- | --- |\n", "\n<!-- end of the written part -->"];

@@ -178,6 +178,11 @@ FROM {{ source('usage_detail', 'owner_assignment') }}
 GROUP BY source_id, workspace_id, group_by, dimension_id, valid_from, owner, cost_center
 HAVING count(*) > 1
 UNION ALL
+SELECT 'provider_statement_line' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'provider_statement_line') }}
+GROUP BY source_id, taken_on, kind, line_id
+HAVING count(*) > 1
+UNION ALL
 SELECT 'usage_bill_monthly' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'usage_bill_monthly') }}
 GROUP BY source_id, month_start, line_number
