@@ -13,7 +13,11 @@ test.each(["evaluator", "resource", "run_rule"])("the platform's client reads sp
     defaultHeaders: { "X-Tenant-Id": workspaceId },
     maxRetries: 0,
   });
-  const response = await client.onlineEvaluators.spend({ period_start: "2026-10-19", group_by: by });
+  const response = await client.onlineEvaluators.spend({
+    period_start: "2026-10-19",
+    group_by: by,
+    ...{ agent_id: "a", type: "llm", feedback_key: "f", resource_id: ["r"], tag_value_id: ["t"] },
+  });
   const days = (response.groups ?? []).flatMap((group) => group.days ?? []);
   const rows = standin.evaluatorLedger.days({
     workspaceId,

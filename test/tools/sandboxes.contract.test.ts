@@ -3,6 +3,8 @@ import { expect, onTestFinished, test } from "vitest";
 import { fromUnitText } from "../../src/core/domain/usage/amount.ts";
 import { startStandin } from "../../src/features/standin/server.ts";
 
+const TOTALS = { include_totals: true, include_daily: true };
+
 /** Sandbox costs (docs/platform.md) for their real client: it follows the stand-in's pages to their end, and reads its amounts. */
 test.each(["HOUR", "RESOURCE"] as const)(
   "the platform's client reads all pages by %s",
@@ -19,7 +21,7 @@ test.each(["HOUR", "RESOURCE"] as const)(
     });
     const sums = { lcu: 0, lsu: 0 };
     const [start, end] = ["2026-10-01T00:00:00Z", "2026-11-01T00:00:00Z"];
-    const query = { start_time: start, end_time: end, granularity, page_size: 50 };
+    const query = { start_time: start, end_time: end, granularity, page_size: 50, ...TOTALS };
     for await (const { lcu, lsu } of client.sandboxes.listUsageCosts(query)) {
       sums.lcu += fromUnitText(lcu) ?? Number.NaN;
       sums.lsu += fromUnitText(lsu) ?? Number.NaN;

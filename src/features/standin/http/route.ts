@@ -83,7 +83,9 @@ async function handled(
 ): Promise<Response> {
   const [path = ""] = request.url.split("?");
   const guesses = route.isOwn ? [] : guessesAbout(world.guesses, path);
-  const asked = { query: request.query as Exchange["query"], headers: request.headers };
+  // Of two such headers, which the protocol's client sends, the first counts (measured).
+  const headers = { ...request.headers, accept: request.raw.headersDistinct.accept?.[0] };
+  const asked = { query: request.query as Exchange["query"], headers };
   const read = guesses.reduce<Pick<Exchange, "query" | "headers">>(
     (before, { reads }) => reads?.(before) ?? before,
     asked,
@@ -124,8 +126,7 @@ function exchange(request: FastifyRequest, route: Route, fault: Fault | null): E
   return {
     params: params as Record<string, string>,
     query: query as Record<string, unknown>,
-    // Of two such headers, which the protocol's client sends, the first counts (measured).
-    headers: { ...headers, accept: request.raw.headersDistinct.accept?.[0] },
+    headers,
     origin: `${protocol}://${host}`,
     body: route.takes === "text" ? text : parsedBody(text),
     fault,

@@ -22,6 +22,9 @@ const costsQuery = z.strictObject({
   start_time: instant,
   end_time: instant,
   granularity: z.enum(["HOUR", "RESOURCE"]).default("HOUR"),
+  // Accepted, and without effect (our guess).
+  include_totals: z.string().optional(),
+  include_daily: z.string().optional(),
   cursor: z.string().optional(),
   page_size: z
     .string()

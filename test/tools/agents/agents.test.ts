@@ -3,6 +3,9 @@ import { startStandin } from "../../../src/features/standin/server.ts";
 import { differences, measured, type Responses, writePage } from "./page.ts";
 import { AgentServer, measure, RULES, RULES_OFF } from "./rules.ts";
 import { startServer, VERSIONS, type Version } from "./servers.ts";
+// One file, so that one real server runs at a time.
+import "./sdks.ts";
+import "./probe.ts";
 
 /** Every rule of docs/platform-agents.md, on the platform's own server of two versions and on the stand-in. */
 
