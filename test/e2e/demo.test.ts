@@ -111,6 +111,8 @@ test("a demo serves its pages before it loads, and commands find it while it run
   };
   const status = await of<{ source: string; alerts: { kind: string; message: string }[] }[]>(3, "status");
   expect(status.map(({ source }) => source)).toEqual(["demo", "demo-bill", "demo-trouble"]);
+  const invoices = JSON.parse((await command(["invoice", "list", "--json"])).stdout);
+  expect(invoices).toMatchObject([{ source: "demo-bill", fileForm: "pdf", acceptedDifference: null }]);
   expect(status[1]?.alerts.find(({ kind }) => kind === "unusual")?.message).toMatch(
     /^Unusual days\. .*Most of the difference is of project /,
   );

@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import { PackageMissingError } from "../../core/base/optional.ts";
 import { monthAt, monthBefore } from "../../core/domain/months/month.ts";
 import { DAY_MS, floorToGrid } from "../../core/domain/time/stride.ts";
 import { GROUPINGS } from "../../core/domain/usage/record.ts";
@@ -16,6 +17,7 @@ import { readPriceFile } from "../../features/costs/price-file.ts";
 import { listPrices } from "../../features/costs/prices.store.ts";
 import { readBill } from "../../features/costs/read-bill.ts";
 import { describeBill } from "../../features/costs/totals.command.ts";
+import { importInvoices, previewInvoices } from "../../features/invoice/import-invoice.ts";
 import { applyOwners } from "../../features/owners/apply-owners.ts";
 import { readOwnerFile } from "../../features/owners/owner-file.ts";
 import { appliedOwners } from "../../features/owners/owners.store.ts";
@@ -143,11 +145,32 @@ export async function loadBill(source: OpenSource, loader: Loader): Promise<stri
   await checkAll(source);
   const bill = await readBill(source, { reach: "quarter", isPatient: false });
   const month = monthBefore(monthAt(await storeNow(source.store.db)));
+  const invoice = await importInvoice(source, month.name);
   return [
     `Source ${BILLED} shows the whole bill, from a server that counts retention tiers, deployments, sandboxes and evaluators.`,
     `- In the bill (\`usage-etl bill ${month.name} --source ${BILLED}\`) one part is not proved: the sum of a sandbox was made to differ from its hours.`,
     "- The same bill names a change of retention in the audit log, beside the day on which long-lived traces stepped.",
     `- The billing provider's own totals. ${DRIFT} traces too many were planted in one of them:`,
     describeBill(BILLED, bill).replace(/^/gm, "    "),
+    ...(invoice === undefined
+      ? []
+      : [
+          `- An invoice with an overcharge, a credit, seats and tax: \`usage-etl invoice explain ${invoice}\`.`,
+        ]),
   ].join("\n");
+}
+
+/** Imports the PDF that the stand-in issues. Returns its number; undefined without the package that reads PDFs. */
+async function importInvoice({ config, store }: OpenSource, month: string): Promise<string | undefined> {
+  const response = await fetch(`${config.baseUrl}/__standin/invoices/${month}`);
+  const file = { name: `invoice-${month}.pdf`, bytes: new Uint8Array(await response.arrayBuffer()) };
+  try {
+    const preview = await previewInvoices(store.db, file, { source: config.slug, fields: {} });
+    // A later demo has other figures of the days that were not final.
+    await importInvoices(store, preview, { replace: true, by: PLANTER });
+    return preview.invoices[0]?.invoice.number;
+  } catch (error) {
+    if (error instanceof PackageMissingError) return undefined;
+    throw error;
+  }
 }

@@ -190,6 +190,7 @@ export async function startBilled(story: Pick<Story, "closed" | "unusual">, port
     limitType: "monthly_traces",
     value: Math.ceil((whole?.value ?? 0) * 1.1),
   });
+  chargeInvoice(standin);
   return standin;
 }
 
@@ -208,4 +209,22 @@ function changeRetention(
     succeeded: true,
   };
   bill.changes.push({ ...change, at: on + 600_000 }, { ...change, at: off + 600_000 });
+}
+
+/** Unlike the bill, the invoice has this much more for the first workspace's traces. */
+const OVERCHARGED_CENTS = 1_234;
+
+/** Invoices have the prices of prices.csv, and what people look for on them. */
+function chargeInvoice({ invoices, organisation }: Standin): void {
+  const [first, second] = organisation.workspaces.map(({ id }) => id).sort();
+  const { terms, planted } = invoices;
+  terms.traces = [
+    { upTo: 100_000, micros: 5_000 },
+    { upTo: Number.POSITIVE_INFINITY, micros: 4_000 },
+  ];
+  terms.tiersOfOrganisation = true;
+  planted.creditCents = 5_000;
+  planted.seatFrom = 14;
+  if (first !== undefined) planted.overcharge = { workspaceId: first, cents: OVERCHARGED_CENTS };
+  if (second !== undefined) planted.lateUpgrades = { workspaceId: second, traces: 120 };
 }
