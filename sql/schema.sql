@@ -1839,7 +1839,7 @@ CREATE TRIGGER failure_updated AFTER UPDATE ON usage.failure REFERENCING OLD TAB
 --   currency text,
 --   invoice_total numeric(38,10),
 --   bill_total numeric(38,10),
---   difference numeric,
+--   difference numeric(38,10),
 --   cause text,
 --   why text,
 --   amount numeric(38,10),

@@ -17,7 +17,7 @@ WHERE i.replaced_at IS NULL;
 
 CREATE OR REPLACE VIEW reporting_detail.invoice_comparison AS
 SELECT i.slug AS source_id, i.issuer, i.number AS invoice_number, c.place AS cause_number, i.status, i.issued_on,
-       i.currency, i.total AS invoice_total, i.bill AS bill_total, i.total - i.bill AS difference, c.cause, c.why,
+       i.currency, i.total AS invoice_total, i.bill AS bill_total, (i.total - i.bill)::numeric(38, 10) AS difference, c.cause, c.why,
        c.amount, c.sku, c.period_start AS cause_start, c.period_end AS cause_end, c.workspace AS cause_workspace,
        c.quantity::numeric(38, 10) AS quantity, c.line_number, i.settled_at, i.reason AS settlement_reason
 FROM usage.compared_invoice i

@@ -281,6 +281,7 @@ test("a source goes with all that depends on it, and not while a process loads i
     "provider_total VALUES ($1, '2026-03-01', 'm', 'w', 'Traces', 'traces', 5, 'equal', 5, 1, now())",
     "unloaded_workspace VALUES ($1, '2026-03-01', 'w', NULL, 5, now())",
     "added_line (source_id, month_start, line_text, amount, currency, reason) VALUES ($1, '2026-03-01', 'Seats', 5, 'USD', 'r')",
+    "statement_line VALUES ($1, '2026-03-05', 'members', '', NULL, NULL, '2026-03-01', 5, NULL, now())",
     "usage_limit VALUES ($1, 'w', 'monthly_traces', 5, false, now())",
     "invoice (source_id, issuer, number, status, currency, total, file_name, file_form, file, file_digest, imported_by) VALUES ($1, 'L', '1', 'issued', 'USD', 5, 'f', 'pdf', '', '', 'ada')",
   ])

@@ -2,8 +2,9 @@ import type { Client } from "@modelcontextprotocol/client";
 import { beforeEach, expect, test } from "vitest";
 import { call, overHttp, refusal, response } from "../../support/mcp.ts";
 import { setupPages, TOKENS } from "../../support/pages.ts";
-import { addSource, setupSource, WORKSPACES } from "../../support/reporting.ts";
+import { addSource, connectPlain, setupSource, WORKSPACES } from "../../support/reporting.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
+import { insertInvoice } from "../../support/stored-invoices.ts";
 
 /** What clients send besides the arguments that a tool asks for, and what they read. */
 
@@ -22,11 +23,17 @@ beforeEach(async () => {
 const RANGE = { from_day: "2026-03-01", to_day: "2026-04-01" };
 
 test("null and empty are absent, and what clients add of their own is ignored", async () => {
+  await insertInvoice(await connectPlain(bench.url), {
+    number: "1",
+    issuedOn: "2026-04-01",
+    lines: [{ text: "Seats", amount: "390.00" }],
+  });
   const bare = {
     list_views: {},
     describe_view: { view: "dim_workspace" },
     query: { sql: "SELECT generate_series(1, 3)" },
     bill: { month: "2026-03" },
+    explain_invoice: { number: "1" },
     why_changed: RANGE,
     status: {},
   };
