@@ -111,6 +111,8 @@ const OTHERS = `
     FROM usage.source, unnest('{"",w}'::text[]) workspace, unnest('{monthly_traces,other}'::text[]) type;
   INSERT INTO usage.billing_period (source_id, ends_at, read_at)
     SELECT source_id, e, now() FROM usage.source, unnest('{2026-03-15Z,2026-04-15Z}'::timestamptz[]) e;
+  INSERT INTO usage.statement_line SELECT source_id, day, 'members', line, NULL, NULL, '2026-03-01', 5, NULL, now()
+    FROM usage.source, unnest('{2026-03-05,2026-03-06}'::date[]) day, unnest('{a,b}'::text[]) line;
   INSERT INTO usage.invoice (source_id, issuer, number, status, currency, total, file_name, file_form, file, file_digest, imported_by)
     SELECT source_id, issuer, number, 'issued', 'USD', 5, 'f', 'csv', '', '', 'ada'
     FROM usage.source, unnest('{a,b}'::text[]) issuer, unnest('{1,2}'::text[]) number;
