@@ -68,7 +68,7 @@ test("overview, coverage, cell, months and usage show one instant, and they and 
     const before = await show(path, 0);
     const statements = results;
     // Beside the transaction's begin and end.
-    expect(statements, path).toBeLessThan(20);
+    expect(statements, path).toBeLessThan(24);
     // The first one reads the clock, and belongs to no transaction.
     for (let nth = 2; nth < statements; nth++) {
       expect(await show(path, nth), `${path}, after statement ${nth}`).toBe(before);
