@@ -2,7 +2,7 @@ import fc from "fast-check";
 import type pg from "pg";
 import { expect, test } from "vitest";
 import { type CalendarMonth, monthNamed } from "../../src/core/domain/months/month.ts";
-import { roundedTo } from "../../src/core/domain/usage/amount.ts";
+import { amountCut, amountOf, roundedTo } from "../../src/core/domain/usage/amount.ts";
 import type { Store } from "../../src/core/store/db/database.ts";
 import { type BillLine, billTotals } from "../../src/features/costs/bill.ts";
 import {
@@ -295,6 +295,8 @@ async function checkBills(store: Store, client: pg.Client): Promise<number> {
   return divided;
 }
 
+const CENT = amountOf("0.01");
+
 /** In whole cents, the parts of all owners and SKUs are the bill's rounded total, and none is a cent from its exact cost. */
 async function checkCents(store: Store, month: CalendarMonth): Promise<void> {
   const now = Date.parse("2026-06-01");
@@ -310,8 +312,8 @@ async function checkCents(store: Store, month: CalendarMonth): Promise<void> {
     const cents = some.reduce((sum, { rounded }) => sum + rounded, 0n);
     expect(cents, `${month.name} ${currency}`).toBe(roundedTo(currency, cost));
     for (const one of some) {
-      const lost = Number(one.rounded) / 1e10 - Number(one.cost);
-      expect(Math.abs(lost), JSON.stringify(one.cost)).toBeLessThan(0.010_000_1);
+      const away = one.rounded - amountCut(one.cost);
+      expect(away <= CENT && away >= -CENT, one.cost).toBe(true);
     }
   }
 }
