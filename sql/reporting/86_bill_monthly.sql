@@ -184,7 +184,10 @@ CROSS JOIN LATERAL (
     SELECT 'not_reported', u.measure, NULL, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, NULL, NULL, NULL
     FROM (VALUES ('deployment_lcu'), ('deployment_lsu')) u (measure)
     WHERE usage.is_on_no_invoice(u.measure, m.month_start) AND EXISTS (SELECT FROM used WHERE meter = 'deployments')
-      AND u.measure NOT IN (SELECT a.measure FROM added a WHERE a.measure IS NOT NULL)
+      -- Lines that take each other back leave the amount unknown.
+      AND u.measure NOT IN (
+        SELECT a.measure FROM added a WHERE a.measure IS NOT NULL GROUP BY a.measure, a.currency HAVING sum(a.amount) <> 0
+      )
     UNION ALL
     SELECT 'added', a.measure, NULL, NULL, a.currency, NULL, NULL, a.amount, true, NULL, NULL, NULL, a.amount, a.line_text
     FROM added a

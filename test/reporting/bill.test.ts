@@ -218,6 +218,14 @@ test("deployment usage is a line of each measure, until one of them is priced; f
   expect(shown).toContainEqual(
     "Total: 471.50 USD, without the lines that have no cost, with lines entered by hand.",
   );
+  await add("Compute units of deployments, taken back", "-120.5", "USD", "--for", "deployment_lcu");
+  expect(notReported(await bench.bill("2026-10"))).toHaveLength(2);
+  await bench.command("add", "2020-01", "Seats", "390.00", "USD", "--reason", "a month without a bill");
+  expect(bench.exits.slice(-2)).toEqual([0, 2]);
+  const { rows: stored } = await bench.owner.query(
+    "SELECT FROM usage.added_line WHERE month_start = '2020-01-01'",
+  );
+  expect(stored).toEqual([]);
   await createPrices(bench.store, [{ sku: "runs", measure: "agent_runs", unitPrice: "0.1" }]);
   expect(await bench.bill("2026-03")).toEqual([
     "charge | deployments | agent_runs | runs | 0.1 | USD | - | 2 | 0.2 | final",

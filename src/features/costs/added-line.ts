@@ -51,7 +51,7 @@ function problemOf({ text, amount, currency, reason }: AddedLine): string | unde
   return amountOf(amount) === 0n ? "its amount is 0" : undefined;
 }
 
-/** Stores the line with who added it, in one transaction. Returns it as stored. */
+/** Stores the line with who added it, in one transaction. Error: `bill_missing`, since a line is only on a bill. */
 export function addLine(
   store: Store,
   { by, sourceId, monthStart, ...line }: AddedLine & { by: Actor; sourceId: number; monthStart: string },
@@ -60,11 +60,19 @@ export function addLine(
   return store.transaction(async ({ db }) => {
     const [addedLineId] = await queryValues<number>(db)`
       insert into usage.added_line (source_id, month_start, line_text, measure, amount, currency, reason, added_by)
-      values (${sourceId}, ${monthStart}::date, ${text}, ${measure}, ${sql`${amount}::numeric`}, ${currency}, ${reason}, ${by.name})
+      select source_id, month_start, ${text}, ${measure}, ${sql`${amount}::numeric`}, ${currency}, ${reason}, ${by.name}
+      from usage.usage_month where source_id = ${sourceId} and month_start = ${monthStart}::date
       returning added_line_id
     `;
+    if (addedLineId === undefined) {
+      throw new UsageError({
+        code: "bill_missing",
+        message: `The line was not added: ${monthStart.slice(0, 7)} has no bill, because no usage of it is loaded.`,
+        next: "Choose a month that `usage-etl bill` shows, or set USAGE_DATA_START earlier and load it.",
+      });
+    }
     const detail = `${monthStart.slice(0, 7)}: ${text}, ${amount} ${currency}: ${reason}`;
     await recordAction(db, by, { sourceId, action: "bill.add", detail });
-    return { ...line, addedLineId: addedLineId as number };
+    return { ...line, addedLineId };
   });
 }
