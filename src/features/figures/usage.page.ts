@@ -1,5 +1,5 @@
 import { UsageError } from "../../core/base/errors.ts";
-import { monthAt } from "../../core/domain/months/month.ts";
+import { type CalendarMonth, monthAt } from "../../core/domain/months/month.ts";
 import { addMonths, monthStart } from "../../core/domain/time/days.ts";
 import type { Database } from "../../core/store/db/database.ts";
 import { inSnapshot } from "../../core/store/db/snapshot.ts";
@@ -11,6 +11,7 @@ import { type Html, html, notice, prose } from "../../web/parts.ts";
 import { namedSource } from "../../web/query.ts";
 import type { Context, Web } from "../../web/routes.ts";
 import type { Bill } from "../costs/bill.ts";
+import { monthBill } from "../costs/bill-lines.store.ts";
 import { withoutCost } from "../costs/bill-table.ts";
 import { currenciesOf } from "../costs/costs.store.ts";
 import { readMonthBill } from "../costs/month-bill.store.ts";
@@ -80,14 +81,24 @@ async function reportForFile({ db, query, now, masked }: Context<UsageQuery>): P
   return reportOf(db, requested.question, { now, masked });
 }
 
-async function billOf(db: Database, question: Question): Promise<Bill | undefined> {
-  const { requested, range, measure, workspace, source } = question;
-  if (range.from === range.to) return undefined;
+/** The month whose bill belongs to the question: all workspaces of a whole month. */
+function billedMonth({ requested, range, measure, workspace }: Question): CalendarMonth | undefined {
   const isMonth =
     requested.from === monthStart(requested.from) && requested.to === addMonths(requested.from, 1);
-  if (!isMonth || workspace !== undefined || (measure !== "traces" && measure !== "cost")) return undefined;
-  const { slug, dataStart } = source;
-  return readMonthBill(db, { source: slug, dataStart, month: monthAt(Date.parse(requested.from)) });
+  if (range.from === range.to || !isMonth || workspace !== undefined) return undefined;
+  return measure === "traces" || measure === "cost" ? monthAt(Date.parse(requested.from)) : undefined;
+}
+
+async function billOf(db: Database, question: Question): Promise<Bill | undefined> {
+  const month = billedMonth(question);
+  const { slug, dataStart } = question.source;
+  return month && readMonthBill(db, { source: slug, dataStart, month });
+}
+
+async function leftOut(db: Database, question: Question): Promise<Html | ""> {
+  const month = question.measure === "cost" ? billedMonth(question) : undefined;
+  if (month === undefined) return "";
+  return withoutCost(await monthBill(db, { source: question.source.slug, monthStart: month.start }));
 }
 
 async function show({ db, query, now, masked }: Context<UsageQuery>): Promise<Page> {
@@ -107,12 +118,11 @@ async function show({ db, query, now, masked }: Context<UsageQuery>): Promise<Pa
   if (refusal !== undefined) return { title, body: html`${form}${notice("warn", refusal)}` };
   if (isUnpriced(question)) return { title, body: html`${form}${said(NO_PRICE)}` };
   if (!question.isLoaded) return { title, body: html`${form}${notLoaded(question)}` };
-  const { measure } = question;
   const report = await reportOf(db, question, { now, masked });
   const body = html`${form}
       <dl class="facts">${headline(report)}</dl>
       ${(await notesOf(db, report)).map(noteShown)}
-      ${measure === "cost" && withoutCost((await billOf(db, question))?.lines ?? [])}
+      ${await leftOut(db, question)}
       ${trend(report)}
       ${idTable(report)}
       ${downloads(question)}`;
